@@ -218,29 +218,35 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
     }
 
     fn container(&self) -> Result<Container, SettingsError> {
-        let bucket = self.parse(DEAD_LETTER_CONTAINER, |bucket| match bucket.contains('/') {
-            true => Err(format!(
-                "\"{bucket}\" is not a bucket name; a prefix belongs in {DEAD_LETTER_PREFIX}"
-            )),
-            false => Ok(bucket.to_owned()),
+        let bucket = self.parse(DEAD_LETTER_CONTAINER, |bucket| {
+            if bucket.contains('/') {
+                return Err(format!(
+                    "\"{bucket}\" is not a bucket name; a prefix belongs in {DEAD_LETTER_PREFIX}"
+                ));
+            }
+            Ok(bucket.to_owned())
         })?;
-        let prefix =
-            self.parse_or(DEAD_LETTER_PREFIX, "", |prefix| match prefix.trim_matches('/') {
-                prefix if prefix.len() <= PREFIX_MAX_BYTES => Ok(prefix.to_owned()),
-                prefix => Err(format!(
-                    "it has {} bytes; at most {PREFIX_MAX_BYTES} are allowed",
-                    prefix.len()
-                )),
-            })?;
+        let prefix = self.parse_or(DEAD_LETTER_PREFIX, "", |prefix| {
+            let prefix = prefix.trim_matches('/');
+            let bytes = prefix.len();
+            if bytes > PREFIX_MAX_BYTES {
+                return Err(format!(
+                    "it has {bytes} bytes; at most {PREFIX_MAX_BYTES} are allowed"
+                ));
+            }
+            Ok(prefix.to_owned())
+        })?;
         Ok(Container { bucket, prefix })
     }
 
     fn metrics(&self) -> Result<MetricsSettings, SettingsError> {
-        let namespace = self.parse_or(METRICS_NAMESPACE, NAMESPACE, |text| match is_namespace(text) {
-            true => Ok(text.to_owned()),
-            false => Err(format!(
-                "\"{text}\" is not a namespace: up to 255 letters, digits, spaces and . - _ / #, not beginning with AWS/"
-            )),
+        let namespace = self.parse_or(METRICS_NAMESPACE, NAMESPACE, |text| {
+            if !is_namespace(text) {
+                return Err(format!(
+                    "\"{text}\" is not a namespace: up to 255 letters, digits, spaces and . - _ / #, not beginning with AWS/"
+                ));
+            }
+            Ok(text.to_owned())
         })?;
         Ok(MetricsSettings { namespace, per_subscription: self.switch(METRICS_PER_SUBSCRIPTION)? })
     }

@@ -39,10 +39,6 @@ macro_rules! words {
             /// Every variant, in the order of the documentation.
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
-            /// Every variant with its word.
-            pub const WORDS: [(&'static str, Self); Self::ALL.len()] =
-                [$(($word, Self::$variant)),+];
-
             /// Its word.
             #[must_use]
             pub const fn as_str(self) -> &'static str {

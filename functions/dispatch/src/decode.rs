@@ -205,8 +205,8 @@ fn publish(
             Element::Event(event) => {
                 let before = items.len();
                 for subscription in catalogue.matching(&name, &event, now_ms) {
-                    let name = subscription.name.clone();
-                    let delivery = publication.delivery(index, event.clone(), name);
+                    let delivery =
+                        publication.delivery(index, event.clone(), subscription.name.clone());
                     items.push(WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery)));
                 }
                 if items.len() == before {

@@ -199,6 +199,14 @@ async fn until<T>(what: &str, check: impl AsyncFn() -> Option<T>) -> T {
         .unwrap_or_else(|_| panic!("timed out waiting for {what}"))
 }
 
+/// Whether a file is being written: `.lastmile-`, the id of the process, `-` and a number.
+fn is_temporary(name: &str) -> bool {
+    let numbers = name.strip_prefix(".lastmile-").and_then(|rest| rest.split_once('-'));
+    numbers.is_some_and(|(process, number)| {
+        process.parse::<u32>().is_ok() && number.parse::<u64>().is_ok()
+    })
+}
+
 fn files(folder: &Path) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -209,8 +217,7 @@ fn files(folder: &Path) -> Vec<(String, Value)> {
                 folders.push(path);
                 continue;
             }
-            // A file that is being written.
-            if entry.file_name().to_string_lossy().starts_with(".lastmile-") {
+            if is_temporary(&entry.file_name().to_string_lossy()) {
                 continue;
             }
             let key = path.strip_prefix(folder).expect("below the folder").display().to_string();

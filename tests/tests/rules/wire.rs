@@ -20,6 +20,7 @@ use delivery::wire::{
     write_dead_letter, write_delivery, write_publication,
 };
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use crate::arbitrary;
 use crate::samples::{PUBLISHED_MS, delivery};
@@ -429,6 +430,21 @@ fn a_value_that_no_version_writes_is_an_error() {
             ),
             "{bad}"
         );
+    }
+}
+
+#[test]
+fn an_error_names_the_format_that_was_expected() {
+    for (name, part, expected) in [
+        ("deadletter-full", "origin", "OriginV1"),
+        ("deadletter-custom", "mapped", "MappedV1"),
+        ("deadletter-knative", "addresses", "AddressesV1"),
+    ] {
+        let mut wire: Value = serde_json::from_str(&fixture(name)).expect("a fixture is JSON");
+        wire[part] = json!(1);
+        let read = read_dead_letter(&wire.to_string(), delivery().event.text());
+        let error = read.expect_err("a number is not an object").to_string();
+        assert!(error.contains(&format!("expected struct {expected} at")), "{error}");
     }
 }
 

@@ -85,9 +85,19 @@ impl Metric {
     /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDatum.html>
     #[must_use]
     pub const fn unit(self) -> &'static str {
-        let is_duration =
-            matches!(self, Self::DestinationProcessingDurationInMs | Self::EventAgeAtDeliveryInMs);
-        if is_duration { "Milliseconds" } else { "Count" }
+        match self {
+            Self::MatchedEventCount
+            | Self::UnmatchedEventCount
+            | Self::DeliverySuccessCount
+            | Self::DeliveryAttemptFailCount
+            | Self::DeadLetteredCount
+            | Self::DroppedEventCount
+            | Self::FailedDeadLetteredCount
+            | Self::RetryScheduledCount => "Count",
+            Self::DestinationProcessingDurationInMs | Self::EventAgeAtDeliveryInMs => {
+                "Milliseconds"
+            }
+        }
     }
 
     /// Whether it can have the set `[topic, subscription]`: an event that matches no subscription

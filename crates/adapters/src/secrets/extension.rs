@@ -202,10 +202,12 @@ fn value(id: &SecretId, body: &[u8]) -> Result<Secret, ExtensionError> {
         SecretId::Secret(_) => &response["SecretString"],
         SecretId::Parameter(_) => &response["Parameter"]["Value"],
     };
-    match value.as_str() {
-        Some(value) => Ok(Secret::new(value.to_owned())),
-        None if response["SecretBinary"].is_string() => Err(ExtensionError::Binary),
-        None => Err(ExtensionError::Unreadable),
+    match (value.as_str(), id) {
+        (Some(value), _) => Ok(Secret::new(value.to_owned())),
+        (None, SecretId::Secret(_)) if response["SecretBinary"].is_string() => {
+            Err(ExtensionError::Binary)
+        }
+        (None, _) => Err(ExtensionError::Unreadable),
     }
 }
 
@@ -240,6 +242,7 @@ mod tests {
                 Ok("v".to_owned()),
             ),
             (&parameter, r#"{"Parameter":"v"}"#, Err(ExtensionError::Unreadable)),
+            (&parameter, r#"{"SecretBinary":"aHVzaA=="}"#, Err(ExtensionError::Unreadable)),
             (&parameter, "[]", Err(ExtensionError::Unreadable)),
             (&parameter, "", Err(ExtensionError::Unreadable)),
         ] {

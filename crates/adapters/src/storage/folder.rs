@@ -4,8 +4,8 @@
 //! into it, so a reader sees it whole or not at all.
 
 use std::fmt;
-use std::fs::Metadata;
-use std::io::{self, ErrorKind};
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,6 @@ use super::{Fetched, ListRequest, Page, PutOutcome, StorageError, Version, listi
 /// What the names of files begin with that are being written: the id of the process and a number
 /// follow. No segment of a key is such a name.
 const TEMPORARY: &str = ".lastmile-";
-/// The longest file name on common file systems.
-const SEGMENT_MAX_BYTES: usize = 255;
 /// How often a write is begun while concurrent deletes remove its folder.
 const TRIES_MAX: u32 = 16;
 /// The id of the version that a file has now.
@@ -33,6 +31,8 @@ static WRITES: AtomicU64 = AtomicU64::new(0);
 pub struct Folder {
     /// It need not exist before the first write.
     pub(super) root: Arc<Path>,
+    /// Whether a name is part of a key here, beside what every folder refuses.
+    pub(super) is_name: fn(&str) -> bool,
 }
 
 impl Folder {
@@ -125,8 +125,8 @@ impl Folder {
             Some(folder) => self.path(folder)?,
             None => self.root.to_path_buf(),
         };
-        let (base, request) = (base.to_owned(), request.clone());
-        blocking(move || listing::page(&folder, &base, &request)).await
+        let (own, base, request) = (self.clone(), base.to_owned(), request.clone());
+        blocking(move || listing::page(&folder, &base, &request, |name| own.is_segment(name))).await
     }
 
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), StorageError> {
@@ -140,12 +140,19 @@ impl Folder {
     fn path(&self, key: &str) -> Result<PathBuf, StorageError> {
         let mut path = self.root.to_path_buf();
         for segment in key.split('/') {
-            if !is_segment(segment) {
+            if !self.is_segment(segment) {
                 return Err(StorageError::InvalidKey(key.to_owned()));
             }
             path.push(segment);
         }
         Ok(path)
+    }
+
+    /// Whether a name can be the part of a key between two slashes.
+    fn is_segment(&self, name: &str) -> bool {
+        // On Windows a backslash would lead into a folder as well.
+        let is_path = matches!(name, "" | "." | "..") || name.contains(MAIN_SEPARATOR);
+        !is_path && !name.contains('\0') && !is_temporary(name) && (self.is_name)(name)
     }
 }
 
@@ -172,15 +179,6 @@ fn failure(error: &io::Error) -> StorageError {
     if is_refused { StorageError::Refused(text) } else { StorageError::Unavailable(text) }
 }
 
-/// Whether a name can be the part of a key between two slashes.
-pub(super) fn is_segment(name: &str) -> bool {
-    // On Windows a backslash would lead into a folder as well.
-    let is_path = matches!(name, "" | "." | "..") || name.contains(MAIN_SEPARATOR);
-    // The XML of a listing cannot hold a control character.
-    let is_name = name.len() <= SEGMENT_MAX_BYTES && !name.contains(char::is_control);
-    is_name && !is_path && !is_temporary(name)
-}
-
 /// `None` for nothing, and for a folder where a file would have to be or the other way round.
 pub(super) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
@@ -196,20 +194,24 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 fn read(path: &Path, known_etag: Option<String>) -> io::Result<Fetched> {
-    // Looked at before the content: a file that changes in between is read once more, not missed.
-    let metadata = std::fs::metadata(path)?;
+    // Of the file that is read: another may be moved into its place meanwhile.
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
     // The length too: two quick writes may have one modification time.
     let etag = format!("{:?} {}", metadata.modified().ok(), metadata.len());
     if known_etag.as_ref() == Some(&etag) {
         return Ok(Fetched::Unchanged);
     }
-    let modified_ms = modified_ms(&metadata)?;
-    Ok(Fetched::Changed { bytes: std::fs::read(path)?, etag, modified_ms })
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(Fetched::Changed { bytes, etag, modified_ms: modified_ms(&metadata) })
 }
 
-pub(super) fn modified_ms(metadata: &Metadata) -> io::Result<u64> {
-    let since = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+/// 0 where the file system does not tell.
+pub(super) fn modified_ms(metadata: &Metadata) -> u64 {
+    let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
+    let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -272,8 +274,10 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
+    use std::sync::atomic::AtomicBool;
     use std::thread;
 
+    use super::super::Storage;
     use super::*;
 
     const WRITERS: u64 = 8;
@@ -310,7 +314,7 @@ mod tests {
     }
 
     fn path(key: &str) -> Result<PathBuf, StorageError> {
-        Folder { root: Path::new("/data/bucket").into() }.path(key)
+        Folder { root: Path::new("/data/bucket").into(), is_name: |_| true }.path(key)
     }
 
     #[test]
@@ -321,26 +325,39 @@ mod tests {
 
     #[test]
     fn a_key_that_would_leave_its_folder_is_refused() {
-        for key in [
-            "../x",
-            "a/../../x",
-            "..",
-            "/etc/passwd",
-            "a//b",
-            "a/",
-            ".",
-            "a/./b",
-            "",
-            "a/\0b",
-            "a\nb",
-        ] {
+        for key in
+            ["../x", "a/../../x", "..", "/etc/passwd", "a//b", "a/", ".", "a/./b", "", "a/\0b"]
+        {
             assert!(path(key).is_err(), "{key:?}");
         }
     }
 
     #[test]
-    fn a_segment_is_as_long_as_a_file_name_and_no_longer() {
-        assert!(is_segment(&"x".repeat(255)));
-        assert!(!is_segment(&"x".repeat(256)));
+    fn a_write_succeeds_while_deletes_empty_its_folder() {
+        let root = tempfile::tempdir().expect("a folder");
+        let (root, path) = (root.path(), &root.path().join("bucket/folder/file"));
+        let is_done = &AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while !is_done.load(Ordering::Relaxed) {
+                    remove(root, path).expect("a delete");
+                }
+            });
+            let writes: Vec<_> = (0..ROUNDS * 10).map(|_| replace(path, b"x")).collect();
+            is_done.store(true, Ordering::Relaxed);
+            let failed = writes.into_iter().find_map(Result::err);
+            assert!(failed.is_none(), "{failed:?}");
+        });
+    }
+
+    #[tokio::test]
+    async fn any_name_of_a_file_can_be_a_key() {
+        let root = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(root.path().join("a")).expect("a folder");
+        std::fs::write(root.path().join("a/tab\tbed.json"), "x").expect("a file");
+        let storage = Storage::folder(root.path());
+        let page = storage.list_page(&ListRequest::default()).await.expect("a page");
+        assert_eq!(page.entries[0].key, "a/tab\tbed.json");
+        assert_eq!(storage.get("a/tab\tbed.json").await, Ok(Some(b"x".to_vec())));
     }
 }

@@ -2,20 +2,26 @@
 //!
 //! Separate because order and paging are subtle. Promises keys sorted by their bytes, each key and
 //! folder once over all pages, and that only folders under the prefix are read. An empty folder is
-//! not listed: it holds no key.
+//! not listed: it holds no key. Neither is a symbolic link to a folder, which may lead anywhere.
 
-use std::fs;
+use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::Path;
 
-use super::folder::{is_segment, modified_ms, unless_missing};
+use super::folder::{modified_ms, unless_missing};
 use super::{Entry, ListRequest, PAGE_MAX, Page};
 
-/// The page that a request asks for. All keys in this folder begin with `base`.
+/// The page that a request asks for. All keys in this folder begin with `base`, and their parts
+/// between slashes are names that `is_segment` accepts.
 ///
 /// # Errors
 /// When a folder cannot be read. A file or folder that is deleted meanwhile is left out.
-pub(super) fn page(folder: &Path, base: &str, request: &ListRequest) -> io::Result<Page> {
+pub(super) fn page(
+    folder: &Path,
+    base: &str,
+    request: &ListRequest,
+    is_segment: impl Fn(&str) -> bool,
+) -> io::Result<Page> {
     // As S3 does: a token takes the place of where the listing began.
     let after = request.page_token.as_deref().or(request.start_after.as_deref());
     let mut walk = Walk {
@@ -23,24 +29,31 @@ pub(super) fn page(folder: &Path, base: &str, request: &ListRequest) -> io::Resu
         after: after.unwrap_or_default(),
         by_folder: request.by_folder,
         max_keys: request.max_keys.map_or(PAGE_MAX, usize::from).min(PAGE_MAX),
+        is_segment,
         page: Page::default(),
     };
-    walk.folder(folder, base)?;
+    if walk.max_keys > 0 {
+        walk.folder(folder, base)?;
+    }
     Ok(walk.page)
 }
 
-struct Walk<'a> {
+struct Walk<'a, S> {
     prefix: &'a str,
     after: &'a str,
     by_folder: bool,
     max_keys: usize,
+    is_segment: S,
     page: Page,
 }
 
-impl Walk<'_> {
+impl<S: Fn(&str) -> bool> Walk<'_, S> {
     /// Adds what a folder holds, whose keys begin with `base`, until the page is full.
     fn folder(&mut self, folder: &Path, base: &str) -> io::Result<()> {
-        for name in names(folder)? {
+        let mut names = self.names(folder)?.collect::<io::Result<Vec<_>>>()?;
+        // Folders have their slash by now: `a-b` and `a.b` come before `a/`, as keys do.
+        names.sort_unstable();
+        for name in names {
             let (path, key) = (folder.join(&name), format!("{base}{name}"));
             if !key.starts_with(self.prefix) {
                 continue;
@@ -58,18 +71,17 @@ impl Walk<'_> {
     }
 
     fn file(&mut self, path: &Path, key: String) -> io::Result<()> {
-        if let Some(metadata) = unless_missing(fs::metadata(path))?
+        if let Some(metadata) = file(path)?
             && self.has_room()
         {
-            let modified_ms = modified_ms(&metadata)?;
+            let modified_ms = modified_ms(&metadata);
             self.page.entries.push(Entry { key, bytes: metadata.len(), modified_ms });
         }
         Ok(())
     }
 
     fn subfolder(&mut self, folder: &Path, key: String) -> io::Result<()> {
-        // A folder is left out only if the page begins behind all of it.
-        if key.as_str() <= self.after && !self.after.starts_with(&key) {
+        if self.is_passed(&key) {
             return Ok(());
         }
         if !self.by_folder {
@@ -81,13 +93,26 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Whether a folder holds a key that is not passed yet.
+    /// Whether a folder holds a key that is not passed yet. Any key will do, so nothing is sorted.
     fn holds_more(&self, folder: &Path, base: &str) -> io::Result<bool> {
-        let after = self.after;
-        let mut inside =
-            Walk { prefix: base, after, by_folder: false, max_keys: 1, page: Page::default() };
-        inside.folder(folder, base)?;
-        Ok(!inside.page.entries.is_empty())
+        for name in self.names(folder)? {
+            let name = name?;
+            let (path, key) = (folder.join(&name), format!("{base}{name}"));
+            let is_more = if key.ends_with('/') {
+                !self.is_passed(&key) && self.holds_more(&path, &key)?
+            } else {
+                key.as_str() > self.after && file(&path)?.is_some()
+            };
+            if is_more {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the page begins behind all of a folder.
+    fn is_passed(&self, folder: &str) -> bool {
+        folder <= self.after && !self.after.starts_with(folder)
     }
 
     /// Whether the page has room for one more. Asked when there is one more: a page that just fits
@@ -100,25 +125,28 @@ impl Walk<'_> {
         }
         has_room
     }
-}
 
-/// The names in a folder that can be part of a key, in the order of the keys; folders end in `/`.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    // A folder that does not exist holds no keys: no error, as in a bucket.
-    for entry in unless_missing(fs::read_dir(folder))?.into_iter().flatten() {
+    /// The names in a folder that can be part of a key; folders end in `/`.
+    fn names(&self, folder: &Path) -> io::Result<impl Iterator<Item = io::Result<String>>> {
+        // A folder that does not exist holds no keys: no error, as in a bucket.
+        let entries = unless_missing(fs::read_dir(folder))?.into_iter().flatten();
+        Ok(entries.filter_map(|entry| self.name(entry).transpose()))
+    }
+
+    fn name(&self, entry: io::Result<DirEntry>) -> io::Result<Option<String>> {
         let entry = entry?;
         // A name that is not UTF-8 cannot be in a key.
         let name = entry.file_name().into_string().ok();
-        let Some(mut name) = name.filter(|name| is_segment(name)) else { continue };
-        if entry.path().is_dir() {
-            name.push('/');
-        }
-        names.push(name);
+        let Some(name) = name.filter(|name| (self.is_segment)(name)) else { return Ok(None) };
+        // That of a link, not of what it leads to.
+        let is_folder = entry.file_type()?.is_dir();
+        Ok(Some(if is_folder { name + "/" } else { name }))
     }
-    // Folders have their slash by now: `a-b` and `a.b` come before `a/`, as keys do.
-    names.sort_unstable();
-    Ok(names)
+}
+
+/// The file of a key; `None` where it is missing or a link to a folder.
+fn file(path: &Path) -> io::Result<Option<Metadata>> {
+    Ok(unless_missing(fs::metadata(path))?.filter(|metadata| !metadata.is_dir()))
 }
 
 #[cfg(test)]
@@ -154,7 +182,7 @@ mod tests {
         let (folder, base) = (bucket.join(base), base.to_owned());
         let mut all = Vec::new();
         loop {
-            let page = page(&folder, &base, &request).expect("a page");
+            let page = page(&folder, &base, &request, |_| true).expect("a page");
             let mut found: Vec<String> = page.entries.into_iter().map(|entry| entry.key).collect();
             found.extend(page.folders);
             assert!(found.len() <= usize::from(request.max_keys.expect("it is set")));
@@ -188,6 +216,34 @@ mod tests {
             assert_eq!(found, ["a!", "a.json", "a/", "a0", "b/", "c.json"], "pages of {limit}");
         }
         assert_eq!(listed(bucket.path(), request("a/", true, 1)), ["a/b.json", "a/b/"]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_to_folders_are_not_followed() {
+        use std::os::unix::fs::symlink;
+
+        let (bucket, outside) = (bucket(), bucket());
+        for (to, link) in [(Path::new("."), "a/itself"), (outside.path(), "b/outside")] {
+            symlink(to, bucket.path().join(link)).expect("a link");
+        }
+        assert_eq!(listed(bucket.path(), request("", false, 2)), KEYS);
+        fs::remove_file(bucket.path().join("b/x.json")).expect("a file");
+        fs::remove_dir_all(bucket.path().join("b/y")).expect("a folder");
+        assert_eq!(
+            listed(bucket.path(), request("", true, 9)),
+            ["a!", "a.json", "a/", "a0", "c.json"]
+        );
+        symlink("c.json", bucket.path().join("d.json")).expect("a link");
+        assert_eq!(listed(bucket.path(), request("d", false, 2)), ["d.json"]);
+    }
+
+    #[test]
+    fn a_page_of_no_keys_reads_nothing() {
+        let bucket = bucket();
+        let unread = |_: &str| panic!("a name is read");
+        let page = page(bucket.path(), "", &request("", false, 0), unread).expect("a page");
+        assert_eq!(page, Page::default());
     }
 
     #[test]

@@ -175,7 +175,13 @@ impl Storage {
     /// The files below this folder.
     #[must_use]
     pub fn folder(root: impl AsRef<Path>) -> Self {
-        Self::Folder(Folder { root: root.as_ref().into() })
+        Self::folder_with_names(root, |_| true)
+    }
+
+    /// The same, but only of files and folders with names that follow a rule.
+    #[must_use]
+    pub fn folder_with_names(root: impl AsRef<Path>, is_name: fn(&str) -> bool) -> Self {
+        Self::Folder(Folder { root: root.as_ref().into(), is_name })
     }
 
     /// The content of an object; `None` when there is none.

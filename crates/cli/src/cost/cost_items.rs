@@ -59,7 +59,7 @@ pub(crate) struct CostItem {
 impl CostItem {
     /// A quantity, in whole units where they are counted.
     fn new(what: &'static str, quantity: f64, price: &'static Price, formula: String) -> Self {
-        let thousandths = if price.is_counted() {
+        let thousandths = if price.is_counted {
             rounded(quantity).saturating_mul(1_000)
         } else {
             rounded(quantity * 1_000.0)

@@ -26,6 +26,8 @@ pub(crate) struct Price {
     pub(crate) pico_dollars: u128,
     /// The number of units that the price is quoted for.
     pub(crate) quoted_for: u128,
+    /// Whether the unit is one of things that are counted, such as requests, and not of an amount.
+    pub(crate) is_counted: bool,
     /// The page that sets it.
     pub(crate) source: &'static str,
 }
@@ -54,12 +56,14 @@ impl Service {
 
     /// The price of something that is measured, quoted for one unit.
     const fn per_unit(self, unit: &'static str, pico_dollars: u128) -> Price {
-        self.quoted(unit, pico_dollars, 1)
+        Price { is_counted: false, ..self.quoted(unit, pico_dollars, 1) }
     }
 
+    /// The price of something that is counted.
     const fn quoted(self, unit: &'static str, pico_dollars: u128, quoted_for: u128) -> Price {
         let Self(service, source) = self;
-        Price { service, unit, pico_dollars: pico_dollars / quoted_for, quoted_for, source }
+        let pico_dollars = pico_dollars / quoted_for;
+        Price { service, unit, pico_dollars, quoted_for, is_counted: true, source }
     }
 }
 
@@ -99,11 +103,6 @@ pub(crate) const SNS_HTTP: Price = SNS.per_million("attempts", 60);
 pub(crate) const EVENT_GRID: Price = AZURE.per_million("operations", 60);
 
 impl Price {
-    /// Whether the unit is one of things that are counted, such as requests, and not of an amount.
-    pub(crate) const fn is_counted(&self) -> bool {
-        self.quoted_for > 1
-    }
-
     /// The cost of this many thousandths of a unit, in millionths of a millionth of a dollar.
     pub(crate) const fn of(&self, thousandths: u64) -> u128 {
         thousandths as u128 * self.pico_dollars / 1_000

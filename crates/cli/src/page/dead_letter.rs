@@ -33,7 +33,7 @@ pub(super) async fn answer(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let letter = find(&app, &id).await?;
-    let replayed = app.letters.replayed(Some(&[letter.id])).await?;
+    let replayed = app.letters.replayed(Some(&[letter.id])).await.map_err(PageError::storage)?;
     let main = content(&app, &letter, replayed.get(&letter.id));
     let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
     let page = PageLayout::new(title, NavSection::DeadLetters, main);
@@ -46,7 +46,7 @@ pub(super) async fn raw(
     Path(id): Path<String>,
 ) -> Result<Response, PageError> {
     let letter = find(&app, &id).await?;
-    let bytes = app.letters.bytes(&letter.key).await?;
+    let bytes = app.letters.bytes(&letter.key).await.map_err(PageError::storage)?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], bytes).into_response())
 }
 
@@ -73,7 +73,7 @@ async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
     if !is_id || !may_exist(app, id).await? {
         return Err(none());
     }
-    let mut found = app.letters.find(&[id.to_owned()]).await?;
+    let mut found = app.letters.find(&[id.to_owned()]).await.map_err(PageError::storage)?;
     if found.len() > 1 {
         let mut why = format!("several dead letters match {id}:");
         for letter in &found {

@@ -33,6 +33,11 @@ impl PageError {
         Self { link: (href, text), ..self }
     }
 
+    /// The container cannot be read or written.
+    pub(super) fn storage(error: anyhow::Error) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, "The container cannot be read", format!("{error:#}"))
+    }
+
     /// A replay that could not be started.
     pub(super) fn not_sent(error: &anyhow::Error) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "Nothing was sent", format!("{error:#}"))
@@ -47,13 +52,6 @@ impl PageError {
             }
         };
         PageLayout::new(self.title, NavSection::DeadLetters, main).respond(container, self.status)
-    }
-}
-
-/// The container cannot be read or written.
-impl From<anyhow::Error> for PageError {
-    fn from(error: anyhow::Error) -> Self {
-        Self::new(StatusCode::BAD_GATEWAY, "The container cannot be read", format!("{error:#}"))
     }
 }
 

@@ -34,7 +34,7 @@ const COLUMNS: [&str; 6] = ["Replay", "Target", "Dead letters", "Sent", "Refused
 pub(super) async fn list(
     extract::State(app): extract::State<SharedApp>,
 ) -> Result<Response, PageError> {
-    let jobs = app.letters.jobs().await?;
+    let jobs = app.letters.jobs().await.map_err(PageError::storage)?;
     let main = html! {
         h1 { "Replays" }
         @if jobs.is_empty() {

@@ -184,7 +184,7 @@ impl LetterCaches {
                 async move { letters.cache(&filter, before.as_deref()).await.map(Arc::new) },
             );
         let read = async move {
-            reading.await.unwrap_or_else(|error| Err(error.into())).map_err(PageError::from)
+            reading.await.unwrap_or_else(|error| Err(error.into())).map_err(PageError::storage)
         };
         read.boxed().shared()
     }

@@ -23,7 +23,7 @@ use delivery::ports::Clock as _;
 use delivery::subscription::name::NAMELESS;
 use delivery::time::moment;
 use futures::future::ready;
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
 use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
@@ -212,21 +212,18 @@ impl ReplayJob {
                 }
                 number
             });
-        let mut chunks = started
-            // Chunks under way are finished, so that their entries are written.
-            .take_while(|_| ready(!stop.load(Ordering::Relaxed)))
-            .map(|number| async move { (number, this.run_chunk(number, sender, options).await) })
-            .buffer_unordered(CHUNKS_AT_ONCE)
-            .boxed();
+        let chunks = started.map(|number| async move {
+            Ok((number, this.run_chunk(number, sender, options).await?))
+        });
+        let mut chunks = until_failed(chunks, &stop).boxed();
         let (mut done, mut failed) = (Vec::new(), None);
-        while let Some((number, entries)) = chunks.next().await {
-            match entries {
-                Ok(entries) => {
+        while let Some(chunk) = chunks.next().await {
+            match chunk {
+                Ok((number, entries)) => {
                     on_chunk(ReplayCounts::of(&entries));
                     done.push((number, entries));
                 }
                 Err(error) => {
-                    stop.store(true, Ordering::Relaxed);
                     failed.get_or_insert(error);
                 }
             }
@@ -386,10 +383,44 @@ fn nothing_accepted(results: &[SendResult]) -> Option<String> {
     problem
 }
 
+/// The results of chunks, of which several run at once. None begins after one has failed; those
+/// under way are finished, so that their entries are written.
+fn until_failed<'a, T: 'a, F: Future<Output = anyhow::Result<T>> + 'a>(
+    chunks: impl Stream<Item = F> + 'a,
+    stop: &'a AtomicBool,
+) -> impl Stream<Item = anyhow::Result<T>> + 'a {
+    let run = move |chunk: F| async move {
+        // Asked again: another may have failed since this one was taken from the stream.
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let result = chunk.await;
+        stop.fetch_or(result.is_err(), Ordering::Relaxed);
+        Some(result)
+    };
+    let wanted = chunks.take_while(|_| ready(!stop.load(Ordering::Relaxed)));
+    wanted.map(run).buffer_unordered(CHUNKS_AT_ONCE).filter_map(ready)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
     use crate::samples::letter;
+
+    #[tokio::test]
+    async fn after_a_chunk_has_failed_none_begins() {
+        let (stop, begun) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        let begun = &begun;
+        let chunk = |number| async move {
+            begun.lock().unwrap().push(number);
+            ensure!(number != 2, "it fails");
+            Ok(number)
+        };
+        let results: Vec<_> = until_failed(stream::iter(1..9).map(chunk), &stop).collect().await;
+        assert_eq!((results.len(), &begun.lock().unwrap()[..]), (2, &[1, 2][..]));
+    }
 
     #[test]
     fn a_plan_is_ordered_from_the_oldest_to_the_newest_and_counts_what_has_no_subscription() {

@@ -300,24 +300,27 @@ async fn post(
         answer_max_bytes: ANSWER_MAX_BYTES,
     };
     let exchange = http.exchange(&request).await;
-    let (result, problem): (fn(String) -> SendResult, _) = match exchange.result {
-        TransportResult::Answered { status: 200..=299, .. } => return SendResult::Sent,
+    let detail = exchange.detail;
+    let why = |problem: &str| detail.unwrap_or_else(|| problem.to_owned());
+    match exchange.result {
+        TransportResult::Answered { status: 200..=299, .. } => SendResult::Sent,
         TransportResult::Answered { status, .. } => {
-            return SendResult::Refused(format!("{url} responded with {status}"));
+            SendResult::Refused(format!("{url} responded with {status}"))
         }
-        TransportResult::TimedOut => (SendResult::Uncertain, "no response in time"),
+        TransportResult::TimedOut => SendResult::Uncertain(why("no response in time")),
         // The two are not told apart, and the event may have arrived before the break.
         TransportResult::SocketError => {
-            (SendResult::Uncertain, "the connection was refused or broken")
+            SendResult::Uncertain(why("the connection was refused or broken"))
         }
-        TransportResult::ResolutionError => (SendResult::Refused, "the host name does not resolve"),
-        TransportResult::TlsError => (SendResult::Refused, "the certificate was not accepted"),
-        TransportResult::Blocked => (SendResult::Refused, "the address is not allowed"),
+        TransportResult::ResolutionError => {
+            SendResult::Refused(why("the host name does not resolve"))
+        }
+        TransportResult::TlsError => SendResult::Refused(why("the certificate was not accepted")),
+        TransportResult::Blocked => SendResult::Refused(why("the address is not allowed")),
         TransportResult::Unsendable | TransportResult::Aborted => {
-            (SendResult::Unfit, "no request can be made of it")
+            SendResult::Unfit(why("no request can be made of it"))
         }
-    };
-    result(exchange.detail.unwrap_or_else(|| problem.to_owned()))
+    }
 }
 
 #[cfg(test)]

@@ -99,7 +99,10 @@ pub fn shared_bytes(letters: &[&DeadLetter], sink_error: Option<&str>) -> Vec<u8
     let letters = deduplicated(letters);
     let elements: Vec<String> =
         letters.iter().map(|letter| element(&BlobFields { letter, sink_error })).collect();
-    let bare = letters[0].format == Format::Namespace && elements.len() == 1;
+    let bare = match letters[0].format {
+        Format::Namespace => elements.len() == 1,
+        Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => false,
+    };
     let elements = elements.join(",");
     if bare { elements.into() } else { format!("[{elements}]").into() }
 }

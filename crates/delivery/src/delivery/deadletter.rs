@@ -97,7 +97,10 @@ pub struct DeadLetter {
 }
 
 /// The addresses of a delivery with their queries, without credentials.
+///
+/// Its fields are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "struct AddressesV1")]
 pub struct Addresses {
     /// The subscriber's.
     pub subscriber: String,
@@ -225,8 +228,13 @@ fn not_before_ms(delivery: &Delivery, policy: &DeadLetterPolicy, decided_ms: u64
 /// The mapped attributes of a custom event. Taken now, since the function that writes the dead
 /// letter does not know the mapping.
 fn mapped(delivery: &Delivery, subscription: &Subscription, format: Format) -> Option<Mapped> {
-    // The namespace format shows the event as it was published.
-    let asked_for = format != Format::Namespace && delivery.event.shape() == Shape::Custom;
+    let asked_for = match format {
+        // It shows the event as it was published.
+        Format::Namespace => false,
+        Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => {
+            delivery.event.shape() == Shape::Custom
+        }
+    };
     asked_for.then(|| delivery.mapped(&subscription.mapping))
 }
 
@@ -237,8 +245,11 @@ fn addresses(
     subscription: &Subscription,
     format: Format,
 ) -> Option<Addresses> {
-    if format != Format::Knative {
-        return None;
+    match format {
+        Format::Knative => {}
+        Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Custom => {
+            return None;
+        }
     }
     let subscriber = without_user(&subscription.destination.url);
     let failed = match (&delivery.target, &subscription.reply) {

@@ -27,7 +27,10 @@ pub const HISTORY_LAST: usize = 20;
 pub const RESPONSE_KEPT_BYTES: usize = 1_024;
 
 /// The published record and the event's index in it.
+///
+/// Its fields are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "struct OriginV1")]
 pub struct Origin {
     /// The SQS message id of the published record.
     pub message: String,

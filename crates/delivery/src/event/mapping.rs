@@ -51,7 +51,10 @@ pub struct Mapping {
 }
 
 /// The mapped attributes of one custom event, with defaults for fields that are not mapped.
+///
+/// Its fields are those of version 1 of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "struct MappedV1")]
 pub struct Mapped {
     /// Its id; unmapped: the id of its delivery's record, and its index there unless that is 0.
     pub id: String,

@@ -99,15 +99,16 @@ impl Endpoint {
             Always::Status(status) => {
                 TransportResult::Answered { status, retry_after, body: Vec::new() }
             }
-            Always::Timeout => TransportResult::TimedOut,
+            Always::Timeout => {
+                let duration_ms = subscription.destination.response_timeout_ms;
+                return Exchange::new(TransportResult::TimedOut, started_ms, duration_ms);
+            }
             Always::Refused | Always::Reset => TransportResult::SocketError,
             Always::Dns => TransportResult::ResolutionError,
             Always::Tls => TransportResult::TlsError,
             Always::Blocked => TransportResult::Blocked,
         };
-        let is_timeout = self.always == Always::Timeout;
-        let duration_ms = if is_timeout { subscription.destination.response_timeout_ms } else { 0 };
-        Exchange::new(result, started_ms, duration_ms)
+        Exchange::new(result, started_ms, 0)
     }
 }
 

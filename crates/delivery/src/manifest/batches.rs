@@ -27,7 +27,7 @@ pub(super) fn kilobytes(cursor: &Cursor<'_>) -> Option<u32> {
 
 /// Reads what a never-retried answer to several events means.
 pub(super) fn on_refused(cursor: &Cursor<'_>) -> Option<OnRefused> {
-    cursor.choice(&OnRefused::WORDS)
+    cursor.word(&OnRefused::ALL, OnRefused::as_str)
 }
 
 /// Reports `onRefused` where nothing is batched.

@@ -192,6 +192,7 @@ impl<'a> Draft<'a> {
     /// Adds a subscription.
     fn add_subscription(&mut self, mut described: Described<'a>) {
         origins::note_overridden_statuses(&mut described.origins, &described.subscription);
+        debug_assert!(origins::are_known(&described.origins, &described.subscription));
         self.subscriptions.push(described);
     }
 

@@ -8,18 +8,26 @@ use std::collections::BTreeMap;
 
 use super::reader::Cursor;
 use crate::subscription::Subscription;
+use crate::subscription::policy::settings;
 use crate::subscription::profile::Profile;
 
 /// Field → where documents state it, as `file:line:column`; several are separated by `, `, and
 /// other text says what else decides (the class of a broker). A field without an entry is the
 /// profile's.
 ///
-/// The fields are those of [`settings`](crate::subscription::policy::settings), and `url`.
+/// The fields are those of [`settings`], and `url`.
 pub type Origins = BTreeMap<&'static str, String>;
 
 /// Records that the value of a field is stated at the cursor; does nothing without a cursor.
 pub(super) fn note(origins: &mut Origins, field: &'static str, at: Option<&Cursor<'_>>) {
     origins.extend(at.map(|at| (field, at.location())));
+}
+
+/// Whether each origin is that of a field that can have one.
+pub(super) fn are_known(origins: &Origins, subscription: &Subscription) -> bool {
+    let settings = settings(subscription);
+    let is_setting = |field: &str| settings.iter().any(|setting| setting.field == field);
+    origins.keys().all(|field| *field == "url" || is_setting(field))
 }
 
 /// `neverRetry` and `retryOn` change which statuses are retried and which are a success: the origin

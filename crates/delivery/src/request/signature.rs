@@ -38,12 +38,13 @@ pub(super) fn headers(
         let secret = context.keyring.get(name).ok_or_else(|| unready("was not looked up"))?;
         let encoded = secret.expose().trim();
         let Ok(key) = STANDARD.decode(encoded.strip_prefix(PREFIX).unwrap_or(encoded)) else {
-            let problem = format!("is not base64, with or without {PREFIX} before it");
-            return Err(unready(&problem));
+            return Err(unready(&format!("is not base64, with or without {PREFIX} before it")));
         };
         if key.len() < KEY_MIN_BYTES {
-            let least = format!("at least {KEY_MIN_BYTES} are required");
-            return Err(unready(&format!("has {} bytes; {least}", key.len())));
+            let bytes = key.len();
+            return Err(unready(&format!(
+                "has {bytes} bytes; at least {KEY_MIN_BYTES} are required"
+            )));
         }
         signatures.push(format!("v1,{}", STANDARD.encode(signature(&key, id, &timestamp, body))));
     }

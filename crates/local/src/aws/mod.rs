@@ -41,14 +41,15 @@ impl LocalAws {
     /// When the port is taken, a bucket's folder cannot be created, or a queue's settings are invalid.
     pub async fn start(config: LocalAwsConfig) -> anyhow::Result<Self> {
         let requested = config.port;
+        let taken = || {
+            format!(
+                "cannot listen on 127.0.0.1:{requested}; is another local AWS running there? choose another port"
+            )
+        };
         let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, requested)).await.with_context(|| {
-                format!(
-                    "cannot listen on 127.0.0.1:{requested}; is another local AWS running there? choose another port"
-                )
-            })?;
+            TcpListener::bind((Ipv4Addr::LOCALHOST, requested)).await.with_context(taken)?;
         // For port 0 the system chooses one, and the URLs of the queues contain it.
-        let port = listener.local_addr()?.port();
+        let port = listener.local_addr().with_context(taken)?.port();
         let buckets = s3::Buckets::create(&config.data, &config.buckets)?;
         let queues = Arc::new(sqs::Queues::create(port, &config.queues).await?);
         let mut server = JoinSet::new();

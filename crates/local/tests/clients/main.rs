@@ -111,11 +111,13 @@ async fn a_client_of_the_query_protocol_gets_an_error_that_asks_to_update() {
 async fn a_path_that_would_leave_the_folder_is_refused() {
     let started = start(30).await;
     std::fs::write(started.folder.path().join("secret"), "s3cr3t").expect("a file");
+    std::fs::create_dir(started.folder.path().join(".hidden")).expect("a folder");
+    std::fs::write(started.folder.path().join(".hidden/x"), "s3cr3t").expect("a file");
     for path in [
         "/config/../secret",
         "/config/..%2fsecret",
         "/config/%2e%2e/secret",
-        "/.uploads/x",
+        "/.hidden/x",
         "/../secret",
     ] {
         let answer = exchange(

@@ -169,6 +169,13 @@ async fn keys_that_cannot_be_files_are_refused_and_touch_nothing() {
     }
     let long = started.put(&"x".repeat(256), "x").send().await.expect_err("too long");
     assert_eq!(long.code(), Some("KeyTooLongError"));
+    for key in [format!("/{}/x", "x".repeat(256)), "tab\tbed".to_owned()] {
+        let error = started.put(&key, "x").send().await.expect_err("refused");
+        assert_eq!(error.code(), Some("InvalidArgument"), "{key}: the first part decides");
+    }
+    std::fs::write(started.folder.path().join("config/tab\tbed"), "x").expect("a file");
+    let listed = started.s3.list_objects_v2().bucket("config").send().await.expect("a listing");
+    assert_eq!(listed.key_count(), Some(0), "its name cannot be in a listing");
     started.put("folder/file", "x").send().await.expect("a put");
     for key in ["folder", "folder/file/inside"] {
         let error = started.put(key, "x").if_none_match("*").send().await.expect_err("in the way");

@@ -5,7 +5,7 @@
 
 use super::super::conditions::Compare;
 use super::super::findings::Message;
-use super::super::reader::{Cursor, Fields, all};
+use super::super::reader::{Cursor, Fields, read_each};
 use super::words;
 use crate::subscription::filter::Filter;
 use crate::subscription::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
@@ -96,7 +96,7 @@ fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
             "at most {VALUES_MAX} values are allowed in all filters together, found {values}"
         ));
     }
-    all(&elements, |element| element.mapping(|fields| condition(fields, arrays)).flatten())
+    read_each(&elements, |element| element.mapping(|fields| condition(fields, arrays)).flatten())
 }
 
 /// How many values a filter has, in `values` and `value` together; reports nothing.
@@ -181,7 +181,7 @@ fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) 
     if elements.is_empty() {
         return cursor.refuse("at least one value is required");
     }
-    all(&elements, read)
+    read_each(&elements, read)
 }
 
 fn text(cursor: &Cursor<'_>) -> Option<String> {

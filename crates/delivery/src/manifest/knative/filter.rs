@@ -7,7 +7,7 @@
 
 use super::super::conditions::{Compare, OPERATORS, check_depth, joined, operators};
 use super::super::findings::Message;
-use super::super::reader::{Cursor, Fields, all};
+use super::super::reader::{Cursor, Fields, read_each};
 use crate::subscription::filter::Filter;
 
 /// Reads the filter of a Trigger's `spec`.
@@ -23,7 +23,7 @@ pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
     if let Some(key) = spec.given_key("filter") {
         key.warn("not used: filters is given too");
     }
-    all(&elements, |element| expression(element, 1)).map(joined)
+    read_each(&elements, |element| expression(element, 1)).map(joined)
 }
 
 fn attributes(fields: &Fields<'_>) -> Option<Filter> {

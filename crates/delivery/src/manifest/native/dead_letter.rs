@@ -105,10 +105,10 @@ impl StorageSettings {
     fn read(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Self {
         Self {
             sink: fields.read("sink", |at| sink(at, destinations)),
-            format: fields.read("format", |at| at.choice(&Format::WORDS)),
-            layout: fields.read("layout", |at| at.choice(&Layout::WORDS)),
+            format: fields.read("format", |at| at.word(&Format::ALL, Format::as_str)),
+            layout: fields.read("layout", |at| at.word(&Layout::ALL, Layout::as_str)),
             events_per_blob: fields.read("eventsPerBlob", |at| at.integer(1..=EVENTS_PER_BLOB_MAX)),
-            error_data: fields.read("errorData", |at| at.choice(&ErrorData::WORDS)),
+            error_data: fields.read("errorData", |at| at.word(&ErrorData::ALL, ErrorData::as_str)),
             delay_ms: fields.read("delay", |at| at.duration_ms(0..=DELAY_MAX_MS)),
             keep_trying_for_ms: fields
                 .read("keepTryingFor", |at| at.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),

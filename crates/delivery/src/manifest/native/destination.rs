@@ -59,7 +59,7 @@ impl DestinationSettings {
                 }
             },
             timeout_ms: fields.read("timeout", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
-            schema: fields.read("schema", |at| at.choice(&Schema::WORDS)),
+            schema: fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str)),
             max_concurrency: fields.read("maxConcurrency", |at| at.integer(CONCURRENCY)),
             headers: fields.read("headers", |at| headers::list(at, header)),
             signing: fields.section("signing", signing).flatten(),

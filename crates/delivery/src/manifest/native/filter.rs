@@ -22,7 +22,9 @@ fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     let inner = |of: &Cursor<'_>| read_at(of, depth + 1);
     let conditions =
         cursor.mapping(|fields| operators(|name| fields.get(name), comparisons, inner))?;
-    conditions.into_iter().collect::<Option<_>>().map(joined)
+    let conditions = conditions.into_iter().collect::<Option<Vec<_>>>()?;
+    // Every operator may be unknown, which is reported; no condition would match everything.
+    (!conditions.is_empty()).then(|| joined(conditions))
 }
 
 fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {

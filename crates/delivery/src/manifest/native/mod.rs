@@ -115,7 +115,8 @@ struct TopicSpec<'a> {
 
 impl<'a> TopicSpec<'a> {
     fn read(spec: &Fields<'a>, destinations: &Destinations<'_>) -> Self {
-        let input = spec.read("input", |input| input.choice(&Input::WORDS)).unwrap_or_default();
+        let input =
+            spec.read("input", |input| input.word(&Input::ALL, Input::as_str)).unwrap_or_default();
         let from = publishers::read(spec);
         publishers::report_unreadable(&from, input);
         let delivery_at = spec.given_key("delivery");

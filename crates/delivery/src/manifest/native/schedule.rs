@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::super::findings::Message;
-use super::super::reader::{Fields, all};
+use super::super::reader::{Fields, read_each};
 use crate::subscription::profile::LIFETIME_MAX_MS;
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::time::duration::{HOUR_MS, SECOND_MS, format_ms};
@@ -118,7 +118,7 @@ fn durations(fields: &Fields<'_>, name: &'static str) -> Option<Arc<[u64]>> {
         return cursor
             .refuse(format!("has to be a list of 1 to {WAITS_MAX}, has {}", elements.len()));
     }
-    all(&elements, |element| element.duration_ms(1..=LIFETIME_MAX_MS)).map(Into::into)
+    read_each(&elements, |element| element.duration_ms(1..=LIFETIME_MAX_MS)).map(Into::into)
 }
 
 fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {

@@ -235,6 +235,12 @@ impl<'a> Cursor<'a> {
         self.refuse(message.help(hint(text, &known, &known)))
     }
 
+    /// The one of these values whose word this is.
+    pub(super) fn word<T: Copy>(&self, all: &[T], word: fn(T) -> &'static str) -> Option<T> {
+        let words: Vec<_> = all.iter().map(|value| (word(*value), *value)).collect();
+        self.choice(&words)
+    }
+
     /// The elements of a list.
     pub(super) fn list(&self) -> Option<Vec<Self>> {
         let Value::List(elements) = &self.node.value else {
@@ -251,7 +257,7 @@ impl<'a> Cursor<'a> {
 
     /// The elements of a list, each as `read` reads it.
     pub(super) fn each<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
-        all(&self.list()?, read)
+        read_each(&self.list()?, read)
     }
 
     /// The entries of a mapping with free keys.
@@ -296,7 +302,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// The values of these elements. Each is read, even after an error: all of them get their findings.
-pub(super) fn all<'a, T>(
+pub(super) fn read_each<'a, T>(
     elements: &[Cursor<'a>],
     read: impl Fn(&Cursor<'a>) -> Option<T>,
 ) -> Option<Vec<T>> {

@@ -73,7 +73,7 @@ impl Buckets {
         if is_hidden || bucket.contains(std::path::is_separator) || !folder.is_dir() {
             return Err(s3_error!(NoSuchBucket, "there is no bucket {bucket:?}"));
         }
-        Ok(Storage::folder(folder))
+        Ok(Storage::folder_with_names(folder, is_name))
     }
 
     /// Lists one page of the keys of a bucket.
@@ -132,15 +132,17 @@ impl Buckets {
 
     /// Why an object cannot be read, written or deleted.
     fn key_error(&self, bucket: &str, key: &str, error: StorageError) -> S3Error {
-        let longest = key.split('/').map(str::len).max().unwrap_or_default();
-        if longest > SEGMENT_LIMIT_BYTES {
-            return s3_error!(
-                KeyTooLongError,
-                "each part of a key between slashes is a file name here, of at most {SEGMENT_LIMIT_BYTES} bytes; \
-                 this one has {longest}"
-            );
-        }
         if matches!(error, StorageError::InvalidKey(_)) {
+            let mut segments = key.split('/');
+            let invalid = segments.find(|part| matches!(*part, "" | "." | "..") || !is_name(part));
+            let bytes = invalid.map_or(0, str::len);
+            if bytes > SEGMENT_LIMIT_BYTES {
+                return s3_error!(
+                    KeyTooLongError,
+                    "each part of a key between slashes is a file name here, of at most {SEGMENT_LIMIT_BYTES} bytes; \
+                     this one has {bytes}"
+                );
+            }
             return s3_error!(
                 InvalidArgument,
                 "the key {key:?} cannot be a file: no part between slashes may be empty, '.' or '..', or hold a control \
@@ -156,6 +158,11 @@ impl Buckets {
         }
         failure(error)
     }
+}
+
+/// Whether a file can have this name, and the XML of a listing can hold it.
+fn is_name(name: &str) -> bool {
+    name.len() <= SEGMENT_LIMIT_BYTES && !name.contains(char::is_control)
 }
 
 pub(super) fn failure(error: impl std::error::Error) -> S3Error {

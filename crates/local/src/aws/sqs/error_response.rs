@@ -6,11 +6,12 @@
 //! AWS does for migrated clients:
 //! <https://smithy.io/2.0/aws/protocols/aws-query-protocol.html>. It decides nothing.
 
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::HeaderValue;
 use http::{HeaderName, Response};
 use rustack_sqs_http::body::SqsResponseBody;
-use rustack_sqs_http::response;
 use rustack_sqs_model::error::{SqsError, SqsErrorCode};
+
+use super::json_response;
 
 /// The header in which clients look for the old name.
 const QUERY_ERROR: HeaderName = HeaderName::from_static("x-amzn-query-error");
@@ -27,13 +28,6 @@ pub(super) fn for_error(error: &SqsError) -> Response<SqsResponseBody> {
     if let Ok(old_name) = HeaderValue::try_from(old_name) {
         response.headers_mut().insert(QUERY_ERROR, old_name);
     }
-    response
-}
-
-/// A response with this JSON.
-pub(super) fn json_response(json: Vec<u8>) -> Response<SqsResponseBody> {
-    let mut response = Response::new(SqsResponseBody::from_json(json));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(response::CONTENT_TYPE));
     response
 }
 

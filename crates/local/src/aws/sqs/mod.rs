@@ -19,11 +19,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use rustack_sqs_core::config::SqsConfig;
 use rustack_sqs_core::handler::RustackSqsHandler;
 use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::body::SqsResponseBody;
 use rustack_sqs_http::dispatch::SqsHandler;
+use rustack_sqs_http::response;
 use rustack_sqs_model::error::SqsError;
 use rustack_sqs_model::input::{CreateQueueInput, GetQueueAttributesInput};
 use rustack_sqs_model::operations::SqsOperation;
@@ -113,6 +115,13 @@ fn create_request(queue: &QueueConfig) -> CreateQueueInput {
 
 fn queue_error(queue: &str, error: &SqsError) -> anyhow::Error {
     anyhow::anyhow!("the queue {queue} does not work: {}", error.message)
+}
+
+/// A response with this JSON.
+fn json_response(json: Vec<u8>) -> Response<SqsResponseBody> {
+    let mut response = Response::new(SqsResponseBody::from_json(json));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(response::CONTENT_TYPE));
+    response
 }
 
 type ResponseFuture =

@@ -26,7 +26,7 @@ use rustack_sqs_model::types::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ResponseFuture, envelope, error_response, limits};
+use super::{ResponseFuture, envelope, json_response, limits};
 
 /// The setting that limits a message. The engine's limit is lower, but applies to the
 /// placeholder body only.
@@ -192,7 +192,7 @@ fn failed(id: String, error: SqsError) -> BatchResultErrorEntry {
 
 fn response<O: Serialize>(output: &O) -> Result<Response<SqsResponseBody>, SqsError> {
     let json = serde_json::to_vec(output).map_err(|error| json_error(&error))?;
-    Ok(error_response::json_response(json))
+    Ok(json_response(json))
 }
 
 fn json_error(error: &serde_json::Error) -> SqsError {

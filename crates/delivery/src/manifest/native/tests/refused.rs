@@ -278,6 +278,14 @@ fn bad_filters_are_refused_at_their_position() {
 }
 
 #[test]
+fn what_depends_on_a_filter_without_a_known_operator_is_not_reported() {
+    let text =
+        format!("{HEAD}{URL}  filter: {{exakt: {{type: a}}}}\n  batch: {{onRefused: split}}\n");
+    let found = shown(&read_one(&text));
+    assert!(matches!(&found[..], [one] if one.contains("unknown field")), "{found:?}");
+}
+
+#[test]
 fn bad_destinations_are_refused_at_their_position() {
     each_is_refused(
         "",
