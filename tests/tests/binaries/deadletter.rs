@@ -23,8 +23,8 @@ async fn a_dead_letter_is_believed_on_its_own_queue_only() {
         let elsewhere = Store::Container("config/letters".parse().expect("a container"));
         let attribute = write_dead_letter(&DeadLetter { store: elsewhere, ..letter() });
         let records = [record("m1", queue, &[("topic", "shop/taken"), ("deadletter", &attribute)])];
-        let function = world.run(&DEADLETTER, &[], invocation(&records)).await;
-        assert_eq!(function.runtime_api.returned().await, [""; 0], "{queue}");
+        let mut function = world.run(&DEADLETTER, &[], invocation(&records)).await;
+        assert_eq!(function.returned().await, [""; 0], "{queue}");
         let named = world.keys("config").await.into_iter().find(|key| key.starts_with("letters/"));
         assert_eq!(named.is_some(), believed, "{queue}: {named:?}");
         let own = world.keys("dead-letters").await;
@@ -43,8 +43,8 @@ async fn the_response_names_the_records_that_the_queue_did_not_take_back() {
     let records: Vec<_> =
         records.map(|(id, letter)| record(id, "absent", &[("deadletter", letter)])).collect();
     let changes = [("DEAD_LETTER_QUEUE_URL", absent.as_str())];
-    let function = world.run(&DEADLETTER, &changes, invocation(&records)).await;
-    assert_eq!(function.runtime_api.returned().await, ["m2"]);
+    let mut function = world.run(&DEADLETTER, &changes, invocation(&records)).await;
+    assert_eq!(function.returned().await, ["m2"]);
 }
 
 #[tokio::test]
@@ -52,8 +52,8 @@ async fn metrics_of_deadletter_are_lines_of_json() {
     let world = World::start().await;
     let attribute = write_dead_letter(&letter());
     let records = [record("m1", "dead-letter", &[("deadletter", &attribute)])];
-    let function = world.run(&DEADLETTER, &[], invocation(&records)).await;
-    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    let mut function = world.run(&DEADLETTER, &[], invocation(&records)).await;
+    assert_eq!(function.returned().await, [""; 0]);
     let metrics = function.line("_aws").await;
     assert_eq!(metrics["_aws"]["CloudWatchMetrics"][0]["Namespace"], "lastmile/tested");
 }

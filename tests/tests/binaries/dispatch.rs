@@ -13,8 +13,8 @@ async fn no_second_attempt_begins_when_the_deadline_is_near() {
     // Nine seconds are kept for sending, and the shortest response timeout is one: the first
     // attempt always begins, and for another one there is no time.
     let near = Invocation { deadline_in_ms: 9_900, ..invocation(&[published("m1", "shop/soon")]) };
-    let function = world.run(&DISPATCH, &[], near).await;
-    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    let mut function = world.run(&DISPATCH, &[], near).await;
+    assert_eq!(function.returned().await, [""; 0]);
     assert_eq!(world.requested(), ["/soon"]);
     let waiting = world.delivery_in("retry").await;
     assert_eq!(
@@ -26,8 +26,8 @@ async fn no_second_attempt_begins_when_the_deadline_is_near() {
 #[tokio::test]
 async fn with_time_left_a_short_wait_is_waited_in_place() {
     let world = World::start().await;
-    let function = world.run(&DISPATCH, &[], invocation(&[published("m1", "shop/soon")])).await;
-    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    let mut function = world.run(&DISPATCH, &[], invocation(&[published("m1", "shop/soon")])).await;
+    assert_eq!(function.returned().await, [""; 0]);
     assert_eq!(world.requested(), ["/soon"; 6]);
 }
 
@@ -37,8 +37,8 @@ async fn an_allowed_rate_is_shared_by_all_functions_that_may_run() {
     // One a minute for each of the 75 that the template's defaults add up to.
     world.consent("75").await;
     let records = ["m1", "m2"].map(|id| published(id, "shop/consented"));
-    let function = world.run(&DISPATCH, &[], invocation(&records)).await;
-    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    let mut function = world.run(&DISPATCH, &[], invocation(&records)).await;
+    assert_eq!(function.returned().await, [""; 0]);
     assert_eq!(world.requested(), ["/consented"]);
     assert_eq!(world.held("retry").await, 1);
 }
@@ -49,8 +49,8 @@ async fn alone_a_function_uses_an_allowed_rate_itself() {
     world.consent("75").await;
     let records = ["m1", "m2"].map(|id| published(id, "shop/consented"));
     let alone = [("MAX_CONCURRENCY", "1")];
-    let function = world.run(&DISPATCH, &alone, invocation(&records)).await;
-    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    let mut function = world.run(&DISPATCH, &alone, invocation(&records)).await;
+    assert_eq!(function.returned().await, [""; 0]);
     assert_eq!(world.requested(), ["/consented", "/consented"]);
 }
 
@@ -61,8 +61,8 @@ async fn the_response_names_the_records_whose_retry_the_queue_refused() {
     let records = [("m1", "shop/taken"), ("m2", "shop/later"), ("m3", "shop/taken")]
         .map(|(id, topic)| published(id, topic));
     let changes = [("RETRY_QUEUE_URL", absent.as_str())];
-    let function = world.run(&DISPATCH, &changes, invocation(&records)).await;
-    assert_eq!(function.runtime_api.returned().await, ["m2"]);
+    let mut function = world.run(&DISPATCH, &changes, invocation(&records)).await;
+    assert_eq!(function.returned().await, ["m2"]);
     assert_eq!(world.requested(), ["/later", "/taken", "/taken"]);
 }
 
@@ -73,8 +73,8 @@ async fn a_delivery_is_believed_on_an_internal_queue_only() {
         let world = World::start().await;
         let forged = write_delivery(&delivery("shop/taken/s"));
         let records = [record("m1", queue, &[("topic", "shop/later"), ("delivery", &forged)])];
-        let function = world.run(&DISPATCH, &[], invocation(&records)).await;
-        assert_eq!(function.runtime_api.returned().await, [""; 0], "{queue}");
+        let mut function = world.run(&DISPATCH, &[], invocation(&records)).await;
+        assert_eq!(function.returned().await, [""; 0], "{queue}");
         assert_eq!(world.requested(), [requested], "{queue}");
     }
 }
@@ -84,16 +84,17 @@ async fn an_event_without_a_topic_has_the_default_one() {
     let world = World::start().await;
     let changes = [("DEFAULT_TOPIC", "shop/taken")];
     let records = [record("m1", "events", &[])];
-    let function = world.run(&DISPATCH, &changes, invocation(&records)).await;
-    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    let mut function = world.run(&DISPATCH, &changes, invocation(&records)).await;
+    assert_eq!(function.returned().await, [""; 0]);
     assert_eq!(world.requested(), ["/taken"]);
 }
 
 #[tokio::test]
 async fn log_and_metrics_of_dispatch_are_lines_of_json() {
     let world = World::start().await;
-    let function = world.run(&DISPATCH, &[], invocation(&[published("m1", "shop/taken")])).await;
-    assert_eq!(function.runtime_api.returned().await, [""; 0]);
+    let mut function =
+        world.run(&DISPATCH, &[], invocation(&[published("m1", "shop/taken")])).await;
+    assert_eq!(function.returned().await, [""; 0]);
     let loaded = function.line("subscriptions.loaded").await;
     assert_eq!(loaded["source"], "s3://config/subscriptions.yaml");
     let metrics = function.line("_aws").await;

@@ -4,7 +4,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
@@ -12,8 +11,6 @@ use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 use serde_json::Value;
 
 const NEXT: &str = "GET /2018-06-01/runtime/invocation/next ";
-/// Enough for a process that starts on a busy machine, and for its invocation.
-const LIMIT: Duration = Duration::from_secs(120);
 
 /// One invocation.
 pub(crate) struct Invocation {
@@ -43,24 +40,8 @@ impl RuntimeApi {
         format!("127.0.0.1:{}", self.0.port())
     }
 
-    /// The records that the first invocation returns to their queue.
-    pub(crate) async fn returned(&self) -> Vec<String> {
-        let answered = async {
-            loop {
-                if let Some(response) = self.response() {
-                    return response;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        let response = tokio::time::timeout(LIMIT, answered).await.expect("the function responds");
-        let failures = response["batchItemFailures"].as_array();
-        let failures = failures.unwrap_or_else(|| panic!("it has the list: {response}"));
-        let id = |failure: &Value| failure["itemIdentifier"].as_str().expect("an id").to_owned();
-        failures.iter().map(id).collect()
-    }
-
-    fn response(&self) -> Option<Value> {
+    /// The response of the invocation, once there is one.
+    pub(crate) fn response(&self) -> Option<Value> {
         let requests = self.0.requests();
         let posted = requests.iter().find(|request| request.head.starts_with("POST "))?;
         let path = posted.head.split(' ').nth(1).unwrap_or_default();

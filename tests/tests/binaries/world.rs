@@ -25,8 +25,8 @@ const TOPICS: [(&str, &str); 4] = [
     ("soon", ", retry: {schedule: {kind: constant, delay: PT0.2S}, jitterPercent: 0}"),
     ("consented", ""),
 ];
-/// Enough for a message to arrive on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Enough for a process that starts on a busy machine, for its invocation, and for a message.
+const LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) struct World {
     aws: LocalAws,
@@ -38,7 +38,7 @@ pub(crate) struct World {
 pub(crate) struct Running {
     process: Child,
     output: NamedTempFile,
-    pub(crate) runtime_api: RuntimeApi,
+    runtime_api: RuntimeApi,
 }
 
 impl Drop for Running {
@@ -50,6 +50,25 @@ impl Drop for Running {
 }
 
 impl Running {
+    /// The records that its invocation returns to their queue.
+    pub(crate) async fn returned(&mut self) -> Vec<String> {
+        let answered = async {
+            loop {
+                if let Some(response) = self.runtime_api.response() {
+                    return response;
+                }
+                let ended = self.process.try_wait().expect("a process of ours");
+                assert!(ended.is_none(), "the function ended: {ended:?}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let response = tokio::time::timeout(LIMIT, answered).await.expect("the function responds");
+        let failures = response["batchItemFailures"].as_array();
+        let failures = failures.unwrap_or_else(|| panic!("it has the list: {response}"));
+        let id = |failure: &Value| failure["itemIdentifier"].as_str().expect("an id").to_owned();
+        failures.iter().map(id).collect()
+    }
+
     /// The first line of its standard output with this text, which is JSON.
     pub(crate) async fn line(&self, text: &str) -> Value {
         let found = async {
