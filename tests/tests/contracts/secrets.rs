@@ -26,7 +26,7 @@ const FRESH_MS: u64 = 5 * 60 * 1_000 - 1;
 const FAILED_MS: u64 = 5_000;
 /// A lookup may exceed its deadline of three seconds by this much on a busy machine.
 const DEADLINE_MS: u64 = 3_000;
-const GRACE_MS: u64 = 1_500;
+const GRACE_MS: u64 = 20_000;
 
 /// A scripted extension, its current response, and stores that use it.
 struct ScriptedExtension {
