@@ -122,7 +122,7 @@ fn whatever_fails_nothing_is_lost_and_nothing_is_delivered_too_often_or_too_earl
     // Written past the test harness, which shows output of failed tests only.
     let _ = writeln!(std::io::stdout(), "{summary}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    if seeds.end - seeds.start >= SEEDS {
+    if seeds.start == 0 && seeds.end >= SEEDS {
         let Summary { shared_requests, postponements, late_in_time, replies, .. } = summary;
         let enough =
             shared_requests > 1_000 && postponements > 1_000 && late_in_time > 100 && replies > 500;
