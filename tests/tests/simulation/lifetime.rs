@@ -148,6 +148,7 @@ impl Setting {
             processes: Vec::new(),
             throttled_ms: 0..0,
             refuses_until_ms: None,
+            no_retries_until_ms: None,
             timers: Vec::new(),
             invocations: Vec::new(),
             current: 0,

@@ -135,13 +135,52 @@ impl Queue for World {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         let carried = Carried::of(&message);
         let touched = self.with(|world| world.touched_by(&carried));
+        let mut given_up = GivenUp::new(self, &carried);
         self.step(&touched).await;
+        given_up.may_have_it = true;
         let (wait_ms, answer) = self.with(|world| world.send_at(queue, message, carried));
         if wait_ms > 0 {
             self.sleep(wait_ms).await;
         }
         self.step(&touched).await;
+        given_up.is_answered = true;
         answer
+    }
+}
+
+/// A send that its sender may give up before it is answered: dropped until then, it says what may
+/// follow.
+struct GivenUp {
+    world: World,
+    invocation: usize,
+    carried: Carried,
+    /// The queue was asked.
+    may_have_it: bool,
+    is_answered: bool,
+}
+
+impl GivenUp {
+    fn new(world: &World, carried: &Carried) -> Self {
+        let invocation = world.with(|world| world.current);
+        let (world, carried) = (world.clone(), carried.clone());
+        Self { world, invocation, carried, may_have_it: false, is_answered: false }
+    }
+}
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        self.world.with(|world| {
+            let current = std::mem::replace(&mut world.current, self.invocation);
+            if self.may_have_it {
+                world.note_perhaps_twice(&self.carried);
+            } else {
+                world.note_not_taken(&self.carried);
+            }
+            world.current = current;
+        });
     }
 }
 

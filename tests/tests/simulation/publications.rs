@@ -49,9 +49,9 @@ impl Inner {
                 }
                 self.check_isolated(message);
             }
-            QueueName::FanOut => self.check_held(message, publication, &counts),
+            // The retry queue takes what the fan-out queue refuses.
+            QueueName::FanOut | QueueName::Retry => self.check_held(message, publication, &counts),
             QueueName::Events
-            | QueueName::Retry
             | QueueName::DeadLetter
             | QueueName::Unprocessed
             | QueueName::LastResort => {

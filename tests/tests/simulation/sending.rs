@@ -29,14 +29,26 @@ impl Inner {
         if let Some(delivery) = fresh.filter(|_| !self.invocations[self.current].stores) {
             self.note_fresh(&delivery);
         }
-        let touched = self.touched_by(&carried);
-        self.enqueue(queue, message, carried);
-        if self.random.injects(Fault::SendAnswerLost) {
-            self.print(|| format!("SEND ANSWER LOST {touched:?}"));
-            self.fork(&touched);
-            return Err(QueueError("no answer".to_owned()));
+        let is_lost = self.random.injects(Fault::SendAnswerLost);
+        if is_lost {
+            self.print(|| format!("SEND ANSWER LOST {}", self.name_of(&carried)));
+            self.note_perhaps_twice(&carried);
         }
-        Ok(())
+        self.enqueue(queue, message, carried);
+        if is_lost { Err(QueueError("no answer".to_owned())) } else { Ok(()) }
+    }
+
+    /// A queue has a message, and its sender does not know: it may send it to another queue as well,
+    /// and if that fails too, its record is redelivered.
+    pub(crate) fn note_perhaps_twice(&mut self, carried: &Carried) {
+        let touched = self.touched_by(carried);
+        self.fork(&touched);
+        // What starts here came with no message of its own.
+        let Some(id) = carried.id() else { return };
+        let invocation = &self.invocations[self.current];
+        if invocation.messages_for(id, self.ledger.origin(id)).is_empty() {
+            *self.ledger.forks.entry(id).or_default() += 1;
+        }
     }
 
     /// A queue did not take a message: its record is redelivered, and it is sent again.

@@ -61,17 +61,13 @@ impl Inner {
             Pace::Quick => (0, self.send(queue, message, carried)),
             Pace::Slow(wait_ms) => (wait_ms, self.send(queue, message, carried)),
             Pace::TimesOut(wait_ms) => {
-                let touched = self.touched_by(&carried);
-                let explained = if self.random.percent(50) {
+                if self.random.percent(50) {
                     // Whatever the queue says, nobody hears it.
-                    self.send(queue, message, carried).is_err()
+                    self.note_perhaps_twice(&carried);
+                    let _ = self.send(queue, message, carried);
                 } else {
                     self.check_sent(queue, &message, &carried);
                     self.note_not_taken(&carried);
-                    true
-                };
-                if !explained {
-                    self.fork(&touched);
                 }
                 (wait_ms, Err(QueueError("timed out".to_owned())))
             }
@@ -85,7 +81,10 @@ impl Inner {
             self.refuses_until_ms = Some((queue, self.now_ms + BATCH_MS));
         }
         let of_batch = |(of, until_ms)| of == queue && self.now_ms <= until_ms;
-        let refused = self.refuses_until_ms.is_some_and(of_batch);
+        let refused = self.refuses_until_ms.is_some_and(of_batch)
+            || self.no_retries_until_ms.is_some_and(|until_ms| {
+                matches!(queue, QueueName::Retry | QueueName::FanOut) && self.now_ms <= until_ms
+            });
         let refused = refused || self.random.injects(Fault::CallThrottled);
         if refused {
             self.print(|| format!("REFUSED by {queue:?}"));
