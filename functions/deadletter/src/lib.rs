@@ -132,12 +132,12 @@ impl<P: StoragePorts> DeadLetters<P> {
         if message.fits() && self.send(QueueName::DeadLetter, message).await {
             return true;
         }
-        self.hide(record, wait_ms).await;
+        self.leave_hidden(record, wait_ms).await;
         false
     }
 
     /// Leaves a record in its queue, hidden for this long.
-    async fn hide(&self, record: &Record, wait_ms: u64) {
+    async fn leave_hidden(&self, record: &Record, wait_ms: u64) {
         // SQS takes whole seconds; rounded down, the record would arrive before it is due.
         let seconds = wait_ms.div_ceil(SECOND_MS).min(INVISIBLE_MAX_SECONDS);
         let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
@@ -159,7 +159,7 @@ impl<P: StoragePorts> DeadLetters<P> {
         if is_sent {
             self.telemetry.last_resort(letter, problem);
         } else {
-            self.hide(record, storage_wait_ms(since_ms)).await;
+            self.leave_hidden(record, storage_wait_ms(since_ms)).await;
         }
         is_sent
     }

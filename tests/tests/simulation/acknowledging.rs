@@ -84,7 +84,7 @@ impl Inner {
     /// A record returns to its queue: because something failed, because it has no room for our
     /// attributes, or to spend the rest of a long hold there.
     fn note_returned(&mut self, queue: QueueName, queued: &Queued) {
-        let touched = self.invocation().touched.contains(&queued.copy);
+        let touched = self.invocation().touched.remove(&queued.copy);
         let big = queued.body.len() + ATTRIBUTE_MAX_BYTES > MESSAGE_MAX_BYTES;
         if touched || big {
             self.queues.excuse(queue, queued.copy);

@@ -156,7 +156,7 @@ impl Driver {
             match poll {
                 Ok(Poll::Ready(returned_records)) => {
                     world.with(|world| world.acknowledge(&returned_records));
-                    processes.give_back(world, running.process, running.function.clone());
+                    processes.release(world, running.process, running.function.clone());
                     false
                 }
                 // The function failed as a whole: every record is redelivered.

@@ -140,12 +140,13 @@ impl Inner {
     fn check_receives(&mut self, queue: QueueName, queued: &Queued) {
         let planned = queued.planned_receives(queue);
         self.ledger.most_receives = self.ledger.most_receives.max(queued.receives);
-        if queued.receives > planned + queued.excused {
+        // An invocation that a fault touched may not have returned it yet.
+        let unreturned = || self.invocations.iter().any(|it| it.touched.contains(&queued.copy));
+        let explained = planned + queued.excused;
+        if queued.receives > explained && !(queued.receives == explained + 1 && unreturned()) {
             self.ledger.record_violation(format!(
                 "{} of {queue:?} was received {} times, but its waits and the faults explain {}",
-                queued.message,
-                queued.receives,
-                planned + queued.excused
+                queued.message, queued.receives, explained
             ));
         }
     }

@@ -83,7 +83,7 @@ impl Processes {
     }
 
     /// A process that has ended an invocation is idle.
-    pub(crate) fn give_back(&mut self, world: &World, number: usize, function: Function) {
+    pub(crate) fn release(&mut self, world: &World, number: usize, function: Function) {
         if world.with(|inner| inner.limits.processes) {
             self.idle.push((number, function));
         }
