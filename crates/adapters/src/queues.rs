@@ -109,6 +109,10 @@ impl SqsQueues {
 
     /// Sends one batch and gives each sender the result of its own message.
     async fn send_batch(&self, queue: QueueName, mut batch: Vec<Pending>) {
+        // What was waiting was sent when it filled a batch.
+        if batch.is_empty() {
+            return;
+        }
         match self.queues.get(&queue) {
             // What it has not resolved by then stays in the batch.
             Some(to) => drop(timeout(OPERATION_TIMEOUT, self.send_again(to, &mut batch)).await),

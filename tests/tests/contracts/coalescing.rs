@@ -1,5 +1,6 @@
 //! Concurrent sends share requests, and each sender gets the result of its own message alone.
 
+use adapters::queues::BATCH_WINDOW;
 use delivery::ports::{Message, Queue as _, QueueError, QueueName};
 use futures::FutureExt as _;
 use lastmile_tests::scripted::{Scripted, Step, answer};
@@ -46,6 +47,20 @@ async fn a_wait_is_sent_in_whole_seconds_rounded_up_and_at_most_900() {
         let request: Value = serde_json::from_slice(&server.requests()[0].body).expect("JSON");
         assert_eq!(request["Entries"][0]["DelaySeconds"].as_u64(), Some(seconds), "{wait_ms}");
     }
+}
+
+#[tokio::test]
+async fn no_request_is_made_for_messages_that_were_sent_already() {
+    let (server, queues) = scripted_sqs(|_| EntryResult::Accepted).await;
+    // The tenth fills the batch, and what began the batch's window finds nothing left at its end.
+    assert_eq!(send_all(&queues, 10).await, vec![Ok(()); 10]);
+    tokio::time::sleep(BATCH_WINDOW * 3).await;
+    let requests = server.requests();
+    let entries = |body: &[u8]| {
+        let request: Value = serde_json::from_slice(body).expect("JSON");
+        request["Entries"].as_array().map_or(0, Vec::len)
+    };
+    assert!(requests.iter().all(|request| entries(&request.body) > 0), "{}", requests.len());
 }
 
 #[tokio::test]
