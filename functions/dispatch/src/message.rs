@@ -69,9 +69,11 @@ pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
     }
 }
 
-/// The same with this hold. What cannot be read stays as it is.
+/// The same with this hold. What cannot be read stays as it is. A delivery that is due later than its
+/// hold ends waits until then.
 pub(crate) fn held_message(record: &Record, hold: Hold, now_ms: u64) -> Message {
     let message = same_message(record, hold.left_ms(now_ms));
+    let mut wait_ms = message.wait_ms;
     let attribute = match message.attribute {
         Attribute::Publication(text) => {
             let held = read_publication(&text)
@@ -79,13 +81,15 @@ pub(crate) fn held_message(record: &Record, hold: Hold, now_ms: u64) -> Message 
             Attribute::Publication(held.unwrap_or(text))
         }
         Attribute::Delivery(text) => {
-            let held = read_delivery(&text, Event::recall(&record.body, Input::Auto))
-                .map(|delivery| write_delivery(&Delivery { hold, ..delivery }));
-            Attribute::Delivery(held.unwrap_or(text))
+            let held = read_delivery(&text, Event::recall(&record.body, Input::Auto));
+            Attribute::Delivery(held.map_or(text, |delivery| {
+                wait_ms = wait_ms.max(delivery.due_ms.saturating_sub(now_ms));
+                write_delivery(&Delivery { hold, ..delivery })
+            }))
         }
         dead_letter @ Attribute::DeadLetter(_) => dead_letter,
     };
-    Message { attribute, ..message }
+    Message { attribute, wait_ms, ..message }
 }
 
 /// Where a record goes that is re-enqueued before anything of it was attempted. Never to the events

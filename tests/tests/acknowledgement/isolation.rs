@@ -252,3 +252,13 @@ fn a_delivery_that_was_never_attempted_does_not_leave_isolation_behind_retries()
     dispatch(&ports, &[isolated], ENDS_MS);
     assert_eq!(ports.sent()[0].0, QueueName::FanOut);
 }
+
+#[test]
+fn a_delivery_of_an_unknown_subscription_waits_at_least_until_it_is_due() {
+    let mut of = delivery("shop/orders/s0");
+    (of.attempts, of.due_ms) = (1, NOW_MS + 7_200_000);
+    let ports = FakePorts::without_subscriptions();
+    assert_eq!(dispatch(&ports, &[retry_record(&of)], ENDS_MS), [""; 0]);
+    let (queue, message) = ports.sent().remove(0);
+    assert_eq!((queue, message.wait_ms), (QueueName::Retry, 7_200_000));
+}
