@@ -91,7 +91,9 @@ impl Inner {
             self.invocation().tallies.entry(*id).or_default().last =
                 Some((late.ended_ms(), Expected::Delivered));
             let seen = self.ledger.seen.get_mut(id).into_iter().flatten();
+            // Another attempt may have failed within the same millisecond.
             seen.filter(|seen| seen.at_ms == timed_out.started_ms)
+                .filter(|seen| seen.result_seen == timed_out.result)
                 .for_each(|seen| seen.expected = Expected::Delivered);
         }
     }

@@ -20,11 +20,10 @@ impl Inner {
         };
         let goes_on =
             self.bases(delivery.id).iter().any(|base| base.published_ms == delivery.published_ms);
-        // Its message was attempted by this invocation, so this is another start.
-        let tallies = &self.invocations[self.current].tallies;
-        let attempted = tallies.get(&delivery.id).is_some_and(|tally| tally.requests > 0);
-        let goes_on = goes_on && !(attempted && delivery.attempts == 0);
-        !goes_on && !self.bases(from).is_empty()
+        // Its message and one that it follows from were received together, and both may be due in
+        // the same millisecond: this is a start, or looks like one.
+        let looks_new = delivery.attempts == 0 && delivery.due_ms == delivery.published_ms;
+        (!goes_on || looks_new) && !self.bases(from).is_empty()
     }
 
     /// The chain that ends with a dead letter: that of the sink delivery if it was returned, else
