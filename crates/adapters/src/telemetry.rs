@@ -375,6 +375,11 @@ pub fn isolated(message: &str, receives: u32) {
     warn!(message_id = message, receives, "record.isolated");
 }
 
+/// Logs a record that is divided into so many parts, because it holds too much for one invocation.
+pub fn divided(message: &str, parts: usize) {
+    info!(message_id = message, parts, "record.divided");
+}
+
 /// Logs a panic that was contained: a bug of ours.
 pub fn panicked(what: &str) {
     error!(what, "panic.contained");

@@ -246,6 +246,7 @@ impl Record {
             group: self.group.clone(),
             traceparent: self.traceparent.clone(),
             hold: Hold::default(),
+            part: None,
         }
     }
 }

@@ -29,7 +29,9 @@ pub fn dead_letter_of(record: &Record) -> Result<DeadLetter, WireError> {
         Some(Attribute::Delivery(text)) => read_delivery(text, event_of(record))
             .map(|delivery| processing_failed(record, delivery, REDRIVEN)),
         Some(Attribute::Publication(text)) => read_publication(text).map(|publication| {
-            processing_failed(record, unprocessed(record, &publication), REDRIVEN)
+            let part = publication.part.as_ref();
+            let why = part.map_or(REDRIVEN.to_owned(), |part| format!("{REDRIVEN} ({part})"));
+            processing_failed(record, unprocessed(record, &publication), &why)
         }),
         None => Ok(processing_failed(record, of_record(), REDRIVEN)),
     };
@@ -55,7 +57,6 @@ fn processing_failed(record: &Record, delivery: Delivery, why: &str) -> DeadLett
 fn unprocessed(record: &Record, publication: &Publication) -> Delivery {
     let topic = publication.topic.as_deref().and_then(|topic| topic.parse().ok());
     let topic = topic.unwrap_or_else(nameless_topic);
-    // The array is not split: index 0 stands for the whole record.
     let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
-    publication.delivery(0, event_of(record), name)
+    publication.whole(event_of(record), name)
 }

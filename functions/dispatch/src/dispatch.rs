@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use adapters::runtime::contained;
 use adapters::telemetry::Telemetry;
-use delivery::ports::{DispatchPorts, QueueName};
+use delivery::ports::DispatchPorts;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::sink::Container;
@@ -95,10 +95,10 @@ impl<P: DispatchPorts> Dispatch<P> {
                     let sent = self.send(queue, *message, of.deadline).await;
                     of.progress.set_sent(item, sent);
                 }
-                // Not to the retry queue: it is a fresh delivery and must not wait behind retries.
-                Work::Split(delivery) => self.requeue(of, &delivery, QueueName::FanOut, 0).await,
                 Work::Deliver(group) => {
-                    let permit = of.limits.acquire(&group.subscription).await;
+                    let events = group.members.iter().map(|one| &one.delivery.event);
+                    let bytes = events.map(|event| event.text().len()).sum();
+                    let permit = of.limits.acquire(&group.subscription, bytes).await;
                     self.deliver(group, permit, of).await;
                 }
             }

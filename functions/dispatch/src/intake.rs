@@ -82,6 +82,11 @@ impl<P: DispatchPorts> Dispatch<P> {
                 for (name, event) in &decoded.unmatched {
                     self.telemetry.unmatched(&record.message, name, event);
                 }
+                let is_part = |item: &&WorkItem| matches!(item, WorkItem::Forward(..));
+                let parts = decoded.items.iter().filter(is_part).count();
+                if parts > 0 {
+                    telemetry::divided(&record.message, parts);
+                }
                 return Some(decoded.items);
             }
             Err(Unread::Unknown(why)) => (hold::until_known(record, self.ports.now_ms()), why),
@@ -113,7 +118,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let known = catalogue.as_ref().map_err(|problem| Unread::Unknown(problem.clone()))?;
         let decoded = self.contained_decode(record, known)?;
         // Only then, since it is a request to the store of subscriptions.
-        if !decoded.items.iter().any(WorkItem::is_missing_a_name) {
+        if !decoded.misses_a_name {
             return Ok(decoded);
         }
         let newest = self.ports.reread().await.map_err(Unread::Unknown)?;

@@ -1,8 +1,7 @@
 //! dispatch: from a queue to an HTTP endpoint. This file is the flow of a batch, top to bottom:
-//! **decode → match → group → arrive → attempt → settle → acknowledge**. Each decision is a pure
-//! function ([`decode`], [`plan`], `delivery::machine`); the other files carry decisions out. A
-//! record is acknowledged last, when each of its deliveries has ended or was re-enqueued: a crash
-//! at any point duplicates and never loses.
+//! **decode → match → group → arrive → attempt → settle → acknowledge**. Pure functions decide
+//! ([`decode`], [`plan`], `delivery::machine`), the other files carry out. A record is acknowledged
+//! last, when all of it has ended or was re-enqueued: a crash duplicates and never loses.
 
 mod acknowledge;
 mod active_work;
@@ -27,7 +26,8 @@ mod send;
 mod settlement;
 
 pub use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
-pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS, plan::DELIVERIES_IN_PLACE};
+pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS};
+pub use crate::{decode::PARTS_MAX, decode::REQUESTS_IN_PLACE};
 use crate::{dispatch::Invocation, limits::Permit, plan::BatchPlan, progress::InFlightDelivery};
 use delivery::{machine::step::Group, ports::DispatchPorts, ports::Record};
 use futures::{FutureExt as _, StreamExt as _, stream};
@@ -37,9 +37,9 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
         let mut catalogue = self.ports.current().await;
         let mut plan = BatchPlan::default();
-        for (index, record) in records.iter().enumerate() {
+        for record in records {
             match self.read_record(record, &mut catalogue, deadline).await {
-                Some(items) => plan.add(index, items, |item| self.is_finished(record, item)),
+                Some(items) => plan.add(record, items, |item| self.is_finished(record, item)),
                 None => plan.add_returned(record),
             }
         }

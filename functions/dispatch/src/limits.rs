@@ -18,6 +18,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// cannot connect then is retried as its policy says.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const REQUESTS_AT_ONCE: usize = 500;
+/// So many bytes of events count as one more request, so that those of 500 requests stay below 32 MiB.
+const BYTES_OF_A_REQUEST: usize = 64 * 1_024;
 
 /// The limits of one invocation, one per subscription and one for all.
 #[derive(Debug)]
@@ -41,12 +43,15 @@ impl Default for ConcurrencyLimits {
 }
 
 impl ConcurrencyLimits {
-    /// Waits for a permit of this subscription, then for one of the total. In this order: the other
-    /// way round, a destination that hangs would hold permits of the total while it waits.
-    pub(crate) async fn acquire(&self, subscription: &Subscription) -> Permit {
+    /// Waits for a permit of this subscription, then for one of the total, for a request with so many
+    /// bytes of events. In this order: the other way round, a destination that hangs would hold permits
+    /// of the total while it waits.
+    pub(crate) async fn acquire(&self, subscription: &Subscription, bytes: usize) -> Permit {
+        let requests = (1 + bytes / BYTES_OF_A_REQUEST).min(REQUESTS_AT_ONCE);
+        let requests = u32::try_from(requests).unwrap_or(u32::MAX);
         // The semaphores are never closed; should one be, its requests are not limited.
         let of_subscription = self.limit_of(subscription).acquire_owned().await.ok();
-        let of_total = Arc::clone(&self.total).acquire_owned().await.ok();
+        let of_total = Arc::clone(&self.total).acquire_many_owned(requests).await.ok();
         Permit { _of_subscription: of_subscription, _of_total: of_total }
     }
 
@@ -81,7 +86,7 @@ mod tests {
     fn a_subscription_at_its_limit_keeps_no_other_waiting() {
         let limits = ConcurrencyLimits::default();
         let (slow, fast) = (subscription("n/t/slow", 2), subscription("n/t/fast", 600));
-        let permit = |subscription| limits.acquire(subscription).now_or_never();
+        let permit = |subscription| limits.acquire(subscription, 100).now_or_never();
         let held = [permit(&slow), permit(&slow)];
         assert!(held.iter().all(Option::is_some) && permit(&slow).is_none());
         let others: Vec<Permit> = (2..REQUESTS_AT_ONCE).map_while(|_| permit(&fast)).collect();
@@ -96,10 +101,22 @@ mod tests {
         let limits = ConcurrencyLimits::default();
         let (slow, fast) = (subscription("n/t/slow", 2), subscription("n/t/fast", 1));
         let mut waiting: Vec<_> =
-            (0..=REQUESTS_AT_ONCE).map(|_| Box::pin(limits.acquire(&slow))).collect();
+            (0..=REQUESTS_AT_ONCE).map(|_| Box::pin(limits.acquire(&slow, 100))).collect();
         let held: Vec<Permit> =
             waiting.iter_mut().filter_map(|one| one.as_mut().now_or_never()).collect();
         assert_eq!(held.len(), 2);
-        assert!(limits.acquire(&fast).now_or_never().is_some());
+        assert!(limits.acquire(&fast, 100).now_or_never().is_some());
+    }
+
+    #[test]
+    fn large_events_use_up_the_total_sooner() {
+        let limits = ConcurrencyLimits::default();
+        let subscription = subscription("n/t/s", 600);
+        let large = || limits.acquire(&subscription, 1_048_576).now_or_never();
+        let held: Vec<Permit> = std::iter::from_fn(large).collect();
+        assert_eq!(held.len(), REQUESTS_AT_ONCE / 17);
+        drop(held);
+        // Larger than any, but not so large that it would wait for ever.
+        assert!(limits.acquire(&subscription, usize::MAX).now_or_never().is_some());
     }
 }

@@ -8,22 +8,20 @@ use delivery::ports::{Message, QueueName, Record};
 use delivery::subscription::Subscription;
 
 use crate::decode::WorkItem;
-use crate::message::fits_a_message;
+use crate::message::{queue_of, same_message};
 use crate::progress::{BatchProgress, InFlightDelivery, ItemId, Stage};
 
-/// Deliveries of one record that run in place; a record with more is split into one message each.
-/// An event too large to travel beside its state runs in place even so: otherwise it would become a
-/// dead letter without one attempt.
-pub const DELIVERIES_IN_PLACE: usize = 10;
+/// With more deliveries than these, an invocation takes on no other large record.
+const DELIVERIES_AT_ONCE: usize = 6_000;
+/// A record with more items than these is a large one.
+const ITEMS_OF_A_LARGE_RECORD: usize = 100;
 
 /// One thing to do, apart from all others.
 pub(crate) enum Work {
     /// A dead letter goes to its queue.
     DeadLetter(ItemId, Box<DeadLetter>),
-    /// A record goes on to another queue, unread.
+    /// A record goes on to another queue, unread, or a part of it.
     Forward(ItemId, QueueName, Box<Message>),
-    /// A delivery of a large record becomes a message of its own.
-    Split(InFlightDelivery),
     /// A group of deliveries is attempted.
     Deliver(Group<InFlightDelivery>),
 }
@@ -35,21 +33,25 @@ pub(crate) struct BatchPlan {
     work: Vec<Work>,
     deliveries: Vec<(Arc<Subscription>, InFlightDelivery)>,
     returned: Vec<String>,
+    records: usize,
 }
 
 impl BatchPlan {
-    /// Adds the items of a record. One with more than run in place is split; nothing is done for what
-    /// an earlier receive of the record finished.
+    /// Adds the items of a record; nothing is done for what an earlier receive of it finished. A large
+    /// record that would be one too many is re-enqueued as it is.
     pub(crate) fn add(
         &mut self,
-        record: usize,
+        record: &Record,
         items: Vec<WorkItem>,
         is_finished: impl Fn(&WorkItem) -> bool,
     ) {
-        let split = items.len() > DELIVERIES_IN_PLACE;
+        let items = match self.too_many(record, &items) {
+            Some(message) => vec![WorkItem::Forward(queue_of(record), Box::new(message))],
+            None => items,
+        };
         for item in items {
             // Before anything is done with it, so that work that breaks off is still known.
-            let id = self.progress.add(record, &item);
+            let id = self.progress.add(self.records, &item);
             if is_finished(&item) {
                 self.progress.set(id, Stage::Done);
                 continue;
@@ -60,28 +62,34 @@ impl BatchPlan {
                     self.work.push(Work::Forward(id, queue, message));
                 }
                 WorkItem::Deliver(subscription, delivery) => {
-                    let splits = split && fits_a_message(&delivery);
                     let in_flight =
                         InFlightDelivery { id, subscription: Arc::clone(&subscription), delivery };
-                    if splits {
-                        self.work.push(Work::Split(in_flight));
-                    } else {
-                        self.deliveries.push((subscription, in_flight));
-                    }
+                    self.deliveries.push((subscription, in_flight));
                 }
             }
         }
+        self.records += 1;
+    }
+
+    /// The message that a large record waits in, if the invocation has no room for its items.
+    fn too_many(&self, record: &Record, items: &[WorkItem]) -> Option<Message> {
+        let has_room = items.len() <= ITEMS_OF_A_LARGE_RECORD
+            || self.deliveries.is_empty()
+            || self.deliveries.len() + items.len() <= DELIVERIES_AT_ONCE;
+        let message = (!has_room).then(|| same_message(record, 0));
+        message.filter(Message::fits)
     }
 
     /// Notes a record that could not be read and returns to the queue as it is.
     pub(crate) fn add_returned(&mut self, record: &Record) {
         self.returned.push(record.message.clone());
+        self.records += 1;
     }
 
     /// All work, with the deliveries that share a request grouped; the progress it is noted in; and
     /// the message ids of the records that return to the queue.
     pub(crate) fn into_work(self, now_ms: u64) -> (Vec<Work>, BatchProgress, Vec<String>) {
-        let Self { progress, mut work, deliveries, returned } = self;
+        let Self { progress, mut work, deliveries, returned, records: _ } = self;
         work.extend(group(deliveries, now_ms).into_iter().map(Work::Deliver));
         (work, progress, returned)
     }

@@ -7,6 +7,7 @@
 mod batches;
 mod blob_batches;
 mod consent;
+mod divided;
 mod fake_ports;
 mod isolation;
 mod json_log;
@@ -188,17 +189,6 @@ fn an_unknown_wire_version_waits_as_it_is_and_is_never_dead_lettered() {
 }
 
 #[test]
-fn a_record_with_eleven_deliveries_is_split_onto_the_fan_out_queue_without_a_request() {
-    let ports = FakePorts::new(subscriptions(11));
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    assert_eq!(ports.requests(), 0);
-    assert_eq!(ports.sent().iter().filter(|(queue, _)| *queue == QueueName::FanOut).count(), 11);
-    let ten = FakePorts::new(subscriptions(10));
-    dispatch(&ten, &[record("m1", EVENT)], ENDS_MS);
-    assert_eq!((ten.requests(), ten.sent().len()), (10, 0));
-}
-
-#[test]
 fn out_of_time_a_delivery_waits_as_a_message_one_second_longer_each_time() {
     for (turns, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
         let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
@@ -313,7 +303,7 @@ fn a_delivery_that_no_longer_fits_into_a_message_is_stored_by_dispatch_itself() 
 }
 
 #[test]
-fn a_large_event_for_many_subscriptions_is_attempted_in_place_instead_of_split() {
+fn a_large_event_for_many_subscriptions_is_attempted_in_place_instead_of_divided() {
     let ports = FakePorts::new(subscriptions(11));
     assert_eq!(dispatch(&ports, &[record("m1", &large())], ENDS_MS), [""; 0]);
     assert_eq!((ports.requests(), ports.sent().len(), ports.blobs().len()), (11, 0, 0));

@@ -211,10 +211,19 @@ fn a_redelivered_record_and_a_retried_delivery_match_once() {
 }
 
 #[test]
-fn a_record_that_is_split_matches_where_it_is_split() {
+fn a_divided_record_matches_where_its_parts_are_delivered() {
     let ports = FakePorts::new(subscriptions(11));
-    let split = dispatch_metrics(&ports, &[record("m1", EVENT)]);
-    assert_eq!(split, ["[] MatchedEventCount 11", "[shop/orders] MatchedEventCount 11"]);
+    assert_eq!(dispatch_metrics(&ports, &[record("m1", EVENT)]), [""; 0]);
+    let parts: Vec<Record> = ports
+        .sent()
+        .into_iter()
+        .map(|(queue, part)| {
+            let attribute = Some(part.attribute);
+            Record { queue, attribute, ..record("part", &part.body) }
+        })
+        .collect();
+    let matched = dispatch_metrics(&FakePorts::new(subscriptions(11)), &parts);
+    assert!(matched.contains(&"[shop/orders] MatchedEventCount 11".to_owned()), "{matched:#?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod deadletter;
 mod dispatch;
 mod environment;
+mod large;
 mod records;
 mod runtime_api;
 mod settings;

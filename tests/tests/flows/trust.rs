@@ -39,6 +39,7 @@ fn forged() -> [(&'static str, String); 3] {
         group: None,
         traceparent: None,
         hold: forged_delivery().hold,
+        part: None,
     };
     [
         (DELIVERY_ATTRIBUTE, write_delivery(&forged_delivery())),

@@ -8,12 +8,13 @@ use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{
     Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
-    Hold, Origin, Publication, RESPONSE_KEPT_BYTES, Returned, Store,
+    Hold, Origin, Part, Publication, RESPONSE_KEPT_BYTES, Returned, Store,
 };
+use delivery::event::Input;
 use delivery::event::mapping::Mapped;
 use delivery::ports::{Attribute, Message, MessageGroup};
 use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
-use delivery::subscription::name::NAME_MAX_BYTES;
+use delivery::subscription::name::{NAME_MAX_BYTES, NameRange};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use delivery::wire::{
     ATTRIBUTE_MAX_BYTES, WireError, read_dead_letter, read_delivery, read_hold, read_publication,
@@ -142,10 +143,24 @@ fn minimal_publication() -> Publication {
         group: None,
         traceparent: None,
         hold: Hold::default(),
+        part: None,
     }
 }
 
-/// With all fields.
+/// Some elements of a record, for some subscriptions.
+fn part_of_a_publication() -> Publication {
+    let names = NameRange { from: "billing".to_owned(), before: Some("größe".to_owned()) };
+    let part = Part { first: 5_200, input: Input::CloudEvents, names };
+    Publication { part: Some(part), ..full_publication() }
+}
+
+/// Some elements of a record, for all subscriptions.
+fn elements_of_a_publication() -> Publication {
+    let part = Part { first: 0, input: Input::Auto, names: NameRange::default() };
+    Publication { part: Some(part), ..minimal_publication() }
+}
+
+/// With all fields of a whole record.
 fn full_publication() -> Publication {
     Publication {
         topic: Some("shop/größe".to_owned()),
@@ -156,8 +171,13 @@ fn full_publication() -> Publication {
     }
 }
 
-fn publications() -> [(&'static str, Publication); 2] {
-    [("publication-bare", minimal_publication()), ("publication-full", full_publication())]
+fn publications() -> [(&'static str, Publication); 4] {
+    [
+        ("publication-bare", minimal_publication()),
+        ("publication-full", full_publication()),
+        ("publication-part", part_of_a_publication()),
+        ("publication-elements", elements_of_a_publication()),
+    ]
 }
 
 fn deliveries() -> [(&'static str, Delivery); 12] {

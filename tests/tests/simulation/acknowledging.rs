@@ -2,6 +2,7 @@
 
 use delivery::ports::{MESSAGE_MAX_BYTES, QueueName, Record};
 use delivery::wire::ATTRIBUTE_MAX_BYTES;
+use uuid::Uuid;
 
 use super::faults::Fault;
 use super::publish::ElementKind;
@@ -27,11 +28,7 @@ impl Inner {
         if queue == QueueName::DeadLetter {
             return;
         }
-        let unprocessed = || {
-            let mut ids = self.ledger.unprocessed.keys();
-            ids.find(|id| Some(self.ledger.origin(**id)) == held.origin()).copied()
-        };
-        let id = held.carried.id().or_else(unprocessed);
+        let id = held.carried.id().or_else(|| self.ledger.unprocessed_of(held));
         if let Some(record) = held.origin() {
             self.ledger.redriven_records.insert(record.to_owned());
         }
@@ -73,9 +70,8 @@ impl Inner {
             self.note_replies_owed(held);
             if let Some(record) = held.origin()
                 && !self.invocation().stores
-                && !self.invocation().forwarded.contains(record)
             {
-                self.note_acknowledged(record);
+                self.note_acknowledged(record, held);
             }
         }
         self.invocation().taken = taken;
@@ -113,11 +109,18 @@ impl Inner {
         }
     }
 
-    /// A published record is acknowledged, and does not wait as a message: from now on each of its
-    /// deliveries has to end.
-    fn note_acknowledged(&mut self, message: &str) {
-        self.ledger.acknowledged.insert(message.to_owned());
+    /// A published record is acknowledged, or a part of one: from now on each of its deliveries has to
+    /// end that does not wait in a message of its own.
+    fn note_acknowledged(&mut self, message: &str, held: &Queued) {
         let record = self.ledger.record_of(message);
+        let forwarded = self.invocation().forwarded.clone();
+        let forwarded = || forwarded.iter().filter(|(of, _)| of == message).map(|(_, part)| part);
+        let waits =
+            |id: &Uuid| forwarded().any(|part| part.as_ref().is_none_or(|part| part.contains(id)));
+        if forwarded().any(Option::is_none) || forwarded().any(|part| *part == held.part) {
+            return;
+        }
+        self.ledger.acknowledged.insert(message.to_owned());
         if self.ledger.published[record].1.is_forged_letter() {
             let unprocessed = self.ledger.unprocessed.iter().find(|(_, of)| **of == record);
             self.ledger.must_end.extend(unprocessed.map(|(id, _)| *id));
@@ -125,17 +128,20 @@ impl Inner {
         }
         let versions = self.invocation().versions.clone();
         let ids: Vec<_> = self.ledger.ids_of(record).collect();
+        let ids = ids.into_iter().filter(|(.., id)| held.holds(*id, message));
         for (subscription, index, id) in ids {
             let element = &self.ledger.published[record].1.elements[index];
-            let wanted = match subscription {
-                None => true,
-                Some(number) => {
-                    let facts = self.versions.facts(&versions, number);
-                    let takes = !self.rules[number].filtered || element.kind == ElementKind::Wanted;
-                    takes && !facts.is_empty() && facts.iter().all(Option::is_some)
-                }
-            };
-            if wanted {
+            let takes = subscription.is_none_or(|number| {
+                !self.rules[number].filtered || element.kind == ElementKind::Wanted
+            });
+            let facts = subscription.map(|number| (number, self.versions.facts(&versions, number)));
+            let is_there = facts
+                .as_ref()
+                .is_none_or(|(_, facts)| !facts.is_empty() && facts.iter().all(Option::is_some));
+            let stays = facts.is_none_or(|(number, _)| self.versions.always_have(number));
+            if takes && waits(&id) && stays {
+                self.ledger.divided.insert(id);
+            } else if takes && is_there && !waits(&id) {
                 self.ledger.must_end.insert(id);
             }
         }

@@ -97,7 +97,8 @@ impl Inner {
     /// Counts a message that is sent, or that a queue refuses.
     pub(crate) fn count_send(&mut self, queue: QueueName, carried: &Carried) {
         let (now_ms, stores) = (self.now_ms, self.invocation().stores);
-        let excused = queue == QueueName::Isolation || self.gives_up_its_turn(carried);
+        let is_part = matches!(carried, Carried::Publication(of) if of.part.is_some());
+        let excused = queue == QueueName::Isolation || is_part || self.gives_up_its_turn(carried);
         if let Some(sends) = self.ledger.costs.of(carried, stores) {
             sends.add(now_ms).excused += u64::from(excused);
         }

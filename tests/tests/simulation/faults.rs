@@ -133,6 +133,11 @@ impl SeededRandom {
         Self { rng, budget, preferred, counts: Counts::new(), quiet }
     }
 
+    /// The random numbers of a seed with so many faults, above all of this kind.
+    pub(crate) fn with_faults(seed: u64, budget: u32, preferred: Fault) -> Self {
+        Self { budget, preferred, quiet: false, ..Self::new(seed) }
+    }
+
     /// A number from 0 up to, but not including, `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.rng.random_range(0..end.max(1))

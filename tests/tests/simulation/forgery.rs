@@ -43,6 +43,7 @@ fn publication() -> Publication {
         group: None,
         traceparent: None,
         hold: Hold { count: 99, turns: 99, until_ms: u64::MAX / 2 },
+        part: None,
     }
 }
 

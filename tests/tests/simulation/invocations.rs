@@ -1,6 +1,7 @@
 //! What the invocations did, recorded by the world.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use delivery::ports::QueueName;
 use uuid::Uuid;
@@ -35,8 +36,9 @@ pub(crate) struct Invocation {
     pub(crate) answered: Vec<(Uuid, usize)>,
     /// Panics that were injected into it.
     pub(crate) panics: u32,
-    /// The published records that it re-enqueued before they were read.
-    pub(crate) forwarded: BTreeSet<String>,
+    /// The published records that it re-enqueued before they were read, with the deliveries of those
+    /// that are parts.
+    pub(crate) forwarded: Vec<(String, Option<Arc<BTreeSet<Uuid>>>)>,
     /// It is dropped at its next await.
     pub(crate) crashed: bool,
     /// The copies of its messages that a fault touched.
@@ -58,7 +60,7 @@ impl Invocation {
     pub(crate) fn messages_for(&self, id: Uuid, origin: &str) -> Vec<&Queued> {
         let carries_it = |held: &Queued| match held.carried.id() {
             Some(of) => of == id,
-            None => held.origin() == Some(origin),
+            None => held.holds(id, origin),
         };
         self.taken.iter().map(|(_, held)| held).filter(|held| carries_it(held)).collect()
     }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
 use delivery::delivery::outcome::TransportResult;
-use delivery::delivery::{Delivery, Origin};
+use delivery::delivery::{Delivery, Origin, Part};
 use delivery::event::{Event, Input};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use uuid::Uuid;
 
 use super::costs::Costs;
 use super::publish::{ElementKind, Published, mark};
-use super::queued::Queued;
+use super::queued::{Carried, Queued};
 use super::rules::{Expected, Rules, TOPIC, of_topic};
 use super::sinks::{Route, after};
 
@@ -112,6 +112,8 @@ pub(crate) struct Ledger {
     pub(crate) letters: BTreeMap<Uuid, u32>,
     /// Deliveries that have to end.
     pub(crate) must_end: BTreeSet<Uuid>,
+    /// Deliveries of a divided record that have to end, or to wait in a part of it.
+    pub(crate) divided: BTreeSet<Uuid>,
     /// Records that were acknowledged.
     pub(crate) acknowledged: BTreeSet<String>,
     /// Records that a queue redrove before a function handled them.
@@ -223,6 +225,29 @@ impl Ledger {
         let root = self.known.get(&id).filter(|known| known.from.is_none());
         let record = root.map(|known| known.record).or(self.unprocessed.get(&id).copied());
         record.map_or("", |record| &self.published[record].0)
+    }
+
+    /// The id that stands for a record, or for a part of one, as a whole.
+    pub(crate) fn unprocessed_of(&mut self, held: &Queued) -> Option<Uuid> {
+        let message = held.origin()?;
+        let mut ids = self.unprocessed.keys();
+        let of_record = |id: &&Uuid| self.origin(**id) == message;
+        let Carried::Publication(publication) = &held.carried else {
+            return ids.find(of_record).copied();
+        };
+        let Some(Part { first, names, .. }) = &publication.part else {
+            return ids.find(of_record).copied();
+        };
+        let topic = publication.topic.as_deref().and_then(|topic| topic.parse().ok());
+        let topic = topic.unwrap_or_else(delivery::deadletter::nameless_topic);
+        let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
+        let whole = id_of(name, Origin { message: message.to_owned(), index: *first });
+        let before = names.before.as_deref().unwrap_or_default();
+        let part = format!("{}\n{before}\n{}", names.from, held.body);
+        let id = Uuid::new_v5(&whole, part.as_bytes());
+        let record = self.record_of(message);
+        self.unprocessed.insert(id, record);
+        Some(id)
     }
 
     /// Records that a rule was broken.

@@ -35,6 +35,14 @@ pub(crate) fn lost(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<Stri
             broken.push(format!("{}: lost", ledger.name(*id)));
         }
     }
+    for id in ledger.divided.difference(&ledger.must_end) {
+        let origin = ledger.origin(*id);
+        let waits = |queue| world.queues.all(queue).any(|held| held.holds(*id, origin));
+        let given_up = ledger.redriven_records.contains(origin);
+        if !ends.has(*id) && !given_up && !ALL.into_iter().any(waits) {
+            broken.push(format!("{}: lost with its part", ledger.name(*id)));
+        }
+    }
     for (message, _) in &ledger.published {
         let handled =
             ledger.acknowledged.contains(message) || ledger.redriven_records.contains(message);

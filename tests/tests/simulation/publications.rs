@@ -1,10 +1,15 @@
 //! Checks on what is re-enqueued as it was received: published records that wait, records that move
 //! to isolation, and dead letters that storage does not take yet.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Hold, Publication};
+use delivery::delivery::{DeadLetter, Hold, Part, Publication};
 use delivery::ports::{Message, QueueName};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
+use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use super::queued::{Carried, Queued};
 use super::world::Inner;
@@ -22,6 +27,9 @@ impl Inner {
         message: &Message,
         publication: &Publication,
     ) {
+        if self.is_new_part(queue, message, publication) {
+            return self.check_part(queue, message, publication);
+        }
         let received = self.invocation().messages_of(&publication.message);
         let same = received.iter().any(|queued| {
             let expected = match &queued.carried {
@@ -33,6 +41,7 @@ impl Inner {
                     group: queued.group.clone(),
                     traceparent: None,
                     hold: Hold::default(),
+                    part: None,
                 },
             };
             queued.body == message.body
@@ -58,6 +67,71 @@ impl Inner {
                 self.record_violation_of(publication, "re-enqueued in the wrong queue");
             }
         }
+    }
+
+    /// Whether this is a part of something that was received, and does not wait.
+    fn is_new_part(
+        &mut self,
+        queue: QueueName,
+        message: &Message,
+        publication: &Publication,
+    ) -> bool {
+        let Some(ids) = self.ids_of_part(&message.body, publication) else { return false };
+        let received = self.invocation().messages_of(&publication.message);
+        let is_of =
+            |queued: &Queued| queued.part.as_ref().is_none_or(|part| part.len() > ids.len());
+        queue != QueueName::Isolation
+            && publication.hold.is_none()
+            && received.into_iter().any(is_of)
+    }
+
+    /// A part has the publisher's own elements, says all that its record said, and is less than what
+    /// was received.
+    fn check_part(&mut self, queue: QueueName, message: &Message, publication: &Publication) {
+        let record = self.ledger.record_of(&publication.message);
+        let published = &self.ledger.published[record].1;
+        let first = publication.part.as_ref().map_or(0, |part| part.first as usize);
+        let texts = texts_of(&message.body);
+        let published_ms = published.at_ms;
+        let same = texts.iter().enumerate().all(|(index, text)| {
+            published.elements.get(first + index).is_some_and(|of| of.text == *text)
+        });
+        let group = published.group.map(ToOwned::to_owned);
+        let ids = self.ids_of_part(&message.body, publication).unwrap_or_default();
+        let received = self.invocation().messages_of(&publication.message);
+        let is_less = received.iter().any(|queued| match &queued.part {
+            Some(part) => part.is_superset(&ids) && part.len() > ids.len(),
+            None => true,
+        });
+        if !same || !is_less || texts.is_empty() {
+            self.record_violation_of(publication, "divided into other elements");
+        }
+        let right = (publication.published_ms, message.wait_ms, message.receives, publication.hold)
+            == (published_ms, 0, 0, Hold::default());
+        let queue_is_right = matches!(queue, QueueName::FanOut | QueueName::Retry);
+        if !right || !queue_is_right || publication.group != group {
+            self.record_violation_of(publication, "a part says something else than its record");
+        }
+    }
+
+    /// The deliveries that a part of a record may lead to; what is for no subscription is in the first.
+    pub(crate) fn ids_of_part(
+        &self,
+        body: &str,
+        publication: &Publication,
+    ) -> Option<Arc<BTreeSet<Uuid>>> {
+        let Part { first, names, .. } = publication.part.as_ref()?;
+        let elements = *first as usize..*first as usize + texts_of(body).len();
+        let in_range = |number: Option<usize>| match number {
+            None => names.from.is_empty(),
+            Some(number) => {
+                let name = &self.rules[number].subscription.name.name;
+                *name >= names.from && names.before.as_ref().is_none_or(|before| name < before)
+            }
+        };
+        let ids = self.ledger.ids_of(self.ledger.record_of(&publication.message));
+        let ids = ids.filter(|(number, index, _)| elements.contains(index) && in_range(*number));
+        Some(Arc::new(ids.map(|(.., id)| id).collect()))
     }
 
     /// It counts its waits itself, and each is as long as its count says.
@@ -132,4 +206,13 @@ impl Inner {
     fn record_violation_of(&mut self, publication: &Publication, what: &str) {
         self.ledger.record_violation(format!("record {}: {what}", publication.message));
     }
+}
+
+/// The texts of the elements of a body.
+fn texts_of(body: &str) -> Vec<&str> {
+    if !body.trim_start().starts_with('[') {
+        return vec![body];
+    }
+    let elements: Vec<&RawValue> = serde_json::from_str(body).unwrap_or_default();
+    elements.into_iter().map(RawValue::get).collect()
 }

@@ -77,11 +77,9 @@ pub(crate) fn record(number: usize, at_ms: u64, big: bool, random: &mut SeededRa
             (text.clone(), vec![Element { text, kind: ElementKind::Malformed }])
         }
         1 | 2 => {
-            let elements: Vec<Element> = (0..=random.below(4))
-                .map(|index| element(number, index as usize, random))
-                .collect();
-            let texts: Vec<&str> = elements.iter().map(|element| element.text.as_str()).collect();
-            (format!(" [{}]\n", texts.join(" , ")), elements)
+            // Sometimes more than one invocation handles in place.
+            let count = if random.percent(5) { 60 } else { 4 };
+            array(number, 1 + random.below(count) as usize, random)
         }
         _ => {
             let element = element(number, 0, random);
@@ -91,6 +89,24 @@ pub(crate) fn record(number: usize, at_ms: u64, big: bool, random: &mut SeededRa
     let group = random.pick(&[None, Some("quiet"), Some("noisy"), Some("noisy")]);
     let forged = random.percent(8).then(|| forgery::choose(number, topic, random));
     Published { at_ms, topic, body, elements, big, forged, group }
+}
+
+/// The body and the elements of a record with so many.
+fn array(number: usize, count: usize, random: &mut SeededRandom) -> (String, Vec<Element>) {
+    let elements: Vec<Element> = (0..count).map(|index| element(number, index, random)).collect();
+    let texts: Vec<&str> = elements.iter().map(|element| element.text.as_str()).collect();
+    (format!(" [{}]\n", texts.join(" , ")), elements)
+}
+
+/// A record with so many elements.
+pub(crate) fn large_record(
+    number: usize,
+    at_ms: u64,
+    count: usize,
+    random: &mut SeededRandom,
+) -> Published {
+    let (body, elements) = array(number, count, random);
+    Published { body, elements, ..plain_record(number, at_ms) }
 }
 
 /// A record with one CloudEvent.

@@ -1,5 +1,6 @@
 //! A message in a queue, and what it carries.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Hold, Publication};
@@ -91,6 +92,8 @@ pub(crate) struct Queued {
     pub(crate) attribute: Option<Attribute>,
     /// Our attribute, as it was sent.
     pub(crate) carried: Carried,
+    /// The deliveries that a part of a record may lead to; `None` if it is no part.
+    pub(crate) part: Option<Arc<BTreeSet<Uuid>>>,
     /// Its message group.
     pub(crate) group: Option<String>,
     /// SentTimestamp.
@@ -117,6 +120,11 @@ impl Queued {
             Carried::Publication(publication) => Some(&publication.message),
             Carried::Delivery(_) | Carried::DeadLetter(_) => None,
         }
+    }
+
+    /// Whether it is a published record, or a part of it, with this delivery.
+    pub(crate) fn holds(&self, id: Uuid, origin: &str) -> bool {
+        self.origin() == Some(origin) && self.part.as_ref().is_none_or(|part| part.contains(&id))
     }
 
     /// When what it carries was published.

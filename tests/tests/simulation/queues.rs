@@ -85,6 +85,7 @@ impl Queues {
             topic: published.topic.map(ToOwned::to_owned),
             attribute: published.forged.clone(),
             carried: Carried::Nothing,
+            part: None,
             group: published.group.map(ToOwned::to_owned),
             sent_ms: published.at_ms,
             first_received_ms: None,

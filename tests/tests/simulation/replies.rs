@@ -111,7 +111,7 @@ impl Inner {
         for (answered, record) in self.invocation().answered.clone() {
             let carries_it = match held.carried.delivery() {
                 Some(delivery) => delivery.id == answered,
-                None => held.origin() == Some(self.ledger.origin(answered)),
+                None => held.holds(answered, self.ledger.origin(answered)),
             };
             let ids = self.ledger.ids_of(record).filter(|_| carries_it);
             let there = ids.filter(|(number, _, id)| {

@@ -11,7 +11,7 @@ use super::endpoints::Behaviour;
 use super::faults::{Fault, SeededRandom};
 use super::lifetime::{BEGINNING_MS, Setting};
 use super::limits::Limits;
-use super::publish::{Published, plain_record};
+use super::publish::{Published, large_record, plain_record};
 use super::queued::Queued;
 use super::rules::Rules;
 use super::verdict::verdict;
@@ -121,6 +121,26 @@ fn three_hours_without_retry_and_fan_out_queue_dead_letter_nothing_not_even_from
     let world = world.lock();
     assert_eq!((arrived(&world), world.ledger.letters.len()), (10, 0));
     assert!(world.random.counts[&Fault::Isolated] >= 10);
+}
+
+#[test]
+fn records_of_thousands_of_elements_survive_crashes_between_their_parts() {
+    const ELEMENTS: usize = 1_500;
+    let mut crashes = 0;
+    for seed in 0..3 {
+        let mut random = SeededRandom::with_faults(seed, 40, Fault::Crash);
+        let records = vec![large_record(0, BEGINNING_MS, ELEMENTS, &mut random)];
+        let rules = vec![Rules::of_seven_days(0), Rules::of_seven_days(1)];
+        let behaviours = vec![Behaviour::Good, Behaviour::Flaky(20)];
+        let began_ms = BEGINNING_MS;
+        let world = run(Setting { random, began_ms, rules, behaviours, records }.begin());
+        let world = world.lock();
+        let parts = world.ledger.costs.records.values().map(|sends| sends.count).sum::<u64>();
+        assert!(parts > 200, "{parts} parts");
+        crashes += world.random.counts.get(&Fault::Crash).copied().unwrap_or(0);
+    }
+    let _ = writeln!(std::io::stdout(), "3 × {ELEMENTS} elements: {crashes} crashes");
+    assert!(crashes > 30, "{crashes} crashes are too few to prove anything");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Messages that the functions send.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use delivery::ports::{Message, QueueError, QueueName};
+use uuid::Uuid;
 
 use super::faults::Fault;
 use super::queued::{Carried, Queued};
@@ -25,7 +29,11 @@ impl Inner {
         if queue == QueueName::Isolation {
             self.random.count(Fault::Isolated);
         }
-        self.note_sent(queue, &carried);
+        let part = match &carried {
+            Carried::Publication(publication) => self.ids_of_part(&message.body, publication),
+            Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_) => None,
+        };
+        self.note_sent(queue, &carried, part.clone());
         if let Some(delivery) = fresh.filter(|_| !self.invocations[self.current].stores) {
             self.note_fresh(&delivery);
         }
@@ -34,7 +42,7 @@ impl Inner {
             self.print(|| format!("SEND ANSWER LOST {}", self.name_of(&carried)));
             self.note_perhaps_twice(&carried);
         }
-        self.enqueue(queue, message, carried);
+        self.enqueue(queue, message, carried, part);
         if is_lost { Err(QueueError("no answer".to_owned())) } else { Ok(()) }
     }
 
@@ -66,12 +74,17 @@ impl Inner {
     }
 
     /// Records what is in a queue from now on.
-    fn note_sent(&mut self, queue: QueueName, carried: &Carried) {
+    fn note_sent(
+        &mut self,
+        queue: QueueName,
+        carried: &Carried,
+        part: Option<Arc<BTreeSet<Uuid>>>,
+    ) {
         let stores = self.invocation().stores;
         match carried {
             Carried::Nothing => {}
             Carried::Publication(publication) => {
-                self.invocation().forwarded.insert(publication.message.clone());
+                self.invocation().forwarded.push((publication.message.clone(), part));
             }
             // A dead letter that goes on waiting is no further one.
             Carried::DeadLetter(letter) if queue == QueueName::DeadLetter && !stores => {
@@ -87,7 +100,13 @@ impl Inner {
         }
     }
 
-    fn enqueue(&mut self, queue: QueueName, message: Message, carried: Carried) {
+    fn enqueue(
+        &mut self,
+        queue: QueueName,
+        message: Message,
+        carried: Carried,
+        part: Option<Arc<BTreeSet<Uuid>>>,
+    ) {
         let seconds_ms = message.wait_ms.div_ceil(1_000).saturating_mul(1_000).min(DELAY_MAX_MS);
         let mut visible_ms = self.now_ms + seconds_ms;
         if seconds_ms > 0 && self.random.injects(Fault::DeliveredEarly) {
@@ -108,6 +127,7 @@ impl Inner {
             topic: message.topic.map(|topic| topic.to_string()),
             attribute: Some(message.attribute),
             carried,
+            part,
             group,
             sent_ms: self.now_ms,
             first_received_ms: None,

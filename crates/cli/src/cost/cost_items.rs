@@ -123,7 +123,8 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
         count(traffic.publish_batch),
         count(chunks(traffic.publish_batch * traffic.event_bytes))
     );
-    let split = format!("{deliveries} deliveries, 10 a request");
+    let parts =
+        format!("{} parts of events for many subscriptions, 10 a request", count(load.parts));
     let waits = format!(
         "{deliveries} deliveries × {} waits after a failed attempt",
         precise(average.waits)
@@ -137,7 +138,7 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     let dead_letters = format!("{deliveries} × {}", precise(average.dead_letters));
     let mut items = vec![sqs_requests("events published", load.publishes, published)];
     items.extend(drained(&load.events, ["events received", "events deleted"]));
-    items.push(sqs_requests("deliveries split", load.split_sends, split));
+    items.push(sqs_requests("parts sent", load.part_sends, parts));
     items.push(sqs_requests("waits sent", load.wait_sends, waits));
     items.push(sqs_requests("further hops sent", load.hop_sends, hops));
     items.extend(drained(&load.retries, ["waits received", "waits deleted"]));
@@ -157,14 +158,13 @@ fn per_invocation(queue: &QueueLoad, requests: f64) -> String {
     format!("{invocations} invocations of {} {records} × {requests}", queue.fill)
 }
 
-/// The surcharge of requests with a message group: those of split deliveries, waits and dead
-/// letters.
+/// The surcharge of requests with a message group: those of waits and dead letters.
 fn fair_queues(load: &Load) -> CostItem {
-    let sends = load.split_sends + load.wait_sends + load.hop_sends + load.dead_letter_sends;
+    let sends = load.wait_sends + load.hop_sends + load.dead_letter_sends;
     let queues = [&load.retries, &load.dead_letters];
     let requests =
         queues.iter().fold(sends, |sum, queue| sum + queue.receives - queue.empty + queue.deletes);
-    let formula = "split, sent, received and deleted above, of waits and dead letters".to_owned();
+    let formula = "sent, received and deleted above, of waits and dead letters".to_owned();
     CostItem::new("fair queues", requests, &FAIR_REQUEST, formula)
 }
 

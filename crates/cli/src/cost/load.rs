@@ -8,7 +8,7 @@
 use adapters::metrics::{Dimensions, Metric};
 use delivery::explain::Always;
 use delivery::subscription::Subscription;
-use dispatch::{DELIVERIES_IN_PLACE, RESPONSE_MARGIN_MS};
+use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE, RESPONSE_MARGIN_MS};
 
 use super::average::{AverageDelivery, as_f64};
 use super::plan::{Deployment, Plan, Traffic};
@@ -42,8 +42,10 @@ pub(crate) struct Load {
     pub(crate) retries: QueueLoad,
     /// The dead-letter queue.
     pub(crate) dead_letters: QueueLoad,
-    /// Requests that send the deliveries of an event with too many subscriptions for one invocation.
-    pub(crate) split_sends: f64,
+    /// The parts that an event with too many subscriptions for one invocation is divided into.
+    pub(crate) parts: f64,
+    /// Requests that send them.
+    pub(crate) part_sends: f64,
     /// Requests that send a retry after a failed attempt.
     pub(crate) wait_sends: f64,
     /// Further hops of a wait that share one request.
@@ -61,16 +63,14 @@ impl Load {
     pub(crate) fn of(plan: &Plan, subscription: &Subscription, average: &AverageDelivery) -> Self {
         let Plan { traffic, deployment } = plan;
         let deliveries = traffic.events * traffic.fan_out;
-        // Dispatch sends the deliveries of such a record to the queue one by one.
-        let splits = traffic.fan_out > as_f64(DELIVERIES_IN_PLACE as u64);
-        let split = if splits { deliveries } else { 0.0 };
+        let parts = traffic.events * parts(traffic.fan_out);
         let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
         let mapping = |concurrency| EventSourceMapping {
             batch_size: deployment.batch_size.min(fitting(bytes)),
             window_s: deployment.batch_window_s,
             concurrency,
         };
-        let fresh = fresh(traffic, subscription, average, deliveries, split);
+        let fresh = fresh(traffic, subscription, average, deliveries, parts);
         let events = QueueLoad::of(&fresh, &mapping(deployment.events_concurrency), bytes);
         let retried = retried(traffic, subscription, average, deliveries);
         let retries = QueueLoad::of(&retried, &mapping(deployment.retry_concurrency), bytes);
@@ -81,7 +81,8 @@ impl Load {
             deliveries,
             publishes: traffic.events / traffic.publish_batch
                 * chunks(traffic.publish_batch * traffic.event_bytes),
-            split_sends: split / REQUEST_ENTRIES * chunks(REQUEST_ENTRIES * bytes),
+            parts,
+            part_sends: parts / REQUEST_ENTRIES * chunks(REQUEST_ENTRIES * bytes),
             wait_sends: deliveries * average.waits * chunks(bytes),
             hops_together,
             hop_sends: hops / hops_together * chunks(hops_together * bytes),
@@ -93,6 +94,17 @@ impl Load {
             dead_letters: queue,
         }
     }
+}
+
+/// The parts that an event for so many subscriptions is divided into, and their parts.
+fn parts(fan_out: f64) -> f64 {
+    let mut parts = (fan_out / as_f64(REQUESTS_IN_PLACE as u64)).ceil();
+    let mut sum = 0.0;
+    while parts > 1.0 {
+        sum += parts;
+        parts = (parts / as_f64(PARTS_MAX as u64)).ceil();
+    }
+    sum
 }
 
 /// Messages of this size that fit into one invocation.
@@ -122,16 +134,16 @@ fn fresh(
     of: &Subscription,
     average: &AverageDelivery,
     deliveries: f64,
-    split: f64,
+    parts: f64,
 ) -> QueueWork {
-    let records = traffic.events + split;
+    let records = traffic.events + parts;
     let per_record = if records > 0.0 { deliveries / records } else { 0.0 };
     QueueWork {
         records,
         attempts_per_record: per_record,
         fails: average.first_fails,
         sends: (per_record * average.first_fails
-            + if split > 0.0 { traffic.events / records } else { 0.0 })
+            + if parts > 0.0 { traffic.events / records } else { 0.0 })
         .min(1.0),
         in_place_ms: per_record
             * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),

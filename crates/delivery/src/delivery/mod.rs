@@ -20,4 +20,4 @@ pub use delivery::{
     Batching, DELIVERY_NAMESPACE, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
     History, Origin, RESPONSE_KEPT_BYTES,
 };
-pub use publication::{Hold, Publication};
+pub use publication::{Hold, Part, Publication};

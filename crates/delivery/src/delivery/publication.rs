@@ -1,11 +1,14 @@
 //! A published record that waits before it is divided into deliveries, and how long anything waits
 //! that cannot be decided now.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::delivery::{Delivery, Origin};
-use crate::event::Event;
-use crate::subscription::name::SubscriptionName;
+use crate::event::{Event, Input};
+use crate::subscription::name::{NameRange, SubscriptionName};
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// Everything of a published record but its body. It travels with the body when the record is
@@ -29,6 +32,23 @@ pub struct Publication {
     /// How it was held.
     #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub hold: Hold,
+    /// Which part of the record it is; none, if all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// A part of a published record that was too large to be handled at once: some of its elements, for
+/// some subscriptions. Its fields are those of version 1 of the wire format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The index that its first element has in the published record.
+    pub first: u32,
+    /// How its elements are read. It stays as it was when the record was divided, or a changed file
+    /// would change their indexes.
+    pub input: Input,
+    /// The subscriptions it is for.
+    #[serde(flatten)]
+    pub names: NameRange,
 }
 
 impl Publication {
@@ -38,6 +58,33 @@ impl Publication {
         let origin = Origin { message: self.message.clone(), index };
         let new = Delivery::new(event, subscription, origin, self.published_ms);
         Delivery { traceparent: self.traceparent.clone(), ..new }
+    }
+
+    /// A delivery that stands for all of it, whatever it contains. That of a part has an id of its own,
+    /// which depends on all that the part is.
+    #[must_use]
+    pub fn whole(&self, event: Event, subscription: SubscriptionName) -> Delivery {
+        let Some(Part { first, names, .. }) = &self.part else {
+            return self.delivery(0, event, subscription);
+        };
+        let delivery = self.delivery(*first, event, subscription);
+        let before = names.before.as_deref().unwrap_or_default();
+        let part = [&names.from, before, delivery.event.text()].join("\n");
+        Delivery { id: Uuid::new_v5(&delivery.id, part.as_bytes()), ..delivery }
+    }
+}
+
+impl fmt::Display for Part {
+    /// For people: `elements from 20 on, subscriptions from "b" on, subscriptions before "c"`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "elements from {} on", self.first)?;
+        if !self.names.from.is_empty() {
+            write!(f, ", subscriptions from {:?} on", self.names.from)?;
+        }
+        match &self.names.before {
+            Some(before) => write!(f, ", subscriptions before {before:?}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -92,7 +139,52 @@ fn is_zero(number: &u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn what_stands_for_a_part_differs_from_what_stands_for_any_other_part() {
+        let publication = |part| Publication {
+            message: "m1".to_owned(),
+            published_ms: 1,
+            topic: None,
+            group: None,
+            traceparent: None,
+            hold: Hold::default(),
+            part,
+        };
+        let part = |first, from: &str, before: Option<&str>| {
+            let names = NameRange { from: from.to_owned(), before: before.map(ToOwned::to_owned) };
+            Some(Part { first, input: Input::Auto, names })
+        };
+        let parts = [
+            (None, "[1,2]"),
+            (part(0, "", None), "[1,2]"),
+            (part(0, "", None), "[1]"),
+            (part(1, "", None), "[1]"),
+            (part(0, "", Some("b")), "[1]"),
+            (part(0, "b", Some("c")), "[1]"),
+            (part(0, "b", None), "[1]"),
+        ];
+        let ids: BTreeSet<Uuid> = parts
+            .iter()
+            .map(|(part, body)| {
+                let event = Event::recall(&(*body).into(), Input::Auto);
+                let name = "n/t/_unprocessed".parse().expect("a name");
+                publication(part.clone()).whole(event, name).id
+            })
+            .collect();
+        assert_eq!(ids.len(), parts.len());
+    }
+
+    #[test]
+    fn a_part_says_what_it_is() {
+        let names = NameRange { from: "b".to_owned(), before: Some("c".to_owned()) };
+        let part = Part { first: 20, input: Input::Auto, names };
+        let said = "elements from 20 on, subscriptions from \"b\" on, subscriptions before \"c\"";
+        assert_eq!(part.to_string(), said);
+    }
 
     #[test]
     fn what_cannot_be_decided_waits_longer_each_time_and_at_most_an_hour() {

@@ -8,13 +8,15 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::event::members::{Members, Span};
 
 words! {
     /// How the records of a topic are read (`spec.input`).
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Input {
         /// By their shape: CloudEvents, Event Grid, or custom JSON.
         #[default]
@@ -69,9 +71,6 @@ pub enum Malformed {
     /// A member of the event is defined twice.
     #[error("the member \"{0}\" is defined twice")]
     DuplicateMember(String),
-    /// More than [`ELEMENTS_MAX`] elements.
-    #[error("an array of {0} elements; {ELEMENTS_MAX} are the most a record may have")]
-    TooManyElements(usize),
     /// It declares itself a CloudEvent, or has to be one, and is not valid.
     #[error("not a valid CloudEvent: {0}")]
     CloudEvent(String),
@@ -82,10 +81,6 @@ pub enum Malformed {
     #[error("not a message for the input {0}: {1}")]
     Envelope(&'static str, String),
 }
-
-/// A record has at most this many elements. The shortest CloudEvent is above 50 bytes, so no 1 MiB
-/// of them has more.
-pub const ELEMENTS_MAX: usize = 20_000;
 
 /// One element of a record: an event, or text that is not one.
 #[derive(Debug, Clone, PartialEq, Eq)]

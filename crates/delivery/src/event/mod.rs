@@ -17,7 +17,7 @@ pub mod schema;
 mod uri;
 
 pub(crate) use event::is_cloud_event;
-pub use event::{ELEMENTS_MAX, Element, Event, Input, Malformed, Shape, decode_one};
+pub use event::{Element, Event, Input, Malformed, Shape, decode_one};
 pub use json::is_queue_character;
 pub use members::Members;
 pub(crate) use members::json_text;

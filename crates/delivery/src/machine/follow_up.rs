@@ -15,7 +15,7 @@ use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget};
 use crate::event::{Element, Event, Input, decode_one};
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
-use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 
 /// What follows when a delivery ends.
@@ -80,7 +80,7 @@ fn to_topic(
             );
         }
     };
-    let matching = catalogue.matching(name, &event, now_ms);
+    let matching = catalogue.matching(name, &ALL_NAMES, &event, now_ms);
     let follow_ups: Vec<FollowUp> = matching
         .map(|next| {
             FollowUp::Deliver(Box::new(published(&letter, event.clone(), &next.name, now_ms)))

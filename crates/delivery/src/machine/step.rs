@@ -110,39 +110,16 @@ pub struct Group<T> {
     pub members: Vec<T>,
 }
 
-/// Puts deliveries into groups, one request each. Where a subscription batches, deliveries that are
-/// due share requests where they can, up to its number of events and its preferred size.
+/// Puts deliveries into groups, one request each.
 #[must_use]
 pub fn group<T: AsRef<Delivery>>(
     deliveries: Vec<(Arc<Subscription>, T)>,
     now_ms: u64,
 ) -> Vec<Group<T>> {
-    let mut groups: Vec<Group<T>> = Vec::new();
-    let mut open_groups: Vec<Open> = Vec::new();
+    let (mut grouping, mut groups) = (Grouping::default(), Vec::<Group<T>>::new());
     for (subscription, member) in deliveries {
-        let shared = batch_key_of(&subscription, member.as_ref(), now_ms);
-        let group_index = shared.and_then(|(batch, batch_key, bytes)| {
-            let subscription = Arc::clone(&subscription);
-            let new = Open { subscription, batch_key, group: groups.len(), bytes, members: 1 };
-            // An invocation may see two versions of a subscription; they share no request.
-            let matches = |open: &&mut Open| {
-                open.batch_key == new.batch_key
-                    && Arc::ptr_eq(&open.subscription, &new.subscription)
-            };
-            match open_groups.iter_mut().find(matches) {
-                Some(open)
-                    if open.members < batch.max_events && open.has_room_for(bytes, batch) =>
-                {
-                    open.bytes = open.bytes.saturating_add(bytes);
-                    open.members += 1;
-                    return Some(open.group);
-                }
-                Some(open) => *open = new,
-                None => open_groups.push(new),
-            }
-            None
-        });
-        match group_index.and_then(|group_index| groups.get_mut(group_index)) {
+        let index = grouping.place(&subscription, member.as_ref(), now_ms);
+        match groups.get_mut(index) {
             Some(group) => group.members.push(member),
             None => groups.push(Group { subscription, members: vec![member] }),
         }
@@ -150,7 +127,59 @@ pub fn group<T: AsRef<Delivery>>(
     groups
 }
 
+/// How deliveries share requests: where a subscription batches, those that are due share one where they
+/// can, up to its number of events and its preferred size.
+#[derive(Debug, Default)]
+pub struct Grouping {
+    open_groups: Vec<Open>,
+    count: usize,
+}
+
+impl Grouping {
+    /// How many groups there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The index of the group of the next delivery: an open one, or a new one.
+    pub fn place(
+        &mut self,
+        subscription: &Arc<Subscription>,
+        delivery: &Delivery,
+        now_ms: u64,
+    ) -> usize {
+        if let Some((batch, batch_key, bytes)) = batch_key_of(subscription, delivery, now_ms) {
+            // An invocation may see two versions of a subscription; they share no request.
+            let matches = |open: &&mut Open| {
+                open.batch_key == batch_key && Arc::ptr_eq(&open.subscription, subscription)
+            };
+            let open = self.open_groups.iter_mut().find(matches);
+            match open {
+                Some(open)
+                    if open.members < batch.max_events && open.has_room_for(bytes, batch) =>
+                {
+                    open.bytes = open.bytes.saturating_add(bytes);
+                    open.members += 1;
+                    return open.group;
+                }
+                Some(open) => (open.group, open.bytes, open.members) = (self.count, bytes, 1),
+                None => self.open_groups.push(Open {
+                    subscription: Arc::clone(subscription),
+                    batch_key,
+                    group: self.count,
+                    bytes,
+                    members: 1,
+                }),
+            }
+        }
+        self.count += 1;
+        self.count - 1
+    }
+}
+
 /// A group that may take another member.
+#[derive(Debug)]
 struct Open {
     subscription: Arc<Subscription>,
     batch_key: BatchKey,

@@ -10,7 +10,7 @@ use crate::event::envelope::Publisher;
 use crate::event::mapping::Mapping;
 use crate::event::{Event, Input};
 use crate::subscription::Subscription;
-use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
 
 /// A topic that a document names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,19 +84,22 @@ impl Catalogue {
         self.topics.values()
     }
 
-    /// The subscriptions of a topic that have not expired and whose filter matches the event.
+    /// The subscriptions of a topic with a name in the range that have not expired and whose filter
+    /// matches the event, by name.
     pub fn matching(
         &self,
         topic: &TopicName,
+        names: &NameRange,
         event: &Event,
         now_ms: u64,
     ) -> impl Iterator<Item = &Arc<Subscription>> {
-        // No name is empty, so this sorts before all names of the topic.
-        let first = SubscriptionName { topic: topic.clone(), name: String::new() };
+        let first = SubscriptionName { topic: topic.clone(), name: names.from.clone() };
         let of_topic = self.subscriptions.range(first..).map(|(_, subscription)| subscription);
         let members = event.members();
         of_topic
-            .take_while(move |subscription| subscription.name.topic == *topic)
+            .take_while(move |subscription| {
+                subscription.name.topic == *topic && !names.ends_before(&subscription.name.name)
+            })
             .filter(move |subscription| {
                 subscription.expires_ms.is_none_or(|expires_ms| now_ms < expires_ms)
             })

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
 
 /// Where events are published: `namespace/topic`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +23,41 @@ pub struct SubscriptionName {
     pub topic: TopicName,
     /// Its name within the topic.
     pub name: String,
+}
+
+/// Some of the subscriptions of a topic: the names in byte order from one on, up to another. By default
+/// all. Its fields are those of version 1 of the wire format.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NameRange {
+    /// The first name; no name is empty, so an empty text is before all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub from: String,
+    /// The first name that no longer belongs to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+}
+
+/// All names.
+pub static ALL_NAMES: NameRange = NameRange { from: String::new(), before: None };
+
+impl NameRange {
+    /// Whether this name is after the last one.
+    #[must_use]
+    pub fn ends_before(&self, name: &str) -> bool {
+        self.before.as_deref().is_some_and(|before| before <= name)
+    }
+
+    /// The ranges from each of these names to the next, in byte order: together all of this one.
+    #[must_use]
+    pub fn cut_at(&self, names: &[&str]) -> Vec<Self> {
+        let ends = names.iter().map(|name| Some((*name).to_owned())).chain([self.before.clone()]);
+        let mut from = self.from.clone();
+        let range = |before: Option<String>| {
+            let next = before.clone().unwrap_or_default();
+            Self { from: std::mem::replace(&mut from, next), before }
+        };
+        ends.map(range).collect()
+    }
 }
 
 /// The longest name, percent-encoded as in the keys of dead letters: three of them, an hour and a
@@ -105,6 +141,20 @@ pub fn segment(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_ranges_of_a_range_are_together_all_of_it() {
+        let range = |from: &str, before: Option<&str>| NameRange {
+            from: from.to_owned(),
+            before: before.map(ToOwned::to_owned),
+        };
+        assert_eq!(ALL_NAMES.cut_at(&[]), [NameRange::default()]);
+        let cut = ALL_NAMES.cut_at(&["b", "d"]);
+        assert_eq!(cut, [range("", Some("b")), range("b", Some("d")), range("d", None)]);
+        let again = range("b", Some("d")).cut_at(&["c"]);
+        assert_eq!(again, [range("b", Some("c")), range("c", Some("d"))]);
+        assert!(cut[1].ends_before("d") && cut[1].ends_before("e") && !cut[1].ends_before("cz"));
+    }
 
     #[test]
     fn a_segment_cannot_change_the_path() {

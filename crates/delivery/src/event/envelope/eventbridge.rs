@@ -9,7 +9,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{Converted, cloud_event, non_empty, required};
+use super::{Unconverted, cloud_event, non_empty, required};
 use crate::event::Members;
 use crate::event::envelope::Publisher;
 use crate::event::json::quoted;
@@ -25,7 +25,11 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|source| Publisher::EventSource(source.into_owned()))
 }
 
-pub(super) fn events(_text: &str, members: &Members<'_>) -> Result<Vec<Converted>, String> {
+pub(super) fn event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
+    converted(members).map_err(|why| Unconverted::new(text, why))
+}
+
+fn converted(members: &Members<'_>) -> Result<String, String> {
     let data = members.get("detail").ok_or("detail is missing")?;
     let resources: Vec<&RawValue> = members
         .get("resources")
@@ -50,5 +54,5 @@ pub(super) fn events(_text: &str, members: &Members<'_>) -> Result<Vec<Converted
         ("replayname", non_empty(members, "replay-name")),
         ("resources", several.as_deref()),
     ];
-    Ok(vec![Ok(cloud_event(&attributes, data))])
+    Ok(cloud_event(&attributes, data))
 }

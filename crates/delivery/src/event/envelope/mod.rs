@@ -11,6 +11,7 @@
 //! the three. Whether a record is converted is decided elsewhere: by its topic's `input`, or where
 //! the record names no topic, which none of the three can, by the publisher it names.
 
+mod elements;
 mod eventbridge;
 mod s3;
 mod sns;
@@ -18,10 +19,9 @@ mod sns;
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
+pub use self::elements::Elements;
 use crate::event::json::escaped;
-use crate::event::{ELEMENTS_MAX, Element, Input, Malformed, Members, decode_one};
+use crate::event::{Element, Input, Malformed, Members, decode_one};
 
 /// A publisher that cannot set the `topic` attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -71,59 +71,49 @@ pub const fn input_of(publisher: &Publisher) -> Input {
 /// notification is one event per record in it.
 #[must_use]
 pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
-    let whole = |why| vec![Element::Malformed { text: Arc::clone(body), why }];
-    let decoded: Vec<Element> = if input == Input::Opaque || !body.trim_start().starts_with('[') {
-        decode_object(body, input)
-    } else {
-        let elements: Vec<&RawValue> = match serde_json::from_str(body) {
-            Ok(elements) => elements,
-            Err(error) => return whole(Malformed::NotJson(error.to_string())),
-        };
-        if elements.len() > ELEMENTS_MAX {
-            return whole(Malformed::TooManyElements(elements.len()));
-        }
-        let decode = |element: &RawValue| decode_object(&element.get().into(), input);
-        elements.into_iter().flat_map(decode).collect()
-    };
-    if decoded.len() > ELEMENTS_MAX {
-        return whole(Malformed::TooManyElements(decoded.len()));
+    match Elements::of(body, input) {
+        Ok(elements) => (0..elements.len()).map(|index| elements.decode(index)).collect(),
+        Err(why) => vec![Element::Malformed { text: Arc::clone(body), why }],
     }
-    decoded
 }
 
-/// The CloudEvents of one message of SNS, EventBridge or S3; any other input reads it as one event.
-fn decode_object(text: &Arc<str>, input: Input) -> Vec<Element> {
+/// Reads the text of one element: a message of SNS, EventBridge or S3 as a CloudEvent, any other input
+/// as it is.
+fn decode_text(text: &Arc<str>, input: Input) -> Element {
     let convert = match input {
         Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
-            return vec![decode_one(text, input)];
+            return decode_one(text, input);
         }
-        Input::Sns => sns::events,
-        Input::EventBridge => eventbridge::events,
-        Input::S3 => s3::events,
+        Input::Sns => sns::event,
+        Input::EventBridge => eventbridge::event,
+        Input::S3 => s3::event,
     };
-    let malformed = |why| vec![Element::Malformed { text: Arc::clone(text), why }];
+    let malformed = |text: &str, why| Element::Malformed { text: text.into(), why };
     let members = match Members::parse(text) {
         Ok(members) => members,
-        Err(why) => return malformed(why),
+        Err(why) => return malformed(text, why),
     };
     if members.get("specversion").is_some() {
-        return vec![decode_one(text, Input::CloudEvents)];
+        return decode_one(text, Input::CloudEvents);
     }
     match convert(text, &members) {
-        Ok(converted) => converted.into_iter().map(|converted| element(converted, input)).collect(),
-        Err(why) => malformed(Malformed::Envelope(input.as_str(), why)),
+        Ok(event) => decode_one(&escaped(&event).into(), Input::CloudEvents),
+        Err(Unconverted { text, why }) => {
+            malformed(&text, Malformed::Envelope(input.as_str(), why))
+        }
     }
 }
 
-/// The text of a CloudEvent, or the text that could not be converted, and why.
-type Converted = Result<String, (String, String)>;
+/// A text that could not be converted to a CloudEvent, and why.
+#[derive(Debug)]
+struct Unconverted {
+    text: String,
+    why: String,
+}
 
-fn element(converted: Converted, input: Input) -> Element {
-    match converted {
-        Ok(event) => decode_one(&escaped(&event).into(), Input::CloudEvents),
-        Err((text, why)) => {
-            Element::Malformed { text: text.into(), why: Malformed::Envelope(input.as_str(), why) }
-        }
+impl Unconverted {
+    fn new(text: &str, why: impl Into<String>) -> Self {
+        Self { text: text.to_owned(), why: why.into() }
     }
 }
 

@@ -7,9 +7,11 @@
 //! <https://github.com/cloudevents/spec/blob/main/cloudevents/adapters/aws-s3.md>,
 //! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html>
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
-use super::{Converted, cloud_event, joined, non_empty, required};
+use super::{Unconverted, cloud_event, joined, non_empty, required};
 use crate::event::Members;
 use crate::event::envelope::Publisher;
 
@@ -28,15 +30,30 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
     (!bucket.is_empty()).then(|| Publisher::Bucket(bucket.into_owned()))
 }
 
-pub(super) fn events(text: &str, members: &Members<'_>) -> Result<Vec<Converted>, String> {
+/// A notification, taken apart into one for each of its records. Anything else stays as it is.
+pub(super) fn records_of(text: &str) -> Vec<Cow<'_, str>> {
+    let members = Members::parse(text).ok().filter(|it| it.get("specversion").is_none());
+    match members.as_ref().and_then(|members| records(members).ok()) {
+        Some(records) if records.len() > 1 => {
+            let notification = |record: &RawValue| format!(r#"{{"Records":[{record}]}}"#).into();
+            records.into_iter().map(notification).collect()
+        }
+        Some(_) | None => vec![text.into()],
+    }
+}
+
+/// The event of a notification with one record, or of a test event.
+pub(super) fn event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
     if is_test(members) {
-        return Ok(vec![test_event(text.trim(), members)]);
+        return test_event(text.trim(), members).map_err(|why| Unconverted::new(text.trim(), why));
     }
-    let records = records(members)?;
-    if records.is_empty() {
-        return Err("Records is an empty list".to_owned());
+    match records(members).as_deref() {
+        Ok([record, ..]) => {
+            of_record(record.get()).map_err(|why| Unconverted::new(record.get(), why))
+        }
+        Ok([]) => Err(Unconverted::new(text, "Records is an empty list")),
+        Err(why) => Err(Unconverted::new(text, why)),
     }
-    Ok(records.into_iter().map(|record| event(record.get())).collect())
 }
 
 fn is_test(members: &Members<'_>) -> bool {
@@ -50,8 +67,8 @@ fn records<'a>(members: &Members<'a>) -> Result<Vec<&'a RawValue>, String> {
 }
 
 /// One record as an event; the record itself stays the data.
-fn event(record: &str) -> Converted {
-    let converted = Members::parse(record).map_err(|why| why.to_string()).and_then(|members| {
+fn of_record(record: &str) -> Result<String, String> {
+    Members::parse(record).map_err(|why| why.to_string()).and_then(|members| {
         let s3 = object(&members, "s3").ok_or("s3 has to be an object")?;
         let bucket = object(&s3, "bucket").ok_or("s3.bucket has to be an object")?;
         let response = object(&members, "responseElements").unwrap_or_default();
@@ -68,13 +85,12 @@ fn event(record: &str) -> Converted {
         ];
         let attributes = attributes.each_ref().map(|(name, value)| (*name, value.as_deref()));
         Ok(cloud_event(&attributes, record))
-    });
-    converted.map_err(|why: String| (record.to_owned(), why))
+    })
 }
 
 /// The test event names no region; its other fields are mapped like those of a record.
-fn test_event(text: &str, members: &Members<'_>) -> Converted {
-    let converted = required(members, "RequestId").map(|request| {
+fn test_event(text: &str, members: &Members<'_>) -> Result<String, String> {
+    required(members, "RequestId").map(|request| {
         let source = joined(&[Some("\"aws:s3\""), non_empty(members, "Bucket")], ".");
         let id = joined(&[Some(request), non_empty(members, "HostId")], ".");
         let attributes = [
@@ -84,8 +100,7 @@ fn test_event(text: &str, members: &Members<'_>) -> Converted {
             ("time", non_empty(members, "Time")),
         ];
         cloud_event(&attributes, text)
-    });
-    converted.map_err(|why| (text.to_owned(), why))
+    })
 }
 
 /// A member that is an object.

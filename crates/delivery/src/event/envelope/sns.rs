@@ -8,7 +8,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::{Converted, cloud_event, non_empty, required};
+use super::{Unconverted, cloud_event, non_empty, required};
 use crate::event::envelope::Publisher;
 use crate::event::json::quoted;
 use crate::event::{Members, is_cloud_event};
@@ -25,14 +25,18 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
-pub(super) fn events(text: &str, members: &Members<'_>) -> Result<Vec<Converted>, String> {
+pub(super) fn event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
+    converted(text, members).map_err(|why| Unconverted::new(text, why))
+}
+
+fn converted(text: &str, members: &Members<'_>) -> Result<String, String> {
     let kind = members.text("Type").unwrap_or_default();
     if !TYPES.contains(&kind.as_ref()) {
         return Err(format!("Type has to be one of {}", TYPES.join(", ")));
     }
     let (id, topic) = (required(members, "MessageId")?, required(members, "TopicArn")?);
     if let Some(event) = members.text("Message").filter(|message| is_cloud_event(message)) {
-        return Ok(vec![Ok(event.into_owned())]);
+        return Ok(event.into_owned());
     }
     let subscription = subscription_arn(members).map(|arn| quoted(&arn));
     let attributes = [
@@ -43,7 +47,7 @@ pub(super) fn events(text: &str, members: &Members<'_>) -> Result<Vec<Converted>
         ("subject", non_empty(members, "Subject").map(ToOwned::to_owned)),
     ];
     let attributes = attributes.each_ref().map(|(name, value)| (*name, value.as_deref()));
-    Ok(vec![Ok(cloud_event(&attributes, text.trim()))])
+    Ok(cloud_event(&attributes, text.trim()))
 }
 
 /// The ARN of the queue's subscription, from its unsubscribe URL; it begins with the topic's ARN.

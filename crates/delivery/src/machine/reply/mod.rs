@@ -23,7 +23,7 @@ use crate::event::{Element, Event, Input, binary, decode_one, is_queue_character
 use crate::machine::follow_up::FollowUp;
 use crate::request::REPLY_MAX_BYTES;
 use crate::subscription::catalogue::Catalogue;
-use crate::subscription::name::SubscriptionName;
+use crate::subscription::name::{ALL_NAMES, SubscriptionName};
 use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 
@@ -57,7 +57,7 @@ pub fn follow_ups(
             answered.deliver(event, &subscription.name, DeliveryTarget::Reply, subscription)
         }
         ReplyTo::Topic(topic) => {
-            let matching = catalogue.matching(topic, &event, now_ms);
+            let matching = catalogue.matching(topic, &ALL_NAMES, &event, now_ms);
             matching
                 .flat_map(|next| {
                     answered.deliver(event.clone(), &next.name, DeliveryTarget::Destination, next)

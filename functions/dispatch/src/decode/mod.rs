@@ -1,23 +1,27 @@
 //! Decode and match: from a record to its deliveries. Pure.
 //!
-//! A published record becomes one delivery per event and matching subscription; a re-enqueued record
-//! carries its one delivery in our attribute. Our attributes count on internal queues only: whoever
-//! may publish could write them. What cannot be delivered (malformed, unknown topic, subscription
-//! gone) becomes a dead letter here. Nothing is dropped: an event yields no item only when its topic
-//! is known and no filter matches it, and then it is reported as unmatched.
+//! A published record becomes one delivery per event and matching subscription (`publish`), or parts if
+//! they are too many (`divide`); a re-enqueued record carries its one delivery in our attribute. Our
+//! attributes count on internal queues only: whoever may publish could write them. What cannot be
+//! delivered (malformed, unknown topic, subscription gone) becomes a dead letter.
+
+mod divide;
+mod publish;
 
 use std::sync::Arc;
 
-use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::deadletter::UNPROCESSED;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Publication};
-use delivery::event::envelope::{self, Publisher};
-use delivery::event::{Element, Event, Input};
+use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Message, QueueName, Record};
 use delivery::subscription::Subscription;
-use delivery::subscription::catalogue::{Catalogue, Topic};
-use delivery::subscription::name::{NAMELESS, SubscriptionName, TopicName, is_name};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::wire::{WireError, read_dead_letter, read_delivery, read_publication};
+
+pub use self::divide::{PARTS_MAX, REQUESTS_IN_PLACE};
+use self::publish::{Published, topic_of};
 
 /// One item of a record.
 #[derive(Debug, Clone)]
@@ -26,18 +30,31 @@ pub(crate) enum WorkItem {
     Deliver(Arc<Subscription>, Box<Delivery>),
     /// A dead letter: this cannot be delivered.
     DeadLetter(Box<DeadLetter>),
-    /// The whole record goes on to this queue, unread.
+    /// The whole record goes on to this queue unread, or a part of it.
     Forward(QueueName, Box<Message>),
 }
 
 /// What one record contains.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Decoded {
     /// What is to be done for it.
     pub(crate) items: Vec<WorkItem>,
     /// Its events that no subscription matches, each with its topic and [`NAMELESS`] for the
     /// subscription's name.
+    ///
+    /// [`NAMELESS`]: delivery::subscription::name::NAMELESS
     pub(crate) unmatched: Vec<(SubscriptionName, Event)>,
+    /// Whether a newer set of subscriptions might know what this one does not.
+    pub(crate) misses_a_name: bool,
+}
+
+impl Decoded {
+    /// Moves everything of another one here.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.items.append(&mut other.items);
+        self.unmatched.append(&mut other.unmatched);
+        self.misses_a_name |= other.misses_a_name;
+    }
 }
 
 impl From<DeadLetter> for WorkItem {
@@ -48,7 +65,8 @@ impl From<DeadLetter> for WorkItem {
 
 impl From<WorkItem> for Decoded {
     fn from(item: WorkItem) -> Self {
-        Self { items: vec![item], unmatched: Vec::new() }
+        let misses_a_name = item.is_missing_a_name();
+        Self { items: vec![item], unmatched: Vec::new(), misses_a_name }
     }
 }
 
@@ -71,7 +89,7 @@ impl WorkItem {
     }
 
     /// Whether a newer set of subscriptions might know what this one does not.
-    pub(crate) fn is_missing_a_name(&self) -> bool {
+    fn is_missing_a_name(&self) -> bool {
         match self {
             Self::Deliver(..) | Self::Forward(..) => false,
             Self::DeadLetter(letter) => {
@@ -94,7 +112,7 @@ pub(crate) fn decode_and_match(
     now_ms: u64,
 ) -> Result<Decoded, WireError> {
     let published = |publication: &Publication| {
-        publish(&record.body, publication, catalogue, default_topic, now_ms)
+        Published::new(&record.body, publication, catalogue, default_topic, now_ms).items()
     };
     let decoded = match record.trusted_attribute() {
         Some(Attribute::Publication(text)) => read_publication(text).map(|it| published(&it)),
@@ -169,115 +187,6 @@ fn to_subscription(delivery: Delivery, catalogue: &Catalogue, now_ms: u64) -> Wo
             DeadLetter::without_subscription(delivery, Reason::SubscriptionNotFound, now_ms).into()
         }
     }
-}
-
-fn publish(
-    body: &Arc<str>,
-    publication: &Publication,
-    catalogue: &Catalogue,
-    default_topic: Option<&TopicName>,
-    now_ms: u64,
-) -> Decoded {
-    let Route { name, topic, input, publisher } =
-        route(body, publication, catalogue, default_topic);
-    let elements = envelope::decode(body, input);
-    let (mut items, mut unmatched) = (Vec::with_capacity(elements.len()), Vec::new());
-    // Malformed elements count too: the index is part of the id of every delivery.
-    for (index, element) in (0..).zip(elements) {
-        let name_of = |subscription: &str| SubscriptionName {
-            topic: name.clone(),
-            name: subscription.to_owned(),
-        };
-        match element {
-            Element::Malformed { text, why } => {
-                let event = Event::recall(&text, Input::Opaque);
-                let delivery = publication.delivery(index, event, name_of(MALFORMED));
-                let letter =
-                    DeadLetter::without_subscription(delivery, Reason::MalformedEvent, now_ms);
-                items.push(letter.with_detail(why).into());
-            }
-            Element::Event(event) if topic.is_none() => {
-                let delivery = publication.delivery(index, event, name_of(UNKNOWN_TOPIC));
-                let letter =
-                    DeadLetter::without_subscription(delivery, Reason::TopicNotFound, now_ms);
-                items.push(letter.with_detail(missing(publication, publisher.as_ref())).into());
-            }
-            Element::Event(event) => {
-                let before = items.len();
-                for subscription in catalogue.matching(&name, &event, now_ms) {
-                    let delivery =
-                        publication.delivery(index, event.clone(), subscription.name.clone());
-                    items.push(WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery)));
-                }
-                if items.len() == before {
-                    unmatched.push((name_of(NAMELESS), event));
-                }
-            }
-        }
-    }
-    Decoded { items, unmatched }
-}
-
-/// Where a published record belongs, and how it is read.
-struct Route<'c> {
-    name: TopicName,
-    /// `None` when no document names it.
-    topic: Option<&'c Topic>,
-    input: Input,
-    /// Who wrote it, where it cannot say its topic.
-    publisher: Option<Publisher>,
-}
-
-/// The topic a record names; else the one whose `from` names its publisher, else the default. A
-/// record that names none and looks like SNS, EventBridge or S3 comes from there, so with automatic
-/// input it is read as such. A record of an unknown topic stays as it is.
-fn route<'c>(
-    body: &str,
-    publication: &Publication,
-    catalogue: &'c Catalogue,
-    default_topic: Option<&TopicName>,
-) -> Route<'c> {
-    // SNS, EventBridge and S3 cannot set the attribute, so a record that has it is none of theirs.
-    let named = publication.topic.as_deref();
-    let publisher = match named {
-        Some(_) => None,
-        None => envelope::publisher(body),
-    };
-    let from = publisher.as_ref().and_then(|publisher| catalogue.topic_from(publisher));
-    let name = from.map_or_else(|| topic_of(named, default_topic), |topic| topic.name.clone());
-    let topic = from.or_else(|| catalogue.topic(&name));
-    let input = match (topic.map_or(Input::Auto, |topic| topic.input), &publisher) {
-        (Input::Auto, Some(publisher)) if topic.is_some() => envelope::input_of(publisher),
-        (input, _) => input,
-    };
-    Route { name, topic, input, publisher }
-}
-
-/// Why there is no topic, for people.
-fn missing(publication: &Publication, publisher: Option<&Publisher>) -> String {
-    match (&publication.topic, publisher) {
-        (Some(named), _) => format!("{named:?}"),
-        (None, Some(publisher)) => {
-            format!("no topic is named, and none has {publisher} in its from")
-        }
-        (None, None) => "no topic is named".to_owned(),
-    }
-}
-
-/// The topic a record names, else the default. Of what is not a valid topic name, as much is kept as
-/// can be.
-fn topic_of(named: Option<&str>, default_topic: Option<&TopicName>) -> TopicName {
-    let Some(named) = named else {
-        return default_topic.cloned().unwrap_or_else(nameless_topic);
-    };
-    named.parse().unwrap_or_else(|_| {
-        let mut topic = nameless_topic();
-        // Text without a slash is most likely a topic whose namespace was forgotten.
-        if is_name(named) {
-            named.clone_into(&mut topic.topic);
-        }
-        topic
-    })
 }
 
 #[cfg(test)]

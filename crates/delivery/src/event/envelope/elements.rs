@@ -1,0 +1,94 @@
+//! A record's body, taken apart into the texts of its elements.
+//!
+//! Separate from decoding, because a large record is divided before all of it is decoded: a text of
+//! an element costs a few bytes, a decoded event many more.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::{decode_text, s3};
+use crate::event::{Element, Input, Malformed};
+
+/// The elements of a record's body, in order, not decoded yet. A JSON array has one per element, an S3
+/// notification one per record in it, anything else is one.
+#[derive(Debug)]
+pub struct Elements<'a> {
+    body: &'a Arc<str>,
+    input: Input,
+    texts: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Elements<'a> {
+    /// Takes a body apart.
+    ///
+    /// # Errors
+    /// [`Malformed::NotJson`] when it begins like an array and is none.
+    pub fn of(body: &'a Arc<str>, input: Input) -> Result<Self, Malformed> {
+        let texts: Vec<&str> = if input != Input::Opaque && body.trim_start().starts_with('[') {
+            let elements: Vec<&RawValue> = serde_json::from_str(body)
+                .map_err(|error| Malformed::NotJson(error.to_string()))?;
+            elements.into_iter().map(RawValue::get).collect()
+        } else {
+            vec![body]
+        };
+        let texts = match input {
+            Input::S3 => texts.into_iter().flat_map(s3::records_of).collect(),
+            Input::Auto
+            | Input::CloudEvents
+            | Input::EventGrid
+            | Input::Custom
+            | Input::Opaque
+            | Input::Sns
+            | Input::EventBridge => texts.into_iter().map(Cow::Borrowed).collect(),
+        };
+        Ok(Self { body, input, texts })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there are none: the body is an empty array.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// Decodes the element with this index.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn decode(&self, index: usize) -> Element {
+        let text = &self.texts[index];
+        // Most records are one event: its text is not copied.
+        let is_whole = text.len() == self.body.len();
+        let text = if is_whole { Arc::clone(self.body) } else { text.as_ref().into() };
+        decode_text(&text, self.input)
+    }
+
+    /// A body with the elements of this range, each to the byte. All of them are the body itself.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    #[must_use]
+    pub fn body_of(&self, range: Range<usize>) -> Arc<str> {
+        if range == (0..self.len()) {
+            return Arc::clone(self.body);
+        }
+        let texts = &self.texts[range];
+        let mut body =
+            String::with_capacity(texts.iter().map(|text| text.len() + 1).sum::<usize>() + 1);
+        for (index, text) in texts.iter().enumerate() {
+            body.push(if index == 0 { '[' } else { ',' });
+            body.push_str(text);
+        }
+        body.push(']');
+        body.into()
+    }
+}

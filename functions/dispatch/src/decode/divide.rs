@@ -1,0 +1,279 @@
+//! A record with more deliveries than run in place is divided into parts. Pure.
+//!
+//! A part is a message with some of the elements for some of the subscriptions, and what it becomes is
+//! decided when it is received: it runs in place, or is divided again. The ids of deliveries are those
+//! of the undivided record. However large a record is, it becomes about a hundred parts at most, so a
+//! redelivery repeats no more than those.
+//!
+//! Elements are divided first. Where several subscriptions match and one of them batches, elements are
+//! divided down to some thousands, and then subscriptions, so that the events of a batch stay together.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use delivery::event::envelope::Elements;
+use delivery::machine::step::Grouping;
+use delivery::ports::{Message, QueueName};
+use delivery::subscription::Subscription;
+use delivery::subscription::name::NameRange;
+
+use super::publish::Published;
+use super::{Decoded, WorkItem};
+
+/// Requests of one record that run in place, or dead letters of it; a record with more is divided.
+pub const REQUESTS_IN_PLACE: usize = 10;
+/// The most deliveries of one record that run in place, and events that nothing matches: the largest
+/// batch, and what was there before it began.
+const EVENTS_IN_PLACE: usize = 6_000;
+/// With more events than these no further request begins.
+const EVENTS_BEFORE_A_REQUEST: usize = 1_000;
+
+/// Where a subscription among several batches, subscriptions are divided only for so few elements.
+const ELEMENTS_TOGETHER: usize = 5_000;
+
+/// A record is divided into at most so many parts at a time; a part that is too large for a message
+/// is divided at once.
+pub const PARTS_MAX: usize = 100;
+
+/// What runs in place: elements are added until one is too many.
+#[derive(Default)]
+struct InPlace {
+    grouping: Grouping,
+    letters: usize,
+    events: usize,
+}
+
+impl InPlace {
+    /// Adds the items of an element; whether there was room for them.
+    fn takes(&mut self, items: &[WorkItem], now_ms: u64) -> bool {
+        let requests = self.requests();
+        for item in items {
+            match item {
+                WorkItem::Deliver(subscription, delivery) => {
+                    self.grouping.place(subscription, delivery, now_ms);
+                }
+                WorkItem::DeadLetter(_) | WorkItem::Forward(..) => self.letters += 1,
+            }
+        }
+        let begins_one = self.requests() > requests;
+        let is_late = self.events > EVENTS_BEFORE_A_REQUEST;
+        self.events += items.len().max(1);
+        self.requests() <= REQUESTS_IN_PLACE
+            && self.events <= EVENTS_IN_PLACE
+            && !(is_late && begins_one)
+    }
+
+    fn requests(&self) -> usize {
+        self.grouping.count() + self.letters
+    }
+}
+
+/// The items of a published record: its deliveries, or, if they are too many, its parts.
+pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> Decoded {
+    if elements.len() == 1 {
+        // Most records are one event for few subscriptions.
+        let read = published.read(elements, 0);
+        if read.items.len() <= REQUESTS_IN_PLACE {
+            return read;
+        }
+    }
+    let (mut decoded, mut in_place) = (Decoded::default(), InPlace::default());
+    // The index of the first element of each leaf: what runs in place together.
+    let mut leaves = vec![0];
+    let (mut has_too_large, mut matched) = (false, Subscriptions::default());
+    for index in 0..elements.len() {
+        let mut read = published.read(elements, index);
+        decoded.misses_a_name |= read.misses_a_name;
+        matched.note(&read.items);
+        if !in_place.takes(&read.items, published.now_ms) {
+            in_place = InPlace::default();
+            if index > 0 {
+                leaves.push(index);
+            }
+            has_too_large |= !in_place.takes(&read.items, published.now_ms);
+        }
+        if leaves.len() == 1 && !has_too_large {
+            decoded.append(&mut read);
+        }
+    }
+    if leaves.len() == 1 && !has_too_large {
+        return decoded;
+    }
+    let misses_a_name = decoded.misses_a_name;
+    let mut division = Division { published, elements, decoded: Decoded::default() };
+    if elements.len() == 1 || matched.keep_batches() {
+        division.divide_by_names(&leaves);
+    } else {
+        division.divide_elements(&leaves, elements.len());
+    }
+    Decoded { misses_a_name, ..division.decoded }
+}
+
+/// The subscriptions that match a record, as far as they decide how it is divided.
+#[derive(Default)]
+struct Subscriptions {
+    first: Option<Arc<Subscription>>,
+    are_several: bool,
+    batch: bool,
+}
+
+impl Subscriptions {
+    fn note(&mut self, items: &[WorkItem]) {
+        for item in items {
+            if let WorkItem::Deliver(subscription, _) = item {
+                let first = self.first.get_or_insert_with(|| Arc::clone(subscription));
+                self.are_several |= !Arc::ptr_eq(first, subscription);
+                self.batch |= subscription.batch.is_some();
+            }
+        }
+    }
+
+    /// Whether events of a batch would be torn apart for the sake of others.
+    fn keep_batches(&self) -> bool {
+        self.are_several && self.batch
+    }
+}
+
+/// A record while it is divided.
+struct Division<'a> {
+    published: &'a Published<'a>,
+    elements: &'a Elements<'a>,
+    decoded: Decoded,
+}
+
+impl Division<'_> {
+    /// Divides so that batches stay together, unless a part would be too large for a message.
+    fn divide_by_names(&mut self, leaves: &[usize]) {
+        let (parts, unmatched) = if self.elements.len() > ELEMENTS_TOGETHER {
+            (self.chunks(), Vec::new())
+        } else {
+            self.ranges_of_names()
+        };
+        if parts.iter().all(Message::fits) {
+            parts.into_iter().for_each(|part| self.send(part));
+            // No part can know that no other takes them.
+            unmatched.into_iter().for_each(|index| self.run_in_place(index..index + 1));
+        } else {
+            self.divide_elements(leaves, self.elements.len());
+        }
+    }
+
+    /// The elements in parts that are divided by names later.
+    fn chunks(&self) -> Vec<Message> {
+        let end = self.elements.len();
+        let starts = (0..end).step_by(ELEMENTS_TOGETHER);
+        let chunk = |start: usize| start..(start + ELEMENTS_TOGETHER).min(end);
+        starts.map(|start| self.part(chunk(start), self.published.names().clone())).collect()
+    }
+
+    /// All elements for some names each, and those that no name takes.
+    fn ranges_of_names(&self) -> (Vec<Message>, Vec<usize>) {
+        let all = 0..self.elements.len();
+        let Matched { names, unmatched } = self.matched();
+        let cuts = cuts(&names, all.len() == 1);
+        let step = step(cuts.len() + 1);
+        let cuts: Vec<&str> = cuts.into_iter().skip(step - 1).step_by(step).collect();
+        let ranges = self.published.names().cut_at(&cuts).into_iter();
+        (ranges.map(|names| self.part(all.clone(), names)).collect(), unmatched)
+    }
+
+    /// Divides by elements, so that each part holds whole leaves.
+    fn divide_elements(&mut self, leaves: &[usize], end: usize) {
+        let step = step(leaves.len());
+        for (index, chunk) in leaves.chunks(step).enumerate() {
+            let next = leaves.get((index + 1) * step).copied().unwrap_or(end);
+            let part = self.part(chunk[0]..next, self.published.names().clone());
+            if part.fits() {
+                self.send(part);
+            } else if chunk.len() > 1 {
+                self.divide_elements(chunk, next);
+            } else {
+                // Otherwise it would become a dead letter without one attempt.
+                self.run_in_place(chunk[0]..next);
+            }
+        }
+    }
+
+    fn part(&self, elements: Range<usize>, names: NameRange) -> Message {
+        self.published.part(self.elements.body_of(elements.clone()), elements.start, names)
+    }
+
+    fn send(&mut self, part: Message) {
+        self.decoded.items.push(WorkItem::Forward(QueueName::FanOut, Box::new(part)));
+    }
+
+    fn run_in_place(&mut self, elements: Range<usize>) {
+        for index in elements {
+            let mut read = self.published.read(self.elements, index);
+            self.decoded.append(&mut read);
+        }
+    }
+
+    fn matched(&self) -> Matched {
+        let (mut matched, mut grouping) = (Matched::default(), Grouping::default());
+        for index in 0..self.elements.len() {
+            let read = self.published.read(self.elements, index);
+            if !read.unmatched.is_empty() {
+                matched.unmatched.push(index);
+            }
+            for item in read.items {
+                if let WorkItem::Deliver(subscription, delivery) = item {
+                    let requests = grouping.count();
+                    grouping.place(&subscription, &delivery, self.published.now_ms);
+                    let name = matched.names.entry(subscription.name.name.clone()).or_default();
+                    name.requests += grouping.count() - requests;
+                    name.batches = subscription.batch.is_some();
+                }
+            }
+        }
+        matched
+    }
+}
+
+/// Which subscriptions match elements of a record.
+#[derive(Default)]
+struct Matched {
+    names: BTreeMap<String, MatchedName>,
+    /// The elements that none matches.
+    unmatched: Vec<usize>,
+}
+
+/// A subscription that matches at least one element.
+#[derive(Default)]
+struct MatchedName {
+    /// The requests to it.
+    requests: usize,
+    batches: bool,
+}
+
+/// Where the names are cut, so that the requests of a range run in place. Without batches a range may
+/// have more, unless only names can be divided: its elements are divided later.
+fn cuts(names: &BTreeMap<String, MatchedName>, only_names: bool) -> Vec<&str> {
+    let (mut cuts, mut requests, mut batches) = (Vec::new(), 0, false);
+    for (name, of) in names {
+        let joins =
+            requests + of.requests <= REQUESTS_IN_PLACE || !(only_names || batches || of.batches);
+        if requests > 0 && !joins {
+            cuts.push(name.as_str());
+            (requests, batches) = (0, false);
+        }
+        requests += of.requests;
+        batches |= of.batches;
+    }
+    if cuts.is_empty() {
+        // Few requests with very many events.
+        cuts.extend(names.keys().nth(names.len() / 2).map(String::as_str));
+    }
+    cuts
+}
+
+/// How many of these go into one part: as few as make it at most [`PARTS_MAX`] parts, and a power of
+/// it, so that parts of parts are full.
+fn step(count: usize) -> usize {
+    let mut step = 1;
+    while count.div_ceil(step) > PARTS_MAX {
+        step *= PARTS_MAX;
+    }
+    step
+}

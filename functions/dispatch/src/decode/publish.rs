@@ -1,0 +1,184 @@
+//! A published record, or a part of one: its topic, how it is read, and the deliveries of each of its
+//! elements. Pure.
+//!
+//! Nothing is dropped: an event yields no item only when its topic is known and no filter matches it,
+//! and then it is reported as unmatched.
+
+use std::sync::Arc;
+
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, nameless_topic};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{DeadLetter, Hold, Part, Publication};
+use delivery::event::envelope::{self, Elements, Publisher};
+use delivery::event::{Element, Event, Input, Malformed};
+use delivery::ports::{Attribute, Message, MessageGroup};
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::{Catalogue, Topic};
+use delivery::subscription::name::{
+    ALL_NAMES, NAMELESS, NameRange, SubscriptionName, TopicName, is_name,
+};
+use delivery::wire::write_publication;
+
+use super::{Decoded, WorkItem, divide};
+
+/// A published record and what the subscriptions say about it.
+pub(crate) struct Published<'a> {
+    body: &'a Arc<str>,
+    publication: &'a Publication,
+    catalogue: &'a Catalogue,
+    /// Where it belongs.
+    name: TopicName,
+    /// `None` when no document names it.
+    topic: Option<&'a Topic>,
+    input: Input,
+    /// Who wrote it, where it cannot say its topic.
+    publisher: Option<Publisher>,
+    /// All subscriptions, unless it is a part.
+    names: &'a NameRange,
+    /// Now.
+    pub(crate) now_ms: u64,
+}
+
+impl<'a> Published<'a> {
+    /// The topic that the record names; else the one whose `from` names its publisher, else the
+    /// default. A record that names none and looks like SNS, EventBridge or S3 comes from there, so
+    /// with automatic input it is read as such. A record of an unknown topic stays as it is.
+    pub(crate) fn new(
+        body: &'a Arc<str>,
+        publication: &'a Publication,
+        catalogue: &'a Catalogue,
+        default_topic: Option<&TopicName>,
+        now_ms: u64,
+    ) -> Self {
+        // SNS, EventBridge and S3 cannot set the attribute, so a record that has it is none of theirs.
+        let named = publication.topic.as_deref();
+        let publisher = match named {
+            Some(_) => None,
+            None => envelope::publisher(body),
+        };
+        let from = publisher.as_ref().and_then(|publisher| catalogue.topic_from(publisher));
+        let name = from.map_or_else(|| topic_of(named, default_topic), |topic| topic.name.clone());
+        let topic = from.or_else(|| catalogue.topic(&name));
+        let input = match (topic.map_or(Input::Auto, |topic| topic.input), &publisher) {
+            (Input::Auto, Some(publisher)) if topic.is_some() => envelope::input_of(publisher),
+            (input, _) => input,
+        };
+        let (input, names) = match &publication.part {
+            Some(part) => (part.input, &part.names),
+            None => (input, &ALL_NAMES),
+        };
+        Self { body, publication, catalogue, name, topic, input, publisher, names, now_ms }
+    }
+
+    /// Its items: its deliveries and dead letters, or its parts.
+    pub(crate) fn items(&self) -> Decoded {
+        match Elements::of(self.body, self.input) {
+            Ok(elements) => divide::items_of(self, &elements),
+            Err(why) => self.malformed(0, self.body, why).into(),
+        }
+    }
+
+    /// The subscriptions it is for.
+    pub(crate) fn names(&self) -> &NameRange {
+        self.names
+    }
+
+    /// What one of its elements contains.
+    pub(crate) fn read(&self, elements: &Elements<'_>, index: usize) -> Decoded {
+        // Malformed elements count too: the index is part of the id of every delivery.
+        let origin = self.index(index);
+        // What belongs to no subscription belongs to the first part.
+        let is_first = self.names.from.is_empty();
+        match elements.decode(index) {
+            Element::Malformed { text, why } if is_first => {
+                self.malformed(origin, &text, why).into()
+            }
+            Element::Event(event) if self.topic.is_none() && is_first => {
+                let delivery = self.publication.delivery(origin, event, self.of(UNKNOWN_TOPIC));
+                let reason = Reason::TopicNotFound;
+                let letter = DeadLetter::without_subscription(delivery, reason, self.now_ms);
+                WorkItem::from(letter.with_detail(self.missing())).into()
+            }
+            Element::Malformed { .. } => Decoded::default(),
+            Element::Event(event) => {
+                let matching = self.catalogue.matching(&self.name, self.names, &event, self.now_ms);
+                let deliver = |subscription: &Arc<Subscription>| {
+                    let name = subscription.name.clone();
+                    let delivery = self.publication.delivery(origin, event.clone(), name);
+                    WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery))
+                };
+                let items: Vec<WorkItem> = matching.map(deliver).collect();
+                let is_unmatched = items.is_empty() && *self.names == ALL_NAMES;
+                let unmatched = is_unmatched.then(|| (self.of(NAMELESS), event));
+                let misses_a_name = self.topic.is_none();
+                Decoded { items, unmatched: unmatched.into_iter().collect(), misses_a_name }
+            }
+        }
+    }
+
+    /// A message with a part of it: this body, whose first element has this index here, for these
+    /// subscriptions.
+    pub(crate) fn part(&self, body: Arc<str>, first: usize, names: NameRange) -> Message {
+        // A topic that is known stays the same, whoever the publisher of the part seems to be.
+        let topic = self.topic.map(|topic| topic.name.to_string());
+        let publication = Publication {
+            topic: topic.or_else(|| self.publication.topic.clone()),
+            hold: Hold::default(),
+            part: Some(Part { first: self.index(first), input: self.input, names }),
+            ..self.publication.clone()
+        };
+        Message {
+            body,
+            topic: publication.topic.as_deref().and_then(|topic| topic.parse().ok()),
+            attribute: Attribute::Publication(write_publication(&publication)),
+            group: MessageGroup::Publisher(publication.group),
+            receives: 0,
+            wait_ms: 0,
+        }
+    }
+
+    /// The index in the published record of an element of this part.
+    fn index(&self, element: usize) -> u32 {
+        let first = self.publication.part.as_ref().map_or(0, |part| part.first);
+        first.saturating_add(u32::try_from(element).unwrap_or(u32::MAX))
+    }
+
+    fn malformed(&self, index: u32, text: &Arc<str>, why: Malformed) -> WorkItem {
+        let event = Event::recall(text, Input::Opaque);
+        let delivery = self.publication.delivery(index, event, self.of(MALFORMED));
+        let letter =
+            DeadLetter::without_subscription(delivery, Reason::MalformedEvent, self.now_ms);
+        letter.with_detail(why).into()
+    }
+
+    /// Why there is no topic, for people.
+    fn missing(&self) -> String {
+        match (&self.publication.topic, &self.publisher) {
+            (Some(named), _) => format!("{named:?}"),
+            (None, Some(publisher)) => {
+                format!("no topic is named, and none has {publisher} in its from")
+            }
+            (None, None) => "no topic is named".to_owned(),
+        }
+    }
+
+    fn of(&self, subscription: &str) -> SubscriptionName {
+        SubscriptionName { topic: self.name.clone(), name: subscription.to_owned() }
+    }
+}
+
+/// The topic a record names, else the default. Of what is not a valid topic name, as much is kept as
+/// can be.
+pub(crate) fn topic_of(named: Option<&str>, default_topic: Option<&TopicName>) -> TopicName {
+    let Some(named) = named else {
+        return default_topic.cloned().unwrap_or_else(nameless_topic);
+    };
+    named.parse().unwrap_or_else(|_| {
+        let mut topic = nameless_topic();
+        // Text without a slash is most likely a topic whose namespace was forgotten.
+        if is_name(named) {
+            named.clone_into(&mut topic.topic);
+        }
+        topic
+    })
+}

@@ -1,0 +1,348 @@
+//! Records with more deliveries than run in place: divided into parts, which are fed back until
+//! nothing is left.
+//!
+//! Whatever a record holds, every delivery is made once, with the id that it would have had undivided.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC};
+use delivery::delivery::{Delivery, Origin};
+use delivery::event::{Event, Input};
+use delivery::ports::{Attribute, MESSAGE_MAX_BYTES, Message, QueueName, Record};
+use delivery::subscription::catalogue::{Catalogue, Topic};
+use delivery::subscription::{Batch, OnRefused, Subscription};
+use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE};
+
+use super::{ENDS_MS, dispatch, letter, publication, subscription};
+use crate::fake_ports::{FakePorts, catalogue_of, record, subscriptions};
+
+/// The most messages that one invocation may send for one record.
+const SENDS_MAX: usize = 3 * PARTS_MAX;
+
+fn event(number: usize) -> String {
+    format!(r#"{{"specversion":"1.0","id":"{number}","source":"s","type":"t"}}"#)
+}
+
+/// A record of this many events.
+fn events(count: usize) -> Record {
+    let events: Vec<String> = (0..count).map(event).collect();
+    record("m1", &format!("[{}]", events.join(" ,\n ")))
+}
+
+/// A message as it is received from its queue.
+fn received(number: usize, (queue, message): &(QueueName, Message)) -> Record {
+    let topic = message.topic.as_ref().map(ToString::to_string);
+    let attribute = Some(message.attribute.clone());
+    let queue = *queue;
+    Record { queue, attribute, topic, ..record(&format!("part{number}"), &message.body) }
+}
+
+/// Hands a record to dispatch, and everything that it sends to itself, until nothing is left. Returns
+/// how many invocations that took.
+fn run_out(ports: &FakePorts, first: Record) -> usize {
+    let (mut waiting, mut taken, mut invocations) = (vec![first], ports.sent().len(), 0);
+    while let Some(next) = waiting.pop() {
+        let requests = ports.requests();
+        assert_eq!(dispatch(ports, &[next], ENDS_MS), [""; 0]);
+        assert!(ports.requests() - requests <= REQUESTS_IN_PLACE);
+        let sent = ports.sent();
+        assert!(sent.len() - taken <= SENDS_MAX, "{} messages at once", sent.len() - taken);
+        for (number, message) in sent.iter().enumerate().skip(taken) {
+            assert!(message.1.fits());
+            if message.0 != QueueName::DeadLetter {
+                waiting.push(received(number, message));
+            }
+        }
+        taken = sent.len();
+        invocations += 1;
+    }
+    invocations
+}
+
+/// Each request as its address and body.
+fn posts(ports: &FakePorts) -> Vec<(String, String)> {
+    let post = |of: &delivery::request::Request| {
+        (of.url.to_string(), String::from_utf8_lossy(&of.body).into_owned())
+    };
+    let mut posts: Vec<_> = ports.posts().iter().map(post).collect();
+    posts.sort();
+    posts
+}
+
+/// Each of these events for each of these subscriptions.
+fn one_each(events: usize, names: &[String]) -> Vec<(String, String)> {
+    let address = |name: &String| format!("https://{name}.example.com/");
+    let mut all: Vec<_> = names
+        .iter()
+        .flat_map(|name| (0..events).map(move |number| (address(name), event(number))))
+        .collect();
+    all.sort();
+    all
+}
+
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("s{number}")).collect()
+}
+
+#[test]
+fn a_divided_record_is_delivered_as_if_it_had_not_been_divided() {
+    for (count, subscribers) in
+        [(1, 11), (11, 1), (25, 3), (1, 345), (1, 1_101), (1_234, 1), (7, 101)]
+    {
+        let ports = FakePorts::new(subscriptions(subscribers));
+        run_out(&ports, events(count));
+        assert_eq!(posts(&ports), one_each(count, &names(subscribers)), "{count}×{subscribers}");
+    }
+}
+
+#[test]
+fn ten_deliveries_run_in_place_and_eleven_are_two_parts() {
+    for (count, subscribers, requests, parts) in
+        [(1, 10, 10, 0), (1, 11, 0, 2), (5, 2, 10, 0), (11, 1, 0, 2)]
+    {
+        let ports = FakePorts::new(subscriptions(subscribers));
+        dispatch(&ports, &[events(count)], ENDS_MS);
+        let queues: Vec<_> = ports.sent().iter().map(|(queue, _)| *queue).collect();
+        assert_eq!((ports.requests(), queues), (requests, vec![QueueName::FanOut; parts]));
+    }
+}
+
+#[test]
+fn a_part_carries_all_that_is_known_of_its_record() {
+    let ports = FakePorts::new(subscriptions(2));
+    let group = Some("tenant-7".to_owned());
+    let traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned());
+    let whole = Record { group, traceparent, ..events(12) };
+    dispatch(&ports, std::slice::from_ref(&whole), ENDS_MS);
+    let sent = ports.sent();
+    let first: Vec<u32> =
+        sent.iter().map(|(_, part)| publication(part).part.expect("a part").first).collect();
+    assert_eq!(first, [0, 5, 10]);
+    let of_whole = whole.as_publication();
+    for (_, part) in &sent {
+        let publication = publication(part);
+        assert_eq!(
+            (&publication.message, publication.published_ms, &publication.topic),
+            (&of_whole.message, of_whole.published_ms, &of_whole.topic)
+        );
+        assert_eq!(
+            (&publication.group, &publication.traceparent, part.wait_ms),
+            (&of_whole.group, &of_whole.traceparent, 0)
+        );
+    }
+    assert_eq!(sent[2].1.body.as_ref(), format!("[{},{}]", event(10), event(11)));
+}
+
+#[test]
+fn a_redelivery_sends_the_same_parts_and_no_others() {
+    let ports = FakePorts::new(subscriptions(3));
+    for _ in 0..2 {
+        dispatch(&ports, &[events(1_000)], ENDS_MS);
+    }
+    let sent = ports.sent();
+    let (before, after) = sent.split_at(sent.len() / 2);
+    assert_eq!(before, after);
+    assert!(before.len() <= PARTS_MAX);
+}
+
+#[test]
+fn a_subscription_that_is_added_or_removed_meanwhile_changes_nothing_for_the_others() {
+    let before = FakePorts::new(subscriptions(250));
+    dispatch(&before, &[events(1)], ENDS_MS);
+    // s250 and s251 are between s25 and s26; s7 is gone.
+    let others = (0..252).filter(|number| *number != 7);
+    let changed = others.map(|number| subscription(&format!("shop/orders/s{number}")));
+    let after = FakePorts::new(catalogue_of(changed));
+    for (number, part) in before.sent().iter().enumerate() {
+        run_out(&after, received(number, part));
+    }
+    let mut expected = names(252);
+    expected.remove(7);
+    assert_eq!(posts(&after), one_each(1, &expected));
+}
+
+#[test]
+fn an_input_that_changes_meanwhile_changes_no_index() {
+    let topic = |input| Topic { input, ..Topic::new("shop/orders".parse().expect("a topic")) };
+    let catalogue = |input| {
+        let mut catalogue = Catalogue::default();
+        catalogue.add_topic(topic(input));
+        catalogue.add_subscription(subscription("shop/orders/s0"));
+        catalogue
+    };
+    let before = FakePorts::new(catalogue(Input::Auto));
+    dispatch(&before, &[events(12)], ENDS_MS);
+    let after = FakePorts::new(catalogue(Input::Opaque));
+    for (number, part) in before.sent().iter().enumerate() {
+        run_out(&after, received(number, part));
+    }
+    assert_eq!(posts(&after), one_each(12, &names(1)));
+}
+
+/// The reason and the subscription of each dead letter, by the id of its delivery, and how many there
+/// were.
+fn letters(ports: &FakePorts) -> (usize, BTreeMap<String, String>) {
+    let sent = ports.sent();
+    let letters = sent.iter().filter(|(queue, _)| *queue == QueueName::DeadLetter);
+    let letters: Vec<_> = letters.map(|(_, message)| letter(message)).collect();
+    let by_id = letters.iter().map(|letter| {
+        let id = letter.delivery.id.to_string();
+        (
+            id,
+            format!(
+                "{} {} {}",
+                letter.reason,
+                letter.delivery.subscription,
+                letter.delivery.event.text()
+            ),
+        )
+    });
+    (letters.len(), by_id.collect())
+}
+
+#[test]
+fn every_element_of_an_unknown_topic_becomes_a_dead_letter_of_its_own() {
+    let ports = FakePorts::new(subscriptions(1));
+    let ones = vec!["1"; 3_210].join(",");
+    let unknown =
+        Record { topic: Some("shop/other".to_owned()), ..record("m1", &format!("[{ones}]")) };
+    run_out(&ports, unknown);
+    let (count, by_id) = letters(&ports);
+    let id = |index| {
+        let origin = Origin { message: "m1".to_owned(), index };
+        let name = format!("shop/other/{UNKNOWN_TOPIC}").parse().expect("a name");
+        Delivery::new(Event::recall(&"1".into(), Input::Auto), name, origin, 0).id.to_string()
+    };
+    assert_eq!((count, by_id.len()), (3_210, 3_210));
+    assert!((0..3_210).all(|index| by_id.contains_key(&id(index))));
+}
+
+#[test]
+fn malformed_elements_keep_their_index_and_no_good_one_is_lost() {
+    let ports = FakePorts::new(subscriptions(2));
+    let element =
+        |number| if number % 3 == 1 { r#"{"specversion":"7"}"#.to_owned() } else { event(number) };
+    let elements: Vec<String> = (0..60).map(element).collect();
+    run_out(&ports, record("m1", &format!("[{}]", elements.join(","))));
+    let delivered: BTreeSet<_> = posts(&ports).into_iter().collect();
+    assert_eq!((delivered.len(), ports.posts().len()), (80, 80));
+    let (count, by_id) = letters(&ports);
+    let malformed = format!(r#"MalformedEvent shop/orders/{MALFORMED} {{"specversion":"7"}}"#);
+    assert_eq!((count, by_id.len()), (20, 20));
+    assert!(by_id.values().all(|letter| *letter == malformed), "{by_id:?}");
+}
+
+#[test]
+fn the_records_of_an_s3_notification_are_divided_too() {
+    let uploads = Topic { input: Input::S3, ..Topic::new("shop/orders".parse().expect("a topic")) };
+    let mut catalogue = Catalogue::default();
+    catalogue.add_topic(uploads);
+    catalogue.add_subscription(subscription("shop/orders/s0"));
+    let ports = FakePorts::new(catalogue);
+    let object = |number: usize| {
+        format!(
+            r#"{{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","responseElements":{{"x-amz-request-id":"1"}},"s3":{{"bucket":{{"name":"b"}},"object":{{"key":"{number}"}}}}}}"#
+        )
+    };
+    let records: Vec<String> = (0..25).map(object).collect();
+    run_out(&ports, record("m1", &format!(r#"{{"Records":[{}]}}"#, records.join(", "))));
+    let bodies: BTreeSet<String> = posts(&ports).into_iter().map(|(_, body)| body).collect();
+    assert_eq!((bodies.len(), ports.posts().len()), (25, 25));
+    assert!(records.iter().all(|record| bodies.iter().any(|body| body.contains(record))));
+}
+
+fn batching(name: &str, max_events: u32) -> Subscription {
+    let batch = Batch { max_events, preferred_bytes: 1_048_576, on_refused: OnRefused::Split };
+    Subscription { batch: Some(batch), ..subscription(name) }
+}
+
+/// How many events each request to this address had.
+fn batch_sizes(ports: &FakePorts, name: &str) -> Vec<usize> {
+    let address = format!("https://{name}.example.com/");
+    let of_it = posts(ports).into_iter().filter(|(url, _)| *url == address);
+    let mut sizes: Vec<usize> =
+        of_it.map(|(_, body)| body.matches("specversion").count()).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    sizes
+}
+
+#[test]
+fn a_batch_of_one_array_is_one_request() {
+    let ports = FakePorts::new(catalogue_of([batching("shop/orders/s0", 1_000)]));
+    assert_eq!(dispatch(&ports, &[events(25)], ENDS_MS), [""; 0]);
+    assert_eq!((batch_sizes(&ports, "s0"), ports.sent().len()), (vec![25], 0));
+}
+
+#[test]
+fn beside_subscriptions_without_batches_a_batch_stays_together() {
+    let both = [
+        batching("shop/orders/s1", 1_000),
+        subscription("shop/orders/s0"),
+        subscription("shop/orders/s2"),
+    ];
+    let ports = FakePorts::new(catalogue_of(both));
+    let whole = events(25);
+    let body = whole.body.replacen('[', r#"[{"specversion":"7"},"#, 1);
+    run_out(&ports, Record { body: body.into(), ..whole });
+    assert_eq!(batch_sizes(&ports, "s1"), [25]);
+    assert_eq!([batch_sizes(&ports, "s0"), batch_sizes(&ports, "s2")], [vec![1; 25], vec![1; 25]]);
+    // Not once for each part.
+    assert_eq!(letters(&ports).0, 1);
+}
+
+#[test]
+fn large_batches_are_full() {
+    for (max_events, expected) in [
+        (3_000, vec![3_000, 3_000, 1_000]),
+        (1_000, vec![1_000; 7]),
+        (400, [vec![400; 17], vec![200]].concat()),
+    ] {
+        let ports = FakePorts::new(catalogue_of([batching("shop/orders/s0", max_events)]));
+        run_out(&ports, events(7_000));
+        assert_eq!(batch_sizes(&ports, "s0"), expected, "{max_events}");
+    }
+}
+
+#[test]
+fn events_that_nobody_wants_are_bounded_and_acknowledged() {
+    let mut nothing = subscription("shop/orders/s0");
+    nothing.expires_ms = Some(1);
+    let ports = FakePorts::new(catalogue_of([nothing]));
+    assert!(run_out(&ports, events(8_000)) > 1);
+    assert_eq!((ports.requests(), letters(&ports).0), (0, 0));
+}
+
+#[test]
+fn what_is_too_large_for_a_part_runs_in_place_and_the_rest_is_divided() {
+    let ports = FakePorts::new(subscriptions(11));
+    // It fits into a message with the others, but not beside what says which part it is.
+    let rest = format!(",{},{}]", event(1), event(2));
+    let pad = MESSAGE_MAX_BYTES - 1 - event(0).len() - r#","data":"""#.len() - rest.len();
+    let large = event(0).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(pad)));
+    let body = format!("[{large}{rest}");
+    assert_eq!(body.len(), MESSAGE_MAX_BYTES);
+    dispatch(&ports, &[record("m1", &body)], ENDS_MS);
+    assert_eq!((ports.requests(), ports.sent().len()), (11, 2));
+    for (number, part) in ports.sent().iter().enumerate() {
+        assert!(matches!(part.1.attribute, Attribute::Publication(_)));
+        run_out(&ports, received(number, part));
+    }
+    assert_eq!(posts(&ports).iter().collect::<BTreeSet<_>>().len(), 33);
+}
+
+#[test]
+fn an_invocation_takes_on_one_large_record_at_a_time() {
+    let ports = FakePorts::new(catalogue_of([batching("shop/orders/s0", 5_000)]));
+    let records =
+        ["m1", "m2", "m3"].map(|message| Record { message: message.to_owned(), ..events(4_000) });
+    assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
+    assert_eq!(batch_sizes(&ports, "s0"), [4_000]);
+    let waiting: Vec<_> = ports.sent();
+    let messages: Vec<_> =
+        waiting.iter().map(|(_, message)| publication(message).message).collect();
+    assert_eq!(messages, ["m2", "m3"]);
+    for (number, message) in waiting.iter().enumerate() {
+        run_out(&ports, received(number, message));
+    }
+    assert_eq!(batch_sizes(&ports, "s0"), [4_000; 3]);
+}

@@ -1,0 +1,293 @@
+//! Large records through the binary of dispatch: what it sends is fed back to it until nothing is
+//! left, and then every delivery was made once.
+//!
+//! One server is everything that the function talks to: the Runtime API, SQS, and the subscribers. The
+//! full sizes are run by hand, with a release binary, and print a line for `docs/testing.md`:
+//! `LASTMILE_DISPATCH=target/release/dispatch-function cargo test -p lastmile-tests --test binaries
+//! large -- --ignored --nocapture`.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use adapters::machine::Machine;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use delivery::ports::Clock as _;
+use delivery::wire::read_dead_letter;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use crate::environment::{DISPATCH, environment};
+use crate::records::record;
+
+/// The most memory that a record may need, in MiB.
+const MEMORY_MAX_MIB: u64 = 96;
+/// The files that a function may have open, as on Lambda.
+const FILES_MAX: u32 = 1_024;
+/// What one invocation may hold.
+const RECORDS_MAX: usize = 10;
+const PAYLOAD_MAX_BYTES: usize = 5 << 20;
+
+/// What happened so far.
+#[derive(Default)]
+struct Seen {
+    /// Records that are to be received.
+    waiting: VecDeque<Value>,
+    records: u64,
+    /// An invocation is under way.
+    running: bool,
+    invocations: u64,
+    /// The most messages that were sent within one invocation.
+    sent_at_once: u64,
+    sent: u64,
+    /// Records that were returned to their queue.
+    returned: u64,
+    /// How often each request and each dead letter arrived.
+    deliveries: HashMap<String, u32>,
+    letters: HashMap<String, u32>,
+}
+
+#[derive(Default)]
+struct Loop {
+    seen: Mutex<Seen>,
+    changed: Notify,
+}
+
+impl Loop {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The Runtime API: the next invocation, once there is something to receive.
+async fn next(State(it): State<Arc<Loop>>) -> Response {
+    loop {
+        let changed = it.changed.notified();
+        if let Some(records) = take(&mut it.seen()) {
+            let deadline_ms = Machine.now_ms() + 120_000;
+            let headers = [
+                ("lambda-runtime-aws-request-id", "1".to_owned()),
+                ("lambda-runtime-deadline-ms", deadline_ms.to_string()),
+                ("lambda-runtime-invoked-function-arn", "arn:aws:lambda:r:0:function:f".to_owned()),
+            ];
+            return (headers, json!({"Records": records}).to_string()).into_response();
+        }
+        changed.await;
+    }
+}
+
+fn take(seen: &mut Seen) -> Option<Vec<Value>> {
+    let (mut records, mut bytes) = (Vec::new(), 0);
+    while let Some(next) = seen.waiting.front() {
+        bytes += next["body"].as_str().map_or(0, str::len);
+        if records.len() == RECORDS_MAX || (bytes > PAYLOAD_MAX_BYTES && !records.is_empty()) {
+            break;
+        }
+        records.extend(seen.waiting.pop_front());
+    }
+    if records.is_empty() {
+        return None;
+    }
+    seen.running = true;
+    seen.invocations += 1;
+    seen.sent = 0;
+    Some(records)
+}
+
+async fn respond(State(it): State<Arc<Loop>>, uri: Uri, body: Bytes) -> StatusCode {
+    assert!(uri.path().ends_with("/response"), "{uri}: {}", String::from_utf8_lossy(&body));
+    let response: Value = serde_json::from_slice(&body).expect("JSON");
+    let mut seen = it.seen();
+    seen.returned += response["batchItemFailures"].as_array().map_or(0, Vec::len) as u64;
+    seen.sent_at_once = seen.sent_at_once.max(seen.sent);
+    seen.running = false;
+    it.changed.notify_waiters();
+    StatusCode::ACCEPTED
+}
+
+/// SQS: takes every message; what is for dispatch is received next.
+async fn sqs(State(it): State<Arc<Loop>>, headers: HeaderMap, body: Bytes) -> Response {
+    let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
+    assert_eq!(target, Some("AmazonSQS.SendMessageBatch"));
+    let request: Value = serde_json::from_slice(&body).expect("JSON");
+    let queue = request["QueueUrl"].as_str().and_then(|url| url.rsplit('/').next()).expect("a URL");
+    let entries = request["Entries"].as_array().expect("entries");
+    let mut seen = it.seen();
+    seen.sent += entries.len() as u64;
+    for entry in entries {
+        let text = entry["MessageBody"].as_str().expect("a body");
+        let attribute = |name: &str| entry["MessageAttributes"][name]["StringValue"].as_str();
+        if queue == "dead-letter" {
+            let letter = attribute("deadletter").expect("a dead letter");
+            let letter = read_dead_letter(letter, &text.into()).expect("ours");
+            *seen.letters.entry(letter.delivery.id.to_string()).or_default() += 1;
+            continue;
+        }
+        let names = ["publication", "delivery", "topic"];
+        let attributes: Vec<(&str, &str)> =
+            names.into_iter().filter_map(|name| Some((name, attribute(name)?))).collect();
+        seen.records += 1;
+        let mut received = record(&format!("n{}", seen.records), queue, &attributes);
+        received["body"] = text.into();
+        seen.waiting.push_back(received);
+    }
+    let taken =
+        |entry: &Value| json!({"Id": entry["Id"], "MessageId": "1", "MD5OfMessageBody": ""});
+    let taken: Vec<Value> = entries.iter().map(taken).collect();
+    it.changed.notify_waiters();
+    json!({"Failed": [], "Successful": taken}).to_string().into_response()
+}
+
+async fn subscriber(State(it): State<Arc<Loop>>, uri: Uri, body: Bytes) -> StatusCode {
+    let request = format!("{} {}", uri.path(), String::from_utf8_lossy(&body));
+    *it.seen().deliveries.entry(request).or_default() += 1;
+    StatusCode::NO_CONTENT
+}
+
+/// What a record led to.
+struct Outcome {
+    seen: Seen,
+    peak_mib: u64,
+    seconds: f64,
+}
+
+/// Hands this record to dispatch, with so many subscriptions to `shop/orders`, until nothing is left;
+/// or only once.
+async fn run(topic: &str, body: String, subscriptions: usize, until_done: bool) -> Outcome {
+    let it = Arc::new(Loop::default());
+    let lambda = Router::new()
+        .route("/2018-06-01/runtime/invocation/next", get(next))
+        .route("/2018-06-01/runtime/{*rest}", post(respond))
+        .route("/", post(sqs));
+    let address = serve(lambda, &it).await;
+    // On another port: that of the function's own surroundings is blocked.
+    let subscribers = serve(Router::new().route("/{name}", post(subscriber)), &it).await;
+
+    let file = tempfile::NamedTempFile::with_suffix(".yaml").expect("a file");
+    let document = |number| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+             metadata: {{namespace: shop, topic: orders, name: s{number}}}\n\
+             spec: {{destination: {{url: 'http://{subscribers}/{number}'}}}}\n"
+        )
+    };
+    let documents: Vec<String> = (0..subscriptions).map(document).collect();
+    fs::write(file.path(), documents.join("---\n")).expect("it is written");
+
+    let mut first = record("m1", "events", &[("topic", topic)]);
+    first["body"] = body.into();
+    it.seen().waiting.push_back(first);
+    let began = Instant::now();
+    let mut process = command(&address, &format!("file://{}", file.path().display()));
+    let is_over = |seen: &Seen| {
+        let done = !until_done || seen.waiting.is_empty();
+        seen.invocations > 0 && !seen.running && done
+    };
+    while !is_over(&it.seen()) {
+        assert!(process.try_wait().expect("a process of ours").is_none(), "the function ended");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let peak_mib = peak_mib(process.id());
+    process.kill().expect("it runs");
+    process.wait().expect("it ends");
+    Outcome { seen: std::mem::take(&mut *it.seen()), peak_mib, seconds }
+}
+
+/// Serves these routes; returns `127.0.0.1:PORT`.
+async fn serve(routes: Router<Arc<Loop>>, it: &Arc<Loop>) -> String {
+    let routes = routes.layer(DefaultBodyLimit::disable()).with_state(Arc::clone(it));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    address
+}
+
+fn command(address: &str, subscriptions: &str) -> std::process::Child {
+    let mut variables: BTreeMap<String, String> =
+        environment(&DISPATCH, &format!("http://{address}"), address);
+    variables.insert("SUBSCRIPTIONS_URI".to_owned(), subscriptions.to_owned());
+    let program =
+        std::env::var("LASTMILE_DISPATCH").unwrap_or_else(|_| DISPATCH.program.to_owned());
+    let limited = format!("ulimit -n {FILES_MAX}; exec \"$0\"");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &limited, &program]).env_clear().envs(&variables);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("the binary starts")
+}
+
+/// The most memory that a process had, without the pages of its binary: those of a debug build are
+/// many.
+fn peak_mib(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let kib = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name)).expect("Linux says it");
+        let number = line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
+        number.expect("a number")
+    };
+    (kib("VmHWM:") - kib("RssFile:")).div_ceil(1_024)
+}
+
+fn numbered(count: usize) -> String {
+    let elements: Vec<String> = (0..count).map(|number| format!(r#"{{"n":{number}}}"#)).collect();
+    format!("[{}]", elements.join(","))
+}
+
+fn ones(count: usize) -> String {
+    format!("[{}]", vec!["1"; count].join(","))
+}
+
+/// Every element arrived once at every subscription, nothing was returned, and nothing grew.
+fn check(name: &str, outcome: &Outcome, deliveries: usize, letters: usize) {
+    let Outcome { seen, peak_mib, seconds } = outcome;
+    let _ = writeln!(
+        std::io::stdout(),
+        "| {name} | {} | {} | {} | {} | {} | {peak_mib} MiB | {seconds:.0} s |",
+        seen.deliveries.len(),
+        seen.letters.len(),
+        seen.records,
+        seen.invocations,
+        seen.sent_at_once
+    );
+    assert_eq!((seen.deliveries.len(), seen.letters.len()), (deliveries, letters));
+    let twice = seen.deliveries.iter().chain(&seen.letters).find(|(_, times)| **times != 1);
+    assert_eq!((twice, seen.returned), (None, 0));
+    assert!(*peak_mib <= MEMORY_MAX_MIB, "{peak_mib} MiB");
+}
+
+#[tokio::test]
+async fn a_large_record_is_delivered_once_within_bounded_memory() {
+    let outcome = run("shop/orders", numbered(1_500), 2, true).await;
+    check("1,500 elements, 2 subscriptions", &outcome, 3_000, 0);
+    let outcome = run("shop/unknown", ones(1_500), 1, true).await;
+    check("1,500 elements of an unknown topic", &outcome, 0, 1_500);
+}
+
+#[tokio::test]
+async fn the_largest_record_is_divided_at_once_within_bounded_memory() {
+    let Outcome { seen, peak_mib, .. } = run("shop/unknown", ones(524_287), 1, false).await;
+    assert!((2..=300).contains(&seen.sent_at_once), "{} messages", seen.sent_at_once);
+    assert_eq!((seen.deliveries.len(), seen.letters.len(), seen.returned), (0, 0, 0));
+    assert!(peak_mib <= MEMORY_MAX_MIB, "{peak_mib} MiB");
+}
+
+#[tokio::test]
+#[ignore = "takes minutes: by hand, with a release binary"]
+async fn the_largest_records_are_delivered_once_within_bounded_memory() {
+    for subscriptions in [2, 10] {
+        let outcome = run("shop/orders", numbered(20_000), subscriptions, true).await;
+        let name = format!("20,000 elements, {subscriptions} subscriptions");
+        check(&name, &outcome, 20_000 * subscriptions, 0);
+    }
+    let outcome = run("shop/unknown", ones(524_287), 1, true).await;
+    check("524,287 elements of an unknown topic", &outcome, 0, 524_287);
+}
