@@ -31,7 +31,7 @@ impl<'a> Fields<'a> {
 
     fn find(&self, name: &'static str) -> Option<&'a (Key, Node)> {
         self.asked.borrow_mut().push(name);
-        self.entries.iter().find(|(key, _)| key.text == name)
+        self.entries.iter().find(|(key, _)| key.value == name)
     }
 
     /// The mapping itself.
@@ -46,7 +46,7 @@ impl<'a> Fields<'a> {
 
     /// Marks every field as known: they are not checked.
     pub(in crate::manifest) fn accept_rest(&self) {
-        self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.text.as_str()));
+        self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.value.as_str()));
     }
 
     /// The field of this mapping itself, if it is there.
@@ -126,11 +126,12 @@ impl<'a> Fields<'a> {
         let mut known = self.asked.take();
         known.sort_unstable();
         known.dedup();
-        for (key, _) in self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
+        for (key, _) in self.entries.iter().filter(|(key, _)| !known.contains(&key.value.as_str()))
+        {
             let (position, field) =
-                (key.position(self.of.position.file), self.of.path_to(&key.text));
-            let message = format!("unknown field {}", quoted(&key.text));
-            let message = Message::new(message).help(hint(&key.text, &known, &known));
+                (key.position(self.of.position.file), self.of.path_to(&key.value));
+            let message = format!("unknown field {}", quoted(&key.value));
+            let message = Message::new(message).help(hint(&key.value, &known, &known));
             Cursor { position, field, ..self.of.clone() }.report(self.of.unknown, message);
         }
     }

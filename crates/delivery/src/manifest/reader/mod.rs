@@ -140,7 +140,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn peek(&self, path: &str) -> Option<Self> {
         path.split('.').try_fold(self.clone(), |of, name| {
             let Value::Map(entries) = &of.node.value else { return None };
-            let (key, node) = entries.iter().find(|(key, _)| key.text == name)?;
+            let (key, node) = entries.iter().find(|(key, _)| key.value == name)?;
             Some(of.child(key, node))
         })
     }
@@ -278,7 +278,7 @@ impl<'a> Cursor<'a> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);
             Entry {
-                name: &key.text,
+                name: &key.value,
                 key: Self { position: key.position(self.position.file), ..value.clone() },
                 value,
             }
@@ -312,7 +312,7 @@ impl<'a> Cursor<'a> {
         Self {
             node,
             position: node.position(self.position.file),
-            field: self.path_to(&key.text),
+            field: self.path_to(&key.value),
             ..*self
         }
     }
