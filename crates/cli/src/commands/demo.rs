@@ -19,7 +19,7 @@ use delivery::event::Members;
 use delivery::ports::Clock as _;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use local::stack::{Stack, StackConfig};
-use local::subscriber::{Answers, Received, Subscriber};
+use local::subscriber::{Received, Subscriber};
 use local::watch::Line;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -64,7 +64,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let subscriber = Subscriber::listen(PORT).await;
     let subscriber = subscriber
         .with_context(|| format!("the sample endpoints cannot listen on 127.0.0.1:{PORT}"))?;
-    let endpoints = tokio::spawn(subscriber.serve(Endpoints::default(), |_, _| {}));
+    let endpoints = Endpoints::default();
+    let answer = move |received: &Received| endpoints.answer(received);
+    let endpoints = tokio::spawn(subscriber.serve(answer, |_, _| {}));
     let config = StackConfig {
         // Any free port: `lastmile dev` may be using the usual one.
         aws_port: 0,
@@ -207,7 +209,7 @@ struct Endpoints {
     flaky: Mutex<HashMap<String, u32>>,
 }
 
-impl Answers for Endpoints {
+impl Endpoints {
     fn answer(&self, received: &Received) -> (StatusCode, u64) {
         let status = match received.path.as_str() {
             "/good" => StatusCode::OK,
@@ -218,9 +220,7 @@ impl Answers for Endpoints {
         };
         (status, 0)
     }
-}
 
-impl Endpoints {
     /// The attempts of this event so far, including this one.
     fn attempts(&self, received: &Received) -> u32 {
         let body = String::from_utf8_lossy(&received.body);
