@@ -46,14 +46,14 @@ impl SubscriptionStore {
 
     /// Its content; `None` when it does not exist.
     pub(crate) async fn read(&self) -> anyhow::Result<Option<String>> {
-        let content = self.object.get().await;
+        let content = self.object.storage.get(&self.object.key).await;
         let content = content.with_context(|| format!("{} cannot be read", self.name()))?;
         content.map(|bytes| self.text(bytes)).transpose()
     }
 
     /// Its content in a version.
     pub(crate) async fn read_version(&self, id: &str) -> anyhow::Result<String> {
-        let content = self.object.get_version(id).await;
+        let content = self.object.storage.get_version(&self.object.key, id).await;
         let content =
             content.with_context(|| format!("{}, version {id}, cannot be read", self.name()))?;
         self.text(
@@ -63,13 +63,14 @@ impl SubscriptionStore {
 
     /// Replaces its content; what was there stays as an earlier version.
     pub(crate) async fn write(&self, text: &str) -> anyhow::Result<()> {
-        let written = self.object.put_version(text.as_bytes().to_vec(), ContentType::Yaml).await;
+        let StoredObject { storage, key } = &self.object;
+        let written = storage.put_version(key, text.as_bytes().to_vec(), ContentType::Yaml).await;
         written.with_context(|| format!("{} cannot be written", self.name()))
     }
 
     /// Its versions, newest first.
     pub(crate) async fn versions(&self) -> anyhow::Result<Vec<Version>> {
-        let versions = self.object.versions().await;
+        let versions = self.object.storage.versions(&self.object.key).await;
         versions.with_context(|| format!("the versions of {} cannot be listed", self.name()))
     }
 

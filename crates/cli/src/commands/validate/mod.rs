@@ -300,7 +300,7 @@ async fn consent_place(
         }),
         (None, Some(name)) => {
             let subscriptions = crate::stack::Stack::describe(&name).await?.subscriptions()?;
-            Some(subscriptions.object(store::client().await).storage().clone())
+            Some(subscriptions.object(store::client().await).storage)
         }
         (None, None) => None,
     })
