@@ -5,7 +5,7 @@
 
 use url::Url;
 
-use super::super::destinations::{Destinations, Resolved};
+use super::super::destinations::Destinations;
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
 use super::super::{batches, headers};
@@ -111,25 +111,18 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(
         (Some(cursor), _) | (None, Some(cursor)) => cursor,
         (None, None) => fields.required("endpointUrl")?,
     };
-    match destinations.resolve(cursor.text()?, &cursor) {
-        Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
-        Resolved::Reported => None,
-        Resolved::Unknown => cursor
-            .refuse(Message::new("not the address of a webhook").help("http://… or https://…")),
-    }
+    let unknown = Message::new("not the address of a webhook").help("http://… or https://…");
+    let target = destinations.resolve(cursor.text()?, &cursor).or_refuse(&cursor, unknown)?;
+    Some((target.for_events(&cursor)?, cursor))
 }
 
 fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(Url, Cursor<'a>)> {
     let cursor = fields.required("resourceId")?;
     let id = cursor.text()?;
-    match destinations.resolve(id, &cursor) {
-        Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
-        Resolved::Reported => None,
-        Resolved::Unknown => {
-            let message = Message::new("this resource needs an address in a Destinations document");
-            cursor.refuse(message.help(format!("spec: {{\"{id}\": https://…}}")))
-        }
-    }
+    let unknown = Message::new("this resource needs an address in a Destinations document")
+        .help(format!("spec: {{\"{id}\": https://…}}"));
+    let target = destinations.resolve(id, &cursor).or_refuse(&cursor, unknown)?;
+    Some((target.for_events(&cursor)?, cursor))
 }
 
 /// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is not a batch,

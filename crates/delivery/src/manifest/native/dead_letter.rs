@@ -3,7 +3,7 @@
 //! Separate because of `none`: it replaces the mapping, causes a warning, and is undone by a
 //! Subscription with any other setting for dead letters.
 
-use super::super::destinations::{ADDRESSES, Destinations, Resolved};
+use super::super::destinations::{ADDRESSES, Destinations};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Format, Layout};
@@ -78,14 +78,9 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     if cursor.is_mapping() {
         return cursor.mapping(topic)?.map(Sink::Topic);
     }
-    match destinations.resolve(cursor.text()?, cursor) {
-        Resolved::Target(target) => Some(target.into()),
-        Resolved::Reported => None,
-        Resolved::Unknown => {
-            let message = Message::new("neither an address nor a key of a Destinations document");
-            cursor.refuse(message.help(format!("{ADDRESSES}; {TOPIC_RULE}")))
-        }
-    }
+    let unknown = Message::new("neither an address nor a key of a Destinations document")
+        .help(format!("{ADDRESSES}; {TOPIC_RULE}"));
+    destinations.resolve(cursor.text()?, cursor).or_refuse(cursor, unknown).map(Sink::from)
 }
 
 /// The topic whose subscriptions receive dead letters.

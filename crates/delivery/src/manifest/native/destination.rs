@@ -5,7 +5,7 @@
 
 use url::Url;
 
-use super::super::destinations::{Destinations, Resolved};
+use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
@@ -72,14 +72,9 @@ fn no_url(fields: &Fields<'_>) -> Option<Url> {
 }
 
 fn url(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Url> {
-    match destinations.resolve(cursor.text()?, cursor) {
-        Resolved::Target(target) => target.for_events(cursor),
-        Resolved::Reported => None,
-        Resolved::Unknown => {
-            let message = Message::new("neither an address nor a key of a Destinations document");
-            cursor.refuse(message.help("http://… or https://…"))
-        }
-    }
+    let unknown = Message::new("neither an address nor a key of a Destinations document")
+        .help("http://… or https://…");
+    destinations.resolve(cursor.text()?, cursor).or_refuse(cursor, unknown)?.for_events(cursor)
 }
 
 fn header(fields: &Fields<'_>) -> Option<Header> {
