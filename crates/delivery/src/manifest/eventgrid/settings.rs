@@ -163,7 +163,7 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
                 .help("deliveryMode: Push, with a destination"),
         );
     }
-    words::read(&mode, &["Push"])?;
+    words::read(&mode, &[("Push", ())])?;
     fields.required("push")
 }
 
