@@ -33,13 +33,6 @@ pub(super) struct DeadLettersAt<'a> {
     pub(super) events_per_blob: Option<Cursor<'a>>,
 }
 
-impl<'a> DeadLettersAt<'a> {
-    /// Only where the sink is written.
-    pub(super) fn sink(sink: Option<Cursor<'a>>) -> Self {
-        Self { sink, ..Self::default() }
-    }
-}
-
 /// Where dead letters go from topic to topic.
 pub(super) struct Routes {
     /// Every topic that a document names, and whether it has subscriptions.
