@@ -9,7 +9,6 @@ use delivery::ports::JitterSource as _;
 use tokio::net::TcpListener;
 
 use super::selection::ContainerArgs;
-use crate::commands::dev::allow_private;
 use crate::output::out;
 use crate::page;
 use crate::replay_sender::ReplayQueueArgs;
@@ -38,8 +37,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         letters.container.name,
         listener.local_addr()?
     ))?;
-    let replays = page::ReplaySettings { queues, allow_private: allow_private() };
     let random = std::array::from_fn(|_| Machine.next_jitter().0);
-    page::serve(listener, letters, replays, random).await?;
+    page::serve(listener, letters, queues, random).await?;
     Ok(ExitCode::SUCCESS)
 }
