@@ -36,10 +36,7 @@ impl ReplayQueueArgs {
     /// # Errors
     /// When the stack cannot be read.
     pub(crate) async fn open(self) -> anyhow::Result<ReplayQueues> {
-        let stack = match &self.stack {
-            Some(name) => Some(Stack::describe(name).await?),
-            None => None,
-        };
+        let stack = Stack::optional(self.stack.as_deref()).await?;
         Ok(ReplayQueues { given: self.queue_url, stack })
     }
 }

@@ -18,15 +18,27 @@ use crate::stack::{self, Stack};
 /// The setting of the environment that S3 on this machine may need, as the functions know it.
 const S3_FORCE_PATH_STYLE: &str = adapters::settings::S3_FORCE_PATH_STYLE;
 
+/// Where the subscriptions of a deployment are.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Target {
+    /// Where the deployment reads subscriptions: s3://bucket/key or file:///path
+    #[arg(long, value_name = "URI")]
+    to: Option<String>,
+    /// The deployed CloudFormation stack, whose outputs say where it reads subscriptions
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stack: Option<String>,
+}
+
 /// The file or S3 object with the subscriptions of a deployment.
 pub(crate) struct SubscriptionStore {
     object: StoredObject,
 }
 
-impl SubscriptionStore {
-    /// Opens it by its address, or by the stack whose outputs name it.
-    pub(crate) async fn open(to: Option<String>, stack: Option<String>) -> anyhow::Result<Self> {
-        let location = match (to, stack) {
+impl Target {
+    /// Opens what is there.
+    pub(crate) async fn open(self) -> anyhow::Result<SubscriptionStore> {
+        let location = match (self.to, self.stack) {
             (Some(uri), _) => Location::parse(&uri).map_err(anyhow::Error::msg)?,
             (None, Some(name)) => Stack::describe(&name).await?.subscriptions()?,
             (None, None) => anyhow::bail!("--to or --stack is required"),
@@ -36,9 +48,11 @@ impl SubscriptionStore {
             Location::File(path) => StoredObject::file(path),
             Location::S3 { bucket, key } => StoredObject::in_bucket(client().await, bucket, key),
         };
-        Ok(Self { object })
+        Ok(SubscriptionStore { object })
     }
+}
 
+impl SubscriptionStore {
     /// Its address.
     pub(crate) fn name(&self) -> String {
         self.object.to_string()

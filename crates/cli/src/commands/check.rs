@@ -42,10 +42,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
     let reading = files.reading();
     let mut findings = reading.findings.clone();
-    let stack = match &arguments.stack {
-        Some(name) => Some(Stack::describe(name).await?),
-        None => None,
-    };
+    let stack = Stack::optional(arguments.stack.as_deref()).await?;
     findings.extend(lints(&reading, files.first(), Machine.now_ms(), stack.as_ref())?);
     match arguments.output {
         Output::Text => print_text(&reading, &findings),
