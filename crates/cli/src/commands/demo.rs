@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use adapters::machine::Machine;
+use adapters::queues::text_attribute;
 use anyhow::Context as _;
-use aws_sdk_sqs::types::MessageAttributeValue;
 use axum::http::StatusCode;
 use cloudevents::{EventBuilder as _, EventBuilderV10};
 use delivery::event::Members;
@@ -120,15 +120,8 @@ fn sample_events() -> anyhow::Result<Vec<String>> {
 async fn publish(stack: &Stack, events: &[String]) -> anyhow::Result<()> {
     let (client, queue) = (stack.sqs(), stack.aws().queue_url("events"));
     for event in events {
-        let topic =
-            MessageAttributeValue::builder().data_type("String").string_value(TOPIC).build()?;
-        client
-            .send_message()
-            .queue_url(&queue)
-            .message_body(event)
-            .message_attributes(TOPIC_ATTRIBUTE, topic)
-            .send()
-            .await?;
+        let send = client.send_message().queue_url(&queue).message_body(event);
+        send.message_attributes(TOPIC_ATTRIBUTE, text_attribute(TOPIC)).send().await?;
     }
     Ok(())
 }
