@@ -38,6 +38,12 @@ pub(crate) fn allow_private() -> String {
     std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
 }
 
+/// Listens on this port of this machine, and on no other interface: nothing here has a login.
+pub(crate) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    listener.with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))
+}
+
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut log = log_view::watch();
     let config = StackConfig {
@@ -46,11 +52,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         subscriptions: arguments.subscriptions,
         allow_private: allow_private(),
     };
-    let port = arguments.port;
     // Before the stack starts: a port in use is reported without starting anything.
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let listener = listener
-        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
+    let listener = listen(arguments.port).await?;
     let stack = Stack::start(&config).await?;
     let subscriptions = stack.subscriptions();
     // No reason to stop: the file can be corrected while everything runs.
