@@ -8,9 +8,9 @@ use deadletters::replay::sender::{ReplaySender, ReplayTarget};
 use delivery::address::PrivateDestinations;
 use url::Url;
 
-use crate::commands::dev::allow_private;
 use crate::queue::{self, DEV_EVENTS_QUEUE, DEV_FAN_OUT_QUEUE};
 use crate::stack::Stack;
+use crate::this_machine::allow_private;
 
 /// Where replays are enqueued.
 #[derive(Debug, clap::Args)]

@@ -24,7 +24,7 @@ use local::watch::Line;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::commands::dev::allow_private;
+use crate::this_machine::allow_private;
 use crate::{log_view, text};
 
 /// The sample subscriptions, whose endpoints are on the port of the sample subscriber.

@@ -1,20 +1,14 @@
 //! `lastmile dev`: the whole application on this machine, until Ctrl-C.
 
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use adapters::settings::ALLOW_PRIVATE_DESTINATIONS;
-use anyhow::Context as _;
 use delivery::ports::SubscriptionSource as _;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
-use tokio::net::TcpListener;
 
 use crate::log_view;
-
-/// The private destinations that are allowed unless the environment says otherwise.
-pub(crate) const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
+use crate::this_machine::{allow_private, listen};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -30,18 +24,6 @@ pub(crate) struct Arguments {
     /// The port of SQS and S3; 0 for any free port
     #[arg(long, default_value_t = 4566)]
     aws_port: u16,
-}
-
-/// The private destinations of the environment, or loopback if the variable is unset. An empty
-/// variable allows none.
-pub(crate) fn allow_private() -> String {
-    std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
-}
-
-/// Listens on this port of this machine, and on no other interface: nothing here has a login.
-pub(crate) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    listener.with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {

@@ -6,10 +6,10 @@ use adapters::machine::Machine;
 use delivery::ports::JitterSource as _;
 
 use super::selection::ContainerArgs;
-use crate::commands::dev::listen;
 use crate::output::out;
 use crate::page;
 use crate::replay_sender::ReplayQueueArgs;
+use crate::this_machine::listen;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
