@@ -13,11 +13,12 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde_json::Value;
 
-use crate::http::{Body, drain, respond};
+use crate::http::{Body, respond};
 
 const AWS_JSON: &str = "application/x-amz-json-1.0";
 
 /// Both services.
+#[derive(Default)]
 pub(crate) struct Cloud {
     subscriptions: Bytes,
     requests: AtomicU64,
@@ -36,11 +37,7 @@ pub(crate) struct SqsUsage {
 impl Cloud {
     /// Services that return this subscriptions file for every read of S3.
     pub(crate) fn new(subscriptions: String) -> Self {
-        Self {
-            subscriptions: subscriptions.into(),
-            requests: AtomicU64::new(0),
-            messages: AtomicU64::new(0),
-        }
+        Self { subscriptions: subscriptions.into(), ..Self::default() }
     }
 
     /// The requests that SQS has received so far.
@@ -69,7 +66,7 @@ impl Cloud {
         };
         response.headers_mut().insert(header::ETAG, HeaderValue::from_static("\"0\""));
         // A connection with an unread body cannot be reused: the client would connect anew.
-        drain(request).await?;
+        request.into_body().collect().await?;
         Ok(response)
     }
 

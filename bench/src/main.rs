@@ -77,7 +77,7 @@ async fn count_instructions(contenders: &[Contender], binaries: &Path, results: 
     for contender in contenders.iter().filter(|contender| COUNTED.contains(&contender.name)) {
         eprintln!("instructions: {}", contender.name);
         match instructions::per_event(contender, binaries).await {
-            Ok(per_event) => results.add_instructions(contender.name, per_event),
+            Ok(per_event) => results.instructions.push((contender.name, per_event)),
             // The timings are still worth reporting.
             Err(error) => eprintln!("instructions not counted: {error:#}"),
         }

@@ -36,10 +36,8 @@ pub(crate) struct Run {
     pub(crate) elapsed: Duration,
     /// The CPU time in it.
     pub(crate) cpu: Duration,
-    /// Requests to SQS in it.
-    pub(crate) sqs_requests: u64,
-    /// Messages in them.
-    pub(crate) sqs_messages: u64,
+    /// The requests to SQS in it.
+    pub(crate) sqs: SqsUsage,
     /// The peak of resident memory.
     pub(crate) peak_bytes: u64,
 }
@@ -79,8 +77,10 @@ pub(crate) async fn run(contender: &Contender, workload: Workload) -> anyhow::Re
         events: invocations * workload.batch as u64,
         elapsed,
         cpu,
-        sqs_requests: sqs_usage.requests - sqs_before.requests,
-        sqs_messages: sqs_usage.messages - sqs_before.messages,
+        sqs: SqsUsage {
+            requests: sqs_usage.requests - sqs_before.requests,
+            messages: sqs_usage.messages - sqs_before.messages,
+        },
         peak_bytes: function.peak_bytes()?,
     })
 }

@@ -121,14 +121,14 @@ fn refusals_table(text: &mut String, results: &Results) {
 
 fn instructions_table(text: &mut String, results: &Results) {
     text.push_str("\n## Instructions\n\n");
-    if results.instructions().is_empty() {
+    if results.instructions.is_empty() {
         text.push_str("Not counted: valgrind is missing, or no native contender was measured.\n");
         return;
     }
     text.push_str(
         "Per event at batch 10, counted by callgrind, without those of the kernel.\n\n| | instructions per event |\n|---|---|\n",
     );
-    for (name, per_event) in results.instructions() {
+    for (name, per_event) in &results.instructions {
         text.push_str(&format!("| {name} | {per_event} |\n"));
     }
 }

@@ -20,23 +20,14 @@ pub(crate) enum Scenario {
 #[derive(Debug, Default)]
 pub(crate) struct Results {
     runs: Vec<(&'static str, Scenario, Run)>,
-    instructions: Vec<(&'static str, u64)>,
+    /// The contenders whose instructions were counted, with their instructions per event.
+    pub(crate) instructions: Vec<(&'static str, u64)>,
 }
 
 impl Results {
     /// Adds a run.
     pub(crate) fn add(&mut self, contender: &'static str, scenario: Scenario, run: Run) {
         self.runs.push((contender, scenario, run));
-    }
-
-    /// Adds the instructions per event of a contender.
-    pub(crate) fn add_instructions(&mut self, contender: &'static str, per_event: u64) {
-        self.instructions.push((contender, per_event));
-    }
-
-    /// The contenders whose instructions were counted, with their instructions per event.
-    pub(crate) fn instructions(&self) -> &[(&'static str, u64)] {
-        &self.instructions
     }
 
     /// The median of a number over a contender's runs of a scenario; `None` if there are none.
@@ -46,40 +37,37 @@ impl Results {
         scenario: Scenario,
         number: impl Fn(&Run) -> f64,
     ) -> Option<f64> {
-        self.numbers(contender, |of| of == scenario, number).median()
+        median(&self.numbers(contender, |of| of == scenario, number))
     }
 
     /// The median start of a contender over all of its runs.
     pub(crate) fn start_ms(&self, contender: &str) -> Option<f64> {
-        self.numbers(contender, |_| true, |run| ms(run.start)).median()
+        median(&self.numbers(contender, |_| true, |run| ms(run.start)))
     }
 
     /// The shortest start of a contender.
     pub(crate) fn shortest_start_ms(&self, contender: &str) -> Option<f64> {
-        self.numbers(contender, |_| true, |run| ms(run.start)).0.first().copied()
+        self.numbers(contender, |_| true, |run| ms(run.start)).first().copied()
     }
 
+    /// A number of a contender's runs, in ascending order.
     fn numbers(
         &self,
         contender: &str,
         scenario: impl Fn(Scenario) -> bool,
         number: impl Fn(&Run) -> f64,
-    ) -> Sorted {
+    ) -> Vec<f64> {
         let runs = self.runs.iter().filter(|(name, of, _)| *name == contender && scenario(*of));
         let mut numbers: Vec<f64> = runs.map(|(_, _, run)| number(run)).collect();
         numbers.sort_by(f64::total_cmp);
-        Sorted(numbers)
+        numbers
     }
 }
 
-/// Numbers in ascending order.
-struct Sorted(Vec<f64>);
-
-impl Sorted {
-    fn median(&self) -> Option<f64> {
-        let (low, high) = (self.0.len().checked_sub(1)? / 2, self.0.len() / 2);
-        Some(f64::midpoint(self.0[low], self.0[high]))
-    }
+/// The median of numbers in ascending order.
+fn median(numbers: &[f64]) -> Option<f64> {
+    let (low, high) = (numbers.len().checked_sub(1)? / 2, numbers.len() / 2);
+    Some(f64::midpoint(numbers[low], numbers[high]))
 }
 
 impl Run {
@@ -100,7 +88,7 @@ impl Run {
 
     /// Requests to SQS per message.
     pub(crate) fn sqs_requests_per_message(&self) -> f64 {
-        count(self.sqs_requests) / count(self.sqs_messages)
+        count(self.sqs.requests) / count(self.sqs.messages)
     }
 }
 
@@ -120,8 +108,8 @@ mod tests {
 
     #[test]
     fn the_median_is_the_middle_or_between_the_two_in_the_middle() {
-        assert_eq!(Sorted(vec![1.0, 2.0, 9.0]).median(), Some(2.0));
-        assert_eq!(Sorted(vec![1.0, 2.0, 4.0, 9.0]).median(), Some(3.0));
-        assert_eq!(Sorted(Vec::new()).median(), None);
+        assert_eq!(median(&[1.0, 2.0, 9.0]), Some(2.0));
+        assert_eq!(median(&[1.0, 2.0, 4.0, 9.0]), Some(3.0));
+        assert_eq!(median(&[]), None);
     }
 }

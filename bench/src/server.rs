@@ -12,14 +12,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 
 use crate::cloud::Cloud;
-use crate::http::{Body, drain, respond};
+use crate::http::{Body, respond};
 use crate::runtime_api::{self, RuntimeApi};
 
 /// The path prefix of the subscriber: `/hook/<status>` responds with that status.
@@ -33,13 +34,8 @@ pub(crate) struct Server {
     pub(crate) subscriber: SocketAddr,
     /// SQS and S3 with their counters.
     pub(crate) cloud: Arc<Cloud>,
-    serving: [AbortHandle; 2],
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.serving.iter().for_each(AbortHandle::abort);
-    }
+    /// Ends with the server: a `JoinSet` that is dropped aborts its tasks.
+    _serving: JoinSet<()>,
 }
 
 impl Server {
@@ -54,11 +50,10 @@ impl Server {
         let addresses = (aws.local_addr()?, subscriber.local_addr()?);
         let cloud = Arc::new(Cloud::new(subscriptions(addresses.1)));
         let runtime_api = Arc::new(runtime_api);
-        let serving = [aws, subscriber].map(|listener| {
-            tokio::spawn(accept(listener, Arc::clone(&runtime_api), Arc::clone(&cloud)))
-                .abort_handle()
-        });
-        Ok(Self { aws: addresses.0, subscriber: addresses.1, cloud, serving })
+        let serving = [aws, subscriber]
+            .map(|listener| accept(listener, Arc::clone(&runtime_api), Arc::clone(&cloud)));
+        let _serving = JoinSet::from_iter(serving);
+        Ok(Self { aws: addresses.0, subscriber: addresses.1, cloud, _serving })
     }
 }
 
@@ -87,7 +82,8 @@ async fn handle(
         runtime_api.handle(request).await
     } else if let Some(status) = path.strip_prefix(HOOK) {
         let status = status.parse().unwrap_or(StatusCode::NOT_FOUND);
-        drain(request).await.map(|()| respond(status, "text/plain", Bytes::new()))
+        let read = request.into_body().collect().await;
+        read.map(|_| respond(status, "text/plain", Bytes::new())).map_err(Into::into)
     } else {
         cloud.handle(request).await
     };

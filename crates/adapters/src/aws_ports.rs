@@ -96,7 +96,7 @@ impl AwsPorts {
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs(s3),
             // A consent belongs to an address and not to a delivery, so no message carries it.
-            consents: ConsentStore::new(subscriptions.storage().clone()),
+            consents: ConsentStore::new(subscriptions.storage.clone()),
             subscriptions: LiveSubscriptions::new(subscriptions),
             secrets: SecretStores::new(|name| std::env::var(name).ok())?,
         })

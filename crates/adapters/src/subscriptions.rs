@@ -148,11 +148,12 @@ impl<C: Clock> LiveSubscriptions<C> {
     }
 
     async fn look_back(&self) -> Result<Option<Arc<Catalogue>>, StorageError> {
-        let versions = self.source.versions().await?;
+        let StoredObject { storage, key } = &self.source;
+        let versions = storage.versions(key).await?;
         let earlier = versions.into_iter().filter(|version| !version.is_current);
         for version in earlier.take(EARLIER_VERSIONS_MAX) {
             // One that cannot be reached is not skipped: it may be the newest that is right.
-            let bytes = self.source.get_version(&version.id).await?;
+            let bytes = storage.get_version(key, &version.id).await?;
             let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
             let Some(Ok(catalogue)) = text.map(|text| self.parse(&text)) else { continue };
             let (source, of) = (self.source.to_string(), version.description);
@@ -173,7 +174,8 @@ impl<C: Clock> LiveSubscriptions<C> {
     }
 
     async fn refresh(&self, state: &mut State) {
-        let fetched = self.source.get_if_changed(state.etag.as_deref()).await;
+        let StoredObject { storage, key } = &self.source;
+        let fetched = storage.get_if_changed(key, state.etag.as_deref()).await;
         state.is_missing = matches!(fetched, Ok(Fetched::Missing));
         let unreadable = |why: &str| format!("{} cannot be read: {why}", self.source);
         match fetched {

@@ -21,6 +21,7 @@ mod replay_sender;
 mod stack;
 mod store;
 mod text;
+mod this_machine;
 mod writable;
 
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ use url::Url;
 
 use crate::queue::{self, DEV_EVENTS_QUEUE, DEV_FAN_OUT_QUEUE};
 use crate::stack::Stack;
+use crate::this_machine::allow_private;
 
 /// Where replays are enqueued.
 #[derive(Debug, clap::Args)]
@@ -35,10 +36,7 @@ impl ReplayQueueArgs {
     /// # Errors
     /// When the stack cannot be read.
     pub(crate) async fn open(self) -> anyhow::Result<ReplayQueues> {
-        let stack = match &self.stack {
-            Some(name) => Some(Stack::describe(name).await?),
-            None => None,
-        };
+        let stack = Stack::optional(self.stack.as_deref()).await?;
         Ok(ReplayQueues { given: self.queue_url, stack })
     }
 }
@@ -78,26 +76,29 @@ impl ReplayQueues {
         }
         Ok(Some(url))
     }
-}
 
-/// A sender to this target. Checks that the queue responds, so that a job without a queue leaves no
-/// ledger. `private` names the private addresses that are allowed.
-///
-/// # Errors
-/// When the queue does not respond; says what to start.
-pub(crate) async fn open(
-    target: &ReplayTarget,
-    queue: Option<&Url>,
-    private: &str,
-) -> anyhow::Result<ReplaySender> {
-    let topic = match target {
-        ReplayTarget::Url(url) => {
-            let allowed = PrivateDestinations::parse(private).map_err(anyhow::Error::msg)?;
-            return ReplaySender::to_url(url.clone(), allowed);
-        }
-        ReplayTarget::Topic(topic) => Some(topic.clone()),
-        ReplayTarget::Subscription => None,
-    };
-    let queue = queue.context("a replay to a subscription or a topic needs a queue")?;
-    Ok(ReplaySender::to_queue(queue::reach(queue).await?, queue, topic))
+    /// A sender to this target, with its queue if it uses one. Checks that the queue responds, so
+    /// that a job without a queue leaves no ledger.
+    ///
+    /// # Errors
+    /// When there is no queue, or it does not respond; says what to start.
+    pub(crate) async fn sender(
+        &self,
+        target: &ReplayTarget,
+        in_ledger: Option<&str>,
+    ) -> anyhow::Result<(ReplaySender, Option<Url>)> {
+        let queue = self.for_target(target, in_ledger)?;
+        let topic = match target {
+            ReplayTarget::Url(url) => {
+                let allowed = PrivateDestinations::parse(&allow_private());
+                let allowed = allowed.map_err(anyhow::Error::msg)?;
+                return Ok((ReplaySender::to_url(url.clone(), allowed)?, None));
+            }
+            ReplayTarget::Topic(topic) => Some(topic.clone()),
+            ReplayTarget::Subscription => None,
+        };
+        let queue = queue.context("a replay to a subscription or a topic needs a queue")?;
+        let sender = ReplaySender::to_queue(queue::reach(&queue).await?, &queue, topic);
+        Ok((sender, Some(queue)))
+    }
 }

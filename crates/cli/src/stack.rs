@@ -20,6 +20,7 @@ use aws_sdk_cloudformation::types::Stack as Description;
 use aws_sdk_sqs::types::QueueAttributeName;
 use delivery::address::PrivateDestinations;
 use delivery::time::duration::SECOND_MS;
+use futures::future::OptionFuture;
 
 /// How long CloudFormation may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -68,6 +69,11 @@ impl Stack {
             bail!("the stack {name} has neither parameters nor outputs; is it a lastmile stack?");
         }
         Ok(stack)
+    }
+
+    /// The same where a name is given.
+    pub(crate) async fn optional(name: Option<&str>) -> anyhow::Result<Option<Self>> {
+        OptionFuture::from(name.map(Self::describe)).await.transpose()
     }
 
     fn new(name: &str, description: Description) -> Self {

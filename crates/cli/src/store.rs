@@ -18,15 +18,27 @@ use crate::stack::{self, Stack};
 /// The setting of the environment that S3 on this machine may need, as the functions know it.
 const S3_FORCE_PATH_STYLE: &str = adapters::settings::S3_FORCE_PATH_STYLE;
 
+/// Where the subscriptions of a deployment are.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Target {
+    /// Where the deployment reads subscriptions: s3://bucket/key or file:///path
+    #[arg(long, value_name = "URI")]
+    to: Option<String>,
+    /// The deployed CloudFormation stack, whose outputs say where it reads subscriptions
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stack: Option<String>,
+}
+
 /// The file or S3 object with the subscriptions of a deployment.
 pub(crate) struct SubscriptionStore {
     object: StoredObject,
 }
 
-impl SubscriptionStore {
-    /// Opens it by its address, or by the stack whose outputs name it.
-    pub(crate) async fn open(to: Option<String>, stack: Option<String>) -> anyhow::Result<Self> {
-        let location = match (to, stack) {
+impl Target {
+    /// Opens what is there.
+    pub(crate) async fn open(self) -> anyhow::Result<SubscriptionStore> {
+        let location = match (self.to, self.stack) {
             (Some(uri), _) => Location::parse(&uri).map_err(anyhow::Error::msg)?,
             (None, Some(name)) => Stack::describe(&name).await?.subscriptions()?,
             (None, None) => anyhow::bail!("--to or --stack is required"),
@@ -36,9 +48,11 @@ impl SubscriptionStore {
             Location::File(path) => StoredObject::file(path),
             Location::S3 { bucket, key } => StoredObject::in_bucket(client().await, bucket, key),
         };
-        Ok(Self { object })
+        Ok(SubscriptionStore { object })
     }
+}
 
+impl SubscriptionStore {
     /// Its address.
     pub(crate) fn name(&self) -> String {
         self.object.to_string()
@@ -46,14 +60,14 @@ impl SubscriptionStore {
 
     /// Its content; `None` when it does not exist.
     pub(crate) async fn read(&self) -> anyhow::Result<Option<String>> {
-        let content = self.object.get().await;
+        let content = self.object.storage.get(&self.object.key).await;
         let content = content.with_context(|| format!("{} cannot be read", self.name()))?;
         content.map(|bytes| self.text(bytes)).transpose()
     }
 
     /// Its content in a version.
     pub(crate) async fn read_version(&self, id: &str) -> anyhow::Result<String> {
-        let content = self.object.get_version(id).await;
+        let content = self.object.storage.get_version(&self.object.key, id).await;
         let content =
             content.with_context(|| format!("{}, version {id}, cannot be read", self.name()))?;
         self.text(
@@ -63,13 +77,14 @@ impl SubscriptionStore {
 
     /// Replaces its content; what was there stays as an earlier version.
     pub(crate) async fn write(&self, text: &str) -> anyhow::Result<()> {
-        let written = self.object.put_version(text.as_bytes().to_vec(), ContentType::Yaml).await;
+        let StoredObject { storage, key } = &self.object;
+        let written = storage.put_version(key, text.as_bytes().to_vec(), ContentType::Yaml).await;
         written.with_context(|| format!("{} cannot be written", self.name()))
     }
 
     /// Its versions, newest first.
     pub(crate) async fn versions(&self) -> anyhow::Result<Vec<Version>> {
-        let versions = self.object.versions().await;
+        let versions = self.object.storage.versions(&self.object.key).await;
         versions.with_context(|| format!("the versions of {} cannot be listed", self.name()))
     }
 

@@ -6,6 +6,7 @@
 use comfy_table::{ContentArrangement, Table, presets};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment;
+use indicatif::HumanCount;
 use uuid::Uuid;
 
 /// How much of an id is shown: it mostly names one dead letter, and every verb takes it.
@@ -76,10 +77,7 @@ pub(crate) fn dead_letters(count: u64) -> String {
 
 /// A number with its thousands separated.
 pub(crate) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let parts: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().map(|part| str::from_utf8(part).unwrap_or("")).collect();
-    parts.join(",")
+    HumanCount(count).to_string()
 }
 
 /// A duration in its two greatest units: `340 ms`, `10 s`, `3 min 20 s`, `2 d 4 h`.

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use adapters::machine::Machine;
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Json, Router};
@@ -19,12 +18,6 @@ use delivery::request::REQUEST_ORIGIN;
 use delivery::time::moment;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-
-/// How a subscriber responds.
-pub trait Answers: Send + Sync + 'static {
-    /// The status for this request, and the delay before the response, in milliseconds.
-    fn answer(&self, received: &Received) -> (StatusCode, u64);
-}
 
 /// A received request.
 #[derive(Debug, Clone)]
@@ -58,28 +51,17 @@ impl Received {
     }
 }
 
-/// A sequence of statuses, each after the same delay; the last one repeats.
-#[derive(Debug)]
-pub struct StatusSequence {
+/// Answers with these statuses in turn, each after the same delay; the last one repeats, and an
+/// empty list means 200.
+pub fn status_sequence(
     statuses: Vec<StatusCode>,
     delay_ms: u64,
-    answered: AtomicUsize,
-}
-
-impl StatusSequence {
-    /// Responds with these in turn; an empty list means 200.
-    #[must_use]
-    pub fn new(statuses: Vec<StatusCode>, delay_ms: u64) -> Self {
-        Self { statuses, delay_ms, answered: AtomicUsize::new(0) }
-    }
-}
-
-impl Answers for StatusSequence {
-    fn answer(&self, _: &Received) -> (StatusCode, u64) {
-        let index = self.answered.fetch_add(1, Ordering::Relaxed);
-        let status =
-            self.statuses.get(index).or(self.statuses.last()).copied().unwrap_or(StatusCode::OK);
-        (status, self.delay_ms)
+) -> impl Fn(&Received) -> (StatusCode, u64) + Send + Sync + 'static {
+    let answered = AtomicUsize::new(0);
+    move |_| {
+        let index = answered.fetch_add(1, Ordering::Relaxed);
+        let status = statuses.get(index).or(statuses.last()).copied();
+        (status.unwrap_or(StatusCode::OK), delay_ms)
     }
 }
 
@@ -106,45 +88,38 @@ impl Subscriber {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// Serves until the future is dropped; calls `on_request` with each request and its status.
+    /// Serves until the future is dropped. `answer` returns the status for a request, and the delay
+    /// before the response in milliseconds; `on_request` is called with each request and its status.
     ///
     /// # Errors
     /// When the listener fails.
     pub async fn serve(
         self,
-        answers: impl Answers,
+        answer: impl Fn(&Received) -> (StatusCode, u64) + Send + Sync + 'static,
         on_request: impl Fn(&Received, StatusCode) + Send + Sync + 'static,
     ) -> std::io::Result<()> {
-        let state = Arc::new(SubscriberState {
-            answers: Box::new(answers),
-            on_request: Box::new(on_request),
-        });
-        axum::serve(self.listener, Router::new().fallback(receive).with_state(state)).await
+        let callbacks = Arc::new((answer, on_request));
+        let handler = async move |method, uri: Uri, headers, body| {
+            let (at_ms, path) = (Machine.now_ms(), uri.path().to_owned());
+            let received = Received { at_ms, method, path, headers, body };
+            respond(&received, &callbacks.0, &callbacks.1).await
+        };
+        axum::serve(self.listener, Router::new().fallback(handler)).await
     }
 }
 
-struct SubscriberState {
-    answers: Box<dyn Answers>,
-    #[expect(clippy::type_complexity, reason = "one callback, named by its field")]
-    on_request: Box<dyn Fn(&Received, StatusCode) + Send + Sync>,
-}
-
-async fn receive(
-    State(state): State<Arc<SubscriberState>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
+async fn respond(
+    received: &Received,
+    answer: impl Fn(&Received) -> (StatusCode, u64),
+    on_request: impl Fn(&Received, StatusCode),
 ) -> Response {
-    let received =
-        Received { at_ms: Machine.now_ms(), method, path: uri.path().to_owned(), headers, body };
-    if let Some(response) = consent_response(&received) {
-        (state.on_request)(&received, StatusCode::OK);
+    if let Some(response) = consent_response(received) {
+        on_request(received, StatusCode::OK);
         return response;
     }
-    let (status, delay_ms) = state.answers.answer(&received);
+    let (status, delay_ms) = answer(received);
     // Before the delay, so that a request whose sender gives up is seen too.
-    (state.on_request)(&received, status);
+    on_request(received, status);
     if delay_ms > 0 {
         Machine.sleep(delay_ms).await;
     }

@@ -142,6 +142,6 @@ async fn consents_are_kept_where_the_subscriptions_are() {
         ("s3://config/a/subscriptions.yaml", "s3://config"),
     ] {
         let location = Location::parse(uri).expect("a location");
-        assert_eq!(location.object(cloud.s3.clone()).storage().to_string(), storage);
+        assert_eq!(location.object(cloud.s3.clone()).storage.to_string(), storage);
     }
 }

@@ -9,7 +9,7 @@ use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use axum::http::StatusCode;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
-use local::subscriber::{Received, StatusSequence, Subscriber};
+use local::subscriber::{Received, Subscriber, status_sequence};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -34,7 +34,7 @@ impl AppFixture {
             answers.iter().map(|status| StatusCode::from_u16(*status).expect("a status")).collect();
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
         let keep = Arc::clone(&received);
-        tokio::spawn(subscriber.serve(StatusSequence::new(statuses, 0), move |request, _| {
+        tokio::spawn(subscriber.serve(status_sequence(statuses, 0), move |request, _| {
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         }));
         Self::with_loopback_allowed(subscriptions, port, received).await

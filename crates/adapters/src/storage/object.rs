@@ -5,13 +5,15 @@ use std::path::Path;
 
 use aws_sdk_s3::Client;
 
-use super::{ContentType, Fetched, Storage, StorageError, Version};
+use super::Storage;
 
 /// One object of a storage.
 #[derive(Debug, Clone)]
 pub struct StoredObject {
-    storage: Storage,
-    key: String,
+    /// The bucket or folder that holds it.
+    pub storage: Storage,
+    /// Its key there.
+    pub key: String,
 }
 
 impl StoredObject {
@@ -29,56 +31,6 @@ impl StoredObject {
             storage: Storage::folder(path.parent().unwrap_or(Path::new("/"))),
             key: key.to_owned(),
         }
-    }
-
-    /// The bucket or folder that holds it.
-    #[must_use]
-    pub fn storage(&self) -> &Storage {
-        &self.storage
-    }
-
-    /// Its content; see [`Storage::get`].
-    ///
-    /// # Errors
-    /// As [`Storage::get`].
-    pub async fn get(&self) -> Result<Option<Vec<u8>>, StorageError> {
-        self.storage.get(&self.key).await
-    }
-
-    /// Its content, unless it still has this ETag.
-    ///
-    /// # Errors
-    /// As [`Storage::get_if_changed`].
-    pub async fn get_if_changed(&self, known_etag: Option<&str>) -> Result<Fetched, StorageError> {
-        self.storage.get_if_changed(&self.key, known_etag).await
-    }
-
-    /// Replaces its content and keeps what was there as an earlier version.
-    ///
-    /// # Errors
-    /// As [`Storage::put_version`].
-    pub async fn put_version(
-        &self,
-        bytes: Vec<u8>,
-        content_type: ContentType,
-    ) -> Result<(), StorageError> {
-        self.storage.put_version(&self.key, bytes, content_type).await
-    }
-
-    /// Its versions, newest first.
-    ///
-    /// # Errors
-    /// As [`Storage::versions`].
-    pub async fn versions(&self) -> Result<Vec<Version>, StorageError> {
-        self.storage.versions(&self.key).await
-    }
-
-    /// The content of a version.
-    ///
-    /// # Errors
-    /// As [`Storage::get_version`].
-    pub async fn get_version(&self, id: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        self.storage.get_version(&self.key, id).await
     }
 }
 

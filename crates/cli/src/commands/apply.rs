@@ -18,19 +18,7 @@ use delivery::subscription::catalogue::Catalogue;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::lints;
 use crate::stack::Stack;
-use crate::store::SubscriptionStore;
-
-/// Where the subscriptions of a deployment are.
-#[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct Target {
-    /// Where the deployment reads subscriptions: s3://bucket/key or file:///path
-    #[arg(long, value_name = "URI")]
-    to: Option<String>,
-    /// The deployed CloudFormation stack, whose outputs say where it reads subscriptions
-    #[arg(long, value_name = "NAME")]
-    stack: Option<String>,
-}
+use crate::store::{SubscriptionStore, Target};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -47,20 +35,10 @@ pub(crate) struct Arguments {
     allow_empty: bool,
 }
 
-impl Target {
-    /// Opens the target.
-    pub(crate) async fn open(self) -> anyhow::Result<SubscriptionStore> {
-        SubscriptionStore::open(self.to, self.stack).await
-    }
-}
-
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
     let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
-    let stack = match &arguments.target.stack {
-        Some(name) => Some(Stack::describe(name).await?),
-        None => None,
-    };
+    let stack = Stack::optional(arguments.target.stack.as_deref()).await?;
     let lints = lints(&reading, files.first(), Machine.now_ms(), stack.as_ref())?;
     print_findings(&lints);
     if have_errors(&lints) {

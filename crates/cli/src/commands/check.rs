@@ -42,14 +42,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
     let reading = files.reading();
     let mut findings = reading.findings.clone();
-    let stack = match &arguments.stack {
-        Some(name) => Some(Stack::describe(name).await?),
-        None => None,
-    };
+    let stack = Stack::optional(arguments.stack.as_deref()).await?;
     findings.extend(lints(&reading, files.first(), Machine.now_ms(), stack.as_ref())?);
     match arguments.output {
         Output::Text => print_text(&reading, &findings),
-        Output::Json => println!("{}", json(&findings)?),
+        Output::Json => println!("{}", serde_json::to_string(&Report { findings: &findings })?),
     }
     Ok(if have_errors(&findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -67,29 +64,5 @@ fn print_text(reading: &Reading, findings: &[Finding]) {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    findings: Vec<JsonFinding<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonFinding<'a> {
-    severity: &'static str,
-    file: &'a str,
-    line: u64,
-    column: u64,
-    field: &'a str,
-    message: &'a str,
-    help: Option<&'a str>,
-}
-
-fn json(findings: &[Finding]) -> serde_json::Result<String> {
-    let findings = findings.iter().map(|finding| JsonFinding {
-        severity: finding.severity.as_str(),
-        file: &finding.file,
-        line: finding.line,
-        column: finding.column,
-        field: &finding.field,
-        message: &finding.message,
-        help: finding.help.as_deref(),
-    });
-    serde_json::to_string(&Report { findings: findings.collect() })
+    findings: &'a [Finding],
 }

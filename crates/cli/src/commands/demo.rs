@@ -11,20 +11,20 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use adapters::machine::Machine;
+use adapters::queues::text_attribute;
 use anyhow::Context as _;
-use aws_sdk_sqs::types::MessageAttributeValue;
 use axum::http::StatusCode;
 use cloudevents::{EventBuilder as _, EventBuilderV10};
 use delivery::event::Members;
 use delivery::ports::Clock as _;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use local::stack::{Stack, StackConfig};
-use local::subscriber::{Answers, Received, Subscriber};
+use local::subscriber::{Received, Subscriber};
 use local::watch::Line;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::commands::dev::allow_private;
+use crate::this_machine::allow_private;
 use crate::{log_view, text};
 
 /// The sample subscriptions, whose endpoints are on the port of the sample subscriber.
@@ -64,7 +64,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let subscriber = Subscriber::listen(PORT).await;
     let subscriber = subscriber
         .with_context(|| format!("the sample endpoints cannot listen on 127.0.0.1:{PORT}"))?;
-    let endpoints = tokio::spawn(subscriber.serve(Endpoints::default(), |_, _| {}));
+    let endpoints = Endpoints::default();
+    let answer = move |received: &Received| endpoints.answer(received);
+    let endpoints = tokio::spawn(subscriber.serve(answer, |_, _| {}));
     let config = StackConfig {
         // Any free port: `lastmile dev` may be using the usual one.
         aws_port: 0,
@@ -118,15 +120,8 @@ fn sample_events() -> anyhow::Result<Vec<String>> {
 async fn publish(stack: &Stack, events: &[String]) -> anyhow::Result<()> {
     let (client, queue) = (stack.sqs(), stack.aws().queue_url("events"));
     for event in events {
-        let topic =
-            MessageAttributeValue::builder().data_type("String").string_value(TOPIC).build()?;
-        client
-            .send_message()
-            .queue_url(&queue)
-            .message_body(event)
-            .message_attributes(TOPIC_ATTRIBUTE, topic)
-            .send()
-            .await?;
+        let send = client.send_message().queue_url(&queue).message_body(event);
+        send.message_attributes(TOPIC_ATTRIBUTE, text_attribute(TOPIC)).send().await?;
     }
     Ok(())
 }
@@ -207,7 +202,7 @@ struct Endpoints {
     flaky: Mutex<HashMap<String, u32>>,
 }
 
-impl Answers for Endpoints {
+impl Endpoints {
     fn answer(&self, received: &Received) -> (StatusCode, u64) {
         let status = match received.path.as_str() {
             "/good" => StatusCode::OK,
@@ -218,9 +213,7 @@ impl Answers for Endpoints {
         };
         (status, 0)
     }
-}
 
-impl Endpoints {
     /// The attempts of this event so far, including this one.
     fn attempts(&self, received: &Received) -> u32 {
         let body = String::from_utf8_lossy(&received.body);

@@ -1,20 +1,14 @@
 //! `lastmile dev`: the whole application on this machine, until Ctrl-C.
 
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use adapters::settings::ALLOW_PRIVATE_DESTINATIONS;
-use anyhow::Context as _;
 use delivery::ports::SubscriptionSource as _;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
-use tokio::net::TcpListener;
 
 use crate::log_view;
-
-/// The private destinations that are allowed unless the environment says otherwise.
-pub(crate) const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
+use crate::this_machine::{allow_private, listen};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -32,12 +26,6 @@ pub(crate) struct Arguments {
     aws_port: u16,
 }
 
-/// The private destinations of the environment, or loopback if the variable is unset. An empty
-/// variable allows none.
-pub(crate) fn allow_private() -> String {
-    std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
-}
-
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut log = log_view::watch();
     let config = StackConfig {
@@ -46,11 +34,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         subscriptions: arguments.subscriptions,
         allow_private: allow_private(),
     };
-    let port = arguments.port;
     // Before the stack starts: a port in use is reported without starting anything.
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let listener = listener
-        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
+    let listener = listen(arguments.port).await?;
     let stack = Stack::start(&config).await?;
     let subscriptions = stack.subscriptions();
     // No reason to stop: the file can be corrected while everything runs.

@@ -6,9 +6,9 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use adapters::queues::text_attribute;
 use anyhow::{Context as _, bail};
 use aws_sdk_sqs::error::DisplayErrorContext;
-use aws_sdk_sqs::types::MessageAttributeValue;
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Event, Input, Shape};
 use delivery::subscription::name::TopicName;
@@ -140,10 +140,8 @@ impl Target {
                 let mut send =
                     client.send_message().queue_url(url).message_body(event.text().as_ref());
                 if let Some(topic) = topic {
-                    let named = MessageAttributeValue::builder()
-                        .data_type("String")
-                        .string_value(topic.to_string());
-                    send = send.message_attributes(TOPIC_ATTRIBUTE, named.build()?);
+                    let topic = text_attribute(&topic.to_string());
+                    send = send.message_attributes(TOPIC_ATTRIBUTE, topic);
                 }
                 match send.send().await {
                     Ok(_) => Ok(()),

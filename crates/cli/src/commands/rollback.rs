@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use delivery::manifest;
 use delivery::manifest::Source;
 
-use crate::commands::apply::{Target, current_catalogue, is_confirmed, print_changes};
+use crate::commands::apply::{current_catalogue, is_confirmed, print_changes};
 use crate::files::{have_errors, print_findings};
+use crate::store::Target;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use axum::http::StatusCode;
 use delivery::time::duration;
-use local::subscriber::{StatusSequence, Subscriber};
+use local::subscriber::{Subscriber, status_sequence};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -26,9 +26,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .await
         .with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
     eprintln!("listening on http://127.0.0.1:{}/", subscriber.port()?);
-    let answers = StatusSequence::new(arguments.answer, arguments.delay);
+    let answer = status_sequence(arguments.answer, arguments.delay);
     let serve =
-        subscriber.serve(answers, |received, status| println!("{}", received.describe(status)));
+        subscriber.serve(answer, |received, status| println!("{}", received.describe(status)));
     tokio::select! {
         served = serve => served?,
         interrupted = tokio::signal::ctrl_c() => interrupted?,

@@ -12,31 +12,23 @@ use crate::replay_sender::ReplayQueues;
 /// The state, as handlers get it.
 pub(super) type SharedApp = Arc<App>;
 
-/// How replays are sent.
-pub(crate) struct ReplaySettings {
-    /// Where they are enqueued.
-    pub(crate) queues: ReplayQueues,
-    /// The private addresses that events may be posted to.
-    pub(crate) allow_private: String,
-}
-
 pub(super) struct App {
     pub(super) letters: DeadLetters,
     pub(super) caches: Arc<LetterCaches>,
     pub(super) guard: Arc<Guard>,
     pub(super) jobs: RunningJobs,
-    pub(super) replays: ReplaySettings,
+    pub(super) queues: ReplayQueues,
 }
 
 impl App {
     pub(super) fn new(
         letters: DeadLetters,
-        replays: ReplaySettings,
+        queues: ReplayQueues,
         port: u16,
         random: [u32; 8],
     ) -> Self {
         let caches = Arc::new(LetterCaches::new(&letters));
         let guard = Arc::new(Guard::new(letters.container.clone(), port, random));
-        Self { letters, caches, guard, jobs: RunningJobs::default(), replays }
+        Self { letters, caches, guard, jobs: RunningJobs::default(), queues }
     }
 }

@@ -20,7 +20,7 @@ use super::layout::{NavSection, PageLayout};
 use super::markup::{line, or_none, word};
 use super::query::{InvalidField, pairs, value};
 use super::running_jobs::JobProgress;
-use crate::{replay_sender, text};
+use crate::text;
 
 /// How often the page of a running job is refreshed.
 const REFRESH_MS: u64 = SECOND_MS;
@@ -281,7 +281,6 @@ pub(super) async fn resume(
 
 async fn run(app: &App, job: ReplayJob, options: RunOptions) -> anyhow::Result<()> {
     let target: ReplayTarget = job.header.to.parse().map_err(anyhow::Error::msg)?;
-    let queue = app.replays.queues.for_target(&target, job.header.queue.as_deref())?;
-    let sender = replay_sender::open(&target, queue.as_ref(), &app.replays.allow_private).await?;
+    let (sender, _) = app.queues.sender(&target, job.header.queue.as_deref()).await?;
     app.jobs.run(job, sender, options, Arc::clone(&app.caches))
 }

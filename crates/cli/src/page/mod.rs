@@ -43,8 +43,7 @@ use tokio::net::TcpListener;
 
 use self::app::{App, SharedApp};
 use self::error::PageError;
-
-pub(crate) use self::app::ReplaySettings;
+use crate::replay_sender::ReplayQueues;
 
 /// How long open connections may take to end after Ctrl-C.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -57,11 +56,11 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) async fn serve(
     listener: TcpListener,
     letters: DeadLetters,
-    replays: ReplaySettings,
+    queues: ReplayQueues,
     random: [u32; 8],
 ) -> anyhow::Result<()> {
     let port = listener.local_addr()?.port();
-    let app = Arc::new(App::new(letters, replays, port, random));
+    let app = Arc::new(App::new(letters, queues, port, random));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let served = axum::serve(listener, router(&app))
         .with_graceful_shutdown(async move { _ = stopped.await });

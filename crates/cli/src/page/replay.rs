@@ -24,7 +24,7 @@ use super::layout::{NavSection, PageLayout, reading};
 use super::letter_caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
 use super::markup::{line, word};
 use super::query::{InvalidField, Query, href, pairs, value};
-use crate::{replay_sender, text};
+use crate::text;
 
 /// The fields of the forms of this page, besides filters.
 const FIELDS: [&str; 7] = ["to", "to_topic", "to_url", "rate", "count", "job", TOKEN];
@@ -165,7 +165,7 @@ fn target_form(app: &App, form: &ReplayForm) -> Markup {
 
 /// The queue of a replay to the subscriptions, or why there is none.
 fn displayed_queue(app: &App) -> String {
-    match app.replays.queues.for_target(&ReplayTarget::Subscription, None) {
+    match app.queues.for_target(&ReplayTarget::Subscription, None) {
         Ok(queue) => queue.map(String::from).unwrap_or_default(),
         Err(problem) => problem.to_string(),
     }
@@ -299,10 +299,8 @@ async fn run(
     rate: Option<Rate>,
     plan: ReplayPlan,
 ) -> anyhow::Result<()> {
-    let queue = app.replays.queues.for_target(target, None)?;
-    let sender = replay_sender::open(target, queue.as_ref(), &app.replays.allow_private).await?;
-    let in_ledger = queue.as_ref().map(Url::to_string);
-    let job = ReplayJob::start(&app.letters, job, target, in_ledger, plan).await?;
+    let (sender, queue) = app.queues.sender(target, None).await?;
+    let job = ReplayJob::start(&app.letters, job, target, queue.map(String::from), plan).await?;
     let options = RunOptions { rate, skip_uncertain: false };
     app.jobs.run(job, sender, options, Arc::clone(&app.caches))
 }

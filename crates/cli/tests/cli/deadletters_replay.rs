@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use delivery::ports::Clock as _;
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
-use local::subscriber::{StatusSequence, Subscriber};
+use local::subscriber::{Subscriber, status_sequence};
 use serde_json::Value;
 
 use crate::check_stack::cloud_formation;
@@ -188,10 +188,8 @@ async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
     let url = format!("http://127.0.0.1:{}/again", subscriber.port().expect("a port"));
     let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let keep = Arc::clone(&seen);
-    let answers = StatusSequence::new(
-        vec![StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK],
-        0,
-    );
+    let answers =
+        status_sequence(vec![StatusCode::OK, StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK], 0);
     tokio::spawn(subscriber.serve(answers, move |received, _| {
         let id = received.headers["webhook-id"].to_str().expect("text").to_owned();
         keep.lock()

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
-use adapters::queues::BATCH_ENTRIES_MAX;
+use adapters::queues::{BATCH_ENTRIES_MAX, text_attribute};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchError;
-use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::outcome::TransportResult;
@@ -170,9 +170,7 @@ fn entry(
         if topic.is_some() && name != TOPIC_ATTRIBUTE {
             continue;
         }
-        let value =
-            MessageAttributeValue::builder().data_type("String").string_value(value).build();
-        entry = entry.message_attributes(name, value.map_err(|error| error.to_string())?);
+        entry = entry.message_attributes(name, text_attribute(&value));
     }
     Ok(BatchEntry { index, bytes, entry: entry.build().map_err(|error| error.to_string())? })
 }

@@ -82,6 +82,17 @@ pub(super) enum Resolved {
     Unknown,
 }
 
+impl Resolved {
+    /// The target; without one there is a finding, for an unknown address this one.
+    pub(super) fn or_refuse(self, at: &Cursor<'_>, unknown: Message) -> Option<Target> {
+        match self {
+            Self::Target(target) => Some(target),
+            Self::Reported => None,
+            Self::Unknown => at.refuse(unknown),
+        }
+    }
+}
+
 impl<'a> Destinations<'a> {
     /// Reads the `Destinations` documents; a key may be defined only once in all of them.
     pub(super) fn read(documents: &[Cursor<'a>]) -> Self {
@@ -102,11 +113,8 @@ impl<'a> Destinations<'a> {
             key.error(format!("{name} is defined twice; the first is at {}", first.location()));
             return;
         }
-        let target = value.text().and_then(|text| match address(text, &value) {
-            Resolved::Target(target) => Some(target),
-            Resolved::Reported => None,
-            Resolved::Unknown => value.refuse(Message::new("not an address").help(ADDRESSES)),
-        });
+        let unknown = Message::new("not an address").help(ADDRESSES);
+        let target = value.text().and_then(|text| address(text, &value).or_refuse(&value, unknown));
         // Even without a target: a reference to it is then not reported once more.
         self.0.insert(comparable(name), (key, target));
     }

@@ -7,9 +7,12 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use serde::Serialize;
+
 words! {
     /// How much a finding matters.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "lowercase")]
     pub enum Severity {
         /// The document cannot be used as it is.
         Error = "error",
@@ -24,8 +27,8 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One problem at one position of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One problem at one position of one file. Its JSON is that of `lastmile check`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// How much it matters.
     pub severity: Severity,

@@ -156,16 +156,6 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Notes that a native document has delivery defaults for a topic.
-    fn note_delivery(&mut self, name: &TopicName, at: Option<&Cursor<'a>>) {
-        self.deliveries.extend(at.map(|at| (name.clone(), at.clone())));
-    }
-
-    /// Leaves out all subscriptions of a topic, since its input is not known.
-    fn invalidate_topic(&mut self, name: &TopicName) {
-        self.broken_topics.insert(name.clone());
-    }
-
     /// Registers a publisher for a topic; `at` is where it is written. A duplicate is reported.
     fn name_publisher(&mut self, publisher: &Publisher, topic: &TopicName, at: &Cursor<'a>) {
         if let Some((first, first_at)) = self.publishers.get(publisher) {

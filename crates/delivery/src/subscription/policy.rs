@@ -9,6 +9,7 @@
 //!
 //! Does not know where a value was written; the manifest does.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::event::schema::Schema;
@@ -17,11 +18,15 @@ use crate::subscription::profile::{LeastWaits, Profile, StatusSet};
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::subscription::secret::SecretName;
 use crate::subscription::sink::Sink;
-use crate::subscription::{BATCH_KILOBYTE, Batch, Consent, ReplyTo, Subscription, display};
+use crate::subscription::{BATCH_KILOBYTE, Consent, ReplyTo, Subscription, display};
 use crate::time::duration::format_ms;
 
 /// Statuses that a set may hold.
 const STATUSES: std::ops::RangeInclusive<u16> = 100..=999;
+/// The text of a missing time to live.
+const NO_TIME_TO_LIVE: &str = "none; 14 days are the most in every dialect";
+/// The text of the batch fields where each event has a request of its own.
+const NO_BATCH: &str = "no batches";
 
 /// One field of a policy and its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,16 +44,15 @@ impl Setting {
         Self { field, value, text: text.into() }
     }
 
-    fn word(field: &'static str, word: &str) -> Self {
-        Self::new(field, json!(word), word)
-    }
-
-    fn number(field: &'static str, value: u32) -> Self {
+    /// A value that people read as tools do.
+    fn plain(field: &'static str, value: impl Serialize + ToString) -> Self {
         Self::new(field, json!(value), value.to_string())
     }
 
-    fn duration(field: &'static str, ms: u64) -> Self {
-        Self::new(field, json!(format_ms(ms)), format_ms(ms))
+    /// The same, with the text for people where there is none.
+    fn optional(field: &'static str, value: Option<impl Serialize + ToString>, none: &str) -> Self {
+        let text = value.as_ref().map_or(none.to_owned(), ToString::to_string);
+        Self::new(field, json!(value), text)
     }
 
     fn statuses(field: &'static str, set: &StatusSet) -> Self {
@@ -62,43 +66,39 @@ impl Setting {
 #[must_use]
 pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     let (retry, dead_letter) = (&subscription.retry, &subscription.dead_letter);
-    let destination = &subscription.destination;
-    let time_to_live = retry.time_to_live_ms.map(format_ms);
+    let (destination, batch) = (&subscription.destination, subscription.batch);
+    let kilobytes = batch.map(|of| of.preferred_bytes / BATCH_KILOBYTE);
     let retried =
         Profile::of(subscription.dialect).retry.never_retry.difference(&retry.never_retry);
     vec![
-        Setting::number("maxAttempts", retry.max_attempts),
-        Setting::new(
-            "timeToLive",
-            json!(time_to_live),
-            time_to_live.as_deref().unwrap_or("none; 14 days are the most in every dialect"),
-        ),
+        Setting::plain("maxAttempts", retry.max_attempts),
+        Setting::optional("timeToLive", retry.time_to_live_ms.map(format_ms), NO_TIME_TO_LIVE),
         Setting::new("schedule", schedule_value(&retry.schedule), schedule_text(&retry.schedule)),
-        Setting::duration("responseTimeout", destination.response_timeout_ms),
-        schema(destination.schema),
+        Setting::plain("responseTimeout", format_ms(destination.response_timeout_ms)),
+        Setting::optional("schema", destination.schema.map(Schema::as_str), "as published"),
         headers(&destination.headers),
         signing(&destination.signing),
-        Setting::number("maxConcurrency", destination.max_concurrency),
-        Setting::duration("lateResponseWindow", destination.late_window_ms),
-        Setting::new("probation", json!(destination.probation), destination.probation.to_string()),
+        Setting::plain("maxConcurrency", destination.max_concurrency),
+        Setting::plain("lateResponseWindow", format_ms(destination.late_window_ms)),
+        Setting::plain("probation", destination.probation),
         consent(destination.consent.as_ref()),
-        batch_events(subscription.batch),
-        batch_kilobytes(subscription.batch),
-        batch_on_refused(subscription.batch),
+        Setting::optional("batch.maxEvents", batch.map(|of| of.max_events), NO_BATCH),
+        Setting::optional("batch.preferredKilobytes", kilobytes, NO_BATCH),
+        Setting::optional("batch.onRefused", batch.map(|of| of.on_refused.as_str()), NO_BATCH),
         reply(subscription.reply.as_ref()),
         Setting::statuses("success", &retry.success),
         Setting::statuses("neverRetry", &retry.never_retry),
         Setting::statuses("retryOn", &retried),
         least_waits(&retry.least_waits),
-        Setting::duration("retryAfterMax", retry.retry_after_max_ms),
-        Setting::number("jitterPercent", retry.jitter_percent),
+        Setting::plain("retryAfterMax", format_ms(retry.retry_after_max_ms)),
+        Setting::plain("jitterPercent", retry.jitter_percent),
         sink(&dead_letter.sink),
-        Setting::word("deadLetter.format", dead_letter.format.name_for(destination.schema)),
-        Setting::word("deadLetter.layout", dead_letter.layout.as_str()),
-        Setting::number("deadLetter.eventsPerBlob", dead_letter.events_per_blob),
-        Setting::word("deadLetter.errorData", dead_letter.error_data.as_str()),
-        Setting::duration("deadLetter.delay", dead_letter.delay_ms),
-        Setting::duration("deadLetter.keepTryingFor", dead_letter.keep_trying_for_ms),
+        Setting::plain("deadLetter.format", dead_letter.format.name_for(destination.schema)),
+        Setting::plain("deadLetter.layout", dead_letter.layout.as_str()),
+        Setting::plain("deadLetter.eventsPerBlob", dead_letter.events_per_blob),
+        Setting::plain("deadLetter.errorData", dead_letter.error_data.as_str()),
+        Setting::plain("deadLetter.delay", format_ms(dead_letter.delay_ms)),
+        Setting::plain("deadLetter.keepTryingFor", format_ms(dead_letter.keep_trying_for_ms)),
     ]
 }
 
@@ -123,11 +123,6 @@ pub fn sink_text(sink: &Sink) -> String {
         Sink::Topic(topic) => format!("the subscriptions of topic {topic}"),
         Sink::None => "none: dropped".to_owned(),
     }
-}
-
-fn schema(schema: Option<Schema>) -> Setting {
-    let word = schema.map(Schema::as_str);
-    Setting::new("schema", json!(word), word.unwrap_or("as published"))
 }
 
 /// The headers of a destination: names and sources of the values.
@@ -173,26 +168,6 @@ fn consent(consent: Option<&Consent>) -> Setting {
         }
     };
     Setting::new("consent", value, text)
-}
-
-/// The text of the batch fields where each event has a request of its own.
-const NO_BATCH: &str = "no batches";
-
-fn batch_events(batch: Option<Batch>) -> Setting {
-    let events = batch.map(|batch| batch.max_events);
-    let text = events.map_or(NO_BATCH.to_owned(), |events| events.to_string());
-    Setting::new("batch.maxEvents", json!(events), text)
-}
-
-fn batch_kilobytes(batch: Option<Batch>) -> Setting {
-    let kilobytes = batch.map(|batch| batch.preferred_bytes / BATCH_KILOBYTE);
-    let text = kilobytes.map_or(NO_BATCH.to_owned(), |kilobytes| kilobytes.to_string());
-    Setting::new("batch.preferredKilobytes", json!(kilobytes), text)
-}
-
-fn batch_on_refused(batch: Option<Batch>) -> Setting {
-    let word = batch.map(|batch| batch.on_refused.as_str());
-    Setting::new("batch.onRefused", json!(word), word.unwrap_or(NO_BATCH))
 }
 
 /// Where replies go; an address is shown without query and credentials.
@@ -291,8 +266,17 @@ fn schedule_text(schedule: &Schedule) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::subscription::OnRefused;
     use crate::subscription::profile::Dialect;
+    use crate::subscription::{Batch, OnRefused};
+
+    fn subscription() -> Subscription {
+        let (name, url) = ("n/t/s".parse().unwrap(), "https://h/".parse().unwrap());
+        Subscription::new(name, Dialect::Native, url)
+    }
+
+    fn setting(subscription: &Subscription, field: &str) -> Setting {
+        settings(subscription).into_iter().find(|of| of.field == field).unwrap()
+    }
 
     #[test]
     fn statuses_are_reported_as_ranges_however_they_were_gathered() {
@@ -354,8 +338,11 @@ mod tests {
             preferred_bytes: 64 * BATCH_KILOBYTE,
             on_refused: OnRefused::All,
         });
-        let name_for =
-            |batch| [batch_events(batch), batch_kilobytes(batch), batch_on_refused(batch)];
+        let name_for = |batch| {
+            let of = Subscription { batch, ..subscription() };
+            ["batch.maxEvents", "batch.preferredKilobytes", "batch.onRefused"]
+                .map(|field| setting(&of, field))
+        };
         assert_eq!(name_for(batch).map(|of| of.value), [json!(100), json!(64), json!("all")]);
         assert_eq!(
             name_for(None).map(|of| (of.value, of.text)),
@@ -419,6 +406,11 @@ mod tests {
 
     #[test]
     fn a_schema_is_reported_by_its_word_and_none_is_the_published_shape() {
+        let schema = |schema| {
+            let mut of = subscription();
+            of.destination.schema = schema;
+            setting(&of, "schema")
+        };
         let name_for: Vec<String> =
             Schema::ALL.into_iter().map(|of| schema(Some(of)).text).collect();
         assert_eq!(

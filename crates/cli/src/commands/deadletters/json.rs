@@ -2,7 +2,7 @@
 
 use deadletters::filter::decided_ms;
 use deadletters::ledger::{ReplayRecord, ReplayState};
-use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter};
+use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::time::moment::rfc3339;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -61,36 +61,16 @@ pub(super) struct DeadLetterJson<'a> {
     listed: ListedJson<'a>,
     published_at: Option<String>,
     last_attempt_at: Option<String>,
-    history: Vec<AttemptJson<'a>>,
+    history: &'a [StoredAttempt],
     omitted: u32,
     last_response: Option<&'a str>,
     detail: Option<&'a str>,
     sink_error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sink: Option<SinkJson<'a>>,
+    sink: Option<&'a StoredSink>,
     traceparent: Option<&'a str>,
     headers: &'a [(String, String)],
     event: EventJson<'a>,
-}
-
-/// A sink that did not accept the dead letter.
-#[derive(Debug, Serialize)]
-struct SinkJson<'a> {
-    destination: Option<&'a str>,
-    reason: &'a str,
-    detail: Option<&'a str>,
-    attempts: u32,
-    history: Vec<AttemptJson<'a>>,
-    omitted: u32,
-    last_response: Option<&'a str>,
-}
-
-#[derive(Debug, Serialize)]
-struct AttemptJson<'a> {
-    at: String,
-    outcome: &'a str,
-    status: Option<u16>,
-    duration_ms: u64,
 }
 
 /// The event as JSON, byte for byte but for line ends, or as text.
@@ -103,30 +83,16 @@ enum EventJson<'a> {
 
 impl<'a> DeadLetterJson<'a> {
     pub(super) fn new(letter: &'a StoredDeadLetter, replayed: Option<&'a ReplayRecord>) -> Self {
-        let attempt = |of: &'a StoredAttempt| AttemptJson {
-            at: rfc3339(of.at_ms),
-            outcome: &of.outcome,
-            status: of.status,
-            duration_ms: of.duration_ms,
-        };
         Self {
             listed: ListedJson::new(letter, replayed),
             published_at: letter.published_ms.map(rfc3339),
             last_attempt_at: letter.last_attempt_ms.map(rfc3339),
-            history: letter.history.iter().map(attempt).collect(),
+            history: &letter.history,
             omitted: letter.omitted,
             last_response: letter.last_response.as_deref(),
             detail: letter.detail.as_deref(),
             sink_error: letter.sink_error.as_deref(),
-            sink: letter.sink.as_ref().map(|sink| SinkJson {
-                destination: sink.destination.as_deref(),
-                reason: &sink.reason,
-                detail: sink.detail.as_deref(),
-                attempts: sink.attempts,
-                history: sink.history.iter().map(attempt).collect(),
-                omitted: sink.omitted,
-                last_response: sink.last_response.as_deref(),
-            }),
+            sink: letter.sink.as_ref(),
             traceparent: letter.traceparent.as_deref(),
             headers: &letter.headers,
             event: event(&letter.event),

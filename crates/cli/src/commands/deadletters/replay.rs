@@ -14,10 +14,9 @@ use url::Url;
 
 use super::search::Search;
 use super::selection::ContainerArgs;
-use crate::commands::dev::allow_private;
 use crate::filter_args::FilterArgs;
 use crate::output::out;
-use crate::replay_sender::{self, ReplayQueueArgs};
+use crate::replay_sender::ReplayQueueArgs;
 use crate::{progress, text};
 
 /// The most uncertain chunks that are listed by number.
@@ -98,12 +97,10 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
         search.finish(plan.len());
         return Ok(ExitCode::SUCCESS);
     }
-    let queue = arguments.queues.open().await?.for_target(&target, None)?;
     // Before the job starts: a queue that does not respond must not leave a ledger.
-    let sender = replay_sender::open(&target, queue.as_ref(), &allow_private()).await?;
+    let (sender, queue) = arguments.queues.open().await?.sender(&target, None).await?;
     let job = arguments.name.unwrap_or_else(|| job_name(Machine.now_ms()));
-    let in_ledger = queue.as_ref().map(Url::to_string);
-    let job = ReplayJob::start(letters, job, &target, in_ledger, plan).await?;
+    let job = ReplayJob::start(letters, job, &target, queue.map(String::from), plan).await?;
     send(job, &sender, RunOptions { rate: arguments.rate, skip_uncertain: false }).await
 }
 
@@ -130,8 +127,7 @@ async fn resume(
     }
     let target: ReplayTarget = replay.header.to.parse().map_err(anyhow::Error::msg)?;
     let in_ledger = replay.header.queue.as_deref();
-    let queue = arguments.queues.open().await?.for_target(&target, in_ledger)?;
-    let sender = replay_sender::open(&target, queue.as_ref(), &allow_private()).await?;
+    let (sender, _) = arguments.queues.open().await?.sender(&target, in_ledger).await?;
     let (rate, skip_uncertain) = (arguments.rate, arguments.skip_uncertain);
     send(replay, &sender, RunOptions { rate, skip_uncertain }).await
 }

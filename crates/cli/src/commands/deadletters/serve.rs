@@ -1,18 +1,15 @@
 //! `lastmile deadletters serve`: the dead letters as a web page on this machine, until Ctrl-C.
 
-use std::net::Ipv4Addr;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use anyhow::Context as _;
 use delivery::ports::JitterSource as _;
-use tokio::net::TcpListener;
 
 use super::selection::ContainerArgs;
-use crate::commands::dev::allow_private;
 use crate::output::out;
 use crate::page;
 use crate::replay_sender::ReplayQueueArgs;
+use crate::this_machine::listen;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -28,18 +25,13 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
     let queues = arguments.queues.open().await?;
-    let port = arguments.port;
-    // On no other interface: the page has no login.
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let listener = listener
-        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))?;
+    let listener = listen(arguments.port).await?;
     out(&format!(
         "ready: the dead letters of {} on http://{}/\n",
         letters.container.name,
         listener.local_addr()?
     ))?;
-    let replays = page::ReplaySettings { queues, allow_private: allow_private() };
     let random = std::array::from_fn(|_| Machine.next_jitter().0);
-    page::serve(listener, letters, replays, random).await?;
+    page::serve(listener, letters, queues, random).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -21,7 +21,6 @@ use delivery::machine::consent::{ALLOWED_RATE, Question, Rate, confirm};
 use delivery::subscription::{Consent, Subscription};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use url::Url;
 
 /// The query parameter of the allowed rate, for people who use a browser.
@@ -31,7 +30,6 @@ const RATE: &str = "rate";
 pub(super) struct ConfirmationServer {
     public: Url,
     pending: PendingByKey,
-    serving: JoinHandle<std::io::Result<()>>,
 }
 
 type PendingByKey = Arc<Mutex<HashMap<String, Pending>>>;
@@ -68,8 +66,8 @@ impl ConfirmationServer {
         eprintln!("listening on {address} for confirmations at {public}");
         let pending = PendingByKey::default();
         let router = Router::new().fallback(receive).with_state(Arc::clone(&pending));
-        let serving = tokio::spawn(axum::serve(listener, router).into_future());
-        Ok(Self { public, pending, serving })
+        tokio::spawn(axum::serve(listener, router).into_future());
+        Ok(Self { public, pending })
     }
 
     /// A URL that confirms this consent from now on; `random` makes it impossible to guess.
@@ -93,12 +91,6 @@ impl ConfirmationServer {
         };
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).insert(key, confirmation);
         Confirmation { url, confirmed_rate }
-    }
-}
-
-impl Drop for ConfirmationServer {
-    fn drop(&mut self) {
-        self.serving.abort();
     }
 }
 

@@ -39,8 +39,8 @@ use delivery::time::duration;
 use futures::future::join_all;
 use url::Url;
 
-use crate::commands::dev::allow_private;
 use crate::files::Files;
+use crate::this_machine::allow_private;
 use crate::{store, text};
 
 /// The exit code of an error, apart from an endpoint that does not consent.
@@ -300,7 +300,7 @@ async fn consent_place(
         }),
         (None, Some(name)) => {
             let subscriptions = crate::stack::Stack::describe(&name).await?.subscriptions()?;
-            Some(subscriptions.object(store::client().await).storage().clone())
+            Some(subscriptions.object(store::client().await).storage)
         }
         (None, None) => None,
     })

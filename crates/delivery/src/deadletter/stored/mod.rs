@@ -15,13 +15,15 @@ mod element;
 mod properties;
 
 use percent_encoding::percent_decode_str;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::time::moment::rfc3339;
 
-/// The failed delivery of a stored dead letter to its sink.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The failed delivery of a stored dead letter to its sink. Its JSON is the tools' one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredSink {
     /// Where it was to go.
     pub destination: Option<String>,
@@ -31,12 +33,12 @@ pub struct StoredSink {
     pub detail: Option<String>,
     /// Attempts made.
     pub attempts: u32,
-    /// The last answer's body: text, or `base64:` and the encoded bytes.
-    pub last_response: Option<String>,
     /// Its attempts, oldest first, without those left out.
     pub history: Vec<StoredAttempt>,
     /// How many attempts were left out of the history.
     pub omitted: u32,
+    /// The last answer's body: text, or `base64:` and the encoded bytes.
+    pub last_response: Option<String>,
 }
 
 /// A dead letter as it was found in storage.
@@ -89,10 +91,11 @@ pub struct StoredDeadLetter {
     pub source: Option<String>,
 }
 
-/// One attempt of a stored history.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One attempt of a stored history. Its JSON is the tools' one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredAttempt {
     /// Start of the request.
+    #[serde(rename = "at", serialize_with = "as_rfc3339")]
     pub at_ms: u64,
     /// What happened.
     pub outcome: String,
@@ -100,6 +103,10 @@ pub struct StoredAttempt {
     pub status: Option<u16>,
     /// How long the exchange took.
     pub duration_ms: u64,
+}
+
+fn as_rfc3339<S: Serializer>(at_ms: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&rfc3339(*at_ms))
 }
 
 /// Every dead letter of a blob. `prefix` is the container's.

@@ -55,7 +55,7 @@ impl DeadLetters {
             return;
         }
         if let Some(kind) = fields.required("endpointType") {
-            words::read(&kind, &["StorageBlob"]);
+            words::read(&kind, &[("StorageBlob", ())]);
         }
         let [blob, properties] = ["StorageBlob", "properties"].map(|field| fields.given(field));
         let container = match blob.or(properties) {

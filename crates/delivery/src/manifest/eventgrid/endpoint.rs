@@ -5,7 +5,7 @@
 
 use url::Url;
 
-use super::super::destinations::{Destinations, Resolved};
+use super::super::destinations::Destinations;
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
 use super::super::{batches, headers};
@@ -15,29 +15,28 @@ use crate::event::schema::Schema;
 use crate::subscription::Batch;
 use crate::subscription::header::{Header, Value};
 
-/// Every type of endpoint.
-const TYPES: [&str; 10] = [
-    WEBHOOK,
-    "AzureFunction",
-    "EventHub",
-    "HybridConnection",
-    "MonitorAlert",
-    "NamespaceTopic",
-    "PartnerDestination",
-    "ServiceBusQueue",
-    "ServiceBusTopic",
-    "StorageQueue",
+/// Every type of endpoint, and whether it is a resource of Azure.
+const TYPES: [(&str, bool); 10] = [
+    ("WebHook", false),
+    ("AzureFunction", true),
+    ("EventHub", true),
+    ("HybridConnection", true),
+    ("MonitorAlert", true),
+    ("NamespaceTopic", true),
+    ("PartnerDestination", true),
+    ("ServiceBusQueue", true),
+    ("ServiceBusTopic", true),
+    ("StorageQueue", true),
 ];
-const WEBHOOK: &str = "WebHook";
 /// The delivery schemas.
 const SCHEMAS: [(&str, Schema); 3] = [
     ("EventGridSchema", Schema::EventGrid),
     ("CloudEventSchemaV1_0", Schema::CloudEventsStructured),
     ("CustomInputSchema", Schema::Custom),
 ];
-/// The kinds of custom delivery properties.
-const STATIC: &str = "Static";
-const DYNAMIC: &str = "Dynamic";
+/// The kinds of custom delivery properties, and how the value of each is read.
+const PROPERTIES: [(&str, ReadValue); 2] = [("Static", static_value), ("Dynamic", dynamic_value)];
+type ReadValue = fn(&Fields<'_>) -> Option<Value>;
 /// Fields without a meaning outside Azure.
 const UNUSED: [&str; 5] = [
     "azureActiveDirectoryApplicationIdOrUri",
@@ -65,7 +64,8 @@ impl<'a> Endpoint<'a> {
     /// Reads `destination`.
     pub(super) fn read(cursor: &Cursor<'a>, context: &mut Context<'_>) -> Option<Self> {
         cursor.mapping(|fields| {
-            let kind = fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
+            let is_resource =
+                fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
             fields.required("properties")?.mapping(|properties| {
                 let batch = batch(properties, context);
                 UNUSED.into_iter().for_each(|field| unused(properties, field));
@@ -74,12 +74,11 @@ impl<'a> Endpoint<'a> {
                 context.note("headers", mappings.as_ref());
                 let headers =
                     mappings.map_or(Some(Vec::new()), |cursor| headers::list(&cursor, header));
-                let Some(kind) = kind else {
+                let Some(is_resource) = is_resource else {
                     // Which of them is used depends on the type, which has its own finding.
                     properties.accept(&["endpointBaseUrl", "endpointUrl", "resourceId"]);
                     return None;
                 };
-                let is_resource = kind != WEBHOOK;
                 let read_url = if is_resource { resource } else { webhook };
                 let (url, at) = read_url(properties, context.destinations)?;
                 context.note("url", Some(&at));
@@ -92,9 +91,7 @@ impl<'a> Endpoint<'a> {
 /// Reads `eventDeliverySchema`, which is beside the destination or, on Kubernetes, inside it.
 pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
     let cursor = fields.given("eventDeliverySchema")?;
-    let word = words::read(&cursor, &SCHEMAS.map(|(word, _)| word))?;
-    let (_, schema) = SCHEMAS.into_iter().find(|(known, _)| *known == word)?;
-    Some((schema, cursor))
+    Some((words::read(&cursor, &SCHEMAS)?, cursor))
 }
 
 /// Warns of a field that has no effect.
@@ -111,25 +108,18 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(
         (Some(cursor), _) | (None, Some(cursor)) => cursor,
         (None, None) => fields.required("endpointUrl")?,
     };
-    match destinations.resolve(cursor.text()?, &cursor) {
-        Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
-        Resolved::Reported => None,
-        Resolved::Unknown => cursor
-            .refuse(Message::new("not the address of a webhook").help("http://… or https://…")),
-    }
+    let unknown = Message::new("not the address of a webhook").help("http://… or https://…");
+    let target = destinations.resolve(cursor.text()?, &cursor).or_refuse(&cursor, unknown)?;
+    Some((target.for_events(&cursor)?, cursor))
 }
 
 fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(Url, Cursor<'a>)> {
     let cursor = fields.required("resourceId")?;
     let id = cursor.text()?;
-    match destinations.resolve(id, &cursor) {
-        Resolved::Target(target) => Some((target.for_events(&cursor)?, cursor)),
-        Resolved::Reported => None,
-        Resolved::Unknown => {
-            let message = Message::new("this resource needs an address in a Destinations document");
-            cursor.refuse(message.help(format!("spec: {{\"{id}\": https://…}}")))
-        }
-    }
+    let unknown = Message::new("this resource needs an address in a Destinations document")
+        .help(format!("spec: {{\"{id}\": https://…}}"));
+    let target = destinations.resolve(id, &cursor).or_refuse(&cursor, unknown)?;
+    Some((target.for_events(&cursor)?, cursor))
 }
 
 /// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is not a batch,
@@ -149,14 +139,12 @@ fn batch<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<(Batch, C
 
 fn header(fields: &Fields<'_>) -> Option<Header> {
     let name = fields.required("name").and_then(|cursor| headers::name(&cursor));
-    let Some(kind) =
-        fields.required("type").and_then(|kind| words::read(&kind, &[STATIC, DYNAMIC]))
+    let Some(read) = fields.required("type").and_then(|kind| words::read(&kind, &PROPERTIES))
     else {
         // Their meaning depends on the type, which has its own finding.
         fields.accept(&["properties"]);
         return None;
     };
-    let read = if kind == STATIC { static_value } else { dynamic_value };
     let value =
         fields.required("properties").and_then(|properties| properties.mapping(read)).flatten();
     Some(Header { name: name?, value: value? })

@@ -114,64 +114,53 @@ fn condition(fields: &Fields<'_>, arrays: bool) -> Option<Filter> {
     });
     let operator =
         fields.required("operatorType").and_then(|cursor| words::read(&cursor, &OPERATORS));
-    let test = operator.and_then(|operator| test(operator, fields));
+    let test = operator.and_then(|read| read(fields));
     if operator.is_none() {
         fields.accept(&["value", "values"]);
     }
     Some(Filter::Advanced(Condition { key: key?, test: test?, arrays }))
 }
 
-/// Every operator.
-const OPERATORS: [&str; 19] = [
-    "NumberIn",
-    "NumberNotIn",
-    "NumberLessThan",
-    "NumberLessThanOrEquals",
-    "NumberGreaterThan",
-    "NumberGreaterThanOrEquals",
-    "NumberInRange",
-    "NumberNotInRange",
-    "BoolEquals",
-    "StringContains",
-    "StringNotContains",
-    "StringBeginsWith",
-    "StringNotBeginsWith",
-    "StringEndsWith",
-    "StringNotEndsWith",
-    "StringIn",
-    "StringNotIn",
-    "IsNullOrUndefined",
-    "IsNotNull",
+/// Reads the test of one operator.
+type ReadTest = fn(&Fields<'_>) -> Option<Test>;
+
+/// Every operator, and how its test is read.
+const OPERATORS: [(&str, ReadTest); 19] = [
+    ("NumberIn", |of| numbers(of).map(Test::Number)),
+    ("NumberNotIn", |of| numbers(of).map(Test::NotNumber)),
+    ("NumberLessThan", |of| number(of, NumberTest::LessThan)),
+    ("NumberLessThanOrEquals", |of| number(of, NumberTest::LessThanOrEquals)),
+    ("NumberGreaterThan", |of| number(of, NumberTest::GreaterThan)),
+    ("NumberGreaterThanOrEquals", |of| number(of, NumberTest::GreaterThanOrEquals)),
+    ("NumberInRange", |of| ranges(of).map(Test::Number)),
+    ("NumberNotInRange", |of| ranges(of).map(Test::NotNumber)),
+    ("BoolEquals", |of| of.required("value")?.boolean().map(Test::Bool)),
+    ("StringContains", |of| texts(of, TextMatch::Contains).map(Test::Text)),
+    ("StringNotContains", |of| texts(of, TextMatch::Contains).map(Test::NotText)),
+    ("StringBeginsWith", |of| texts(of, TextMatch::BeginsWith).map(Test::Text)),
+    ("StringNotBeginsWith", |of| texts(of, TextMatch::BeginsWith).map(Test::NotText)),
+    ("StringEndsWith", |of| texts(of, TextMatch::EndsWith).map(Test::Text)),
+    ("StringNotEndsWith", |of| texts(of, TextMatch::EndsWith).map(Test::NotText)),
+    ("StringIn", |of| texts(of, TextMatch::In).map(Test::Text)),
+    ("StringNotIn", |of| texts(of, TextMatch::In).map(Test::NotText)),
+    ("IsNullOrUndefined", |_| Some(Test::IsNullOrUndefined)),
+    ("IsNotNull", |_| Some(Test::IsNotNull)),
 ];
 
-/// The test of an operator with its values.
-fn test(operator: &str, fields: &Fields<'_>) -> Option<Test> {
-    let value = |make: fn(Number) -> NumberTest| {
-        Some(Test::Number(make(fields.required("value")?.number()?)))
-    };
-    let text = |how| Some(TextTest::new(how, &several(fields, text)?));
-    match operator {
-        "NumberIn" => Some(Test::Number(NumberTest::In(several(fields, Cursor::number)?))),
-        "NumberNotIn" => Some(Test::NotNumber(NumberTest::In(several(fields, Cursor::number)?))),
-        "NumberLessThan" => value(NumberTest::LessThan),
-        "NumberLessThanOrEquals" => value(NumberTest::LessThanOrEquals),
-        "NumberGreaterThan" => value(NumberTest::GreaterThan),
-        "NumberGreaterThanOrEquals" => value(NumberTest::GreaterThanOrEquals),
-        "NumberInRange" => Some(Test::Number(NumberTest::InRange(several(fields, range)?))),
-        "NumberNotInRange" => Some(Test::NotNumber(NumberTest::InRange(several(fields, range)?))),
-        "BoolEquals" => Some(Test::Bool(fields.required("value")?.boolean()?)),
-        "StringContains" => Some(Test::Text(text(TextMatch::Contains)?)),
-        "StringNotContains" => Some(Test::NotText(text(TextMatch::Contains)?)),
-        "StringBeginsWith" => Some(Test::Text(text(TextMatch::BeginsWith)?)),
-        "StringNotBeginsWith" => Some(Test::NotText(text(TextMatch::BeginsWith)?)),
-        "StringEndsWith" => Some(Test::Text(text(TextMatch::EndsWith)?)),
-        "StringNotEndsWith" => Some(Test::NotText(text(TextMatch::EndsWith)?)),
-        "StringIn" => Some(Test::Text(text(TextMatch::In)?)),
-        "StringNotIn" => Some(Test::NotText(text(TextMatch::In)?)),
-        "IsNullOrUndefined" => Some(Test::IsNullOrUndefined),
-        "IsNotNull" => Some(Test::IsNotNull),
-        _ => None,
-    }
+fn number(fields: &Fields<'_>, make: fn(Number) -> NumberTest) -> Option<Test> {
+    fields.required("value")?.number().map(make).map(Test::Number)
+}
+
+fn numbers(fields: &Fields<'_>) -> Option<NumberTest> {
+    several(fields, Cursor::number).map(NumberTest::In)
+}
+
+fn ranges(fields: &Fields<'_>) -> Option<NumberTest> {
+    several(fields, range).map(NumberTest::InRange)
+}
+
+fn texts(fields: &Fields<'_>, how: TextMatch) -> Option<TextTest> {
+    several(fields, text).map(|texts| TextTest::new(how, &texts))
 }
 
 /// `values`, at least one, each as `read` reads it.

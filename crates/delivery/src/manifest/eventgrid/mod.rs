@@ -23,7 +23,6 @@ mod words;
 use super::destinations::Destinations;
 use super::origins::{Origins, note};
 use super::reader::Cursor;
-use super::sinks::DeadLettersAt;
 use super::{Described, Draft};
 use identity::LastmileSection;
 use settings::Settings;
@@ -91,12 +90,7 @@ fn read_resource<'a>(
         let properties = fields.required("properties");
         let settings =
             properties.and_then(|of| of.mapping(|of| Settings::read(of, dialect, &mut context)));
-        let settings = settings?;
-        let (schema_at, batch_at) = (settings.schema_at(), settings.batch_at());
-        let subscription = settings.complete(name?, dialect, &own)?;
-        let dead_letters_at = DeadLettersAt::default();
-        let origins = context.origins;
-        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
+        settings?.complete(name?, dialect, &own, context.origins)
     })?
 }
 

@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use super::super::findings::{Message, quoted};
+use super::super::origins::Origins;
 use super::super::reader::{Cursor, Fields};
-use super::super::statuses;
+use super::super::sinks::DeadLettersAt;
+use super::super::{Described, statuses};
 use super::dead_letter::DeadLetters;
 use super::endpoint::{self, Endpoint};
 use super::identity::LastmileSection;
@@ -64,24 +66,17 @@ impl<'a> Settings<'a> {
         Self { endpoint, schema, limits, dead_letters, filter, expires_ms }
     }
 
-    /// Where the schema is written.
-    pub(super) fn schema_at(&self) -> Option<Cursor<'a>> {
-        self.schema.as_ref().map(|(_, at)| at.clone())
-    }
-
-    /// Where batches are configured.
-    pub(super) fn batch_at(&self) -> Option<Cursor<'a>> {
-        self.endpoint.as_ref()?.batch.as_ref().map(|(_, at)| at.clone())
-    }
-
-    /// A subscription with the profile's defaults filled in; `None` where a part could not be read.
+    /// The subscription with the profile's defaults filled in, and where its values are written;
+    /// `None` where a part could not be read.
     pub(super) fn complete(
         self,
         name: SubscriptionName,
         dialect: Dialect,
         own: &LastmileSection<'_>,
-    ) -> Option<Subscription> {
+        origins: Origins,
+    ) -> Option<Described<'a>> {
         let Endpoint { url, is_resource, headers, batch, .. } = self.endpoint?;
+        let ((schema, schema_at), (batch, batch_at)) = (self.schema.unzip(), batch.unzip());
         let dialect = if is_resource && dialect == Dialect::EventGrid {
             Dialect::EventGridResource
         } else {
@@ -92,11 +87,11 @@ impl<'a> Settings<'a> {
         retry.max_attempts = self.limits.max_attempts.unwrap_or(retry.max_attempts);
         retry.time_to_live_ms = self.limits.time_to_live_ms.or(retry.time_to_live_ms);
         statuses::override_meaning(&mut retry, &own.never_retry, &own.retry_on);
-        Some(Subscription {
+        let subscription = Subscription {
             name,
             dialect,
             destination: Destination {
-                schema: self.schema.map(|(schema, _)| schema),
+                schema,
                 headers,
                 notification_headers: true,
                 late_window_ms: profile.late_window_ms,
@@ -107,11 +102,13 @@ impl<'a> Settings<'a> {
             filter: self.filter?,
             dead_letter: self.dead_letters.complete(&profile),
             retry,
-            batch: own.refine(batch.map(|(batch, _)| batch)),
+            batch: own.refine(batch),
             paused: false,
             reply: None,
             expires_ms: self.expires_ms,
-        })
+        };
+        let dead_letters_at = DeadLettersAt::default();
+        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
     }
 }
 
@@ -163,7 +160,7 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
                 .help("deliveryMode: Push, with a destination"),
         );
     }
-    words::read(&mode, &["Push"])?;
+    words::read(&mode, &[("Push", ())])?;
     fields.required("push")
 }
 

@@ -7,16 +7,17 @@ use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
 use super::super::reader::Cursor;
 
-/// One of these values, in the spelling of the list.
-pub(super) fn read(cursor: &Cursor<'_>, words: &[&'static str]) -> Option<&'static str> {
+/// The value of one of these words.
+pub(super) fn read<T: Copy>(cursor: &Cursor<'_>, words: &[(&'static str, T)]) -> Option<T> {
     let text = cursor.text()?;
     let trimmed = text.trim();
     if trimmed != text {
         cursor.warn(format!("spaces around {} are ignored", quoted(trimmed)));
     }
-    let word = words.iter().find(|word| word.eq_ignore_ascii_case(trimmed)).copied();
-    word.or_else(|| {
-        let message = Message::new(format!("{} is not known here", quoted(trimmed)));
-        cursor.refuse(message.help(hint(trimmed, words, words)))
-    })
+    if let Some((_, value)) = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(trimmed)) {
+        return Some(*value);
+    }
+    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let message = Message::new(format!("{} is not known here", quoted(trimmed)));
+    cursor.refuse(message.help(hint(trimmed, &known, &known)))
 }

@@ -310,7 +310,8 @@ impl<'a> PartialSubscription<'a> {
         note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
         let response_timeout_ms = delivery.timeout_ms(&profile);
         let schema = delivery.schema();
-        let dead_letters_at = DeadLettersAt::sink(delivery.sink_at());
+        let dead_letters_at =
+            DeadLettersAt { sink: delivery.sink_at(), ..DeadLettersAt::default() };
         let subscription = Subscription {
             name,
             dialect: profile.dialect,

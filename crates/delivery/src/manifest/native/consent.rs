@@ -17,40 +17,32 @@ const LABEL_MAX_BYTES: usize = 63;
 /// The rule for origins, for messages.
 const ORIGIN_RULE: &str = "origin: the name of who sends, such as events.example.com";
 
-/// A handshake.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Handshake {
-    EventGrid,
-    CloudEvents,
-}
+/// Reads the other fields of one handshake.
+type ReadHandshake = fn(&Fields<'_>) -> Option<Consent>;
 
-const HANDSHAKES: [(&str, Handshake); 2] =
-    [("eventgrid", Handshake::EventGrid), ("cloudevents", Handshake::CloudEvents)];
+const HANDSHAKES: [(&str, ReadHandshake); 2] =
+    [("eventgrid", event_grid), ("cloudevents", cloud_events)];
 
 /// Reads the fields of `consent`.
 pub(super) fn read(fields: &Fields<'_>) -> Option<Consent> {
-    let handshake = fields.required("handshake").and_then(|cursor| cursor.choice(&HANDSHAKES));
-    match handshake {
-        Some(Handshake::CloudEvents) => {
-            let rate = fields.get("rate").map(|cursor| cursor.integer(RATES));
-            let origin = fields.required("origin").and_then(|cursor| origin(&cursor));
-            Some(Consent::CloudEvents { origin: origin?, rate: rate.flatten() })
-        }
-        Some(Handshake::EventGrid) => {
-            for key in ["origin", "rate"].into_iter().filter_map(|name| fields.key(name)) {
-                key.error(
-                    Message::new("not used by the eventgrid handshake")
-                        .help("handshake: cloudevents"),
-                );
-            }
-            Some(Consent::EventGrid)
-        }
-        None => {
-            // Whether they are allowed depends on the handshake, which has its own finding.
-            fields.accept(&["origin", "rate"]);
-            None
-        }
+    // Whether they are allowed depends on the handshake; one that is not known has its own finding.
+    fields.accept(&["origin", "rate"]);
+    let read = fields.required("handshake")?.choice(&HANDSHAKES)?;
+    read(fields)
+}
+
+fn cloud_events(fields: &Fields<'_>) -> Option<Consent> {
+    let rate = fields.get("rate").map(|cursor| cursor.integer(RATES));
+    let origin = fields.required("origin").and_then(|cursor| origin(&cursor));
+    Some(Consent::CloudEvents { origin: origin?, rate: rate.flatten() })
+}
+
+fn event_grid(fields: &Fields<'_>) -> Option<Consent> {
+    for key in ["origin", "rate"].into_iter().filter_map(|name| fields.key(name)) {
+        let message = Message::new("not used by the eventgrid handshake");
+        key.error(message.help("handshake: cloudevents"));
     }
+    Some(Consent::EventGrid)
 }
 
 /// A name of DNS ("HTTP 1.1 Web Hooks for Event Delivery", 4.1.1).

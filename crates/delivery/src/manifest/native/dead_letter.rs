@@ -3,7 +3,7 @@
 //! Separate because of `none`: it replaces the mapping, causes a warning, and is undone by a
 //! Subscription with any other setting for dead letters.
 
-use super::super::destinations::{ADDRESSES, Destinations, Resolved};
+use super::super::destinations::{ADDRESSES, Destinations};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Format, Layout};
@@ -24,107 +24,53 @@ const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 /// The form of a sink that is a topic, for messages.
 const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
 
-/// The dead-letter settings of a document.
-#[derive(Clone)]
-pub(super) enum DeadLetterSettings {
-    /// `none`: dropped.
-    Dropped,
-    /// Stored.
-    Stored(StorageSettings),
+/// Reads `deadLetter`, `none` or a mapping, with the profile's values for missing fields.
+pub(super) fn read(
+    fields: &Fields<'_>,
+    destinations: &Destinations<'_>,
+    profile: &Profile,
+) -> DeadLetterPolicy {
+    let of_profile = DeadLetterPolicy::of(profile);
+    let Some(cursor) = fields.get("deadLetter") else { return of_profile };
+    if cursor.is_mapping() {
+        let base = fields.of_base("deadLetter");
+        let read = |of: &Fields<'_>| stored(of, destinations, DeadLetterPolicy::of(profile));
+        return cursor.mapping_over(base, read).unwrap_or(of_profile);
+    }
+    match cursor.peek_text() {
+        Some("none") => {
+            let message = Message::new("events that cannot be delivered are dropped");
+            cursor
+                .warn(message.help("leave deadLetter out to store them in the default container"));
+            return DeadLetterPolicy { sink: Sink::None, ..of_profile };
+        }
+        Some(other) => cursor.error(format!("expected none or a mapping, found {}", quoted(other))),
+        None => cursor.error("expected none or a mapping"),
+    }
+    of_profile
 }
 
-/// How a document wants dead letters to be stored.
-#[derive(Clone, Default)]
-pub(super) struct StorageSettings {
-    sink: Option<Sink>,
-    format: Option<Format>,
-    layout: Option<Layout>,
-    events_per_blob: Option<u32>,
-    error_data: Option<ErrorData>,
-    delay_ms: Option<u64>,
-    keep_trying_for_ms: Option<u64>,
-}
-
-impl Default for DeadLetterSettings {
-    fn default() -> Self {
-        Self::Stored(StorageSettings::default())
-    }
-}
-
-impl DeadLetterSettings {
-    /// Reads `none` or the fields of the mapping.
-    pub(super) fn read(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Self> {
-        if cursor.is_mapping() {
-            return cursor
-                .mapping(|fields| Self::Stored(StorageSettings::read(fields, destinations)));
-        }
-        match cursor.peek_text() {
-            Some("none") => {
-                let message = Message::new("events that cannot be delivered are dropped");
-                cursor.warn(
-                    message.help("leave deadLetter out to store them in the default container"),
-                );
-                return Some(Self::Dropped);
-            }
-            Some(other) => {
-                cursor.error(format!("expected none or a mapping, found {}", quoted(other)));
-            }
-            None => cursor.error("expected none or a mapping"),
-        }
-        None
-    }
-
-    /// These settings, with `base` where they say nothing.
-    pub(super) fn with_fallback(self, base: &Self) -> Self {
-        match (self, base) {
-            (Self::Stored(own), Self::Stored(base)) => Self::Stored(own.with_fallback(base)),
-            (own @ (Self::Dropped | Self::Stored(_)), Self::Dropped | Self::Stored(_)) => own,
-        }
-    }
-
-    /// The policy, with defaults filled in.
-    pub(super) fn complete(self, profile: &Profile) -> DeadLetterPolicy {
-        let (storage, dropped) = match self {
-            Self::Dropped => (StorageSettings::default(), true),
-            Self::Stored(storage) => (storage, false),
-        };
-        let of_profile = DeadLetterPolicy::of(profile);
-        DeadLetterPolicy {
-            sink: if dropped { Sink::None } else { storage.sink.unwrap_or(of_profile.sink) },
-            format: storage.format.map_or(of_profile.format, DeadLetterFormat::Fixed),
-            layout: storage.layout.unwrap_or(of_profile.layout),
-            error_data: storage.error_data.unwrap_or(of_profile.error_data),
-            events_per_blob: storage.events_per_blob.unwrap_or(of_profile.events_per_blob),
-            delay_ms: storage.delay_ms.unwrap_or(of_profile.delay_ms),
-            keep_trying_for_ms: storage.keep_trying_for_ms.unwrap_or(of_profile.keep_trying_for_ms),
-        }
-    }
-}
-
-impl StorageSettings {
-    fn read(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Self {
-        Self {
-            sink: fields.read("sink", |at| sink(at, destinations)),
-            format: fields.read("format", |at| at.word(&Format::ALL, Format::as_str)),
-            layout: fields.read("layout", |at| at.word(&Layout::ALL, Layout::as_str)),
-            events_per_blob: fields.read("eventsPerBlob", |at| at.integer(1..=EVENTS_PER_BLOB_MAX)),
-            error_data: fields.read("errorData", |at| at.word(&ErrorData::ALL, ErrorData::as_str)),
-            delay_ms: fields.read("delay", |at| at.duration_ms(0..=DELAY_MAX_MS)),
-            keep_trying_for_ms: fields
-                .read("keepTryingFor", |at| at.duration_ms(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
-        }
-    }
-
-    fn with_fallback(self, base: &Self) -> Self {
-        Self {
-            sink: self.sink.or_else(|| base.sink.clone()),
-            format: self.format.or(base.format),
-            layout: self.layout.or(base.layout),
-            events_per_blob: self.events_per_blob.or(base.events_per_blob),
-            error_data: self.error_data.or(base.error_data),
-            delay_ms: self.delay_ms.or(base.delay_ms),
-            keep_trying_for_ms: self.keep_trying_for_ms.or(base.keep_trying_for_ms),
-        }
+/// Reads the fields of the mapping.
+fn stored(
+    fields: &Fields<'_>,
+    destinations: &Destinations<'_>,
+    of_profile: DeadLetterPolicy,
+) -> DeadLetterPolicy {
+    let integer = |name, range| fields.read(name, |at| at.integer(range));
+    let duration_ms = |name, range_ms| fields.read(name, |at| at.duration_ms(range_ms));
+    let format = fields.read("format", |at| at.word(&Format::ALL, Format::as_str));
+    let layout = fields.read("layout", |at| at.word(&Layout::ALL, Layout::as_str));
+    let error_data = fields.read("errorData", |at| at.word(&ErrorData::ALL, ErrorData::as_str));
+    DeadLetterPolicy {
+        sink: fields.read("sink", |at| sink(at, destinations)).unwrap_or(of_profile.sink),
+        format: format.map_or(of_profile.format, DeadLetterFormat::Fixed),
+        layout: layout.unwrap_or(of_profile.layout),
+        error_data: error_data.unwrap_or(of_profile.error_data),
+        events_per_blob: integer("eventsPerBlob", 1..=EVENTS_PER_BLOB_MAX)
+            .unwrap_or(of_profile.events_per_blob),
+        delay_ms: duration_ms("delay", 0..=DELAY_MAX_MS).unwrap_or(of_profile.delay_ms),
+        keep_trying_for_ms: duration_ms("keepTryingFor", MINUTE_MS..=KEEP_TRYING_MAX_MS)
+            .unwrap_or(of_profile.keep_trying_for_ms),
     }
 }
 
@@ -132,14 +78,9 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     if cursor.is_mapping() {
         return cursor.mapping(topic)?.map(Sink::Topic);
     }
-    match destinations.resolve(cursor.text()?, cursor) {
-        Resolved::Target(target) => Some(target.into()),
-        Resolved::Reported => None,
-        Resolved::Unknown => {
-            let message = Message::new("neither an address nor a key of a Destinations document");
-            cursor.refuse(message.help(format!("{ADDRESSES}; {TOPIC_RULE}")))
-        }
-    }
+    let unknown = Message::new("neither an address nor a key of a Destinations document")
+        .help(format!("{ADDRESSES}; {TOPIC_RULE}"));
+    destinations.resolve(cursor.text()?, cursor).or_refuse(cursor, unknown).map(Sink::from)
 }
 
 /// The topic whose subscriptions receive dead letters.

@@ -5,7 +5,7 @@
 
 use url::Url;
 
-use super::super::destinations::{Destinations, Resolved};
+use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
@@ -15,7 +15,7 @@ use crate::event::schema::Schema;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
 use crate::subscription::secret::{SECRET_NAME_RULE, SecretName};
-use crate::subscription::{Consent, Destination, MAX_CONCURRENCY};
+use crate::subscription::{Destination, MAX_CONCURRENCY};
 
 /// Requests in flight at once.
 const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
@@ -34,70 +34,34 @@ pub(super) enum Scope {
     Subscription,
 }
 
-/// The destination settings of a document.
-#[derive(Clone, Default)]
-pub(super) struct DestinationSettings {
-    url: Option<Url>,
-    timeout_ms: Option<u64>,
-    schema: Option<Schema>,
-    max_concurrency: Option<u32>,
-    headers: Option<Vec<Header>>,
-    signing: Option<Vec<SecretName>>,
-    late_window_ms: Option<u64>,
-    probation: Option<bool>,
-    consent: Option<Consent>,
-}
-
-impl DestinationSettings {
-    /// Reads the fields of `destination`.
-    pub(super) fn read(fields: &Fields<'_>, scope: Scope, destinations: &Destinations<'_>) -> Self {
-        Self {
-            url: match scope {
-                Scope::Topic => no_url(fields),
-                Scope::Subscription => {
-                    fields.required("url").and_then(|cursor| url(&cursor, destinations))
-                }
-            },
-            timeout_ms: fields.read("timeout", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS)),
-            schema: fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str)),
-            max_concurrency: fields.read("maxConcurrency", |at| at.integer(CONCURRENCY)),
-            headers: fields.read("headers", |at| headers::list(at, header)),
-            signing: fields.section("signing", signing).flatten(),
-            late_window_ms: fields
-                .read("lateResponseWindow", |at| at.duration_ms(0..=LATE_WINDOW_MAX_MS)),
-            probation: fields.read("probation", Cursor::boolean),
-            consent: fields.section("consent", consent::read).flatten(),
-        }
-    }
-
-    /// These settings, with `base` where they say nothing.
-    pub(super) fn with_fallback(self, base: &Self) -> Self {
-        Self {
-            url: self.url.or_else(|| base.url.clone()),
-            timeout_ms: self.timeout_ms.or(base.timeout_ms),
-            schema: self.schema.or(base.schema),
-            max_concurrency: self.max_concurrency.or(base.max_concurrency),
-            headers: self.headers.or_else(|| base.headers.clone()),
-            signing: self.signing.or_else(|| base.signing.clone()),
-            late_window_ms: self.late_window_ms.or(base.late_window_ms),
-            probation: self.probation.or(base.probation),
-            consent: self.consent.or_else(|| base.consent.clone()),
-        }
-    }
-
-    /// The destination, with defaults filled in; `None` where the URL could not be read.
-    pub(super) fn complete(self, profile: &Profile) -> Option<Destination> {
-        Some(Destination {
-            schema: self.schema,
-            headers: self.headers.unwrap_or_default(),
-            signing: self.signing.unwrap_or_default(),
-            max_concurrency: self.max_concurrency.unwrap_or(MAX_CONCURRENCY),
-            late_window_ms: self.late_window_ms.unwrap_or(profile.late_window_ms),
-            probation: self.probation.unwrap_or(profile.probation),
-            consent: self.consent,
-            ..Destination::new(self.url?, self.timeout_ms.unwrap_or(profile.response_timeout_ms))
-        })
-    }
+/// Reads the fields of `destination`, with the profile's values for missing ones; `None` where there
+/// is no URL.
+pub(super) fn read(
+    fields: &Fields<'_>,
+    scope: Scope,
+    destinations: &Destinations<'_>,
+    profile: &Profile,
+) -> Option<Destination> {
+    let url = match scope {
+        Scope::Topic => no_url(fields),
+        Scope::Subscription => fields.required("url").and_then(|cursor| url(&cursor, destinations)),
+    };
+    let timeout_ms = fields.read("timeout", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS));
+    let late_window_ms =
+        fields.read("lateResponseWindow", |at| at.duration_ms(0..=LATE_WINDOW_MAX_MS));
+    Some(Destination {
+        schema: fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str)),
+        headers: fields.read("headers", |at| headers::list(at, header)).unwrap_or_default(),
+        signing: fields.section("signing", signing).flatten().unwrap_or_default(),
+        max_concurrency: fields
+            .read("maxConcurrency", |at| at.integer(CONCURRENCY))
+            .unwrap_or(MAX_CONCURRENCY),
+        late_window_ms: late_window_ms.unwrap_or(profile.late_window_ms),
+        probation: fields.read("probation", Cursor::boolean).unwrap_or(profile.probation),
+        consent: fields.section("consent", consent::read).flatten(),
+        // Evaluated last: a missing URL ends the reading only when every field was read.
+        ..Destination::new(url?, timeout_ms.unwrap_or(profile.response_timeout_ms))
+    })
 }
 
 fn no_url(fields: &Fields<'_>) -> Option<Url> {
@@ -108,14 +72,9 @@ fn no_url(fields: &Fields<'_>) -> Option<Url> {
 }
 
 fn url(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Url> {
-    match destinations.resolve(cursor.text()?, cursor) {
-        Resolved::Target(target) => target.for_events(cursor),
-        Resolved::Reported => None,
-        Resolved::Unknown => {
-            let message = Message::new("neither an address nor a key of a Destinations document");
-            cursor.refuse(message.help("http://… or https://…"))
-        }
-    }
+    let unknown = Message::new("neither an address nor a key of a Destinations document")
+        .help("http://… or https://…");
+    destinations.resolve(cursor.text()?, cursor).or_refuse(cursor, unknown)?.for_events(cursor)
 }
 
 fn header(fields: &Fields<'_>) -> Option<Header> {

@@ -2,12 +2,11 @@
 //!
 //! Separate because it is one family of dialects among others. A Topic may come before or after its
 //! Subscriptions and in another file, so all Topics are read first. The delivery settings of both
-//! are [`Settings`], in which every field is optional: the Subscription's override the Topic's
-//! field by field, then the defaults of the profile are filled in.
+//! are [`Settings`]: where the Subscription states nothing, the Topic's `delivery` is read, field by
+//! field, and then the profile fills in its defaults.
 //!
 //! Does not read `Destinations` documents: every family uses those.
 
-mod batch;
 mod consent;
 mod dead_letter;
 mod destination;
@@ -19,7 +18,6 @@ mod retry;
 mod schedule;
 mod settings;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use destination::Scope;
@@ -36,10 +34,6 @@ use crate::subscription::catalogue::Topic;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// The defaults of each topic for its subscriptions; `None` where it has errors, so that they are
-/// not used.
-type Defaults<'a> = BTreeMap<TopicName, Option<(Settings, Stated<'a>)>>;
-
 /// Reads all native documents into the draft.
 pub(super) fn read<'a>(
     topics: &[Cursor<'a>],
@@ -47,25 +41,18 @@ pub(super) fn read<'a>(
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
 ) {
-    let mut defaults = Defaults::new();
     for document in topics {
-        read_topic(document, destinations, draft, &mut defaults);
+        read_topic(document, destinations, draft);
     }
     for document in subscriptions {
-        let read =
-            document.without_error(|| read_subscription(document, destinations, draft, &defaults));
+        let read = document.without_error(|| read_subscription(document, destinations, draft));
         if let Some(described) = read {
             draft.add_subscription(described);
         }
     }
 }
 
-fn read_topic<'a>(
-    document: &Cursor<'a>,
-    destinations: &Destinations<'_>,
-    draft: &mut Draft<'a>,
-    defaults: &mut Defaults<'a>,
-) {
+fn read_topic<'a>(document: &Cursor<'a>, destinations: &Destinations<'_>, draft: &mut Draft<'a>) {
     let mut named = None;
     let read = document.without_error(|| {
         document.mapping(|fields| {
@@ -84,21 +71,19 @@ fn read_topic<'a>(
                 spec.from
                     .iter()
                     .for_each(|(publisher, at)| draft.name_publisher(publisher, name, at));
-                draft.note_delivery(name, spec.delivery_at.as_ref());
+                draft.deliveries.extend(spec.delivery_at.clone().map(|at| (name.clone(), at)));
             }
             spec
         })
     });
     let Some(name) = named else { return };
-    if read.is_none() {
-        draft.invalidate_topic(&name);
-    }
-    let defaults_of_topic = read.map(|TopicSpec { input, from, mapping, delivery, .. }| {
-        let from = from.into_iter().map(|(publisher, _)| publisher).collect();
-        draft.topics.push(Topic { name: name.clone(), input, mapping: Arc::new(mapping), from });
-        delivery
-    });
-    defaults.insert(name, defaults_of_topic);
+    let Some(TopicSpec { input, from, mapping, .. }) = read else {
+        // Its subscriptions are left out as well, since its input is not known.
+        draft.broken_topics.insert(name);
+        return;
+    };
+    let from = from.into_iter().map(|(publisher, _)| publisher).collect();
+    draft.topics.push(Topic { name, input, mapping: Arc::new(mapping), from });
 }
 
 /// The `spec` of a Topic.
@@ -109,8 +94,6 @@ struct TopicSpec<'a> {
     mapping: Mapping,
     /// Where it sets delivery defaults.
     delivery_at: Option<Cursor<'a>>,
-    /// Defaults of its subscriptions.
-    delivery: (Settings, Stated<'a>),
 }
 
 impl<'a> TopicSpec<'a> {
@@ -121,10 +104,9 @@ impl<'a> TopicSpec<'a> {
         publishers::report_unreadable(&from, input);
         let delivery_at = spec.given_key("delivery");
         let mapping = mapping::read(spec, input);
-        let delivery = spec.section("delivery", |delivery| {
-            (Settings::read(delivery, Scope::Topic, destinations), Stated::of(delivery.parent()))
-        });
-        Self { input, from, mapping, delivery_at, delivery: delivery.unwrap_or_default() }
+        // For its findings alone: each of its subscriptions reads it again, below its own settings.
+        spec.section("delivery", |of| Settings::read(of, Scope::Topic, destinations));
+        Self { input, from, mapping, delivery_at }
     }
 }
 
@@ -132,7 +114,6 @@ fn read_subscription<'a>(
     document: &Cursor<'a>,
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
-    defaults: &Defaults<'a>,
 ) -> Option<Described<'a>> {
     document.mapping(|fields| {
         fields.accept(&["apiVersion", "kind"]);
@@ -145,25 +126,22 @@ fn read_subscription<'a>(
             };
             draft.name_subscription(&name, &metadata.get("name")?).then_some(name)
         });
+        let delivery = name.as_ref().and_then(|name| draft.deliveries.get(&name.topic));
         let spec = fields.required("spec").and_then(|spec| {
-            spec.mapping(|spec| {
+            spec.mapping_over(delivery.cloned().map(Cursor::silent), |spec| {
                 let filter = spec
                     .get("filter")
                     .map_or(Some(Filter::EVERYTHING), |filter| filter::read(&filter));
                 let settings = Settings::read(spec, Scope::Subscription, destinations);
-                (filter, settings, Stated::of(spec.parent()))
+                (filter, settings, Stated::of(spec.parent(), delivery))
             })
         });
         let (name, (filter, settings, stated)) = (name?, spec?);
-        let (settings, stated) = match defaults.get(&name.topic) {
-            Some(of_topic) => {
-                let (base, base_stated) = of_topic.as_ref()?;
-                (settings.with_fallback(base), stated.with_fallback(base_stated))
-            }
-            None => (settings, stated),
-        };
+        if draft.broken_topics.contains(&name.topic) {
+            return None;
+        }
         let subscription = settings.complete(name, filter?)?;
-        let Stated { origins, schema_at, batch_at, on_refused_at, dead_letters_at, .. } = stated;
+        let Stated { origins, schema_at, batch_at, on_refused_at, dead_letters_at } = stated;
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at, "batch: {maxEvents: 100} enables batches");
         }

@@ -11,105 +11,63 @@ use super::schedule;
 use crate::subscription::profile::{
     ATTEMPTS_MAX, LIFETIME_MAX_MS, LeastWaits, RetryPolicy, StatusSet,
 };
-use crate::subscription::schedule::Schedule;
 use crate::time::duration::SECOND_MS;
 
-/// The retry settings of a document.
-#[derive(Clone, Default)]
-pub(super) struct RetrySettings {
-    max_attempts: Option<u32>,
-    time_to_live_ms: Option<u64>,
-    schedule: Option<Schedule>,
-    jitter_percent: Option<u32>,
-    success: Option<StatusSet>,
-    never_retry: Option<StatusSet>,
-    retry_on: Option<StatusSet>,
-    least_waits: Option<Vec<(u16, u64)>>,
-    retry_after_max_ms: Option<u64>,
+/// The fields that give a status a meaning.
+const STATUS_LISTS: [&str; 3] = ["success", "neverRetry", "retryOn"];
+
+/// Reads the fields of `retry`, with the profile's values for missing ones. `neverRetry` and
+/// `retryOn` override it by status.
+pub(super) fn read(fields: &Fields<'_>, profile: RetryPolicy) -> RetryPolicy {
+    let duration_ms = |name, range_ms| fields.read(name, |at| at.duration_ms(range_ms));
+    let integer = |name, range| fields.read(name, |at| at.integer(range));
+    let [success, never_retry, retry_on] = status_lists(fields);
+    let mut policy = RetryPolicy {
+        max_attempts: integer("maxAttempts", 1..=ATTEMPTS_MAX).unwrap_or(profile.max_attempts),
+        time_to_live_ms: duration_ms("timeToLive", SECOND_MS..=LIFETIME_MAX_MS)
+            .or(profile.time_to_live_ms),
+        schedule: fields.section("schedule", schedule::read).flatten().unwrap_or(profile.schedule),
+        jitter_percent: integer("jitterPercent", 0..=100).unwrap_or(profile.jitter_percent),
+        success: success.unwrap_or(profile.success),
+        least_waits: match fields.read("leastWaits", least_waits) {
+            Some(by_status) => LeastWaits { by_status, ..profile.least_waits },
+            None => profile.least_waits,
+        },
+        retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS)
+            .unwrap_or(profile.retry_after_max_ms),
+        ..profile
+    };
+    let [never_retry, retry_on] = [never_retry, retry_on].map(Option::unwrap_or_default);
+    statuses::override_meaning(&mut policy, &never_retry, &retry_on);
+    policy
 }
 
-impl RetrySettings {
-    /// Reads the fields of `retry`.
-    pub(super) fn read(fields: &Fields<'_>) -> Self {
-        let duration_ms = |name, range_ms| fields.read(name, |at| at.duration_ms(range_ms));
-        let integer = |name, range| fields.read(name, |at| at.integer(range));
-        let [success, never_retry, retry_on] =
-            ["success", "neverRetry", "retryOn"].map(|name| fields.read(name, statuses::list));
-        if let Some(success) =
-            fields.get("success").filter(|_| success == Some(StatusSet::default()))
-        {
-            success.error("at least one status has to be a success");
-        }
-        report_shared(
-            fields,
-            &[("success", &success), ("neverRetry", &never_retry), ("retryOn", &retry_on)],
-        );
-        Self {
-            max_attempts: integer("maxAttempts", 1..=ATTEMPTS_MAX),
-            time_to_live_ms: duration_ms("timeToLive", SECOND_MS..=LIFETIME_MAX_MS),
-            schedule: fields.section("schedule", schedule::read).flatten(),
-            jitter_percent: integer("jitterPercent", 0..=100),
-            success,
-            never_retry,
-            retry_on,
-            least_waits: fields.read("leastWaits", least_waits),
-            retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
-        }
+/// The three lists, those of this document before those of its base. A status that this document
+/// lists is in no list of its base.
+fn status_lists(fields: &Fields<'_>) -> [Option<StatusSet>; 3] {
+    let stated_at = STATUS_LISTS.map(|name| fields.own(name));
+    let mut lists = stated_at.each_ref().map(|at| statuses::list(at.as_ref()?));
+    if let (Some(success), Some(list)) = (&stated_at[0], &lists[0])
+        && *list == StatusSet::default()
+    {
+        success.error("at least one status has to be a success");
     }
-
-    /// These settings, with `base` where they say nothing. A status that is listed here is removed
-    /// from the lists of `base`.
-    pub(super) fn with_fallback(self, base: &Self) -> Self {
-        let stated = [&self.success, &self.never_retry, &self.retry_on]
-            .map(|list| list.clone().unwrap_or_default());
-        let stated = stated.iter().fold(StatusSet::default(), |all, list| all.with(list));
-        let rest =
-            |list: &Option<StatusSet>| list.clone().map(|list| statuses::difference(list, &stated));
-        Self {
-            max_attempts: self.max_attempts.or(base.max_attempts),
-            time_to_live_ms: self.time_to_live_ms.or(base.time_to_live_ms),
-            schedule: self.schedule.or_else(|| base.schedule.clone()),
-            jitter_percent: self.jitter_percent.or(base.jitter_percent),
-            success: self.success.or_else(|| rest(&base.success)),
-            never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),
-            retry_on: self.retry_on.or_else(|| rest(&base.retry_on)),
-            least_waits: self.least_waits.or_else(|| base.least_waits.clone()),
-            retry_after_max_ms: self.retry_after_max_ms.or(base.retry_after_max_ms),
-        }
+    report_shared(&stated_at, &lists);
+    let stated = lists.iter().flatten().fold(StatusSet::default(), |all, list| all.with(list));
+    for (list, name) in lists.iter_mut().zip(STATUS_LISTS).filter(|(list, _)| list.is_none()) {
+        let of_base = fields.of_base(name).and_then(|at| statuses::list(&at));
+        *list = of_base.map(|of_base| statuses::difference(of_base, &stated));
     }
-
-    /// The policy, with the profile's values for missing fields. `neverRetry` and `retryOn`
-    /// override it by status.
-    pub(super) fn complete(self, profile: RetryPolicy) -> RetryPolicy {
-        let mut policy = RetryPolicy {
-            max_attempts: self.max_attempts.unwrap_or(profile.max_attempts),
-            time_to_live_ms: self.time_to_live_ms.or(profile.time_to_live_ms),
-            schedule: self.schedule.unwrap_or(profile.schedule),
-            jitter_percent: self.jitter_percent.unwrap_or(profile.jitter_percent),
-            success: self.success.unwrap_or(profile.success),
-            never_retry: profile.never_retry,
-            least_waits: match self.least_waits {
-                Some(by_status) => LeastWaits { by_status, ..profile.least_waits },
-                None => profile.least_waits,
-            },
-            retry_after_max_ms: self.retry_after_max_ms.unwrap_or(profile.retry_after_max_ms),
-            last_attempt_names_the_limit: profile.last_attempt_names_the_limit,
-        };
-        let [never_retry, retry_on] =
-            [self.never_retry, self.retry_on].map(Option::unwrap_or_default);
-        statuses::override_meaning(&mut policy, &never_retry, &retry_on);
-        policy
-    }
+    lists
 }
 
 /// Reports a status that is in two of the lists, at the later one.
-fn report_shared(fields: &Fields<'_>, lists: &[(&'static str, &Option<StatusSet>)]) {
-    for (index, (name, later)) in lists.iter().enumerate() {
-        for (other, earlier) in &lists[..index] {
-            let (Some(later), Some(earlier)) = (later, earlier) else { continue };
-            let shared = statuses::shared(later, earlier);
-            if let (Some(status), Some(cursor)) = (shared, fields.get(name)) {
-                cursor.error(format!("{status} is in {other} too; it can be only one of them"));
+fn report_shared(stated_at: &[Option<Cursor<'_>>; 3], lists: &[Option<StatusSet>; 3]) {
+    for (index, (at, later)) in stated_at.iter().zip(lists).enumerate() {
+        for (other, earlier) in STATUS_LISTS.iter().zip(lists).take(index) {
+            let (Some(at), Some(later), Some(earlier)) = (at, later, earlier) else { continue };
+            if let Some(status) = statuses::shared(later, earlier) {
+                at.error(format!("{status} is in {other} too; it can be only one of them"));
             }
         }
     }

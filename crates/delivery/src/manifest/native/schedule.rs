@@ -18,47 +18,32 @@ const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 /// `max` where a linear or exponential schedule names none.
 const MAX_DEFAULT_MS: u64 = HOUR_MS;
 
+/// The field that holds the waits of a kind, and how the kind is read.
+type KindFields = (&'static str, fn(&Fields<'_>) -> Option<Kind>);
+
 /// The kinds of schedules that a file can name.
-#[derive(Clone, Copy)]
-enum KindName {
-    Linear,
-    Exponential,
-    Constant,
-    Waits,
-    Moments,
-}
-
-const KINDS: [(&str, KindName); 5] = [
-    ("linear", KindName::Linear),
-    ("exponential", KindName::Exponential),
-    ("constant", KindName::Constant),
-    ("waits", KindName::Waits),
-    ("moments", KindName::Moments),
+const KINDS: [(&str, KindFields); 5] = [
+    ("linear", ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Linear { delay_ms }))),
+    ("exponential", EXPONENTIAL),
+    ("constant", ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Constant { delay_ms }))),
+    ("waits", ("waits", |of| durations(of, "waits").map(|waits_ms| Kind::Waits { waits_ms }))),
+    ("moments", ("moments", |of| rising(of).map(|moments_ms| Kind::Moments { moments_ms }))),
 ];
-
-impl KindName {
-    /// The field that holds its waits.
-    const fn field(self) -> &'static str {
-        match self {
-            Self::Linear | Self::Exponential | Self::Constant => "delay",
-            Self::Waits => "waits",
-            Self::Moments => "moments",
-        }
-    }
-}
+const EXPONENTIAL: KindFields =
+    ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Exponential { delay_ms }));
 
 /// Reads a schedule; a missing `kind` is exponential, a missing `delay` is PT1S, each on its own.
 pub(super) fn read(fields: &Fields<'_>) -> Option<Schedule> {
-    let name = match fields.get("kind") {
+    let kind = match fields.get("kind") {
         Some(cursor) => cursor.choice(&KINDS),
-        None => Some(KindName::Exponential),
+        None => Some(EXPONENTIAL),
     };
     let max_ms = fields.get("max").map(|cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS));
     let kinds_fields = ["delay", "waits", "moments"].map(|field| (field, fields.key(field)));
     // Not before: the other fields are marked as known even if the kind is not.
-    let name = name?;
+    let (own, read) = kind?;
     for (field, key) in &kinds_fields {
-        if let Some(key) = key.as_ref().filter(|_| *field != name.field()) {
+        if let Some(key) = key.as_ref().filter(|_| *field != own) {
             let message = Message::new(format!("{field} does not belong to this kind of schedule"));
             key.error(
                 message.help(format!(
@@ -68,14 +53,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Schedule> {
             );
         }
     }
-    let kind = match name {
-        KindName::Linear => Kind::Linear { delay_ms: delay_ms(fields)? },
-        KindName::Exponential => Kind::Exponential { delay_ms: delay_ms(fields)? },
-        KindName::Constant => Kind::Constant { delay_ms: delay_ms(fields)? },
-        KindName::Waits => Kind::Waits { waits_ms: durations(fields, "waits")? },
-        KindName::Moments => Kind::Moments { moments_ms: rising(fields)? },
-    };
-    capped(fields, kind, max_ms)
+    capped(fields, read(fields)?, max_ms)
 }
 
 fn delay_ms(fields: &Fields<'_>) -> Option<u64> {

@@ -1,83 +1,79 @@
-//! The delivery settings of one document: every field is optional, so that one document can
-//! override another.
+//! The delivery settings of a document: those that it states, and defaults for the others.
 //!
-//! Separate because defaults have an order: the Subscription, then its Topic, then the profile.
-//! [`Settings::with_fallback`] merges the first two field by field; [`Settings::complete`] fills in
-//! the third. A list, a schedule or a mapping of statuses is one field: it is overridden as a
+//! Separate because defaults have an order: the Subscription, then its Topic, then the profile. The
+//! Topic's `delivery` is the base of the Subscription's `spec`, so that each field is read where it
+//! is first stated. A list, a schedule or a mapping of statuses is one field: it is overridden as a
 //! whole.
 
 use std::sync::Arc;
 
+use super::super::batches;
 use super::super::destinations::Destinations;
 use super::super::reader::{Cursor, Fields};
-use super::batch::BatchSettings;
-use super::dead_letter::DeadLetterSettings;
-use super::destination::{DestinationSettings, Scope};
-use super::retry::RetrySettings;
-use crate::subscription::Subscription;
+use super::destination::Scope;
+use super::{dead_letter, destination, retry};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
-use crate::subscription::profile::{Dialect, Profile};
+use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
+use crate::subscription::{Batch, DeadLetterPolicy, Destination, Subscription};
 
-/// The delivery settings of one document.
-#[derive(Clone, Default)]
+/// The delivery settings of a document.
 pub(super) struct Settings {
-    destination: DestinationSettings,
-    retry: RetrySettings,
-    batch: BatchSettings,
-    dead_letter: Option<DeadLetterSettings>,
-    paused: Option<bool>,
+    /// `None` where the URL could not be read.
+    destination: Option<Destination>,
+    retry: RetryPolicy,
+    batch: Option<Batch>,
+    dead_letter: DeadLetterPolicy,
+    paused: bool,
 }
 
 impl Settings {
     /// Reads the fields that a Topic's `delivery` and a Subscription's `spec` have in common.
     pub(super) fn read(fields: &Fields<'_>, scope: Scope, destinations: &Destinations<'_>) -> Self {
-        let read_destination = |of: &Fields<'_>| DestinationSettings::read(of, scope, destinations);
-        let destination = match scope {
-            Scope::Topic => fields.section("destination", read_destination),
-            Scope::Subscription => {
-                fields.required("destination").and_then(|of| of.mapping(read_destination))
-            }
-        };
-        Self {
-            destination: destination.unwrap_or_default(),
-            retry: fields.section("retry", RetrySettings::read).unwrap_or_default(),
-            batch: fields.section("batch", BatchSettings::read).unwrap_or_default(),
-            dead_letter: fields.read("deadLetter", |at| DeadLetterSettings::read(at, destinations)),
-            paused: fields.read("paused", Cursor::boolean),
-        }
-    }
-
-    /// These settings, with `base` where they say nothing.
-    pub(super) fn with_fallback(self, base: &Self) -> Self {
-        Self {
-            destination: self.destination.with_fallback(&base.destination),
-            retry: self.retry.with_fallback(&base.retry),
-            batch: self.batch.with_fallback(base.batch),
-            dead_letter: match (self.dead_letter, &base.dead_letter) {
-                (Some(own), Some(base)) => Some(own.with_fallback(base)),
-                (own, base) => own.or_else(|| base.clone()),
-            },
-            paused: self.paused.or(base.paused),
-        }
-    }
-
-    /// A subscription with the profile's defaults filled in; `None` where the URL could not be
-    /// read.
-    pub(super) fn complete(self, name: SubscriptionName, filter: Filter) -> Option<Subscription> {
         let profile = Profile::of(Dialect::Native);
+        let at = match scope {
+            Scope::Topic => fields.given("destination"),
+            Scope::Subscription => fields.required("destination"),
+        };
+        let destination = at.and_then(|at| {
+            at.mapping_over(fields.of_base("destination"), |of| {
+                destination::read(of, scope, destinations, &profile)
+            })
+        });
+        let retry = fields.merged_section("retry", |of| retry::read(of, profile.retry.clone()));
+        Self {
+            destination: destination.flatten(),
+            batch: fields.merged_section("batch", batch).flatten(),
+            dead_letter: dead_letter::read(fields, destinations, &profile),
+            retry: retry.unwrap_or(profile.retry),
+            paused: fields.read("paused", Cursor::boolean).unwrap_or(false),
+        }
+    }
+
+    /// The subscription with these settings.
+    pub(super) fn complete(self, name: SubscriptionName, filter: Filter) -> Option<Subscription> {
         Some(Subscription {
             name,
-            dialect: profile.dialect,
-            destination: self.destination.complete(&profile)?,
+            dialect: Dialect::Native,
+            destination: self.destination?,
             mapping: Arc::default(),
             filter,
-            dead_letter: self.dead_letter.unwrap_or_default().complete(&profile),
-            retry: self.retry.complete(profile.retry),
-            batch: self.batch.complete(),
-            paused: self.paused.unwrap_or(false),
+            dead_letter: self.dead_letter,
+            retry: self.retry,
+            batch: self.batch,
+            paused: self.paused,
             reply: None,
             expires_ms: None,
         })
     }
+}
+
+/// Reads the fields of `batch`, which only together say whether there is one: a Topic may state what
+/// a refusal means, and leave it to its Subscriptions whether to batch at all.
+fn batch(fields: &Fields<'_>) -> Option<Batch> {
+    batches::of(
+        fields.read("maxEvents", batches::events),
+        fields.read("preferredKilobytes", batches::kilobytes),
+        fields.read("onRefused", batches::on_refused),
+    )
 }

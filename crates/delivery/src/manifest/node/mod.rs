@@ -29,13 +29,19 @@ pub(super) struct Document {
     pub(super) root: Node,
 }
 
-/// A value and its position.
-pub(super) struct Node {
-    /// The value.
-    pub(super) value: Value,
+/// What is somewhere in a file, and its position.
+pub(super) struct Placed<T> {
+    /// What is there.
+    pub(super) value: T,
     line: u64,
     column: u64,
 }
+
+/// A value and its position.
+pub(super) type Node = Placed<Value>;
+
+/// The key of a field and its position; a number is its text.
+pub(super) type Key = Placed<String>;
 
 /// What a node holds.
 pub(super) enum Value {
@@ -55,23 +61,8 @@ pub(super) enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// The key of a field and its position.
-pub(super) struct Key {
-    /// The key; a number is its text.
-    pub(super) text: String,
-    line: u64,
-    column: u64,
-}
-
-impl Node {
-    /// The position of the value.
-    pub(super) fn position(&self, file: usize) -> SourcePosition {
-        SourcePosition { file, line: self.line, column: self.column }
-    }
-}
-
-impl Key {
-    /// The position of the key.
+impl<T> Placed<T> {
+    /// The position, in this file.
     pub(super) fn position(&self, file: usize) -> SourcePosition {
         SourcePosition { file, line: self.line, column: self.column }
     }
@@ -151,19 +142,11 @@ fn line_and_column(at: &Location) -> (u64, u64) {
     (at.line().max(1), at.column().max(1))
 }
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Spanned { value, referenced, .. } = Spanned::deserialize(deserializer)?;
         let (line, column) = line_and_column(&referenced);
         Ok(Self { value, line, column })
-    }
-}
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Spanned { value: text, referenced, .. } = Spanned::deserialize(deserializer)?;
-        let (line, column) = line_and_column(&referenced);
-        Ok(Self { text, line, column })
     }
 }
 

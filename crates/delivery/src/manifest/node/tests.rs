@@ -16,7 +16,7 @@ fn show(node: &Node) -> String {
         Value::List(list) => format!("[{}]", list.iter().map(show).collect::<Vec<_>>().join(", ")),
         Value::Map(map) => {
             let entry = |(key, node): &(Key, Node)| {
-                format!("{}@{}:{} {}", key.text, key.line, key.column, show(node))
+                format!("{}@{}:{} {}", key.value, key.line, key.column, show(node))
             };
             format!("{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
         }

@@ -14,18 +14,24 @@ use super::Cursor;
 pub(in crate::manifest) struct Fields<'a> {
     of: Cursor<'a>,
     entries: &'a [(Key, Node)],
+    /// The mapping that has the fields which are missing here.
+    base: Option<Cursor<'a>>,
     asked: RefCell<Vec<&'a str>>,
 }
 
 impl<'a> Fields<'a> {
     /// The fields of this mapping, none of them read yet.
-    pub(super) fn new(of: Cursor<'a>, entries: &'a [(Key, Node)]) -> Self {
-        Self { of, entries, asked: RefCell::default() }
+    pub(super) fn new(
+        of: Cursor<'a>,
+        entries: &'a [(Key, Node)],
+        base: Option<Cursor<'a>>,
+    ) -> Self {
+        Self { of, entries, base, asked: RefCell::default() }
     }
 
     fn find(&self, name: &'static str) -> Option<&'a (Key, Node)> {
         self.asked.borrow_mut().push(name);
-        self.entries.iter().find(|(key, _)| key.text == name)
+        self.entries.iter().find(|(key, _)| key.value == name)
     }
 
     /// The mapping itself.
@@ -40,22 +46,32 @@ impl<'a> Fields<'a> {
 
     /// Marks every field as known: they are not checked.
     pub(in crate::manifest) fn accept_rest(&self) {
-        self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.text.as_str()));
+        self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.value.as_str()));
+    }
+
+    /// The field of this mapping itself, if it is there.
+    pub(in crate::manifest) fn own(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.find(name).map(|(key, node)| self.of.child(key, node))
+    }
+
+    /// The field of the base, if it is there and not `null`.
+    pub(in crate::manifest) fn of_base(&self, name: &str) -> Option<Cursor<'a>> {
+        self.base.as_ref()?.peek(name).filter(|cursor| !cursor.is_null())
     }
 
     /// The field, if it is there.
     pub(in crate::manifest) fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
-        self.find(name).map(|(key, node)| self.of.child(key, node))
+        self.own(name).or_else(|| self.of_base(name))
     }
 
     /// The field, if it is there and not `null`: exported resources have `null` for absent fields.
     pub(in crate::manifest) fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
-        self.get(name).filter(|cursor| !cursor.is_null())
+        self.own(name).filter(|cursor| !cursor.is_null()).or_else(|| self.of_base(name))
     }
 
-    /// The field; reported at the mapping where it is missing.
+    /// The field of this mapping itself; reported at the mapping where it is missing.
     pub(in crate::manifest) fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
-        let field = self.get(name);
+        let field = self.own(name);
         if field.is_none() {
             let missing = Cursor { field: self.of.path_to(name), ..self.of.clone() };
             missing.error(format!("{name} is missing"));
@@ -86,6 +102,15 @@ impl<'a> Fields<'a> {
         self.given(name)?.mapping(read)
     }
 
+    /// The same, but fields that are missing in it are those of the same field of the base.
+    pub(in crate::manifest) fn merged_section<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&Fields<'a>) -> T,
+    ) -> Option<T> {
+        self.given(name)?.mapping_over(self.of_base(name), read)
+    }
+
     /// A cursor that reports at the key of a field, if it is there.
     pub(in crate::manifest) fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
         let (key, node) = self.find(name)?;
@@ -101,12 +126,13 @@ impl<'a> Fields<'a> {
         let mut known = self.asked.take();
         known.sort_unstable();
         known.dedup();
-        for (key, _) in self.entries.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
+        for (key, _) in self.entries.iter().filter(|(key, _)| !known.contains(&key.value.as_str()))
+        {
             let (position, field) =
-                (key.position(self.of.position.file), self.of.path_to(&key.text));
-            let message = format!("unknown field {}", quoted(&key.text));
-            let message = Message::new(message).help(hint(&key.text, &known, &known));
-            self.of.findings.add(self.of.unknown, position, &field, message);
+                (key.position(self.of.position.file), self.of.path_to(&key.value));
+            let message = format!("unknown field {}", quoted(&key.value));
+            let message = Message::new(message).help(hint(&key.value, &known, &known));
+            Cursor { position, field, ..self.of.clone() }.report(self.of.unknown, message);
         }
     }
 }

@@ -28,6 +28,7 @@ pub(super) struct Cursor<'a> {
     position: SourcePosition,
     field: String,
     unknown: Severity,
+    is_silent: bool,
     findings: &'a Findings,
 }
 
@@ -50,6 +51,7 @@ impl<'a> Cursor<'a> {
             position,
             field: String::new(),
             unknown: Severity::Error,
+            is_silent: false,
             findings,
         }
     }
@@ -60,9 +62,20 @@ impl<'a> Cursor<'a> {
         Self { unknown: Severity::Warning, ..self }
     }
 
+    /// The same, but nothing is reported from here on down: it was read before.
+    pub(super) fn silent(self) -> Self {
+        Self { is_silent: true, ..self }
+    }
+
+    fn report(&self, severity: Severity, message: Message) {
+        if !self.is_silent {
+            self.findings.add(severity, self.position, &self.field, message);
+        }
+    }
+
     /// Reports an error here.
     pub(super) fn error(&self, message: impl Into<Message>) {
-        self.findings.add(Severity::Error, self.position, &self.field, message.into());
+        self.report(Severity::Error, message.into());
     }
 
     /// Reports an error here, where there is then no value.
@@ -73,7 +86,7 @@ impl<'a> Cursor<'a> {
 
     /// Reports a warning here.
     pub(super) fn warn(&self, message: impl Into<Message>) {
-        self.findings.add(Severity::Warning, self.position, &self.field, message.into());
+        self.report(Severity::Warning, message.into());
     }
 
     /// Reports a known value that this version does not support.
@@ -127,7 +140,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn peek(&self, path: &str) -> Option<Self> {
         path.split('.').try_fold(self.clone(), |of, name| {
             let Value::Map(entries) = &of.node.value else { return None };
-            let (key, node) = entries.iter().find(|(key, _)| key.text == name)?;
+            let (key, node) = entries.iter().find(|(key, _)| key.value == name)?;
             Some(of.child(key, node))
         })
     }
@@ -265,7 +278,7 @@ impl<'a> Cursor<'a> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);
             Entry {
-                name: &key.text,
+                name: &key.value,
                 key: Self { position: key.position(self.position.file), ..value.clone() },
                 value,
             }
@@ -275,7 +288,16 @@ impl<'a> Cursor<'a> {
 
     /// Reads the fields of a mapping; those that `read` does not ask for are reported as unknown.
     pub(super) fn mapping<T>(&self, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
-        let fields = Fields::new(self.clone(), self.map()?);
+        self.mapping_over(None, read)
+    }
+
+    /// The same, with the fields of another mapping where they are missing in this one.
+    pub(super) fn mapping_over<T>(
+        &self,
+        base: Option<Self>,
+        read: impl FnOnce(&Fields<'a>) -> T,
+    ) -> Option<T> {
+        let fields = Fields::new(self.clone(), self.map()?, base);
         let value = read(&fields);
         fields.report_unknown();
         Some(value)
@@ -290,7 +312,7 @@ impl<'a> Cursor<'a> {
         Self {
             node,
             position: node.position(self.position.file),
-            field: self.path_to(&key.text),
+            field: self.path_to(&key.value),
             ..*self
         }
     }

@@ -21,7 +21,7 @@ use crate::subscription::sink::Sink;
 use crate::subscription::{DeadLetterPolicy, Subscription};
 
 /// Where documents state dead-letter options that not every sink and format uses.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct DeadLettersAt<'a> {
     /// Where the sink is written.
     pub(super) sink: Option<Cursor<'a>>,
@@ -31,23 +31,6 @@ pub(super) struct DeadLettersAt<'a> {
     pub(super) error_data: Option<Cursor<'a>>,
     /// Where the number of dead letters per blob is written.
     pub(super) events_per_blob: Option<Cursor<'a>>,
-}
-
-impl<'a> DeadLettersAt<'a> {
-    /// Only where the sink is written.
-    pub(super) fn sink(sink: Option<Cursor<'a>>) -> Self {
-        Self { sink, ..Self::default() }
-    }
-
-    /// These settings, with `base` where they say nothing.
-    pub(super) fn with_fallback(self, base: &Self) -> Self {
-        Self {
-            sink: self.sink.or_else(|| base.sink.clone()),
-            layout: self.layout.or_else(|| base.layout.clone()),
-            error_data: self.error_data.or_else(|| base.error_data.clone()),
-            events_per_blob: self.events_per_blob.or_else(|| base.events_per_blob.clone()),
-        }
-    }
 }
 
 /// Where dead letters go from topic to topic.

@@ -1,0 +1,22 @@
+//! What runs on this machine: where it listens, and which of its addresses may be sent to.
+
+use std::net::Ipv4Addr;
+
+use adapters::settings::ALLOW_PRIVATE_DESTINATIONS;
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+
+/// The private destinations that are allowed unless the environment says otherwise.
+const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
+
+/// The private destinations of the environment, or loopback if the variable is unset. An empty
+/// variable allows none.
+pub(crate) fn allow_private() -> String {
+    std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
+}
+
+/// Listens on this port of this machine, and on no other interface: nothing here has a login.
+pub(crate) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    listener.with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))
+}
