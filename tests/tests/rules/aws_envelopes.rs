@@ -13,7 +13,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use cloudevents::AttributesReader as _;
 use delivery::event::envelope::{Publisher, decode, input_of, publisher};

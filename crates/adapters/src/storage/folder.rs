@@ -230,8 +230,10 @@ fn write(
     let begin = || std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&temporary, bytes));
     let mut begun = begin();
     for _ in 1..TRIES_MAX {
-        // A delete removes empty folders, perhaps this one before there is a file in it.
-        if !matches!(&begun, Err(error) if error.kind() == ErrorKind::NotFound) {
+        // A delete removes empty folders, perhaps this one before there is a file in it, or while it is
+        // made: then it is there and is no folder.
+        let raced = [ErrorKind::NotFound, ErrorKind::AlreadyExists];
+        if !matches!(&begun, Err(error) if raced.contains(&error.kind())) {
             break;
         }
         begun = begin();
