@@ -45,7 +45,7 @@ async fn put(
                 let (delivery, json) = (&dead_letter.delivery, blob::enriched(dead_letter).json);
                 // A failure ends the loop; the repeat sends the first ones again, with the same ids.
                 ports.put_message(queue, delivery.id, &json).await?;
-                telemetry::handed_over(delivery, dead_letter.reason, &queue.to_string());
+                telemetry::handed_over(delivery, &dead_letter.reason, &queue.to_string());
             }
         }
         StoreTarget::Container { container, sink_error } => {
@@ -53,7 +53,7 @@ async fn put(
             let bytes = blob::shared_bytes(dead_letters, sink_error.as_deref());
             ports.put(&container.bucket, &key, bytes).await?;
             for DeadLetter { delivery, reason, .. } in dead_letters {
-                telemetry::stored(delivery, *reason, &container.bucket, &key);
+                telemetry::stored(delivery, reason, &container.bucket, &key);
             }
         }
     }

@@ -18,7 +18,7 @@ use delivery::event::binary;
 use delivery::ports::{Attribute, Clock as _, QueueName, Record};
 use delivery::wire::{
     DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE, RECEIVES_ATTRIBUTE,
-    TOPIC_ATTRIBUTE,
+    TOPIC_ATTRIBUTE, UNREAD_ATTRIBUTE,
 };
 use serde::Deserialize;
 use thiserror::Error;
@@ -138,8 +138,11 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
     let attribute = attribute.or_else(|| delivery.map(Attribute::Delivery));
     let attribute = attribute.or_else(|| publication.map(Attribute::Publication));
     let queue = queues.of_arn(message.event_source_arn.as_deref());
-    let earlier_receives = ours(RECEIVES_ATTRIBUTE).filter(|_| queue.is_internal());
-    let earlier_receives = earlier_receives.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut count = |name: &str| {
+        let text = ours(name).filter(|_| queue.is_internal());
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    };
+    let (earlier_receives, unread) = (count(RECEIVES_ATTRIBUTE), count(UNREAD_ATTRIBUTE));
     let body = message.body.unwrap_or_default();
     // The body of a message of our own was converted when it was first received.
     let is_published = !queue.is_internal() || attribute.is_none();
@@ -155,6 +158,7 @@ fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Recor
         group: system.group,
         queue,
         earlier_receives,
+        unread,
         traceparent: system.trace.and_then(|header| parent_of_xray(&header)),
         sent_ms,
         first_received_ms: number(system.approximate_first_receive_timestamp).unwrap_or(sent_ms),
@@ -243,6 +247,19 @@ mod tests {
             (record.sent_ms, record.first_received_ms, record.receives),
             (1_700_000_000_123, 1_700_000_000_200, 3)
         );
+    }
+
+    #[test]
+    fn our_counts_are_believed_on_internal_queues_only() {
+        for (queue, counts) in [("retry", (3, 4)), ("events", (0, 0)), ("another", (0, 0))] {
+            let batch = format!(
+                r#"{{"Records":[{{"messageId":"m1","messageAttributes":{{
+                  "receives":{{"stringValue":"3","dataType":"String"}},"unread":{{"stringValue":"4","dataType":"String"}}}},
+                  "eventSourceARN":"arn:aws:sqs:us-east-1:000000000000:{queue}"}}]}}"#
+            );
+            let record = &read_batch(&batch).unwrap()[0];
+            assert_eq!((record.earlier_receives, record.unread), counts, "{queue}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::delivery::probation::Change;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, trace};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, Word, trace};
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
 use delivery::machine::step::{End, Settled};
@@ -188,17 +188,18 @@ impl Telemetry {
         outcome: Outcome,
         is_retried: bool,
     ) {
-        let (subscription, label) = (&delivery.subscription, Label::Outcome(outcome));
+        let subscription = &delivery.subscription;
+        let count = |metric| self.meter.count(metric, subscription, Label::Outcome(outcome));
         // For the others no packet was sent.
         if !matches!(outcome, Outcome::Blocked | Outcome::Aborted) {
             let metric = Metric::DestinationProcessingDurationInMs;
             self.meter.measure(metric, subscription, exchange.duration_ms);
         }
         if outcome != Outcome::Success {
-            self.meter.count(Metric::DeliveryAttemptFailCount, subscription, label);
+            count(Metric::DeliveryAttemptFailCount);
         }
         if is_retried {
-            self.meter.count(Metric::RetryScheduledCount, subscription, label);
+            count(Metric::RetryScheduledCount);
         }
     }
 
@@ -207,7 +208,7 @@ impl Telemetry {
     pub fn delivered(&self, delivery: &Delivery, now_ms: u64) {
         if let DeliveryTarget::Sink(dead_letter) = &delivery.target {
             self.dead_lettered(dead_letter);
-            return handed_over(&dead_letter.delivery, dead_letter.reason, "address");
+            return handed_over(&dead_letter.delivery, &dead_letter.reason, "address");
         }
         let age_ms = now_ms.saturating_sub(delivery.published_ms);
         self.meter.count(Metric::DeliverySuccessCount, &delivery.subscription, Label::None);
@@ -224,7 +225,7 @@ impl Telemetry {
 
     /// Logs and counts a delivery that ends without success and without a dead letter, as its
     /// subscription asks.
-    pub fn dropped(&self, delivery: &Delivery, reason: Reason) {
+    pub fn dropped(&self, delivery: &Delivery, reason: &Word<Reason>) {
         self.count_end(Metric::DroppedEventCount, delivery, reason);
         line!(
             Level::WARN,
@@ -249,19 +250,19 @@ impl Telemetry {
 
     /// Counts a dead letter that is stored; [`stored`] logs it, where its key is known.
     pub fn dead_lettered(&self, dead_letter: &DeadLetter) {
-        self.count_end(Metric::DeadLetteredCount, &dead_letter.delivery, dead_letter.reason);
+        self.count_end(Metric::DeadLetteredCount, &dead_letter.delivery, &dead_letter.reason);
     }
 
     /// Logs and counts a dead letter that storage refused for too long: it is in the last-resort
     /// queue now, and a person has to rescue it from there.
     pub fn last_resort(&self, dead_letter: &DeadLetter, problem: &str) {
         let DeadLetter { delivery, reason, .. } = dead_letter;
-        self.count_end(Metric::FailedDeadLetteredCount, delivery, *reason);
+        self.count_end(Metric::FailedDeadLetteredCount, delivery, reason);
         line!(Level::ERROR, delivery, reason = %reason, problem, "deadletter.last_resort");
     }
 
-    fn count_end(&self, metric: Metric, delivery: &Delivery, reason: Reason) {
-        self.meter.count(metric, &delivery.subscription, Label::Reason(reason));
+    fn count_end(&self, metric: Metric, delivery: &Delivery, reason: &Word<Reason>) {
+        self.meter.count(metric, &delivery.subscription, Label::Reason(reason.clone()));
     }
 }
 
@@ -386,12 +387,12 @@ pub fn panicked(what: &str) {
 }
 
 /// Logs a dead letter that is stored in a container.
-pub fn stored(delivery: &Delivery, reason: Reason, container: &str, key: &str) {
+pub fn stored(delivery: &Delivery, reason: &Word<Reason>, container: &str, key: &str) {
     line!(Level::INFO, delivery, reason = %reason, container, key, "deadletter.stored");
 }
 
 /// Logs a dead letter that its sink, an external queue or an address, has taken.
-pub fn handed_over(delivery: &Delivery, reason: Reason, sink: &str) {
+pub fn handed_over(delivery: &Delivery, reason: &Word<Reason>, sink: &str) {
     line!(Level::INFO, delivery, reason = %reason, sink, "deadletter.handed_over");
 }
 

@@ -24,7 +24,7 @@ use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::sink::SinkQueue;
 use crate::wire::{
     ATTRIBUTE_MAX_BYTES, DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE,
-    RECEIVES_ATTRIBUTE, TOPIC_ATTRIBUTE,
+    RECEIVES_ATTRIBUTE, TOPIC_ATTRIBUTE, UNREAD_ATTRIBUTE, UNREAD_MS, has_waited, unread_wait_ms,
 };
 
 /// A whole message, with its attributes: 1 MiB.
@@ -155,6 +155,9 @@ pub struct Message {
     pub group: MessageGroup,
     /// How often its record was received before; it travels in the `receives` attribute.
     pub receives: u32,
+    /// How often it was re-enqueued because its attribute could not be read; it travels in the
+    /// `unread` attribute.
+    pub unread: u32,
     /// It is received after about this long, perhaps earlier.
     pub wait_ms: u64,
 }
@@ -179,6 +182,9 @@ impl Message {
         }
         if self.receives > 0 {
             attributes.push((RECEIVES_ATTRIBUTE, self.receives.to_string().into()));
+        }
+        if self.unread > 0 {
+            attributes.push((UNREAD_ATTRIBUTE, self.unread.to_string().into()));
         }
         attributes
     }
@@ -219,6 +225,8 @@ pub struct Record {
     pub receives: u32,
     /// How often it was received before it moved to this queue: our `receives` attribute.
     pub earlier_receives: u32,
+    /// How often it was re-enqueued because its attribute could not be read: our `unread` attribute.
+    pub unread: u32,
 }
 
 impl Record {
@@ -234,6 +242,36 @@ impl Record {
     pub fn is_moved_dead_letter(&self) -> bool {
         self.trusted_attribute().is_none()
             && matches!(self.attribute, Some(Attribute::DeadLetter(_)))
+    }
+
+    /// The record as a message that waits until a program can read its attribute, which is not changed;
+    /// `None` if it is too large to carry the count of its waits.
+    #[must_use]
+    pub fn unread_message(&self) -> Option<Message> {
+        let message = Message {
+            body: Arc::clone(&self.body),
+            topic: self.topic.as_deref().and_then(|topic| topic.parse().ok()),
+            attribute: self.trusted_attribute()?.clone(),
+            group: MessageGroup::Received(self.group.clone()),
+            receives: 0,
+            unread: self.unread.saturating_add(1),
+            wait_ms: unread_wait_ms(self.unread),
+        };
+        message.fits().then_some(message)
+    }
+
+    /// Whether a record whose attribute cannot be read need not wait any longer. One that is too large
+    /// to be re-enqueued waits hidden, and is received again.
+    #[must_use]
+    pub fn has_waited_unread(&self, now_ms: u64) -> bool {
+        // What publishers wrote was never ours, and no function reads the last resort.
+        if self.trusted_attribute().is_none() || self.queue == QueueName::LastResort {
+            return true;
+        }
+        match self.unread_message() {
+            Some(_) => has_waited(self.unread),
+            None => now_ms.saturating_sub(self.first_received_ms) >= UNREAD_MS,
+        }
     }
 
     /// What travels with its body if it is re-enqueued before it was read.

@@ -20,9 +20,8 @@ const REDRIVEN: &str = "its queue gave it up: it was received again and again wi
 /// Reads a record.
 ///
 /// # Errors
-/// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to return
-/// to the queue.
-pub fn dead_letter_of(record: &Record) -> Result<DeadLetter, WireError> {
+/// [`WireError`] when newer code may be able to read its attribute: the record has to wait.
+pub fn dead_letter_of(record: &Record, now_ms: u64) -> Result<DeadLetter, WireError> {
     let of_record = || unprocessed(record, &record.as_publication());
     let read = match record.trusted_attribute() {
         Some(Attribute::DeadLetter(text)) => read_dead_letter(text, &record.body),
@@ -36,8 +35,9 @@ pub fn dead_letter_of(record: &Record) -> Result<DeadLetter, WireError> {
         None => Ok(processing_failed(record, of_record(), REDRIVEN)),
     };
     match read {
-        // No later version reads it either: returned to the queue, it would only fail again.
-        Err(WireError::Unreadable(why)) => Ok(processing_failed(record, of_record(), &why)),
+        Err(WireError::Unreadable(why)) if record.has_waited_unread(now_ms) => {
+            Ok(processing_failed(record, of_record(), &why))
+        }
         read => read,
     }
 }

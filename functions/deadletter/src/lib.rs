@@ -21,7 +21,7 @@ use delivery::ports::{
 };
 use delivery::subscription::schedule::storage_wait_ms;
 use delivery::subscription::sink::Container;
-use delivery::time::duration::SECOND_MS;
+use delivery::time::duration::{HOUR_MS, SECOND_MS};
 use delivery::wire::write_dead_letter;
 use futures::stream::{self, StreamExt as _};
 
@@ -63,20 +63,48 @@ impl<P: StoragePorts> DeadLetters<P> {
 
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record]) -> Vec<String> {
-        let (mut received, mut redeliver) = (Vec::new(), Vec::new());
-        for record in records {
-            match decode(record) {
-                Some(one) => received.push(one),
-                None => redeliver.push(record.message.clone()),
-            }
-        }
         // One time for the whole batch: what was grouped as due is also stored as due.
         let now_ms = self.ports.now_ms();
+        let (mut received, mut waits) = (Vec::new(), Vec::new());
+        for record in records {
+            match decode(record, now_ms) {
+                Ok(one) => received.push(one),
+                Err(why) => waits.push(self.contained_wait(record, why)),
+            }
+        }
         let batches = blob_batches(received, now_ms);
         let stores: Vec<_> =
             batches.iter().map(|batch| self.contained_store(batch, now_ms)).collect();
-        redeliver.extend(stream::iter(stores).buffer_unordered(AT_ONCE).concat().await);
+        let mut redeliver = stream::iter(stores).buffer_unordered(AT_ONCE).concat().await;
+        redeliver.extend(stream::iter(waits).buffer_unordered(AT_ONCE).concat().await);
         redeliver
+    }
+
+    /// Lets a record wait that cannot be read; a panic in it is contained. Names it if it has to be
+    /// redelivered.
+    async fn contained_wait(&self, record: &Record, why: Unread) -> Vec<String> {
+        let waits = match why {
+            Unread::Unreadable(why) => {
+                contained("deadletter", self.wait_unread(record, &why)).await
+            }
+            Unread::Panicked => None,
+        };
+        if waits.unwrap_or(false) { Vec::new() } else { vec![record.message.clone()] }
+    }
+
+    /// Re-enqueues a record as it is, so that newer code may read it. One that is too large to carry the
+    /// count of its waits, or that the queue does not take, stays where it is.
+    async fn wait_unread(&self, record: &Record, why: &str) -> bool {
+        if let Some(message) = record.unread_message() {
+            let wait_ms = message.wait_ms;
+            if self.send(QueueName::DeadLetter, message).await {
+                telemetry::record_held(&record.message, why, wait_ms);
+                return true;
+            }
+        }
+        telemetry::returned_to_queue(&record.message, why);
+        self.leave_hidden(record, HOUR_MS).await;
+        false
     }
 
     /// Stores one blob; a panic in it is contained. Names its records that have to be redelivered.
@@ -183,16 +211,27 @@ fn message(letter: &DeadLetter, wait_ms: u64) -> Message {
         attribute: Attribute::DeadLetter(write_dead_letter(letter)),
         group: MessageGroup::Subscription(delivery.subscription.clone()),
         receives: 0,
+        unread: 0,
         wait_ms,
     }
 }
 
-/// The record with its dead letter; `None` when it has to be redelivered.
-fn decode(record: &Record) -> Option<Received<'_>> {
-    match panic::catch_unwind(AssertUnwindSafe(|| dead_letter_of(record))) {
-        Ok(Ok(letter)) => return Some(Received { record, letter }),
-        Ok(Err(error)) => telemetry::returned_to_queue(&record.message, &error.to_string()),
-        Err(_) => telemetry::panicked("deadletter"),
+/// Why a record has no dead letter now.
+enum Unread {
+    /// Its attribute cannot be read; a newer version may have written it.
+    Unreadable(String),
+    /// Reading it panicked.
+    Panicked,
+}
+
+/// The record with its dead letter.
+fn decode(record: &Record, now_ms: u64) -> Result<Received<'_>, Unread> {
+    match panic::catch_unwind(AssertUnwindSafe(|| dead_letter_of(record, now_ms))) {
+        Ok(Ok(letter)) => Ok(Received { record, letter }),
+        Ok(Err(error)) => Err(Unread::Unreadable(error.to_string())),
+        Err(_) => {
+            telemetry::panicked("deadletter");
+            Err(Unread::Panicked)
+        }
     }
-    None
 }

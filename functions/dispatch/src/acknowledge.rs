@@ -130,7 +130,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 let aborted = Exchange::new(TransportResult::Aborted, now_ms, 0);
                 let settled = step::settle(&mut delivery, &subscription, &aborted, now_ms, jitter);
                 // Any member of a batch may have caused the crash: each is retried alone.
-                delivery.batching = Batching::Disabled;
+                delivery.batching = Batching::Disabled.into();
                 self.telemetry.attempted(&delivery, &subscription, &aborted, &settled);
                 let subscription = Arc::clone(&subscription);
                 let in_flight = InFlightDelivery { id, subscription, delivery };

@@ -33,7 +33,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 of.progress.set(in_flight.id, Stage::Done);
             }
             End::Drop(reason) => {
-                self.telemetry.dropped(&in_flight.delivery, reason);
+                self.telemetry.dropped(&in_flight.delivery, &reason.into());
                 of.progress.set(in_flight.id, Stage::Done);
             }
         }
@@ -100,7 +100,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             // The first two cannot happen: this end is never a success.
             End::Done | End::Retry { .. } | End::Drop(_) => {
-                self.telemetry.dropped(delivery, reason);
+                self.telemetry.dropped(delivery, &reason.into());
                 of.progress.set(*id, Stage::Done);
             }
         }
@@ -158,7 +158,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             FollowUp::DeadLetter(letter) => self.send_dead_letter(&letter, deadline).await,
             FollowUp::Drop(letter) => {
-                self.telemetry.dropped(&letter.delivery, letter.reason);
+                self.telemetry.dropped(&letter.delivery, &letter.reason);
                 true
             }
         }

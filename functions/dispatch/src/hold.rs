@@ -41,9 +41,12 @@ pub(crate) fn until_known(record: &Record, now_ms: u64) -> Wait {
     requeued(record, held_message(record, hold.next(now_ms), now_ms))
 }
 
-/// How a record waits whose attribute only a newer version can read.
-pub(crate) fn until_newer(record: &Record) -> Wait {
-    requeued(record, same_message(record, DELAY_MAX_MS))
+/// How a record waits whose attribute cannot be read: newer code may be able to.
+pub(crate) fn until_readable(record: &Record) -> Wait {
+    match record.unread_message() {
+        Some(message) => Wait::Requeued(queue_of(record), Box::new(message)),
+        None => Wait::Hidden { seconds: TOO_LARGE_SECONDS },
+    }
 }
 
 /// The message that moves a record to isolation, if it has to: it was received before, so it or

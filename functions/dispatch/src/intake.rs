@@ -26,8 +26,8 @@ const RETURNED_MAX_SECONDS: u32 = 7_200;
 enum Unread {
     /// What it needs of the subscriptions is not known.
     Unknown(String),
-    /// A newer version wrote its attribute.
-    Newer(String),
+    /// Its attribute cannot be read; a newer version may have written it.
+    Unreadable(String),
     /// Reading it panicked.
     Panicked,
 }
@@ -90,7 +90,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 return Some(decoded.items);
             }
             Err(Unread::Unknown(why)) => (hold::until_known(record, self.ports.now_ms()), why),
-            Err(Unread::Newer(why)) => (hold::until_newer(record), why),
+            Err(Unread::Unreadable(why)) => (hold::until_readable(record), why),
             // Its queue hides it, and then it is isolated.
             Err(Unread::Panicked) => return None,
         };
@@ -132,7 +132,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let (default_topic, now_ms) = (self.default_topic.as_ref(), self.ports.now_ms());
         let read = || decode::decode_and_match(record, catalogue, default_topic, now_ms);
         match panic::catch_unwind(AssertUnwindSafe(read)) {
-            Ok(decoded) => decoded.map_err(|error| Unread::Newer(error.to_string())),
+            Ok(decoded) => decoded.map_err(|error| Unread::Unreadable(error.to_string())),
             Err(_) => {
                 telemetry::panicked("decode");
                 Err(Unread::Panicked)

@@ -34,6 +34,7 @@ fn message(delivery: &Delivery, attribute: Attribute, wait_ms: u64) -> Message {
         attribute,
         group: MessageGroup::Subscription(delivery.subscription.clone()),
         receives: 0,
+        unread: 0,
         wait_ms,
     }
 }
@@ -65,6 +66,7 @@ pub(crate) fn same_message(record: &Record, wait_ms: u64) -> Message {
             false => MessageGroup::Publisher(record.group.clone()),
         },
         receives: 0,
+        unread: record.unread,
         wait_ms,
     }
 }

@@ -43,6 +43,7 @@ pub(crate) fn record(message: &str, body: &str) -> Record {
         attribute: None,
         group: None,
         earlier_receives: 0,
+        unread: 0,
         traceparent: None,
         sent_ms: NOW_MS - 10,
         first_received_ms: NOW_MS,

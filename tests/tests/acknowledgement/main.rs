@@ -20,6 +20,7 @@ mod replies;
 mod sending;
 mod sinks;
 mod trust;
+mod unreadable;
 mod virtual_clock;
 
 use deadletter::DeadLetters;
@@ -168,27 +169,6 @@ fn without_usable_subscriptions_every_record_waits_as_a_message_and_no_receive_i
 }
 
 #[test]
-fn an_unknown_wire_version_waits_as_it_is_and_is_never_dead_lettered() {
-    let ports = FakePorts::new(subscriptions(1));
-    let attribute = Some(Attribute::Delivery(r#"{"v":2}"#.to_owned()));
-    let newer = Record { attribute: attribute.clone(), ..retry_record(&delivery("a/b/c")) };
-    assert_eq!(dispatch(&ports, std::slice::from_ref(&newer), ENDS_MS), [""; 0]);
-    let (queue, message) = ports.sent().remove(0);
-    assert_eq!(
-        (queue, Some(message.attribute), message.wait_ms),
-        (QueueName::Retry, attribute, 900_000)
-    );
-    let newer = Record { queue: QueueName::DeadLetter, ..newer };
-    let attribute = Some(Attribute::DeadLetter(r#"{"v":2}"#.to_owned()));
-    let newer_letter = Record { attribute, ..newer.clone() };
-    assert_eq!(
-        deadletter(&ports, &[newer_letter, Record { message: "m2".to_owned(), ..newer }]),
-        ["m1", "m2"]
-    );
-    assert_eq!((ports.sent().len(), ports.blobs().len()), (1, 0));
-}
-
-#[test]
 fn out_of_time_a_delivery_waits_as_a_message_one_second_longer_each_time() {
     for (turns, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
         let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
@@ -265,7 +245,8 @@ fn subscriptions_are_reread_before_a_missing_name_becomes_a_dead_letter() {
     let (queue, message) = ports.sent().remove(0);
     let Attribute::DeadLetter(attribute) = &message.attribute else { panic!("{message:?}") };
     let letter = read_dead_letter(attribute, &message.body).expect("a valid attribute");
-    assert_eq!((queue, letter.reason), (QueueName::DeadLetter, Reason::SubscriptionNotFound));
+    assert_eq!(queue, QueueName::DeadLetter);
+    assert_eq!(letter.reason, Reason::SubscriptionNotFound);
     assert_eq!(letter.delivery.subscription.to_string(), "shop/orders/gone");
 }
 
@@ -277,17 +258,6 @@ fn while_the_newest_subscriptions_cannot_be_read_no_name_counts_as_missing() {
     let (queue, message) = ports.sent().remove(0);
     assert_eq!((ports.requests(), queue, message.wait_ms), (1, QueueName::FanOut, 300_000));
     assert_eq!(publication(&message).topic.as_deref(), Some("shop/new"));
-}
-
-#[test]
-fn a_record_with_an_invalid_attribute_is_dead_lettered_at_once() {
-    let ports = FakePorts::new(subscriptions(1));
-    let attribute = Some(Attribute::Delivery("express".to_owned()));
-    let invalid = Record { attribute, queue: QueueName::Retry, ..record("m1", EVENT) };
-    assert_eq!(dispatch(&ports, std::slice::from_ref(&invalid), ENDS_MS), [""; 0]);
-    assert_eq!(ports.sent()[0].0, QueueName::DeadLetter);
-    assert_eq!(deadletter(&ports, &[Record { queue: QueueName::DeadLetter, ..invalid }]), [""; 0]);
-    assert!(ports.blobs()[0].0.starts_with("letters/shop/orders/_unprocessed/"));
 }
 
 #[test]

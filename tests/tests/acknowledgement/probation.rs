@@ -67,7 +67,7 @@ impl Process {
 }
 
 fn outcomes(delivery: &Delivery) -> Vec<Outcome> {
-    delivery.history.first().iter().map(|entry| entry.outcome).collect()
+    delivery.history.first().iter().filter_map(|entry| entry.outcome.known()).collect()
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use adapters::machine::Machine;
 use axum::Router;
@@ -157,7 +157,7 @@ async fn subscriber(State(it): State<Arc<Loop>>, uri: Uri, body: Bytes) -> Statu
 struct Outcome {
     seen: Seen,
     peak_mib: u64,
-    seconds: f64,
+    seconds: u64,
 }
 
 /// Hands this record to dispatch, with so many subscriptions to `shop/orders`, until nothing is left;
@@ -186,7 +186,7 @@ async fn run(topic: &str, body: String, subscriptions: usize, until_done: bool) 
     let mut first = record("m1", "events", &[("topic", topic)]);
     first["body"] = body.into();
     it.seen().waiting.push_back(first);
-    let began = Instant::now();
+    let began_ms = Machine.now_ms();
     let mut process = command(&address, &format!("file://{}", file.path().display()));
     let is_over = |seen: &Seen| {
         let done = !until_done || seen.waiting.is_empty();
@@ -196,7 +196,7 @@ async fn run(topic: &str, body: String, subscriptions: usize, until_done: bool) 
         assert!(process.try_wait().expect("a process of ours").is_none(), "the function ended");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = (Machine.now_ms() - began_ms) / 1_000;
     let peak_mib = peak_mib(process.id());
     process.kill().expect("it runs");
     process.wait().expect("it ends");
@@ -225,16 +225,12 @@ fn command(address: &str, subscriptions: &str) -> std::process::Child {
     command.spawn().expect("the binary starts")
 }
 
-/// The most memory that a process had, without the pages of its binary: those of a debug build are
-/// many.
+/// The most memory that a process had.
 fn peak_mib(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
-    let kib = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name)).expect("Linux says it");
-        let number = line.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
-        number.expect("a number")
-    };
-    (kib("VmHWM:") - kib("RssFile:")).div_ceil(1_024)
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.split_whitespace().next()).and_then(|kib| kib.parse().ok());
+    u64::div_ceil(kib.expect("Linux says it"), 1_024)
 }
 
 fn numbered(count: usize) -> String {
@@ -251,7 +247,7 @@ fn check(name: &str, outcome: &Outcome, deliveries: usize, letters: usize) {
     let Outcome { seen, peak_mib, seconds } = outcome;
     let _ = writeln!(
         std::io::stdout(),
-        "| {name} | {} | {} | {} | {} | {} | {peak_mib} MiB | {seconds:.0} s |",
+        "| {name} | {} | {} | {} | {} | {} | {peak_mib} MiB | {seconds} s |",
         seen.deliveries.len(),
         seen.letters.len(),
         seen.records,

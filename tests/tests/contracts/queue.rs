@@ -81,6 +81,7 @@ fn message(body: impl Into<Arc<str>>) -> Message {
         attribute: Attribute::Delivery(r#"{"v":1,"text":"\u00fc"}"#.to_owned()),
         group: MessageGroup::Subscription("shop/orders/billing".parse().expect("well formed")),
         receives: 0,
+        unread: 0,
         wait_ms: 0,
     }
 }

@@ -73,6 +73,7 @@ pub(crate) fn message(body: &str) -> Message {
         attribute: Attribute::Delivery("{\"v\":1}".to_owned()),
         group: MessageGroup::Subscription("shop/orders/billing".parse().expect("well formed")),
         receives: 0,
+        unread: 0,
         wait_ms: 0,
     }
 }

@@ -1,16 +1,18 @@
 //! Random deliveries and dead letters of every kind that messages can carry.
 
+use std::fmt::Debug;
+
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{
     Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, History, Hold, Origin,
-    RESPONSE_KEPT_BYTES, Returned, Store,
+    RESPONSE_KEPT_BYTES, Returned, Store, Word,
 };
 use delivery::event::mapping::Mapped;
 use delivery::event::{Event, Input};
 use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
 use delivery::subscription::name::{SubscriptionName, TopicName, is_name};
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -50,9 +52,11 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
 
 /// Any position in a chain of replies, in a batch and in a trace.
 fn routing()
--> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Batching, Option<String>, Hold)> {
+-> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Word<Batching>, Option<String>, Hold)>
+{
     let target = select(&[DeliveryTarget::Destination, DeliveryTarget::Reply][..]);
-    let batching = select(&[Batching::Allowed, Batching::RetryAlone, Batching::Disabled][..]);
+    let batching = [Batching::Allowed, Batching::RetryAlone, Batching::Disabled];
+    let batching = word(select(Vec::from(batching)));
     let via = vec(name().prop_map(|name| name.topic), 0..3);
     (
         target,
@@ -89,8 +93,10 @@ pub(crate) fn letter() -> impl Strategy<Value = DeadLetter> {
             target_fields,
         )| {
             let (store, destination, headers) = target_fields;
-            let bare = DeadLetter::without_subscription(delivery, reason, decided_ms);
+            let known = Reason::ProcessingFailed;
+            let bare = DeadLetter::without_subscription(delivery, known, decided_ms);
             DeadLetter {
+                reason,
                 detail,
                 not_before_ms,
                 keep_trying_for_ms,
@@ -155,12 +161,15 @@ pub(crate) fn name() -> impl Strategy<Value = SubscriptionName> {
 }
 
 fn history() -> impl Strategy<Value = History> {
-    let entry = (any::<u64>(), select(&Outcome::ALL[..]), option::of(any::<u16>()), any::<u64>());
-    let entry = entry.prop_map(|(at_ms, outcome, status, duration_ms)| Entry {
+    let outcome = word(select(&Outcome::ALL[..]));
+    let more = btree_map("more[a-z]{1,5}", any::<u32>().prop_map(Into::into), 0..3);
+    let entry = (any::<u64>(), outcome, option::of(any::<u16>()), any::<u64>(), more);
+    let entry = entry.prop_map(|(at_ms, outcome, status, duration_ms, more)| Entry {
         at_ms,
         outcome,
         status,
         duration_ms,
+        more,
     });
     vec(entry, 0..60).prop_map(|entries| History::restore(entries, 0))
 }
@@ -169,8 +178,16 @@ fn response() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![vec(any::<u8>(), 0..=RESPONSE_KEPT_BYTES), ".{0,200}".prop_map(String::into_bytes)]
 }
 
-fn reason() -> impl Strategy<Value = Reason> {
-    prop_oneof![select(&Reason::NAMED[..]), (100_u16..600).prop_map(Reason::of_status)]
+fn reason() -> impl Strategy<Value = Word<Reason>> {
+    word(prop_oneof![select(&Reason::NAMED[..]), (100_u16..600).prop_map(Reason::of_status)])
+}
+
+/// Such a word, or one of a newer version.
+fn word<T: Clone + Debug>(known: impl Strategy<Value = T>) -> impl Strategy<Value = Word<T>> {
+    prop_oneof![
+        9 => known.prop_map(Word::Known),
+        1 => "new[A-Za-z0-9_-]{0,20}".prop_map(|word| Word::Other(word.into())),
+    ]
 }
 
 fn store() -> impl Strategy<Value = Store> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Batching, Delivery};
+use delivery::delivery::{Batching, Delivery, Word};
 use delivery::event::Input;
 use delivery::event::schema::Schema;
 use delivery::machine::step::{Arrival, End, arrive, group, settle, settle_batched};
@@ -87,17 +87,18 @@ fn the_limit_of_events_is_hard_and_the_preferred_size_is_soft() {
 fn only_matching_due_deliveries_share_a_request() {
     let mut later = event(2, 80);
     later.due_ms = PUBLISHED_MS + 1;
-    let refused = Delivery { batching: Batching::RetryAlone, ..event(3, 80) };
-    let unbatched = Delivery { batching: Batching::Disabled, ..event(4, 80) };
+    let refused = Delivery { batching: Batching::RetryAlone.into(), ..event(3, 80) };
+    let unbatched = Delivery { batching: Batching::Disabled.into(), ..event(4, 80) };
     let mut grid = delivery_of(
         r#"{"id":"1","subject":"s","eventType":"t","eventTime":"2020-08-13T17:18:13Z"}"#,
         Input::Auto,
     );
     grid.id = Uuid::from_u128(5);
-    let deliveries = vec![event(1, 80), later, refused, unbatched, grid, event(6, 80)];
+    let newer = Delivery { batching: Word::Other("in_pairs".into()), ..event(7, 80) };
+    let deliveries = vec![event(1, 80), later, refused, unbatched, grid, event(6, 80), newer];
     assert_eq!(
         groups(&batching(9, 9_999), deliveries),
-        [vec![1, 6], vec![2], vec![3], vec![4], vec![5]]
+        [vec![1, 6], vec![2], vec![3], vec![4], vec![5], vec![7]]
     );
     let mut binary = batching(9, 9_999);
     binary.destination.schema = Some(Schema::CloudEventsBinary);
@@ -170,7 +171,7 @@ fn each_event_of_a_refused_batch_gets_one_retry_alone() {
     );
     assert_eq!(settled.verdict, Verdict::Undeliverable(Reason::UndeliverableDueToHttpBadRequest));
     assert_eq!(settled.end, End::Retry { wait_ms: 0 });
-    assert_eq!((delivery.attempts, delivery.batching), (1, Batching::RetryAlone));
+    assert_eq!((delivery.attempts, delivery.batching.known()), (1, Some(Batching::RetryAlone)));
     assert_eq!(
         arrive(&delivery, &subscription, PUBLISHED_MS),
         Arrival::Attempt,
@@ -186,7 +187,7 @@ fn each_event_of_a_refused_batch_gets_one_retry_alone() {
     assert!(
         matches!(&settled.end, End::DeadLetter(letter) if letter.reason == Reason::MaxDeliveryAttemptsExceeded)
     );
-    assert_eq!((delivery.attempts, delivery.batching), (2, Batching::Disabled));
+    assert_eq!((delivery.attempts, delivery.batching.known()), (2, Some(Batching::Disabled)));
 }
 
 #[test]

@@ -34,12 +34,7 @@ fn letter(delivery: Delivery, reason: Reason) -> DeadLetter {
 fn answered(mut delivery: Delivery, outcome: Outcome, status: u16, body: &[u8]) -> Delivery {
     delivery.attempts = 1;
     delivery.first_ms = Some(PUBLISHED_MS + 40);
-    delivery.history.push(Entry {
-        at_ms: PUBLISHED_MS + 40,
-        outcome,
-        status: Some(status),
-        duration_ms: 25,
-    });
+    delivery.history.push(Entry::new(PUBLISHED_MS + 40, outcome, Some(status), 25));
     delivery.last_response = Some(body.to_vec());
     delivery
 }
@@ -62,7 +57,7 @@ pub(crate) fn documented() -> DeadLetter {
     ];
     for (minute, (outcome, status)) in (0..).zip(attempts) {
         let at_ms = PUBLISHED_MS + minute * MINUTE_MS;
-        delivery.history.push(Entry { at_ms, outcome, status, duration_ms: 30_000 });
+        delivery.history.push(Entry::new(at_ms, outcome, status, 30_000));
     }
     delivery.attempts = 3;
     delivery.last_response = Some(Vec::new());
@@ -77,12 +72,7 @@ fn long() -> DeadLetter {
     delivery.attempts = 30;
     for minute in 0..30 {
         let at_ms = PUBLISHED_MS + minute * MINUTE_MS;
-        delivery.history.push(Entry {
-            at_ms,
-            outcome: Outcome::TimedOut,
-            status: None,
-            duration_ms: 30_000,
-        });
+        delivery.history.push(Entry::new(at_ms, Outcome::TimedOut, None, 30_000));
     }
     letter(delivery, Reason::MaxDeliveryAttemptsExceeded)
 }

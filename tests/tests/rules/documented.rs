@@ -133,7 +133,7 @@ fn attempted(
 ) {
     delivery.attempts += 1;
     delivery.first_ms.get_or_insert(at_ms);
-    delivery.history.push(Entry { at_ms, outcome, status, duration_ms: 12 });
+    delivery.history.push(Entry::new(at_ms, outcome, status, 12));
     delivery.last_response = status.map(|_| body.into());
 }
 

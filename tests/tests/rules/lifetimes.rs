@@ -48,7 +48,7 @@ fn run_lifetime(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Lif
                 continue;
             }
             End::Done => None,
-            End::DeadLetter(letter) | End::ToSink(letter) => Some(letter.reason),
+            End::DeadLetter(letter) | End::ToSink(letter) => letter.reason.known(),
             End::Drop(reason) => Some(reason),
         };
         return Lifetime { attempts, ended: now_ms - PUBLISHED_MS, reason };

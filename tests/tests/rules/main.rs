@@ -10,6 +10,7 @@ mod arbitrary;
 mod aws_envelopes;
 mod batches;
 mod blobs;
+mod compatibility;
 mod configuration;
 mod corpus;
 mod documented;

@@ -8,7 +8,7 @@ use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{
     Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
-    Hold, Origin, Part, Publication, RESPONSE_KEPT_BYTES, Returned, Store,
+    Hold, Origin, Part, Publication, RESPONSE_KEPT_BYTES, Returned, Store, Word,
 };
 use delivery::event::Input;
 use delivery::event::mapping::Mapped;
@@ -27,7 +27,7 @@ use crate::arbitrary;
 use crate::samples::{PUBLISHED_MS, delivery};
 
 fn entry(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) -> Entry {
-    Entry { at_ms, outcome, status, duration_ms }
+    Entry::new(at_ms, outcome, status, duration_ms)
 }
 
 /// After one response of 503.
@@ -80,12 +80,12 @@ fn reply() -> Delivery {
 
 /// A member of a refused batch, before its retry alone.
 fn before_retry_alone() -> Delivery {
-    Delivery { batching: Batching::RetryAlone, ..retried() }
+    Delivery { batching: Batching::RetryAlone.into(), ..retried() }
 }
 
 /// The same after that retry.
 fn after_retry_alone() -> Delivery {
-    let mut delivery = Delivery { attempts: 2, batching: Batching::Disabled, ..retried() };
+    let mut delivery = Delivery { attempts: 2, batching: Batching::Disabled.into(), ..retried() };
     delivery.history.push(entry(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60));
     delivery
 }
@@ -134,6 +134,27 @@ fn held() -> Delivery {
     Delivery { hold: Hold { count: 3, turns: 0, until_ms: PUBLISHED_MS + HOUR_MS }, ..retried() }
 }
 
+/// With everything that a newer version may have written and this one does not know.
+fn newer() -> Delivery {
+    let mut newer = Delivery { batching: other("in_pairs"), ..retried() };
+    let more = [("bytes".to_owned(), json!(7)), ("region".to_owned(), json!({"of": ["eu"]}))];
+    let known = entry(PUBLISHED_MS + 30_100, Outcome::Busy, Some(503), 60);
+    newer.history.push(Entry { outcome: other("Overloaded"), more: more.into(), ..known });
+    newer
+}
+
+/// A word that this version does not know.
+fn other<T>(word: &str) -> Word<T> {
+    Word::Other(word.into())
+}
+
+/// The same for a dead letter.
+fn newer_letter() -> DeadLetter {
+    let returned = returned_letter().returned.expect("it was returned");
+    let returned = Some(Returned { reason: other("Unreachable"), ..returned });
+    DeadLetter { delivery: newer(), reason: other("Superseded"), returned, ..minimal_letter() }
+}
+
 /// A record that waits before it is read, with nothing but the required fields.
 fn minimal_publication() -> Publication {
     Publication {
@@ -180,8 +201,9 @@ fn publications() -> [(&'static str, Publication); 4] {
     ]
 }
 
-fn deliveries() -> [(&'static str, Delivery); 12] {
+fn deliveries() -> [(&'static str, Delivery); 13] {
     [
+        ("delivery-of-a-newer-version", newer()),
         ("delivery-of-a-letter", sink_delivery()),
         ("delivery-of-a-letter-by-topics", by_topics()),
         ("delivery-before-its-first-attempt", delivery()),
@@ -263,7 +285,7 @@ fn letter_for_a_queue() -> DeadLetter {
 fn returned_letter() -> DeadLetter {
     let Delivery { attempts, history, last_response, .. } = retried();
     let address = Some("https://sink.example.com/?größe=7".to_owned());
-    let (reason, detail) = (Reason::TimeToLiveExceeded, Some("größer".to_owned()));
+    let (reason, detail) = (Reason::TimeToLiveExceeded.into(), Some("größer".to_owned()));
     let returned = Some(Returned { address, reason, detail, attempts, history, last_response });
     DeadLetter { returned, ..minimal_letter() }
 }
@@ -272,8 +294,9 @@ fn letter_that_no_topic_takes() -> DeadLetter {
     minimal_letter().store_in_default("no subscription of topic shop/größe takes it")
 }
 
-fn letters() -> [(&'static str, DeadLetter); 11] {
+fn letters() -> [(&'static str, DeadLetter); 12] {
     [
+        ("deadletter-of-a-newer-version", newer_letter()),
         ("deadletter-for-a-queue", letter_for_a_queue()),
         ("deadletter-returned", returned_letter()),
         ("deadletter-that-no-topic-takes", letter_that_no_topic_takes()),
@@ -423,13 +446,13 @@ fn an_attribute_in_another_format_is_an_error() {
 fn a_value_that_no_version_writes_is_an_error() {
     let good = fixture("deadletter-full");
     for (right, invalid) in [
-        (r#""outcome":"Busy""#, r#""outcome":"Nonsense""#),
+        (r#""outcome":"Busy""#, r#""outcome":"Non sense""#),
         (r#""status":503"#, r#""status":"503""#),
         (r#""status":503"#, r#""status":65536"#),
         (r#""subscription":"shop/orders/billing""#, r#""subscription":"shop/orders""#),
         (
             r#""reason":"UndeliverableDueToHttpStatus418""#,
-            r#""reason":"UndeliverableDueToBadLuck""#,
+            r#""reason":"Undeliverable due to bad luck""#,
         ),
         (r#""container":"letters/shop/2026""#, r#""container":"/shop""#),
         (r#""format":"namespace""#, r#""format":"papyrus""#),
@@ -479,7 +502,7 @@ fn an_unknown_field_is_ignored() {
 }
 
 #[test]
-fn an_unknown_delivery_target_or_batching_is_an_error() {
+fn an_unknown_delivery_target_is_an_error() {
     for (name, right, invalid) in [
         ("delivery-of-a-reply", r#""leg":"reply""#, r#""leg":"sink""#),
         ("delivery-of-a-reply", r#""hops":9"#, r#""hops":-1"#),
@@ -487,7 +510,7 @@ fn an_unknown_delivery_target_or_batching_is_an_error() {
         ("delivery-of-a-letter", r#""leg":"sink","#, ""),
         ("delivery-of-a-reply", r#""leg":"reply""#, r#""leg":"sink""#),
         ("delivery-of-a-letter-by-topics", "shop/orders", "shop"),
-        ("delivery-owed-an-attempt-alone", r#""company":"owed_alone""#, r#""company":"welcome""#),
+        ("delivery-owed-an-attempt-alone", r#""company":"owed_alone""#, r#""company":"we come""#),
     ] {
         let bad = fixture(name).replacen(right, invalid, 1);
         assert_ne!(bad, fixture(name), "{right}");
@@ -514,7 +537,7 @@ fn longest() -> Delivery {
         due_ms: u64::MAX,
         target: DeliveryTarget::Reply,
         hops: u32::MAX,
-        batching: Batching::RetryAlone,
+        batching: Batching::RetryAlone.into(),
         traceparent: reply().traceparent,
         ..new
     };
@@ -531,8 +554,32 @@ fn the_longest_history_and_response_leave_room_for_the_rest_of_a_dead_letter() {
     let attribute = write_delivery(&longest());
     assert!(attribute.len() <= ATTRIBUTE_MAX_BYTES * 2 / 3, "{}", attribute.len());
     let reason = Reason::UndeliverableDueToHttpUnsupportedMediaType;
-    let letter = DeadLetter { delivery: longest(), reason, ..full_letter() };
+    let letter = DeadLetter { delivery: longest(), reason: reason.into(), ..full_letter() };
     assert!(write_dead_letter(&letter).len() <= ATTRIBUTE_MAX_BYTES * 2 / 3);
+}
+
+#[test]
+fn counts_travel_in_attributes_of_their_own_and_only_if_there_is_something_to_count() {
+    let subscription = delivery().subscription;
+    let message = |receives, unread| Message {
+        body: "{}".into(),
+        topic: None,
+        attribute: Attribute::Delivery("{}".to_owned()),
+        group: MessageGroup::Subscription(subscription.clone()),
+        receives,
+        unread,
+        wait_ms: 0,
+    };
+    for (receives, unread, expected) in [
+        (0, 0, vec![("delivery", "{}")]),
+        (3, 0, vec![("delivery", "{}"), ("receives", "3")]),
+        (0, 2, vec![("delivery", "{}"), ("unread", "2")]),
+    ] {
+        let message = message(receives, unread);
+        let attributes = message.attributes();
+        let attributes: Vec<_> = attributes.iter().map(|(name, text)| (*name, &**text)).collect();
+        assert_eq!(attributes, expected);
+    }
 }
 
 #[test]
@@ -546,6 +593,7 @@ fn a_message_that_is_too_long_in_its_attribute_or_in_total_does_not_fit() {
             attribute: Attribute::DeadLetter(attribute),
             group: MessageGroup::Subscription(subscription),
             receives: 0,
+            unread: 0,
             wait_ms: 0,
         }
     };

@@ -1,7 +1,7 @@
 //! Checks on every message that is sent.
 
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{Batching, DeadLetter, Delivery};
+use delivery::delivery::{Batching, DeadLetter, Delivery, Word};
 use delivery::machine::step::PAUSED_WAIT_MS;
 use delivery::ports::{Message, QueueName};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
@@ -201,7 +201,7 @@ impl Inner {
             );
         }
         let age_ms = letter.decided_ms.saturating_sub(delivery.published_ms);
-        self.check_limits(delivery.id, number, letter.reason, delivery.attempts, age_ms);
+        self.check_limits(delivery.id, number, &letter.reason, delivery.attempts, age_ms);
     }
 
     /// A reason that names a limit requires that the limit was reached.
@@ -209,7 +209,7 @@ impl Inner {
         &mut self,
         id: Uuid,
         number: usize,
-        reason: Reason,
+        reason: &Word<Reason>,
         attempts: u32,
         age_ms: u64,
     ) {
@@ -217,13 +217,13 @@ impl Inner {
         let fewest = facts.iter().flatten().map(|facts| facts.max_attempts).min();
         let limit_ms =
             self.rules[number].subscription.retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
-        if reason == Reason::MaxDeliveryAttemptsExceeded && attempts < fewest.unwrap_or(0) {
+        if *reason == Reason::MaxDeliveryAttemptsExceeded && attempts < fewest.unwrap_or(0) {
             self.record_violation(id, "ended by a limit of attempts that it has not reached");
         }
-        if reason == Reason::TimeToLiveExceeded && age_ms < limit_ms {
+        if *reason == Reason::TimeToLiveExceeded && age_ms < limit_ms {
             self.record_violation(id, "ended by a time to live that has not passed");
         }
-        if reason == Reason::SubscriptionNotFound && facts.iter().all(Option::is_some) {
+        if *reason == Reason::SubscriptionNotFound && facts.iter().all(Option::is_some) {
             self.record_violation(id, "ended for a missing subscription that exists");
         }
     }

@@ -106,6 +106,8 @@ pub(crate) struct Queued {
     pub(crate) excused: u32,
     /// The `receives` attribute.
     pub(crate) earlier_receives: u32,
+    /// The `unread` attribute.
+    pub(crate) unread: u32,
     /// When it becomes visible.
     pub(crate) visible_ms: u64,
     /// The receipt of its last receive.
@@ -171,6 +173,7 @@ impl Queued {
             first_received_ms: self.first_received_ms.unwrap_or(self.sent_ms),
             receives: self.receives,
             earlier_receives: self.earlier_receives,
+            unread: self.unread,
         }
     }
 }

@@ -92,6 +92,7 @@ impl Queues {
             receives: 0,
             excused: 0,
             earlier_receives: 0,
+            unread: 0,
             visible_ms: published.at_ms,
             receipt: String::new(),
         };

@@ -37,7 +37,7 @@ impl Base {
                     due_ms: *due_ms,
                     published_ms,
                     first_ms,
-                    batching: *batching,
+                    batching: batching.known().expect("a word of this version"),
                     hold,
                 }
             }

@@ -134,6 +134,7 @@ impl Inner {
             receives: 0,
             excused: 0,
             earlier_receives: message.receives,
+            unread: message.unread,
             visible_ms,
             receipt: String::new(),
         };

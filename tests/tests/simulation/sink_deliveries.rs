@@ -43,9 +43,11 @@ impl Inner {
         let id = delivery.id;
         let known = self.ledger.known[&id].clone();
         let from = known.from.expect("it follows from a dead letter");
-        let new =
-            (delivery.attempts, delivery.first_ms, delivery.history.newest(), delivery.batching);
-        if new != (0, None, None, Batching::Allowed) || delivery.published_ms != delivery.due_ms {
+        let batching = delivery.batching.known();
+        let new = (delivery.attempts, delivery.first_ms, delivery.history.newest(), batching);
+        if new != (0, None, None, Some(Batching::Allowed))
+            || delivery.published_ms != delivery.due_ms
+        {
             self.record_violation(
                 id,
                 "a delivery from a dead letter does not start with fresh state",
@@ -145,7 +147,7 @@ impl Inner {
         let number = known.subscription.expect("a sink delivery has a subscription");
         let bases = self.bases(sink_delivery);
         if bases.is_empty()
-            && (returned.reason, returned.attempts) != (Reason::EventTooLargeToResend, 0)
+            && (returned.reason != Reason::EventTooLargeToResend || returned.attempts != 0)
         {
             self.record_violation(id, "returned from a sink without a request");
         }
@@ -187,7 +189,7 @@ impl Inner {
         self.check_limits(
             sink_delivery,
             number,
-            returned.reason,
+            &returned.reason,
             returned.attempts,
             decided_ms.saturating_sub(published_ms),
         );

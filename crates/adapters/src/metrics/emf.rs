@@ -130,7 +130,11 @@ mod tests {
         for topic in ["shop/orders", "\"quoted\\/näme"] {
             let of = name(&format!("{topic}/billing"));
             tally.count(Metric::DeliveryAttemptFailCount, &of, Label::Outcome(Outcome::TimedOut));
-            tally.count(Metric::DeadLetteredCount, &of, Label::Reason(Reason::TimeToLiveExceeded));
+            tally.count(
+                Metric::DeadLetteredCount,
+                &of,
+                Label::Reason(Reason::TimeToLiveExceeded.into()),
+            );
         }
         let lines = lines(&tally, "lastmile", 1);
         assert_eq!(lines.len(), 1 + 2 + 1 + 1 + 2);

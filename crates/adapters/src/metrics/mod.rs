@@ -15,6 +15,7 @@ pub mod tally;
 
 use std::sync::{Mutex, PoisonError};
 
+use delivery::delivery::Word;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::subscription::name::SubscriptionName;
@@ -157,14 +158,14 @@ impl Dimensions {
 }
 
 /// A further dimension value of one count, besides its topic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Label {
     /// Nothing.
     None,
     /// What happened in the attempt.
     Outcome(Outcome),
     /// Why the delivery ended.
-    Reason(Reason),
+    Reason(Word<Reason>),
 }
 
 /// How a deployment configures its metrics.

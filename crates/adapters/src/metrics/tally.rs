@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::delivery::Word;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::subscription::name::{SubscriptionName, TopicName, segment};
@@ -37,7 +38,7 @@ pub struct Tally {
     all: Totals,
     topics: BTreeMap<TopicName, Totals>,
     outcomes: BTreeMap<Outcome, Totals>,
-    reasons: BTreeMap<Reason, Totals>,
+    reasons: BTreeMap<Word<Reason>, Totals>,
     subscriptions: BTreeMap<SubscriptionName, Totals>,
 }
 
@@ -172,10 +173,10 @@ mod tests {
         tally.count(Metric::MatchedEventCount, &name("shop/orders/billing"), Label::None);
         tally.count(Metric::MatchedEventCount, &name("shop/orders/audit"), Label::None);
         tally.count(Metric::MatchedEventCount, &name("shop/returns/audit"), Label::None);
-        let busy = Label::Outcome(Outcome::Busy);
-        tally.count(Metric::DeliveryAttemptFailCount, &name("shop/orders/billing"), busy);
-        tally.count(Metric::RetryScheduledCount, &name("shop/orders/billing"), busy);
-        let status = Label::Reason(Reason::UndeliverableDueToHttpStatus(418));
+        for metric in [Metric::DeliveryAttemptFailCount, Metric::RetryScheduledCount] {
+            tally.count(metric, &name("shop/orders/billing"), Label::Outcome(Outcome::Busy));
+        }
+        let status = Label::Reason(Reason::UndeliverableDueToHttpStatus(418).into());
         tally.count(Metric::DeadLetteredCount, &name("shop/returns/audit"), status);
         tally.measure(Metric::EventAgeAtDeliveryInMs, &name("shop/orders/audit"), 7);
         tally.measure(Metric::EventAgeAtDeliveryInMs, &name("shop/orders/audit"), 3);
@@ -203,11 +204,30 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_of_a_newer_version_is_counted_under_its_own_word() {
+        let mut tally = Tally::new(false);
+        for reason in [Word::Other("Superseded".into()), Reason::ReplyLoop.into()] {
+            tally.count(Metric::DeadLetteredCount, &name("a/b/c"), Label::Reason(reason));
+        }
+        assert_eq!(
+            table(&tally)[2..],
+            [
+                r#"["reason"]["ReplyLoop"] DeadLetteredCount=1"#,
+                r#"["reason"]["Superseded"] DeadLetteredCount=1"#
+            ]
+        );
+    }
+
+    #[test]
     fn a_topic_that_only_a_publisher_names_is_no_dimension_value() {
         let mut tally = Tally::new(true);
         for topic in ["a/1", "a/2", "a/3"] {
             let unknown = name(&format!("{topic}/_unknown"));
-            tally.count(Metric::DeadLetteredCount, &unknown, Label::Reason(Reason::TopicNotFound));
+            tally.count(
+                Metric::DeadLetteredCount,
+                &unknown,
+                Label::Reason(Reason::TopicNotFound.into()),
+            );
         }
         let counted = [
             "[][] DeadLetteredCount=3",

@@ -414,7 +414,7 @@ fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let key = format!("shop/orders/billing/2026/11/20/7/{}.json", delivery.id);
     adapters::telemetry::stored(
         &delivery,
-        Reason::TimeToLiveExceeded,
+        &Reason::TimeToLiveExceeded.into(),
         "dead-letters-123456789012",
         &key,
     );

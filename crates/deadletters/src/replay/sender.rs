@@ -193,6 +193,7 @@ fn message(
         attribute: Attribute::Delivery(write_delivery(&delivery)),
         group: MessageGroup::Subscription(letter.subscription.clone()),
         receives: 0,
+        unread: 0,
         wait_ms: 0,
     }
 }

@@ -68,7 +68,7 @@ impl BlobFields<'_> {
         let (delivery, newest) = (&self.letter.delivery, self.newest());
         object.text(names.reason, reason);
         object.put(names.attempts, &delivery.attempts);
-        object.optional(names.outcome, newest.map(|attempt| attempt.outcome.as_str()));
+        object.optional(names.outcome, newest.map(|attempt| attempt.outcome.to_string()));
         object.text(names.published, &moment::rfc3339(delivery.published_ms));
         object.optional(names.attempted, newest.map(|attempt| moment::rfc3339(attempt.at_ms)));
     }
@@ -146,7 +146,7 @@ pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
 enum Attempt {
     Made {
         at: String,
-        outcome: &'static str,
+        outcome: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
         durationms: u64,
@@ -159,7 +159,7 @@ enum Attempt {
 fn entries(history: &History) -> Vec<Attempt> {
     let made = |entry: &Entry| Attempt::Made {
         at: moment::rfc3339(entry.at_ms),
-        outcome: entry.outcome.as_str(),
+        outcome: entry.outcome.to_string(),
         status: entry.status,
         durationms: entry.duration_ms,
     };

@@ -5,6 +5,7 @@
 
 use super::fields::{BlobFields, FieldNames};
 use super::flat::{self, HiddenMembers};
+use crate::delivery::Word;
 use crate::event::Members;
 use crate::event::json::Object;
 
@@ -65,7 +66,11 @@ fn finish(
         object.raw(HEADERS, Some(&sent.finish()));
     }
     let mut properties = Object::default();
-    fields.common(&mut properties, &NAMES, &fields.letter.reason.sentence());
+    let reason = match &fields.letter.reason {
+        Word::Known(reason) => reason.sentence(),
+        Word::Other(word) => word.to_string(),
+    };
+    fields.common(&mut properties, &NAMES, &reason);
     fields.own(&mut properties);
     if is_string {
         properties.text(EVENT_IS, JSON);

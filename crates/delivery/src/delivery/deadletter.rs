@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::reason::Reason;
-use crate::delivery::{Delivery, DeliveryTarget, History};
+use crate::delivery::{Delivery, DeliveryTarget, History, Word};
 use crate::event::Shape;
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout};
@@ -46,7 +46,7 @@ pub struct Returned {
     /// The sink's address in full, without credentials; `None` where the subscription is gone.
     pub address: Option<String>,
     /// Why that delivery ended.
-    pub reason: Reason,
+    pub reason: Word<Reason>,
     /// What the reason's name does not say.
     pub detail: Option<String>,
     /// Attempts made.
@@ -63,7 +63,7 @@ pub struct DeadLetter {
     /// The delivery as it ended.
     pub delivery: Delivery,
     /// Why it ended.
-    pub reason: Reason,
+    pub reason: Word<Reason>,
     /// What the reason's name does not say, for people: for example where the event is malformed.
     pub detail: Option<String>,
     /// When that was decided.
@@ -117,6 +117,7 @@ impl DeadLetter {
         // The first dead letter is completed: there is never one about another.
         if let DeliveryTarget::Sink(letter) = delivery.target {
             let Delivery { attempts, history, last_response, .. } = delivery;
+            let reason = reason.into();
             let returned =
                 Returned { address: None, reason, detail: None, attempts, history, last_response };
             return Self {
@@ -128,7 +129,7 @@ impl DeadLetter {
         }
         Self {
             delivery,
-            reason,
+            reason: reason.into(),
             detail: None,
             decided_ms,
             not_before_ms: decided_ms,
@@ -197,8 +198,8 @@ impl DeadLetter {
 
     /// Why its last delivery ended: the one to its sink, if there was one, else the first.
     #[must_use]
-    pub fn newest_reason(&self) -> Reason {
-        self.returned.as_ref().map_or(self.reason, |returned| returned.reason)
+    pub fn newest_reason(&self) -> &Word<Reason> {
+        self.returned.as_ref().map_or(&self.reason, |returned| &returned.reason)
     }
 
     /// Stores it in the deployment's container instead, because its sink cannot take it.

@@ -4,13 +4,14 @@
 //! a function of its subscription, the published record and its index in the record's array: a
 //! record that is processed twice yields the same deliveries, and their dead letters the same blob.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::{Uuid, uuid};
 
 use crate::delivery::outcome::{Exchange, Outcome};
-use crate::delivery::{DeadLetter, Hold};
+use crate::delivery::{DeadLetter, Hold, Word};
 use crate::event::Event;
 use crate::event::mapping::{Mapped, Mapping, Published};
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -39,16 +40,26 @@ pub struct Origin {
 }
 
 /// One entry of a history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Start of the request.
     pub at_ms: u64,
-    /// What happened.
-    pub outcome: Outcome,
+    /// What happened. A word that is not known counts as a failed attempt.
+    pub outcome: Word<Outcome>,
     /// The status, where there was an answer.
     pub status: Option<u16>,
     /// How long the exchange took.
     pub duration_ms: u64,
+    /// What a newer version wrote besides. Kept, because what happened does not change.
+    pub more: BTreeMap<String, Value>,
+}
+
+impl Entry {
+    /// An entry with nothing besides.
+    #[must_use]
+    pub fn new(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) -> Self {
+        Self { at_ms, outcome: outcome.into(), status, duration_ms, more: BTreeMap::new() }
+    }
 }
 
 /// The attempts of a delivery: the first few and the last few, and how many between were left out.
@@ -178,8 +189,8 @@ pub struct Delivery {
     pub hops: u32,
     /// The topics whose dead letters led to it; dead letters never return to one of them.
     pub via: Vec<TopicName>,
-    /// Whether it may share a request with others.
-    pub batching: Batching,
+    /// Whether it may share a request with others; not if the word is not known.
+    pub batching: Word<Batching>,
     /// How it was held since its last attempt.
     pub hold: Hold,
     /// Its attempts so far.
@@ -225,7 +236,7 @@ impl Delivery {
             target: DeliveryTarget::Destination,
             hops: 0,
             via: Vec::new(),
-            batching: Batching::Allowed,
+            batching: Batching::Allowed.into(),
             hold: Hold::default(),
             history: History::default(),
             last_response: None,
@@ -239,12 +250,7 @@ impl Delivery {
         self.due_ms = until_ms;
         // In a long outage they would push the attempts out of the history.
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
-            self.history.push(Entry {
-                at_ms: now_ms,
-                outcome: Outcome::Probation,
-                status: None,
-                duration_ms: 0,
-            });
+            self.history.push(Entry::new(now_ms, Outcome::Probation, None, 0));
         }
     }
 
@@ -254,12 +260,12 @@ impl Delivery {
         self.hold = Hold::default();
         // Never replaced: the moments of a schedule count from the first attempt.
         self.first_ms.get_or_insert(exchange.started_ms);
-        self.history.push(Entry {
-            at_ms: exchange.started_ms,
-            outcome: exchange.outcome(policy),
-            status: exchange.status(),
-            duration_ms: exchange.duration_ms,
-        });
+        self.history.push(Entry::new(
+            exchange.started_ms,
+            exchange.outcome(policy),
+            exchange.status(),
+            exchange.duration_ms,
+        ));
         let body = exchange.answer().map(|(_, body)| body);
         self.last_response = body.map(|body| body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec());
     }
@@ -280,7 +286,7 @@ mod tests {
     use super::*;
 
     fn entry(at_ms: u64) -> Entry {
-        Entry { at_ms, outcome: Outcome::Busy, status: Some(503), duration_ms: 1 }
+        Entry::new(at_ms, Outcome::Busy, Some(503), 1)
     }
 
     #[test]
@@ -298,7 +304,7 @@ mod tests {
             history.last().map(|entry| entry.at_ms).collect::<Vec<_>>(),
             (980..1_000).collect::<Vec<_>>()
         );
-        let kept: Vec<Entry> = history.first().iter().chain(history.last()).copied().collect();
+        let kept: Vec<Entry> = history.first().iter().chain(history.last()).cloned().collect();
         assert_eq!(History::restore(kept, history.omitted()), history);
     }
 

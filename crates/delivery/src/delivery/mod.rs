@@ -13,6 +13,7 @@ pub mod probation;
 mod publication;
 pub mod reason;
 pub mod trace;
+mod word;
 
 pub(crate) use deadletter::truncated_detail;
 pub use deadletter::{Addresses, DeadLetter, Returned, Store};
@@ -21,3 +22,4 @@ pub use delivery::{
     History, Origin, RESPONSE_KEPT_BYTES,
 };
 pub use publication::{Hold, Part, Publication};
+pub use word::Word;

@@ -221,7 +221,7 @@ fn ended(subscription: &Subscription, attempts: Vec<Attempt>, end: &End, ended_m
         End::Done | End::Retry { .. } => (None, None),
         End::Drop(reason) => (Some(*reason), None),
         End::DeadLetter(letter) | End::ToSink(letter) => {
-            (Some(letter.reason), Some(stored(subscription, letter)))
+            (letter.reason.known(), Some(stored(subscription, letter)))
         }
     };
     Life { attempts, reason, ended_ms, last_wait_ms: 0, stored }

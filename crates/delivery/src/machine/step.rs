@@ -232,7 +232,7 @@ pub fn settle_batched(
         return settle(delivery, subscription, exchange, now_ms, jitter);
     }
     delivery.record(exchange, &subscription.retry);
-    delivery.batching = Batching::RetryAlone;
+    delivery.batching = Batching::RetryAlone.into();
     delivery.due_ms = exchange.ended_ms();
     Settled { verdict, end: End::Retry { wait_ms: 0 } }
 }
@@ -249,7 +249,7 @@ pub fn settle(
     let policy = &subscription.retry;
     delivery.record(exchange, policy);
     if delivery.batching == Batching::RetryAlone {
-        delivery.batching = Batching::Disabled;
+        delivery.batching = Batching::Disabled.into();
     }
     let exhausted = delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX);
     let verdict = judge(policy, exchange);

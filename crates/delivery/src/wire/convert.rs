@@ -1,11 +1,17 @@
 //! Deliveries and dead letters to and from version 1.
 
 use super::history::{history_of, history_v1, last_of, last_v1};
-use super::v1::{BatchingV1, DeadLetterV1, DeliveryV1, ErrorDataV1, ReturnedV1, ShapeV1, TargetV1};
+use super::v1::{DeadLetterV1, DeliveryV1, ErrorDataV1, ReturnedV1, ShapeV1, TargetV1};
 use super::{VERSION, WireError};
-use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Returned, Store};
+use crate::delivery::reason::Reason;
+use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Returned, Store, Word};
 use crate::event::{Event, Shape};
 use crate::subscription::dead_letter_format::ErrorData;
+
+/// The words of [`Batching`]: the older ones, as messages in the queues have them. Without a word it is
+/// allowed.
+const RETRY_ALONE: &str = "owed_alone";
+const DISABLED: &str = "alone";
 
 pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
     DeliveryV1 {
@@ -34,10 +40,11 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
         },
         hops: delivery.hops,
         via: delivery.via.iter().map(ToString::to_string).collect(),
-        batching: match delivery.batching {
-            Batching::Allowed => None,
-            Batching::RetryAlone => Some(BatchingV1::RetryAlone),
-            Batching::Disabled => Some(BatchingV1::Disabled),
+        batching: match &delivery.batching {
+            Word::Known(Batching::Allowed) => None,
+            Word::Known(Batching::RetryAlone) => Some(RETRY_ALONE.to_owned()),
+            Word::Known(Batching::Disabled) => Some(DISABLED.to_owned()),
+            Word::Other(word) => Some(word.to_string()),
         },
         hold: delivery.hold,
         history: history_v1(&delivery.history),
@@ -70,16 +77,27 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
             .map(|topic| topic.parse())
             .collect::<Result<_, _>>()
             .map_err(WireError::Unreadable)?,
-        batching: match wire.batching {
-            None => Batching::Allowed,
-            Some(BatchingV1::RetryAlone) => Batching::RetryAlone,
-            Some(BatchingV1::Disabled) => Batching::Disabled,
-        },
+        batching: batching_of(wire.batching.as_deref())?,
         hold: wire.hold,
         history: history_of(wire.history)?,
         last_response: last_of(wire.last)?,
         traceparent: wire.traceparent,
     })
+}
+
+/// Whoever does not know a word sends the delivery alone, which is always allowed.
+fn batching_of(word: Option<&str>) -> Result<Word<Batching>, WireError> {
+    let Some(word) = word else { return Ok(Batching::Allowed.into()) };
+    let known = match word {
+        RETRY_ALONE => Some(Batching::RetryAlone),
+        DISABLED => Some(Batching::Disabled),
+        _ => None,
+    };
+    Word::read(word, known).map_err(WireError::Unreadable)
+}
+
+fn reason_of(word: &str) -> Result<Word<Reason>, WireError> {
+    Word::read(word, word.parse().ok()).map_err(WireError::Unreadable)
 }
 
 /// A dead letter travels only with its delivery to a sink.
@@ -148,7 +166,7 @@ pub(super) fn dead_letter_of(wire: DeadLetterV1, event: Event) -> Result<DeadLet
         store: store_of(wire.container.as_deref(), wire.queue.as_deref())?,
         sink_error: wire.sink_error,
         returned: wire.returned.map(returned_of).transpose()?,
-        reason: wire.reason.parse().map_err(WireError::Unreadable)?,
+        reason: reason_of(&wire.reason)?,
         detail: wire.detail,
         decided_ms: wire.decided_ms,
         not_before_ms: wire.not_before_ms.unwrap_or(wire.decided_ms),
@@ -193,7 +211,7 @@ fn returned_v1(
 fn returned_of(wire: ReturnedV1) -> Result<Returned, WireError> {
     Ok(Returned {
         address: wire.address,
-        reason: wire.reason.parse().map_err(WireError::Unreadable)?,
+        reason: reason_of(&wire.reason)?,
         detail: wire.detail,
         attempts: wire.attempts,
         history: history_of(wire.history)?,

@@ -1,11 +1,14 @@
 //! The wire form of the history and the last answer, which deliveries and dead letters both have.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::WireError;
-use crate::delivery::{Entry, History};
+use crate::delivery::{Entry, History, Word};
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
@@ -16,6 +19,8 @@ pub(super) enum EntryV1 {
         #[serde(skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
         duration_ms: u64,
+        #[serde(flatten)]
+        more: BTreeMap<String, Value>,
     },
     Omitted {
         omitted: u32,
@@ -36,6 +41,7 @@ pub(super) fn history_v1(history: &History) -> Vec<EntryV1> {
         outcome: entry.outcome.to_string(),
         status: entry.status,
         duration_ms: entry.duration_ms,
+        more: entry.more.clone(),
     };
     let omitted =
         (history.omitted() > 0).then_some(EntryV1::Omitted { omitted: history.omitted() });
@@ -47,9 +53,10 @@ pub(super) fn history_of(wire: Vec<EntryV1>) -> Result<History, WireError> {
     let mut left_out = 0;
     for entry in wire {
         match entry {
-            EntryV1::Attempt { at_ms, outcome, status, duration_ms } => {
-                let outcome = outcome.parse().map_err(WireError::Unreadable)?;
-                entries.push(Entry { at_ms, outcome, status, duration_ms });
+            EntryV1::Attempt { at_ms, outcome, status, duration_ms, more } => {
+                let outcome = Word::read(&outcome, outcome.parse().ok());
+                let outcome = outcome.map_err(WireError::Unreadable)?;
+                entries.push(Entry { at_ms, outcome, status, duration_ms, more });
             }
             EntryV1::Omitted { omitted } => left_out = omitted,
         }

@@ -3,11 +3,12 @@
 //! Three attributes are ours: `publication` (a published record that waits to be read), `delivery`
 //! (a delivery in progress) and `deadletter` (one that ended). They count on internal queues only.
 //! The structs here are only the wire format. Version 1 must stay readable for ever; its examples
-//! are in `fixtures/wire/v1`. An unknown version is an error, so that a newer writer's message
-//! waits for a newer reader instead of being lost.
+//! are in `fixtures/wire/v1`. What only a newer program can read is an error, so that a newer writer's
+//! message [waits](unread_wait_ms) for a newer reader instead of being lost.
 
 mod convert;
 mod history;
+mod unread;
 mod v1;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use self::convert::{dead_letter_of, dead_letter_v1, delivery_of, delivery_v1};
+pub use self::unread::{UNREAD_ATTRIBUTE, UNREAD_MS, has_waited, unread_wait_ms};
 use self::v1::DeadLetterV1;
 use crate::delivery::{DeadLetter, Delivery, Hold, Publication};
 use crate::event::{Event, Input};
@@ -37,8 +39,9 @@ pub const ATTRIBUTE_MAX_BYTES: usize = 16 * 1_024;
 /// The version that is written.
 const VERSION: u32 = 1;
 
-/// Why an attribute cannot be read. A record with an [unreadable](Self::Unreadable) one becomes a dead
-/// letter; one of an [unknown version](Self::UnknownVersion) returns to the queue.
+/// Why an attribute cannot be read. Its record waits: with an [unreadable](Self::Unreadable) one for
+/// half an hour and then becomes a dead letter, with one of an [unknown version](Self::UnknownVersion)
+/// until a newer program reads it.
 #[derive(Debug, Error)]
 pub enum WireError {
     /// It is not the JSON of this version.

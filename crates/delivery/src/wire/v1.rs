@@ -4,6 +4,15 @@
 //! delivery. A field is added as optional, and none is renamed or removed: messages of older
 //! deployments are still in the queues. The same holds for the small structs that travel as they
 //! are: [`Origin`], [`Hold`], [`Mapped`] and [`Addresses`].
+//!
+//! Older code ignores a new field, and loses it when it writes the delivery again: a field that it kept
+//! would be about a state that has changed since. What happened does not change, so the fields of an
+//! attempt are kept. What older code must not ignore is a new value of a known field, or a new version:
+//! it does not read those, and the message waits.
+//!
+//! Where a value is only reported (an outcome, a reason) or may be ignored (how a delivery is batched),
+//! the field is text here and a [`Word`](crate::delivery::Word) inside: an unknown one is kept. Where it
+//! says what has to be done, the field is an enum here, and an unknown value is an error.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -37,7 +46,7 @@ pub(super) struct DeliveryV1 {
     pub(super) via: Vec<String>,
     // The older word, as above.
     #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
-    pub(super) batching: Option<BatchingV1>,
+    pub(super) batching: Option<String>,
     #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub(super) hold: Hold,
     pub(super) history: Vec<EntryV1>,
@@ -69,16 +78,6 @@ pub(super) enum TargetV1 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
-}
-
-/// Absent: allowed.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum BatchingV1 {
-    #[serde(rename = "owed_alone")]
-    RetryAlone,
-    #[serde(rename = "alone")]
-    Disabled,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -93,8 +93,8 @@ impl WorkItem {
         match self {
             Self::Deliver(..) | Self::Forward(..) => false,
             Self::DeadLetter(letter) => {
-                let reason = letter.newest_reason();
-                matches!(reason, Reason::SubscriptionNotFound | Reason::TopicNotFound)
+                let reason = letter.newest_reason().known();
+                matches!(reason, Some(Reason::SubscriptionNotFound | Reason::TopicNotFound))
             }
         }
     }
@@ -103,8 +103,7 @@ impl WorkItem {
 /// Reads a record and matches its events against the subscriptions.
 ///
 /// # Errors
-/// [`WireError::UnknownVersion`] when a newer version wrote its attribute: the record has to return
-/// to the queue.
+/// [`WireError`] when newer code may be able to read its attribute: the record has to wait.
 pub(crate) fn decode_and_match(
     record: &Record,
     catalogue: &Catalogue,
@@ -126,8 +125,7 @@ pub(crate) fn decode_and_match(
         None => Ok(published(&record.as_publication())),
     };
     match decoded {
-        // Only an unknown version waits in the queue: some newer code will read that one.
-        Err(WireError::Unreadable(why)) => {
+        Err(WireError::Unreadable(why)) if record.has_waited_unread(now_ms) => {
             Ok(unprocessed(record, default_topic, &why, now_ms).into())
         }
         decoded => decoded,
@@ -225,6 +223,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
             attribute: None,
             group: None,
             earlier_receives: 0,
+            unread: 0,
             traceparent: None,
             sent_ms: 1_000,
             first_received_ms: 1_000,
@@ -244,7 +243,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         let describe = |item: &WorkItem| {
             let (delivery, reason) = match item {
                 WorkItem::Deliver(_, delivery) => (&**delivery, None),
-                WorkItem::DeadLetter(letter) => (&letter.delivery, Some(letter.reason)),
+                WorkItem::DeadLetter(letter) => (&letter.delivery, letter.reason.known()),
                 WorkItem::Forward(..) => panic!("{item:?}"),
             };
             (delivery.subscription.to_string(), delivery.origin.index, reason)
@@ -339,7 +338,7 @@ spec: {destination: {url: 'https://resize.example.com/'}}
                 (
                     of.subscription.to_string(),
                     of.origin.index,
-                    format!("{:?} {:?}: {why}", of.event.shape(), letter.reason),
+                    format!("{:?} {}: {why}", of.event.shape(), letter.reason),
                 )
             }
             WorkItem::Forward(..) => panic!("{item:?}"),
@@ -389,14 +388,18 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         record.attribute = Some(Attribute::Delivery(delivery::wire::write_delivery(&gone)));
         let items = decode_and_match(&record, &catalogue(), None, 9).unwrap().items;
         let [WorkItem::DeadLetter(letter)] = &items[..] else { panic!("{items:?}") };
-        assert_eq!((letter.reason, &letter.delivery), (Reason::SubscriptionNotFound, &gone));
+        assert_eq!(letter.reason, Reason::SubscriptionNotFound);
+        assert_eq!(letter.delivery, gone);
     }
 
     #[test]
-    fn an_attribute_that_is_not_ours_is_dead_lettered_with_its_event() {
+    fn an_attribute_that_is_not_ours_waits_and_is_then_dead_lettered_with_its_event() {
         let mut record = record(&event("t"), Some("shop/orders"));
         record.queue = QueueName::Retry;
         record.attribute = Some(Attribute::Delivery("express".to_owned()));
+        let read = decode_and_match(&record, &catalogue(), None, 9);
+        assert!(matches!(read, Err(WireError::Unreadable(_))));
+        record.unread = 5;
         let items = decode_and_match(&record, &catalogue(), None, 9).unwrap().items;
         let [WorkItem::DeadLetter(letter)] = &items[..] else { panic!("{items:?}") };
         assert_eq!(letter.reason, Reason::ProcessingFailed);

@@ -133,6 +133,7 @@ impl<'a> Published<'a> {
             attribute: Attribute::Publication(write_publication(&publication)),
             group: MessageGroup::Publisher(publication.group),
             receives: 0,
+            unread: 0,
             wait_ms: 0,
         }
     }

@@ -2,17 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use delivery::time::duration::MINUTE_MS;
+use delivery::wire::UNREAD_MS;
 use serde_json::{Value, json};
 
-use super::{TEMPLATE, properties, resources};
+use super::{TEMPLATE, properties, read, resources};
 
 const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
 const FUNCTIONS: [&str; 2] = ["DeadLetterFunction", "DispatchFunction"];
 
+/// What a mapping invokes: of dispatch, its alias where the deployment is gradual.
+fn invoked(function: &str) -> Value {
+    match function {
+        "DispatchFunction" => json!(["IsGradual", "DispatchFunction.Alias", "DispatchFunction"]),
+        other => json!(other),
+    }
+}
+
 /// The mappings of a function, by the queue that they take messages from.
 fn mappings(function: &str) -> BTreeMap<&'static str, &'static Value> {
     let of_function = resources(MAPPING).into_iter();
-    let of_function = of_function.filter(|(_, mapping)| mapping["FunctionName"] == function);
+    let of_function =
+        of_function.filter(|(_, mapping)| mapping["FunctionName"] == invoked(function));
     let source = |(_, mapping): (_, &'static Value)| {
         let arn = mapping["EventSourceArn"].as_str().expect("a mapping has a source");
         (arn.trim_end_matches(".Arn"), mapping)
@@ -113,5 +124,54 @@ fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
 fn secrets_are_cached_once() {
     for variable in ["SECRETS_MANAGER_TTL", "SSM_PARAMETER_STORE_TTL"] {
         assert_eq!(variables("DispatchFunction")[variable], "0", "{variable}");
+    }
+}
+
+#[test]
+fn the_reader_of_dead_letters_is_updated_before_their_writer_and_at_once() {
+    assert_eq!(TEMPLATE["Resources"]["DispatchFunction"]["DependsOn"], "DeadLetterFunction");
+    assert!(TEMPLATE["Resources"]["DeadLetterFunction"].get("DependsOn").is_none());
+    let reader = properties("DeadLetterFunction");
+    assert!(
+        reader.get("AutoPublishAlias").is_none() && reader.get("DeploymentPreference").is_none()
+    );
+}
+
+#[test]
+fn a_deployment_is_gradual_only_if_it_has_a_name() {
+    let parameter = &TEMPLATE["Parameters"]["GradualDeployment"];
+    assert_eq!(parameter["Default"], "");
+    assert_eq!(TEMPLATE["Conditions"]["IsGradual"], json!([["GradualDeployment", ""]]));
+    let dispatch = properties("DispatchFunction");
+    assert_eq!(dispatch["DeploymentPreference"]["Enabled"], "GradualDeployment");
+    // Both change with the name, or a new version would not be published, or not be possible.
+    assert_eq!(dispatch["VersionDescription"], "GradualDeployment");
+    let description = dispatch["Description"][1].as_str().expect("a text with the name");
+    assert!(description.contains("${GradualDeployment}"), "{description}");
+}
+
+#[test]
+fn a_gradual_deployment_ends_before_what_cannot_be_read_becomes_a_dead_letter() {
+    let preference = &properties("DispatchFunction")["DeploymentPreference"];
+    let kind = preference["Type"].as_str().expect("a type");
+    let minutes = kind.strip_prefix("Canary10Percent").and_then(|it| it.strip_suffix("Minutes"));
+    let minutes: u64 = minutes.and_then(|it| it.parse().ok()).expect("a canary of some minutes");
+    assert!(2 * minutes * MINUTE_MS <= UNREAD_MS, "{kind}");
+}
+
+#[test]
+fn a_gradual_deployment_is_taken_back_by_alarms_that_exist() {
+    let preference = &properties("DispatchFunction")["DeploymentPreference"];
+    let alarms = json!([
+        "ObservabilityStack.Outputs.DispatchErrorsAlarmName",
+        "ObservabilityStack.Outputs.ErrorLinesAlarmName"
+    ]);
+    assert_eq!(preference["Alarms"], json!(["IsObserved", alarms, ["AWS::NoValue"]]));
+    assert_eq!(TEMPLATE["Resources"]["ObservabilityStack"]["Condition"], "IsObserved");
+    let observability = read("infra/observability.yaml");
+    for alarm in ["DispatchErrorsAlarm", "ErrorLinesAlarm"] {
+        let name = &observability["Outputs"][format!("{alarm}Name")]["Value"];
+        assert_eq!(name, alarm);
+        assert_eq!(observability["Resources"][alarm]["Type"], "AWS::CloudWatch::Alarm");
     }
 }

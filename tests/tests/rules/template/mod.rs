@@ -14,11 +14,14 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-static TEMPLATE: LazyLock<Value> = LazyLock::new(|| {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
+static TEMPLATE: LazyLock<Value> = LazyLock::new(|| read("template.yaml"));
+
+/// A template of the repository.
+fn read(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    serde_saphyr::from_str(&text).expect("the template is YAML")
-});
+    serde_saphyr::from_str(&text).expect("a template is YAML")
+}
 
 /// The names of the resources of this type, and their properties.
 fn resources(of_type: &str) -> Vec<(&'static str, &'static Value)> {

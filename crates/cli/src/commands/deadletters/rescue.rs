@@ -6,6 +6,7 @@
 
 use std::process::ExitCode;
 
+use adapters::machine::Machine;
 use adapters::records::{self, SourceQueues};
 use anyhow::Context as _;
 use aws_sdk_sqs::Client;
@@ -13,7 +14,7 @@ use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use deadletters::container::DeadLetterContainer;
 use delivery::deadletter::blob;
-use delivery::ports::QueueName;
+use delivery::ports::{Clock as _, QueueName};
 use local::mapping::event;
 use url::Url;
 
@@ -101,7 +102,7 @@ async fn rescue(
     let queues = SourceQueues::new(&[], queue);
     let records = records::read(event::received(&event)?, &queues)?;
     let record = records.first().context("a message is a record")?;
-    let letter = deadletter::dead_letter_of(record)?;
+    let letter = deadletter::dead_letter_of(record, Machine.now_ms())?;
     let why = "rescued from a last-resort queue: its own storage refused";
     let key = blob::key(&letter, &container.prefix);
     container.put_if_absent(&key, blob::bytes(&letter, Some(why))).await?;
