@@ -32,13 +32,14 @@ use delivery::ports::{Attribute, Message, PutError, QueueName, Record};
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::profile::Dialect;
+use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::wire::{
     read_dead_letter, read_delivery, read_publication, write_dead_letter, write_delivery,
 };
 use dispatch::{Deadline, Dispatch};
 
 use crate::fake_ports::{
-    FakePorts, NOW_MS, container, record, subscriptions, subscriptions_with_sink,
+    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions, subscriptions_with_sink,
 };
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
@@ -169,6 +170,20 @@ fn without_usable_subscriptions_every_record_waits_as_a_message_and_no_receive_i
 }
 
 #[test]
+fn what_waits_for_subscriptions_once_more_waits_twice_as_long() {
+    for first in [record("m1", EVENT), retry_record(&delivery("shop/orders/s0"))] {
+        let mut waiting = first;
+        for minutes in [5, 10, 20] {
+            let ports = FakePorts::without_subscriptions();
+            assert_eq!(dispatch(&ports, std::slice::from_ref(&waiting), ENDS_MS), [""; 0]);
+            let (queue, message) = ports.sent().remove(0);
+            assert_eq!(message.wait_ms, minutes * 60_000, "{waiting:?}");
+            waiting = Record { queue, attribute: Some(message.attribute), ..waiting };
+        }
+    }
+}
+
+#[test]
 fn out_of_time_a_delivery_waits_as_a_message_one_second_longer_each_time() {
     for (turns, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
         let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
@@ -233,6 +248,20 @@ fn a_remaining_wait_below_a_second_is_spent_in_place() {
     early.due_ms = NOW_MS + 999;
     assert_eq!(dispatch(&ports, &[retry_record(&early)], ENDS_MS), [""; 0]);
     assert_eq!((ports.requests(), ports.sent().len(), ports.slept_ms()), (1, 0, 999));
+    let ports = FakePorts::new(subscriptions(1));
+    early.due_ms = NOW_MS + 1_000;
+    assert_eq!(dispatch(&ports, &[retry_record(&early)], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), waits(&ports)), (0, vec![(QueueName::Retry, 1_000)]));
+}
+
+#[test]
+fn after_five_waits_in_place_a_delivery_waits_as_a_message() {
+    let mut quick = subscription("shop/orders/s0");
+    quick.retry.schedule = Schedule { kind: Kind::Constant { delay_ms: 500 }, max_ms: None };
+    let ports = FakePorts::new(catalogue_of([quick])).with_status(503);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.slept_ms()), (6, 5 * 500));
+    assert_eq!(waits(&ports), [(QueueName::Retry, 500)]);
 }
 
 #[test]
@@ -347,6 +376,21 @@ fn a_dead_letter_that_its_own_queue_refuses_stays_in_it_hidden_for_its_wait() {
         DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
     assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
     assert_eq!(ports.visibility_changes(), [(QueueName::DeadLetter, "m1".to_owned(), 10)]);
+}
+
+#[test]
+fn a_record_is_never_hidden_for_longer_than_its_queue_allows_after_a_receive() {
+    let ports = FakePorts::new(subscriptions(0)).with_failing_queue();
+    let mut letter =
+        DeadLetter::without_subscription(delivery("a/b/c"), Reason::TimeToLiveExceeded, NOW_MS);
+    // Another machine, whose clock is ahead, decided.
+    letter.not_before_ms = NOW_MS + 86_400_000;
+    assert_eq!(deadletter(&ports, &[dead_letter_record(&letter)]), ["m1"]);
+    let eleven_hours = 11 * 3_600;
+    assert_eq!(
+        ports.visibility_changes(),
+        [(QueueName::DeadLetter, "m1".to_owned(), eleven_hours)]
+    );
 }
 
 #[test]

@@ -249,6 +249,10 @@ fn a_dead_letter_for_a_topic_is_published_to_each_of_its_subscriptions() {
             published.via.iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["shop/orders"]
         );
+        // Its subscription may get the event too: that is another delivery.
+        let (event, to) = (published.event.clone(), published.subscription.clone());
+        let of_the_event = Delivery::new(event, to, published.origin.clone(), NOW_MS);
+        assert_ne!(published.id, of_the_event.id);
         let document: Value = serde_json::from_str(&message.body).expect("JSON");
         assert_eq!(document["errorreason"], "UndeliverableDueToHttpBadRequest");
     }

@@ -8,6 +8,8 @@ use delivery::wire::{write_dead_letter, write_delivery, write_publication};
 use super::{ENDS_MS, EVENT, deadletter, delivery, dispatch, letter};
 use crate::fake_ports::{FakePorts, NOW_MS, record, subscriptions};
 
+const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
+
 /// A record of the events queue with an attribute that its publisher made up.
 fn forged(attribute: Attribute) -> Record {
     Record { attribute: Some(attribute), earlier_receives: 0, ..record("m1", EVENT) }
@@ -88,6 +90,7 @@ fn what_the_events_queue_gave_up_is_stored_as_unprocessed_whatever_it_says() {
 fn a_dead_letter_moved_to_an_internal_queue_is_a_fresh_delivery_to_its_subscription() {
     let mut of = delivery("shop/orders/s0");
     of.attempts = 7;
+    of.traceparent = Some(PARENT.to_owned());
     let letter = DeadLetter::without_subscription(of, Reason::TimeToLiveExceeded, NOW_MS);
     let attribute = Some(Attribute::DeadLetter(write_dead_letter(&letter)));
     let ports = FakePorts::new(subscriptions(2)).with_status(503);
@@ -96,11 +99,12 @@ fn a_dead_letter_moved_to_an_internal_queue_is_a_fresh_delivery_to_its_subscript
     let sent = super::carried(&ports.sent()[0].1);
     assert_eq!((ports.requests(), sent.attempts, sent.id), (1, 1, letter.delivery.id));
     assert_eq!(sent.published_ms, NOW_MS, "its age begins anew");
+    assert_eq!(sent.traceparent.as_deref(), Some(PARENT));
 }
 
 #[test]
 fn a_record_that_waited_keeps_its_id_publication_topic_and_trace() {
-    let traceparent = Some("00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01".to_owned());
+    let traceparent = Some(PARENT.to_owned());
     let published = Record {
         traceparent: traceparent.clone(),
         group: Some("g".to_owned()),

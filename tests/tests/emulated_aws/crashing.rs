@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{ARRIVAL_LIMIT, Deployment, event, event_id, kill_the_function_at, on_deployment};
+use super::{ARRIVAL_LIMIT, Deployment, event, event_id, on_deployment};
+use crate::processes::kill_the_function_at;
 
 /// The path whose requests kill the function that makes them.
 const CRASHING: &str = "/crashing";

@@ -7,20 +7,19 @@
 //! and no Docker.
 #![cfg(target_os = "linux")]
 
+mod campaign;
 mod crashing;
 mod notify;
 mod observability;
+mod processes;
 mod publishers;
 mod stack;
 mod subscriber;
 mod trust;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -28,6 +27,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
+use processes::kill_the_function_at;
 use stack::{Stack, script, tools};
 use subscriber::{Arrival, Scripts, Subscriber};
 
@@ -307,45 +307,6 @@ fn assert_key(key: &str, prefix: &str) {
     }
     let guid = file.strip_suffix(".json").unwrap_or_else(|| panic!("{key} is no .json"));
     assert!(uuid::Uuid::parse_str(guid).is_ok(), "{guid} in {key} is no GUID");
-}
-
-/// Kills the function process at the other end of a connection, as a machine crash would.
-fn kill_the_function_at(from: SocketAddr, to: SocketAddr) {
-    let socket = socket_of(from, to).expect("the connection of a held request is open");
-    let process = owner_of(&socket).expect("a process has the connection open");
-    let name = fs::read_to_string(Path::new("/proc").join(&process).join("comm"))
-        .expect("a process has a name");
-    assert_eq!(name.trim(), "bootstrap", "only functions are killed");
-    let killed = Command::new("kill").args(["-9", &process]).status().expect("kill starts");
-    assert!(killed.success(), "the function could not be killed");
-}
-
-/// The name of this side of a connection in `/proc/<process>/fd` (proc_pid_net(5): addresses in
-/// hexadecimal, the inode in the tenth column).
-fn socket_of(from: SocketAddr, to: SocketAddr) -> Option<String> {
-    let table = fs::read_to_string("/proc/net/tcp").expect("Linux lists its connections");
-    table.lines().find_map(|line| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        let ends_with = |column: usize, port: u16| {
-            columns.get(column)?.ends_with(&format!(":{port:04X}")).then_some(())
-        };
-        ends_with(1, from.port())?;
-        ends_with(2, to.port())?;
-        Some(format!("socket:[{}]", columns.get(9)?))
-    })
-}
-
-/// The process that has this socket open.
-fn owner_of(socket: &str) -> Option<String> {
-    let processes = fs::read_dir("/proc").expect("Linux lists its processes").flatten();
-    let owns = |process: &fs::DirEntry| {
-        let open = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
-        open.map(|file| fs::read_link(file.path()))
-            .any(|link| link.is_ok_and(|link| link == Path::new(socket)))
-    };
-    let mut numbered =
-        processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
-    numbered.find(owns).map(|process| process.file_name().to_string_lossy().into_owned())
 }
 
 #[expect(clippy::disallowed_methods, reason = "what is tested here runs in real time")]

@@ -43,16 +43,21 @@ pub(crate) struct Stack {
     queues: aws_sdk_sqs::Client,
     blobs: aws_sdk_s3::Client,
     /// Its standard input closes with this process, which ends the emulated AWS.
-    _server: Child,
+    server: Child,
 }
 
 impl Stack {
     /// Builds, starts and deploys everything, with these subscriptions.
     pub(crate) async fn deploy(subscriptions: String) -> Self {
+        let port = free_port();
+        Self::deploy_at(port, port, subscriptions).await
+    }
+
+    /// The same with the emulated AWS on this port, and functions that call it on another one.
+    pub(crate) async fn deploy_at(port: u16, functions_call: u16, subscriptions: String) -> Self {
         tools();
         script("build.sh", &[]);
-        let port = free_port();
-        let server = serve(port).await;
+        let server = serve(port, functions_call).await;
         let printed =
             script("deploy.sh", &[&[port.to_string().as_str()], PARAMETERS.as_slice()].concat());
         let stack = Self {
@@ -76,7 +81,7 @@ impl Stack {
                     .force_path_style(true)
                     .build(),
             ),
-            _server: server,
+            server,
         };
         stack.put_subscriptions(subscriptions).await;
         stack
@@ -223,6 +228,42 @@ impl Stack {
         serde_json::from_str(&script("observe.sh", &[port])).expect("observe.sh prints JSON")
     }
 
+    /// How many messages each queue holds, visible, delayed and in flight together.
+    pub(crate) async fn held(&self) -> Vec<(String, usize)> {
+        let names = [
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+        ];
+        let mut all = Vec::new();
+        for (name, url) in self.outputs.iter().filter(|(name, _)| name.ends_with("QueueUrl")) {
+            let get = self.queues.get_queue_attributes().queue_url(url);
+            let answer = get.set_attribute_names(Some(names.to_vec())).send().await;
+            let counts = answer.expect("a queue returns its attributes").attributes;
+            let counts = counts.expect("the attributes asked for").into_values();
+            let held = counts.map(|count| count.parse::<usize>().expect("a number of messages"));
+            all.push((name.clone(), held.sum()));
+        }
+        all
+    }
+
+    /// Sets how long the isolation queue hides what is received.
+    pub(crate) async fn hide_isolated_for(&self, seconds: u32) {
+        let set = self.queues.set_queue_attributes().queue_url(self.output("IsolationQueueUrl"));
+        let set = set.attributes(QueueAttributeName::VisibilityTimeout, seconds.to_string());
+        set.send().await.expect("the queue takes a visibility timeout");
+    }
+
+    /// The process that runs the emulated AWS, which runs the functions.
+    pub(crate) fn server_process(&self) -> u32 {
+        self.server.id()
+    }
+
+    /// What the emulated AWS logged, with the output of the functions.
+    pub(crate) fn server_log(&self) -> String {
+        server_log()
+    }
+
     async fn put_subscriptions(&self, subscriptions: String) {
         self.blobs
             .put_object()
@@ -282,9 +323,8 @@ fn command(script: &str, arguments: &[&str]) -> Command {
     command
 }
 
-async fn serve(port: u16) -> Child {
-    let port_text = port.to_string();
-    let mut command = command("serve.sh", &[&port_text]);
+async fn serve(port: u16, functions_call: u16) -> Child {
+    let mut command = command("serve.sh", &[&port.to_string(), &functions_call.to_string()]);
     // In a process group of its own: whatever kills the tests with their whole group must not kill
     // the script that cleans up.
     let mut server =
@@ -307,7 +347,7 @@ fn server_log() -> String {
 }
 
 /// A free port. Another process may take it first; then the start fails with an error.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("this machine has a free port");
     listener.local_addr().expect("a bound listener has an address").port()
 }

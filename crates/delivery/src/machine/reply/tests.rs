@@ -185,6 +185,11 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
             .as_ref()
             .is_some_and(|why| why.contains("not UTF-8"))
     );
+    // Cut off, however little of it there is.
+    let mut cut = structured(200, REPLY);
+    cut.content.as_mut().unwrap().whole = false;
+    let cut = followed(&delivery(), to_address(), &cut);
+    assert_eq!(letter(&cut).reason, Reason::EventTooLargeToResend);
     let large =
         answer(200, Some("application/cloudevents+json"), &[], &vec![b'x'; REPLY_MAX_BYTES + 1]);
     let large = followed(&delivery(), to_address(), &large);

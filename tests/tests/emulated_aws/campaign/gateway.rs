@@ -1,0 +1,299 @@
+//! What the functions call instead of the emulated AWS: it passes calls on, fails a part of the sends,
+//! and kills functions in the middle of chosen calls.
+//!
+//! Separate because a queue that refuses, or whose answer is lost, is nothing an emulator does by
+//! itself. Publishers, event source mappings and the checks at the end do not go through it.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{
+    HeaderMap, HeaderName, Method, Request, Response, StatusCode, header, request::Parts,
+};
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::time::Instant;
+
+use crate::now;
+use crate::processes::try_kill_the_function_at;
+
+/// Of a hundred sends, how many fail, and how.
+const REFUSED_PERCENT: u32 = 2;
+const CUT_BEFORE_PERCENT: u32 = 1;
+const CUT_AFTER_PERCENT: u32 = 1;
+
+/// Each minute one queue refuses every send for a while, longer than a function tries again; in every
+/// fourth minute also the one that takes its place.
+const OUTAGES: [&[&str]; 4] =
+    [&["RetryQueue"], &["DeadLetterQueue"], &["RetryQueue", "FanOutQueue"], &["IsolationQueue"]];
+const OUTAGE_EVERY: Duration = Duration::from_secs(60);
+const OUTAGE: Duration = Duration::from_secs(10);
+
+/// In which call a function is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum During {
+    /// Before its message is in the queue.
+    Sending,
+    /// After that, and before it knows.
+    Sent,
+    /// Before its blob is stored.
+    Storing,
+    /// After that, and before it knows.
+    Stored,
+}
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fate {
+    Passed,
+    /// 503, and nothing happens.
+    Refused,
+    /// The connection ends, and nothing happens.
+    CutBefore,
+    /// It is done, and the connection ends.
+    CutAfter,
+    KilledBefore,
+    KilledAfter,
+}
+
+/// A call that may fail.
+enum Call {
+    /// Messages to a queue.
+    Send {
+        queue: String,
+    },
+    /// An object that is written.
+    Store,
+    Other,
+}
+
+/// The running gateway.
+pub(super) struct Gateway {
+    pub(super) port: u16,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    emulator: String,
+    address: SocketAddr,
+    client: reqwest::Client,
+    started: Instant,
+    calm: AtomicBool,
+    random: Mutex<StdRng>,
+    armed: Mutex<Option<During>>,
+    kills: Mutex<usize>,
+    sends: Mutex<BTreeMap<Fate, usize>>,
+}
+
+/// Ends a connection without an answer.
+#[derive(Debug)]
+struct Cut;
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection is cut")
+    }
+}
+
+impl Error for Cut {}
+
+impl Gateway {
+    /// Starts in front of the emulated AWS on this port.
+    pub(super) async fn start(emulator: u16, seed: u64) -> Self {
+        let listener =
+            TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
+        let address = listener.local_addr().expect("a bound listener has an address");
+        let shared = Arc::new(Shared {
+            emulator: format!("http://127.0.0.1:{emulator}"),
+            address,
+            client: reqwest::Client::builder().no_proxy().build().expect("a client"),
+            started: now(),
+            calm: AtomicBool::new(false),
+            random: Mutex::new(StdRng::seed_from_u64(seed)),
+            armed: Mutex::default(),
+            kills: Mutex::default(),
+            sends: Mutex::default(),
+        });
+        tokio::spawn(serve(listener, Arc::clone(&shared)));
+        Self { port: address.port(), shared }
+    }
+
+    /// From now on every call is passed on.
+    pub(super) fn calm(&self) {
+        self.shared.calm.store(true, Ordering::Relaxed);
+    }
+
+    /// The next call of this kind kills the function that makes it; whether one did within the limit.
+    pub(super) async fn kill_during(&self, during: During, limit: Duration) -> bool {
+        let kills = || *self.shared.kills.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, deadline) = (kills(), now() + limit);
+        *self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner) = Some(during);
+        while kills() == before && now() < deadline {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kills() > before
+    }
+
+    /// What happened to the functions' sends.
+    pub(super) fn sends(&self) -> BTreeMap<Fate, usize> {
+        self.shared.sends.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    while let Ok((stream, from)) = listener.accept().await {
+        let shared = Arc::clone(&shared);
+        let service = service_fn(move |request| {
+            let shared = Arc::clone(&shared);
+            async move { shared.handle(from, request).await }
+        });
+        // A connection that ends with an error is one that was cut, or whose function was killed.
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    }
+}
+
+impl Shared {
+    async fn handle(
+        &self,
+        from: SocketAddr,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Cut> {
+        let (head, body) = request.into_parts();
+        let body = to_bytes(Body::new(body), usize::MAX).await.map_err(|_| Cut)?;
+        let fate = self.fate(&Call::of(&head, &body));
+        match fate {
+            Fate::Passed => self.pass_on(head, body).await,
+            Fate::Refused => Ok(refusal()),
+            Fate::CutBefore => Err(Cut),
+            Fate::CutAfter => self.pass_on(head, body).await.and(Err(Cut)),
+            Fate::KilledBefore => self.kill(from),
+            Fate::KilledAfter => {
+                let _ = self.pass_on(head, body).await;
+                self.kill(from)
+            }
+        }
+    }
+
+    fn fate(&self, call: &Call) -> Fate {
+        let fate = match self.killed(call) {
+            Some(fate) => fate,
+            None => self.failed(call),
+        };
+        if let Call::Send { .. } = call {
+            let mut sends = self.sends.lock().unwrap_or_else(PoisonError::into_inner);
+            *sends.entry(fate).or_default() += 1;
+        }
+        fate
+    }
+
+    /// Whether the function that makes this call is to be killed.
+    fn killed(&self, call: &Call) -> Option<Fate> {
+        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        let fate = match (call, (*armed)?) {
+            (Call::Send { .. }, During::Sending) | (Call::Store, During::Storing) => {
+                Fate::KilledBefore
+            }
+            (Call::Send { .. }, During::Sent) | (Call::Store, During::Stored) => Fate::KilledAfter,
+            (Call::Send { .. } | Call::Store | Call::Other, _) => return None,
+        };
+        *armed = None;
+        Some(fate)
+    }
+
+    /// Whether this call fails by chance, or because its queue refuses all.
+    fn failed(&self, call: &Call) -> Fate {
+        let Call::Send { queue } = call else { return Fate::Passed };
+        if self.calm.load(Ordering::Relaxed) {
+            return Fate::Passed;
+        }
+        if self.is_out(queue) {
+            return Fate::Refused;
+        }
+        let drawn = self.random.lock().unwrap_or_else(PoisonError::into_inner).random_range(0..100);
+        match drawn {
+            drawn if drawn < REFUSED_PERCENT => Fate::Refused,
+            drawn if drawn < REFUSED_PERCENT + CUT_BEFORE_PERCENT => Fate::CutBefore,
+            drawn if drawn < REFUSED_PERCENT + CUT_BEFORE_PERCENT + CUT_AFTER_PERCENT => {
+                Fate::CutAfter
+            }
+            _ => Fate::Passed,
+        }
+    }
+
+    /// Whether this queue refuses every send now.
+    fn is_out(&self, queue: &str) -> bool {
+        let running = self.started.elapsed().as_secs();
+        let (period, since) = (running / OUTAGE_EVERY.as_secs(), running % OUTAGE_EVERY.as_secs());
+        let out = OUTAGES[usize::try_from(period).unwrap_or_default() % OUTAGES.len()];
+        since < OUTAGE.as_secs() && out.iter().any(|out| queue.contains(out))
+    }
+
+    fn kill(&self, from: SocketAddr) -> Result<Response<Body>, Cut> {
+        if try_kill_the_function_at(from, self.address) {
+            *self.kills.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        }
+        Err(Cut)
+    }
+
+    /// Makes the same call of the emulated AWS. A function that is killed meanwhile has made it.
+    async fn pass_on(&self, head: Parts, body: Bytes) -> Result<Response<Body>, Cut> {
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+        let call = self.client.request(head.method.clone(), format!("{}{path}", self.emulator));
+        let call = call.headers(end_to_end(&head.headers)).body(body).send();
+        let answer = tokio::spawn(call).await.map_err(|_| Cut)?.map_err(|_| Cut)?;
+        let (status, headers) = (answer.status(), end_to_end(answer.headers()));
+        let bytes = answer.bytes().await.map_err(|_| Cut)?;
+        let mut response = Response::new(Body::from(bytes));
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        Ok(response)
+    }
+}
+
+impl Call {
+    fn of(head: &Parts, body: &Bytes) -> Self {
+        let target = head.headers.get("x-amz-target").and_then(|it| it.to_str().ok());
+        if target.is_some_and(|target| target.contains(".SendMessage")) {
+            let call: Value = serde_json::from_slice(body).unwrap_or_default();
+            let queue = call["QueueUrl"].as_str().unwrap_or_default().to_owned();
+            return Self::Send { queue };
+        }
+        if head.method == Method::PUT { Self::Store } else { Self::Other }
+    }
+}
+
+/// SQS has no time now.
+fn refusal() -> Response<Body> {
+    let body = r#"{"__type": "com.amazonaws.sqs#ServiceUnavailable", "message": "the campaign"}"#;
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    response
+}
+
+/// The headers without those of one connection.
+fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+    const OF_A_CONNECTION: [HeaderName; 5] = [
+        header::HOST,
+        header::CONNECTION,
+        header::TRANSFER_ENCODING,
+        header::CONTENT_LENGTH,
+        header::EXPECT,
+    ];
+    let mut headers = headers.clone();
+    OF_A_CONNECTION.iter().for_each(|name| drop(headers.remove(name)));
+    headers
+}

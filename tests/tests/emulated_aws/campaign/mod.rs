@@ -1,0 +1,178 @@
+//! The kill campaign: events are published under load, destinations fail and are slow, queues refuse
+//! what the functions send, and the functions are killed all the while. When everything has drained,
+//! each delivery of each event was either taken by its destination or is a stored dead letter.
+//!
+//! `tests/kill-campaign` runs it, by hand; `docs/testing.md` has its figures. It has a deployment of
+//! its own, because a gateway stands between the functions and the emulated AWS.
+
+mod destinations;
+mod gateway;
+mod ledger;
+mod report;
+mod subscriptions;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use crate::processes::{functions_below, kill, try_kill_the_function_at};
+use crate::stack::{Stack, free_port};
+use crate::{event, now};
+use destinations::Destinations;
+use gateway::{During, Gateway};
+use report::{Kill, Report};
+
+/// How many functions are killed without `KILLS`.
+const KILLS: usize = 1_000;
+const SEED: u64 = 7;
+
+/// One event each; a tenth of them has twelve deliveries, the others six.
+const PUBLISH_EVERY: Duration = Duration::from_millis(250);
+const KILL_EVERY: Duration = Duration::from_millis(800);
+/// How long a call is waited for in which a function is to be killed.
+const CALL_LIMIT: Duration = Duration::from_secs(3);
+/// What the queues hold after the last kill has drained by then: a killed function's messages return
+/// after 30 s, and one that is isolated after as long again, each time.
+const DRAIN_LIMIT: Duration = Duration::from_secs(600);
+/// Instead of the isolation queue's two hours, which end a record that is killed before its function
+/// has shortened them.
+const ISOLATION_VISIBILITY_SECONDS: u32 = 60;
+
+/// When functions are killed, in turn.
+const TURNS: [Kill; 10] = [
+    Kill::WhileADestinationAnswers,
+    Kill::During(During::Sending),
+    Kill::During(During::Sent),
+    Kill::WhileADestinationAnswers,
+    Kill::During(During::Storing),
+    Kill::AtAnyTime,
+    Kill::During(During::Sent),
+    Kill::WhileADestinationAnswers,
+    Kill::During(During::Stored),
+    Kill::During(During::Sending),
+];
+
+#[test]
+#[ignore = "takes twenty-five minutes: tests/kill-campaign runs it"]
+fn every_event_is_accounted_for_after_a_thousand_kills() {
+    let kills = std::env::var("KILLS").map(|kills| kills.parse().expect("a number of kills"));
+    let runtime = Runtime::new().expect("a runtime starts");
+    let report = runtime.block_on(campaign(kills.unwrap_or(KILLS)));
+    println!("{report}");
+    let accounts = &report.accounts;
+    assert!(report.left.is_empty(), "did not drain: {:?}", report.left);
+    assert!(accounts.lost.is_empty(), "lost: {:?}", accounts.lost);
+    assert!(accounts.invented.is_empty(), "never published: {:?}", accounts.invented);
+}
+
+async fn campaign(kills: usize) -> Report {
+    let destinations = Destinations::start(subscriptions::behaviours(), SEED).await;
+    let port = free_port();
+    let gateway = Gateway::start(port, SEED).await;
+    let file = subscriptions::file(destinations.address);
+    let stack = Arc::new(Stack::deploy_at(port, gateway.port, file).await);
+    stack.hide_isolated_for(ISOLATION_VISIBILITY_SECONDS).await;
+    let started = now();
+    let publisher = Publisher::start(&stack);
+    let mut report = Report::default();
+    kill_functions(kills, &destinations, &gateway, &stack, &mut report).await;
+    report.published = publisher.stop().await;
+    report.killing = started.elapsed();
+    gateway.calm();
+    report.left = drained(&stack).await;
+    report.all = started.elapsed();
+    report.sends = gateway.sends();
+    report.requests = destinations.requests();
+    report.read_log(&stack.server_log());
+    let letters = stack.dead_letters("").await;
+    report.accounts = ledger::accounts(report.published, destinations.taken(), &letters);
+    report
+}
+
+/// Publishes one event after the other until it is stopped.
+struct Publisher {
+    stopped: Arc<AtomicBool>,
+    task: JoinHandle<usize>,
+}
+
+impl Publisher {
+    fn start(stack: &Arc<Stack>) -> Self {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let task = tokio::spawn(publish(Arc::clone(stack), Arc::clone(&stopped)));
+        Self { stopped, task }
+    }
+
+    /// How many events were published.
+    async fn stop(self) -> usize {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.task.await.expect("the publisher does not panic")
+    }
+}
+
+async fn publish(stack: Arc<Stack>, stopped: Arc<AtomicBool>) -> usize {
+    let mut ticks = tokio::time::interval(PUBLISH_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut published = 0;
+    while !stopped.load(Ordering::Relaxed) {
+        ticks.tick().await;
+        let (topic, id) = ledger::nth_event(published);
+        stack.publish(topic, &event(&id)).await;
+        published += 1;
+    }
+    published
+}
+
+async fn kill_functions(
+    kills: usize,
+    destinations: &Destinations,
+    gateway: &Gateway,
+    stack: &Stack,
+    report: &mut Report,
+) {
+    let mut random = StdRng::seed_from_u64(SEED);
+    let mut ticks = tokio::time::interval(KILL_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut turns = TURNS.into_iter().cycle();
+    while report.kills() < kills {
+        ticks.tick().await;
+        let turn = turns.next().expect("turns are endless");
+        let killed = match turn {
+            Kill::WhileADestinationAnswers => {
+                let waiting = destinations.waiting();
+                let chosen = waiting.get(random.random_range(0..waiting.len().max(1)));
+                chosen.is_some_and(|from| try_kill_the_function_at(*from, destinations.address))
+            }
+            Kill::During(call) => gateway.kill_during(call, CALL_LIMIT).await,
+            Kill::AtAnyTime => {
+                let running = functions_below(stack.server_process());
+                let chosen = running.get(random.random_range(0..running.len().max(1)));
+                chosen.is_some_and(|process| kill(process))
+            }
+        };
+        if killed {
+            report.count(turn);
+        }
+    }
+}
+
+/// Waits until no queue holds a message; what is left after the limit, by queue.
+async fn drained(stack: &Stack) -> Vec<(String, usize)> {
+    let deadline = now() + DRAIN_LIMIT;
+    // Empty twice in a row: a message may be between two queues.
+    let mut empty = 0;
+    loop {
+        let mut left = stack.held().await;
+        left.retain(|(_, held)| *held > 0);
+        empty = if left.is_empty() { empty + 1 } else { 0 };
+        if empty == 2 || now() >= deadline {
+            return left;
+        }
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+}
