@@ -60,6 +60,8 @@ struct Seen {
 struct Loop {
     seen: Mutex<Seen>,
     changed: Notify,
+    /// What is sent to dispatch is received by it.
+    feeds_back: bool,
 }
 
 impl Loop {
@@ -138,7 +140,9 @@ async fn sqs(State(it): State<Arc<Loop>>, headers: HeaderMap, body: Bytes) -> Re
         seen.records += 1;
         let mut received = record(&format!("n{}", seen.records), queue, &attributes);
         received["body"] = text.into();
-        seen.waiting.push_back(received);
+        if it.feeds_back {
+            seen.waiting.push_back(received);
+        }
     }
     let taken =
         |entry: &Value| json!({"Id": entry["Id"], "MessageId": "1", "MD5OfMessageBody": ""});
@@ -162,8 +166,8 @@ struct Outcome {
 
 /// Hands this record to dispatch, with so many subscriptions to `shop/orders`, until nothing is left;
 /// or only once.
-async fn run(topic: &str, body: String, subscriptions: usize, until_done: bool) -> Outcome {
-    let it = Arc::new(Loop::default());
+async fn run(topic: &str, body: String, subscriptions: usize, feeds_back: bool) -> Outcome {
+    let it = Arc::new(Loop { feeds_back, ..Loop::default() });
     let lambda = Router::new()
         .route("/2018-06-01/runtime/invocation/next", get(next))
         .route("/2018-06-01/runtime/{*rest}", post(respond))
@@ -188,10 +192,7 @@ async fn run(topic: &str, body: String, subscriptions: usize, until_done: bool) 
     it.seen().waiting.push_back(first);
     let began_ms = Machine.now_ms();
     let mut process = command(&address, &format!("file://{}", file.path().display()));
-    let is_over = |seen: &Seen| {
-        let done = !until_done || seen.waiting.is_empty();
-        seen.invocations > 0 && !seen.running && done
-    };
+    let is_over = |seen: &Seen| seen.invocations > 0 && !seen.running && seen.waiting.is_empty();
     while !is_over(&it.seen()) {
         assert!(process.try_wait().expect("a process of ours").is_none(), "the function ended");
         tokio::time::sleep(Duration::from_millis(2)).await;
