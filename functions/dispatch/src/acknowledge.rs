@@ -72,9 +72,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn close(&self, record: &Record, index: usize, of: &Invocation<'_>) -> bool {
         let unfinished = of.progress.unfinished_of(index);
         if !unfinished.is_empty() {
-            let is_unstarted =
-                of.progress.stages_of(index).iter().all(|stage| *stage == Stage::NotStarted);
-            if is_unstarted && unfinished.iter().any(is_too_large_to_wait) {
+            if of.progress.is_unattempted(index) && unfinished.iter().any(is_too_large_to_wait) {
                 let seconds = record.receives.min(HIDDEN_MAX_SECONDS);
                 // Boxed, and what follows too: it is rare, and would enlarge every record's future.
                 let returned =

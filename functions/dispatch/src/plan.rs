@@ -74,7 +74,7 @@ impl BatchPlan {
     /// The message that a large record waits in, if the invocation has no room for its items.
     fn too_many(&self, record: &Record, items: &[WorkItem]) -> Option<Message> {
         let has_room = items.len() <= ITEMS_OF_A_LARGE_RECORD
-            || self.deliveries.is_empty()
+            || self.deliveries.len() <= ITEMS_OF_A_LARGE_RECORD
             || self.deliveries.len() + items.len() <= DELIVERIES_AT_ONCE;
         let message = (!has_room).then(|| same_message(record, 0));
         message.filter(Message::fits)

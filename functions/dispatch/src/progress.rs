@@ -115,6 +115,15 @@ impl BatchProgress {
         self.with(|entries| of_record(entries, record).iter().map(|entry| entry.stage).collect())
     }
 
+    /// Whether no delivery of a record was begun. Its parts and dead letters may be sent once more.
+    pub(crate) fn is_unattempted(&self, record: usize) -> bool {
+        let unattempted = |entry: &Entry| match entry.item {
+            WorkItem::Deliver(..) => entry.stage == Stage::NotStarted,
+            WorkItem::DeadLetter(_) | WorkItem::Forward(..) => true,
+        };
+        self.with(|entries| of_record(entries, record).iter().all(unattempted))
+    }
+
     /// The published message and the id of each delivery of a record that is done.
     pub(crate) fn done_of(&self, record: usize) -> Vec<(String, Uuid)> {
         let name = |delivery: &Delivery| (delivery.origin.message.clone(), delivery.id);

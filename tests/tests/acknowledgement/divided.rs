@@ -14,7 +14,7 @@ use delivery::subscription::{Batch, OnRefused, Subscription};
 use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE};
 
 use super::{ENDS_MS, dispatch, letter, publication, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record, subscriptions};
+use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions};
 
 /// The most messages that one invocation may send for one record.
 const SENDS_MAX: usize = 3 * PARTS_MAX;
@@ -345,4 +345,54 @@ fn an_invocation_takes_on_one_large_record_at_a_time() {
         run_out(&ports, received(number, message));
     }
     assert_eq!(batch_sizes(&ports, "s0"), [4_000; 3]);
+}
+
+#[test]
+fn no_part_is_its_record_whatever_the_size() {
+    // Where a range of names still fits beside the body, and where only some or none do.
+    for size in (MESSAGE_MAX_BYTES - 400..=MESSAGE_MAX_BYTES).step_by(3) {
+        let ports = FakePorts::new(subscriptions(11));
+        let pad = size - event(0).len() - r#","data":"""#.len();
+        let body = event(0).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(pad)));
+        let (mut waiting, mut rounds) = (vec![record("m1", &body)], 0);
+        while let Some(next) = waiting.pop() {
+            let sent = ports.sent().len();
+            assert_eq!(dispatch(&ports, &[next], ENDS_MS), [""; 0]);
+            let sent = ports.sent().into_iter().skip(sent).collect::<Vec<_>>();
+            waiting.extend(sent.iter().enumerate().map(|(number, part)| received(number, part)));
+            rounds += 1;
+            assert!(rounds < 5, "{size}");
+        }
+        assert_eq!(ports.requests(), 11, "{size}");
+    }
+}
+
+#[test]
+fn a_long_name_of_an_unknown_topic_hinders_no_division() {
+    let ports = FakePorts::new(subscriptions(1));
+    let topic = Some("ö".repeat(9_000));
+    let ones = format!("[{}]", vec!["1"; 500].join(","));
+    run_out(&ports, Record { topic, ..record("m1", &ones) });
+    assert_eq!((letters(&ports).0, ports.blobs().len()), (500, 0));
+}
+
+#[test]
+fn what_is_not_counted_is_divided_all_the_same() {
+    let ports = FakePorts::new(subscriptions(30));
+    run_out(&ports, events(900));
+    assert_eq!(posts(&ports), one_each(900, &names(30)));
+}
+
+#[test]
+fn out_of_time_a_large_element_returns_with_its_record_although_parts_were_sent() {
+    let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
+    let rest = format!("{}]", ",1".repeat(15));
+    // With the others it fits into a message, but alone it does not fit beside what is known of it.
+    let pad = MESSAGE_MAX_BYTES - 1 - event(0).len() - r#","data":"""#.len() - rest.len();
+    let large = event(0).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(pad)));
+    let large = record("m2", &format!("[{large}{rest}"));
+    assert!(large.body.len() <= MESSAGE_MAX_BYTES);
+    assert_eq!(dispatch(&ports, &[record("m1", &event(0)), large], NOW_MS + 45_000), ["m2"]);
+    let sent = ports.sent();
+    assert!(ports.blobs().is_empty() && sent.iter().all(|(queue, _)| *queue == QueueName::FanOut));
 }

@@ -84,6 +84,16 @@ fn fixtures_of_version_1_stay_readable() {
     }
 }
 
+/// A part that is taken for the whole record would be delivered under wrong ids.
+#[test]
+fn version_1_knows_which_part_of_a_record_a_message_is() {
+    let parts = fixtures().into_iter().filter(|(_, text)| text.contains(r#""part":"#));
+    for (name, text) in parts {
+        let frozen = wire_v1::read(&text, &name).unwrap_or_else(|why| panic!("{why}: {text}"));
+        assert_eq!(frozen["part"], json(&text)["part"]);
+    }
+}
+
 #[test]
 fn a_word_of_another_version_is_kept_by_each_reader() {
     for (from, to) in [

@@ -196,7 +196,7 @@ impl Inner {
         let same = |queued: &Queued| match &queued.carried {
             Carried::DeadLetter(before) => **before == *letter,
             Carried::Nothing | Carried::Publication(_) | Carried::Delivery(_) => {
-                letter.reason == Reason::ProcessingFailed
+                *letter.newest_reason() == Reason::ProcessingFailed
                     && Some(letter.decided_ms) == queued.first_received_ms
             }
         };

@@ -22,7 +22,9 @@ impl Inner {
             self.bases(delivery.id).iter().any(|base| base.published_ms == delivery.published_ms);
         // Its message and one that it follows from were received together, and both may be due in
         // the same millisecond: this is a start, or looks like one.
-        let looks_new = delivery.attempts == 0 && delivery.due_ms == delivery.published_ms;
+        let is_due = delivery.due_ms <= self.clock_ms();
+        let looks_new =
+            delivery.attempts == 0 && delivery.due_ms == delivery.published_ms && is_due;
         (!goes_on || looks_new) && !self.bases(from).is_empty()
     }
 

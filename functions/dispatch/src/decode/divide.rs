@@ -32,6 +32,9 @@ const EVENTS_BEFORE_A_REQUEST: usize = 1_000;
 /// Where a subscription among several batches, subscriptions are divided only for so few elements.
 const ELEMENTS_TOGETHER: usize = 5_000;
 
+/// With more deliveries than these, the others are not counted: their parts are divided again anyway.
+const COUNTED_MAX: usize = 20_000;
+
 /// A record is divided into at most so many parts at a time; a part that is too large for a message
 /// is divided at once.
 pub const PARTS_MAX: usize = 100;
@@ -82,19 +85,24 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     // The index of the first element of each leaf: what runs in place together.
     let mut leaves = vec![0];
     let (mut has_too_large, mut matched) = (false, Subscriptions::default());
+    let mut counted = 0;
     for index in 0..elements.len() {
         let mut read = published.read(elements, index);
+        counted += read.items.len();
         decoded.misses_a_name |= read.misses_a_name;
         matched.note(&read.items);
-        if !in_place.takes(&read.items, published.now_ms) {
+        if !in_place.takes(&read.items, published.grouped_at_ms()) {
             in_place = InPlace::default();
             if index > 0 {
                 leaves.push(index);
             }
-            has_too_large |= !in_place.takes(&read.items, published.now_ms);
+            has_too_large |= !in_place.takes(&read.items, published.grouped_at_ms());
         }
         if leaves.len() == 1 && !has_too_large {
             decoded.append(&mut read);
+        } else if counted > COUNTED_MAX {
+            extrapolate(&mut leaves, index + 1, elements.len());
+            break;
         }
     }
     if leaves.len() == 1 && !has_too_large {
@@ -102,12 +110,18 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     }
     let misses_a_name = decoded.misses_a_name;
     let mut division = Division { published, elements, decoded: Decoded::default() };
-    if elements.len() == 1 || matched.keep_batches() {
+    if elements.len() == 1 || (matched.keep_batches() && counted <= COUNTED_MAX) {
         division.divide_by_names(&leaves);
     } else {
         division.divide_elements(&leaves, elements.len());
     }
     Decoded { misses_a_name, ..division.decoded }
+}
+
+/// Adds leaves for the elements that were not counted, as long as the counted ones are on average.
+fn extrapolate(leaves: &mut Vec<usize>, counted: usize, end: usize) {
+    let length = counted.div_ceil(leaves.len());
+    leaves.extend((counted..end).step_by(length));
 }
 
 /// The subscriptions that match a record, as far as they decide how it is divided.
@@ -183,15 +197,24 @@ impl Division<'_> {
         let step = step(leaves.len());
         for (index, chunk) in leaves.chunks(step).enumerate() {
             let next = leaves.get((index + 1) * step).copied().unwrap_or(end);
-            let part = self.part(chunk[0]..next, self.published.names().clone());
-            if part.fits() {
-                self.send(part);
-            } else if chunk.len() > 1 {
-                self.divide_elements(chunk, next);
-            } else {
-                // Otherwise it would become a dead letter without one attempt.
-                self.run_in_place(chunk[0]..next);
-            }
+            self.send_elements(chunk[0]..next);
+        }
+    }
+
+    /// Sends some elements as one part. If it is too large for a message it is halved; a single element
+    /// runs in place, or it would become a dead letter without one attempt.
+    fn send_elements(&mut self, elements: Range<usize>) {
+        let part = self.part(elements.clone(), self.published.names().clone());
+        // All of it would only be received again.
+        let is_all = elements.len() == self.elements.len();
+        if part.fits() && !is_all {
+            self.send(part);
+        } else if elements.len() == 1 {
+            self.run_in_place(elements);
+        } else {
+            let middle = elements.start + elements.len() / 2;
+            self.send_elements(elements.start..middle);
+            self.send_elements(middle..elements.end);
         }
     }
 
@@ -211,7 +234,7 @@ impl Division<'_> {
     }
 
     fn matched(&self) -> Matched {
-        let (mut matched, mut grouping) = (Matched::default(), Grouping::default());
+        let mut matched = Matched::default();
         for index in 0..self.elements.len() {
             let read = self.published.read(self.elements, index);
             if !read.unmatched.is_empty() {
@@ -219,11 +242,13 @@ impl Division<'_> {
             }
             for item in read.items {
                 if let WorkItem::Deliver(subscription, delivery) = item {
-                    let requests = grouping.count();
-                    grouping.place(&subscription, &delivery, self.published.now_ms);
                     let name = matched.names.entry(subscription.name.name.clone()).or_default();
-                    name.requests += grouping.count() - requests;
                     name.batches = subscription.batch.is_some();
+                    // Whether there are more than run in place is all that counts.
+                    if name.requests.count() <= REQUESTS_IN_PLACE {
+                        let at_ms = self.published.grouped_at_ms();
+                        name.requests.place(&subscription, &delivery, at_ms);
+                    }
                 }
             }
         }
@@ -243,7 +268,7 @@ struct Matched {
 #[derive(Default)]
 struct MatchedName {
     /// The requests to it.
-    requests: usize,
+    requests: Grouping,
     batches: bool,
 }
 
@@ -252,13 +277,13 @@ struct MatchedName {
 fn cuts(names: &BTreeMap<String, MatchedName>, only_names: bool) -> Vec<&str> {
     let (mut cuts, mut requests, mut batches) = (Vec::new(), 0, false);
     for (name, of) in names {
-        let joins =
-            requests + of.requests <= REQUESTS_IN_PLACE || !(only_names || batches || of.batches);
+        let sum = requests + of.requests.count();
+        let joins = sum <= REQUESTS_IN_PLACE || !(only_names || batches || of.batches);
         if requests > 0 && !joins {
             cuts.push(name.as_str());
             (requests, batches) = (0, false);
         }
-        requests += of.requests;
+        requests += of.requests.count();
         batches |= of.batches;
     }
     if cuts.is_empty() {

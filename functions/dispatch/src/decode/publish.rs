@@ -35,8 +35,7 @@ pub(crate) struct Published<'a> {
     publisher: Option<Publisher>,
     /// All subscriptions, unless it is a part.
     names: &'a NameRange,
-    /// Now.
-    pub(crate) now_ms: u64,
+    now_ms: u64,
 }
 
 impl<'a> Published<'a> {
@@ -78,6 +77,11 @@ impl<'a> Published<'a> {
         }
     }
 
+    /// Now, by whichever clock is ahead: its deliveries are due when it was published, by that of SQS.
+    pub(crate) fn grouped_at_ms(&self) -> u64 {
+        self.now_ms.max(self.publication.published_ms)
+    }
+
     /// The subscriptions it is for.
     pub(crate) fn names(&self) -> &NameRange {
         self.names
@@ -87,13 +91,13 @@ impl<'a> Published<'a> {
     pub(crate) fn read(&self, elements: &Elements<'_>, index: usize) -> Decoded {
         // Malformed elements count too: the index is part of the id of every delivery.
         let origin = self.index(index);
-        // What belongs to no subscription belongs to the first part.
+        // What is malformed belongs to no subscription, and so to the first part.
         let is_first = self.names.from.is_empty();
         match elements.decode(index) {
             Element::Malformed { text, why } if is_first => {
                 self.malformed(origin, &text, why).into()
             }
-            Element::Event(event) if self.topic.is_none() && is_first => {
+            Element::Event(event) if self.topic.is_none() => {
                 let delivery = self.publication.delivery(origin, event, self.of(UNKNOWN_TOPIC));
                 let reason = Reason::TopicNotFound;
                 let letter = DeadLetter::without_subscription(delivery, reason, self.now_ms);
@@ -110,8 +114,8 @@ impl<'a> Published<'a> {
                 let items: Vec<WorkItem> = matching.map(deliver).collect();
                 let is_unmatched = items.is_empty() && *self.names == ALL_NAMES;
                 let unmatched = is_unmatched.then(|| (self.of(NAMELESS), event));
-                let misses_a_name = self.topic.is_none();
-                Decoded { items, unmatched: unmatched.into_iter().collect(), misses_a_name }
+                let unmatched = unmatched.into_iter().collect();
+                Decoded { items, unmatched, misses_a_name: false }
             }
         }
     }
@@ -122,7 +126,7 @@ impl<'a> Published<'a> {
         // A topic that is known stays the same, whoever the publisher of the part seems to be.
         let topic = self.topic.map(|topic| topic.name.to_string());
         let publication = Publication {
-            topic: topic.or_else(|| self.publication.topic.clone()),
+            topic: topic.or_else(|| self.publication.topic.as_deref().map(beginning)),
             hold: Hold::default(),
             part: Some(Part { first: self.index(first), input: self.input, names }),
             ..self.publication.clone()
@@ -166,6 +170,14 @@ impl<'a> Published<'a> {
     fn of(&self, subscription: &str) -> SubscriptionName {
         SubscriptionName { topic: self.name.clone(), name: subscription.to_owned() }
     }
+}
+
+/// No name of a topic is as long.
+const UNKNOWN_TOPIC_KEPT_BYTES: usize = 600;
+
+/// As much of the name of an unknown topic as people need. What is cut off is still no topic's name.
+fn beginning(topic: &str) -> String {
+    topic[..topic.floor_char_boundary(UNKNOWN_TOPIC_KEPT_BYTES)].to_owned()
 }
 
 /// The topic a record names, else the default. Of what is not a valid topic name, as much is kept as

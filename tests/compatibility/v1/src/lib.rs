@@ -56,6 +56,31 @@ struct Publication {
     traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hold: Option<Hold>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    part: Option<Part>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Part {
+    first: u32,
+    input: Input,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Input {
+    Auto,
+    CloudEvents,
+    EventGrid,
+    Custom,
+    Opaque,
+    Sns,
+    EventBridge,
+    S3,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -85,7 +110,7 @@ struct Delivery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shape: Option<Shape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    leg: Option<Leg>,
+    leg: Option<Target>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     letter: Option<Box<DeadLetter>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +138,7 @@ enum Shape {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Leg {
+enum Target {
     Reply,
     Sink,
 }
@@ -241,9 +266,11 @@ impl Delivery {
         self.company.iter().try_for_each(|word| is_word(word))?;
         check_end(&self.history, self.last.as_ref())?;
         match (&self.leg, &self.letter) {
-            (None | Some(Leg::Reply), None) => Ok(()),
-            (Some(Leg::Sink), Some(letter)) if letter.delivery.letter.is_none() => letter.check(),
-            (None | Some(Leg::Reply | Leg::Sink), _) => {
+            (None | Some(Target::Reply), None) => Ok(()),
+            (Some(Target::Sink), Some(letter)) if letter.delivery.letter.is_none() => {
+                letter.check()
+            }
+            (None | Some(Target::Reply | Target::Sink), _) => {
                 Err("a dead letter out of place".to_owned())
             }
         }

@@ -176,13 +176,13 @@ impl Shared {
         let body = to_bytes(Body::new(body), usize::MAX).await.map_err(|_| Cut)?;
         let fate = self.fate(&Call::of(&head, &body));
         match fate {
-            Fate::Passed => self.pass_on(head, body).await,
+            Fate::Passed => self.forward(head, body).await,
             Fate::Refused => Ok(refusal()),
             Fate::CutBefore => Err(Cut),
-            Fate::CutAfter => self.pass_on(head, body).await.and(Err(Cut)),
+            Fate::CutAfter => self.forward(head, body).await.and(Err(Cut)),
             Fate::KilledBefore => self.kill(from),
             Fate::KilledAfter => {
-                let _ = self.pass_on(head, body).await;
+                let _ = self.forward(head, body).await;
                 self.kill(from)
             }
         }
@@ -250,7 +250,7 @@ impl Shared {
     }
 
     /// Makes the same call of the emulated AWS. A function that is killed meanwhile has made it.
-    async fn pass_on(&self, head: Parts, body: Bytes) -> Result<Response<Body>, Cut> {
+    async fn forward(&self, head: Parts, body: Bytes) -> Result<Response<Body>, Cut> {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let call = self.client.request(head.method.clone(), format!("{}{path}", self.emulator));
         let call = call.headers(end_to_end(&head.headers)).body(body).send();
