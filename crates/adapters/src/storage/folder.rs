@@ -17,7 +17,7 @@ use super::{Fetched, ListRequest, Page, PutOutcome, StorageError, Version, listi
 /// follow. No segment of a key is such a name.
 const TEMPORARY: &str = ".lastmile-";
 /// How often a write is begun while concurrent deletes remove its folder.
-const TRIES_MAX: u32 = 16;
+const TRIES_MAX: u32 = 1_000;
 /// The id of the version that a file has now.
 const CURRENT: &str = "current";
 /// The id of the one earlier version of a file, and the extension that is added to its name.
