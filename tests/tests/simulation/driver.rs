@@ -27,7 +27,7 @@ pub(crate) const LIFETIME_MS: u64 = 20 * DAY_MS;
 /// The time limit of an invocation without a fault.
 const TIMEOUT_MS: u64 = 120 * SECOND_MS;
 /// The limit of polling rounds; reaching it means that something spins.
-const ROUNDS_MAX: u32 = 400_000;
+const ROUNDS_MAX: u32 = 2_000_000;
 
 /// Set by a waker: somebody wants to be polled.
 #[derive(Debug, Default)]

@@ -228,24 +228,29 @@ impl Ledger {
     }
 
     /// The id that stands for a record, or for a part of one, as a whole.
-    pub(crate) fn unprocessed_of(&mut self, held: &Queued) -> Option<Uuid> {
+    pub(crate) fn whole_id(&self, held: &Queued) -> Option<Uuid> {
         let message = held.origin()?;
-        let mut ids = self.unprocessed.keys();
-        let of_record = |id: &&Uuid| self.origin(**id) == message;
-        let Carried::Publication(publication) = &held.carried else {
-            return ids.find(of_record).copied();
+        let part = match &held.carried {
+            Carried::Publication(publication) => publication.part.as_ref().zip(Some(publication)),
+            Carried::Nothing | Carried::Delivery(_) | Carried::DeadLetter(_) => None,
         };
-        let Some(Part { first, names, .. }) = &publication.part else {
-            return ids.find(of_record).copied();
-        };
-        let topic = publication.topic.as_deref().and_then(|topic| topic.parse().ok());
+        let published = self.published[self.record_of(message)].1.topic;
+        let topic = part.map_or(published, |(_, publication)| publication.topic.as_deref());
+        let topic = topic.and_then(|topic| topic.parse().ok());
         let topic = topic.unwrap_or_else(delivery::deadletter::nameless_topic);
         let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
-        let whole = id_of(name, Origin { message: message.to_owned(), index: *first });
+        let index = part.map_or(0, |(part, _)| part.first);
+        let whole = id_of(name, Origin { message: message.to_owned(), index });
+        let Some((Part { names, .. }, _)) = part else { return Some(whole) };
         let before = names.before.as_deref().unwrap_or_default();
         let part = format!("{}\n{before}\n{}", names.from, held.body);
-        let id = Uuid::new_v5(&whole, part.as_bytes());
-        let record = self.record_of(message);
+        Some(Uuid::new_v5(&whole, part.as_bytes()))
+    }
+
+    /// The same of what a queue gave up.
+    pub(crate) fn unprocessed_of(&mut self, held: &Queued) -> Option<Uuid> {
+        let id = self.whole_id(held)?;
+        let record = self.record_of(held.origin()?);
         self.unprocessed.insert(id, record);
         Some(id)
     }

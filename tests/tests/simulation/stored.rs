@@ -93,10 +93,9 @@ impl Inner {
 
     /// The messages of the running invocation that carry a dead letter with this id.
     pub(crate) fn messages_with(&self, id: Uuid) -> Vec<Queued> {
-        let origin = self.ledger.unprocessed.get(&id).map(|_| self.ledger.origin(id));
         let carries_it = |held: &&Queued| match held.carried.kept() {
             Some(delivery) => delivery.id == id,
-            None => origin.is_some() && held.origin() == origin,
+            None => self.ledger.whole_id(held) == Some(id),
         };
         self.invocations[self.current]
             .taken
