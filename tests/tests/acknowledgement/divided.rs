@@ -291,6 +291,15 @@ fn beside_subscriptions_without_batches_a_batch_stays_together() {
 }
 
 #[test]
+fn a_batch_stays_together_although_not_all_deliveries_are_counted() {
+    let others = (1..30).map(|number| subscription(&format!("shop/orders/s{number}")));
+    let all = std::iter::once(batching("shop/orders/s0", 1_000)).chain(others);
+    let ports = FakePorts::new(catalogue_of(all));
+    run_out(&ports, events(700));
+    assert_eq!(batch_sizes(&ports, "s0"), [700]);
+}
+
+#[test]
 fn large_batches_are_full() {
     for (max_events, expected) in [
         (3_000, vec![3_000, 3_000, 1_000]),

@@ -110,7 +110,7 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     }
     let misses_a_name = decoded.misses_a_name;
     let mut division = Division { published, elements, decoded: Decoded::default() };
-    if elements.len() == 1 || (matched.keep_batches() && counted <= COUNTED_MAX) {
+    if elements.len() == 1 || matched.keep_batches() {
         division.divide_by_names(&leaves);
     } else {
         division.divide_elements(&leaves, elements.len());

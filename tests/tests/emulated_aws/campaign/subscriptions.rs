@@ -20,7 +20,7 @@ const BEHAVIOURS: [(&str, Behaviour); 6] = [
     ("refuses", Behaviour::Refuses),
     ("hangs", Behaviour::Hangs),
 ];
-/// More than a record may have in place (`dispatch::DELIVERIES_IN_PLACE`).
+/// More than a record may have in place (`dispatch::REQUESTS_IN_PLACE`).
 const WIDE_SUBSCRIPTIONS: usize = 12;
 
 /// The paths of a topic's deliveries, which are also the beginnings of their dead letters' keys.
