@@ -133,6 +133,7 @@ impl Inner {
         {
             self.record_violation(id, "re-enqueued with another wait than the rest");
         }
+        self.note_deferred(delivery, &bases);
         let ([base], 0, false) =
             (&bases[..], self.invocations[self.current].panics, self.is_told(id))
         else {

@@ -145,7 +145,15 @@ impl Inner {
         if requests == 0 && delivery.due_ms <= base.due_ms {
             self.record_violation(id, "postponed to an earlier time");
         }
-        self.ledger.postponements.entry(id).or_default().push((now_ms, delivery.due_ms));
+    }
+
+    /// Records that a delivery was postponed, also of one whose chains were received together: each
+    /// postponement costs a message.
+    pub(crate) fn note_deferred(&mut self, delivery: &Delivery, bases: &[Base]) {
+        if is_deferred(delivery) && bases.iter().all(|base| base.due_ms != delivery.due_ms) {
+            let postponed = (self.clock_ms(), delivery.due_ms);
+            self.ledger.postponements.entry(delivery.id).or_default().push(postponed);
+        }
     }
 }
 
