@@ -134,8 +134,8 @@ impl Consents for World {
 impl Queue for World {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         let carried = Carried::of(&message);
-        let touched = self.with(|world| world.touched_by(&carried));
-        let mut given_up = GivenUp::new(self, &carried);
+        let touched = self.with(|world| world.touched_by(queue, &carried));
+        let mut given_up = GivenUp::new(self, queue, &carried);
         self.step(&touched).await;
         given_up.may_have_it = true;
         let (wait_ms, answer) = self.with(|world| world.send_at(queue, message, carried));
@@ -153,6 +153,7 @@ impl Queue for World {
 struct GivenUp {
     world: World,
     invocation: usize,
+    queue: QueueName,
     carried: Carried,
     /// The queue was asked.
     may_have_it: bool,
@@ -160,10 +161,10 @@ struct GivenUp {
 }
 
 impl GivenUp {
-    fn new(world: &World, carried: &Carried) -> Self {
+    fn new(world: &World, queue: QueueName, carried: &Carried) -> Self {
         let invocation = world.with(|world| world.current);
         let (world, carried) = (world.clone(), carried.clone());
-        Self { world, invocation, carried, may_have_it: false, is_answered: false }
+        Self { world, invocation, queue, carried, may_have_it: false, is_answered: false }
     }
 }
 
@@ -175,9 +176,9 @@ impl Drop for GivenUp {
         self.world.with(|world| {
             let current = std::mem::replace(&mut world.current, self.invocation);
             if self.may_have_it {
-                world.note_perhaps_twice(&self.carried);
+                world.note_perhaps_twice(self.queue, &self.carried);
             } else {
-                world.note_not_taken(&self.carried);
+                world.note_not_taken(self.queue, &self.carried);
             }
             world.current = current;
         });

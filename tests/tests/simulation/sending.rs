@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use delivery::delivery::Delivery;
 use delivery::ports::{Message, QueueError, QueueName};
 use uuid::Uuid;
 
@@ -20,10 +21,10 @@ impl Inner {
         carried: Carried,
     ) -> Result<(), QueueError> {
         self.check_sent(queue, &message, &carried);
-        let fresh = carried.delivery().filter(|delivery| self.is_fresh(delivery)).cloned();
+        let fresh = self.starts(queue, &carried).cloned();
         if self.random.injects(Fault::SendFailed) {
             self.print(|| format!("SEND FAILED {}", self.name_of(&carried)));
-            self.note_not_taken(&carried);
+            self.note_not_taken(queue, &carried);
             return Err(QueueError("no".to_owned()));
         }
         if queue == QueueName::Isolation {
@@ -40,7 +41,7 @@ impl Inner {
         let is_lost = self.random.injects(Fault::SendAnswerLost);
         if is_lost {
             self.print(|| format!("SEND ANSWER LOST {}", self.name_of(&carried)));
-            self.note_perhaps_twice(&carried);
+            self.note_perhaps_twice(queue, &carried);
         }
         self.enqueue(queue, message, carried, part);
         if is_lost { Err(QueueError("no answer".to_owned())) } else { Ok(()) }
@@ -48,8 +49,8 @@ impl Inner {
 
     /// A queue has a message, and its sender does not know: it may send it to another queue as well,
     /// and if that fails too, its record is redelivered.
-    pub(crate) fn note_perhaps_twice(&mut self, carried: &Carried) {
-        let touched = self.touched_by(carried);
+    pub(crate) fn note_perhaps_twice(&mut self, queue: QueueName, carried: &Carried) {
+        let touched = self.touched_by(queue, carried);
         self.fork(&touched);
         // What starts here came with no message of its own.
         let Some(id) = carried.id() else { return };
@@ -60,17 +61,24 @@ impl Inner {
     }
 
     /// A queue did not take a message: its record is redelivered, and it is sent again.
-    pub(crate) fn note_not_taken(&mut self, carried: &Carried) {
+    pub(crate) fn note_not_taken(&mut self, queue: QueueName, carried: &Carried) {
         let stores = self.invocation().stores;
         self.ledger.costs.excuse(carried, stores);
-        self.fork(&self.touched_by(carried));
+        self.fork(&self.touched_by(queue, carried));
     }
 
     /// What a message touches: of a delivery that starts here, what it follows from.
-    pub(crate) fn touched_by(&self, carried: &Carried) -> Touched {
-        let fresh = carried.delivery().filter(|delivery| self.is_fresh(delivery));
+    pub(crate) fn touched_by(&self, queue: QueueName, carried: &Carried) -> Touched {
+        let fresh = self.starts(queue, carried);
         let known = fresh.and_then(|delivery| self.ledger.known.get(&delivery.id));
         known.and_then(|known| known.from).map_or_else(|| Touched::of(carried), Touched::one)
+    }
+
+    /// The delivery that starts with a message. What moves to isolation was received, however new it
+    /// looks.
+    fn starts<'a>(&self, queue: QueueName, carried: &'a Carried) -> Option<&'a Delivery> {
+        let moves = queue == QueueName::Isolation;
+        carried.delivery().filter(|delivery| !moves && self.is_fresh(delivery))
     }
 
     /// Records what is in a queue from now on.

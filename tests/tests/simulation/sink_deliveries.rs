@@ -23,8 +23,11 @@ impl Inner {
         // Its message and one that it follows from were received together, and both may be due in
         // the same millisecond: this is a start, or looks like one.
         let is_due = delivery.due_ms <= self.clock_ms();
-        let looks_new =
-            delivery.attempts == 0 && delivery.due_ms == delivery.published_ms && is_due;
+        // What gave up its turn was received: no start has a hold.
+        let looks_new = delivery.attempts == 0
+            && delivery.hold.is_none()
+            && delivery.due_ms == delivery.published_ms
+            && is_due;
         (!goes_on || looks_new) && !self.bases(from).is_empty()
     }
 

@@ -55,7 +55,7 @@ impl Inner {
         match self.pace() {
             _ if self.refuses(queue) => {
                 self.check_sent(queue, &message, &carried);
-                self.note_not_taken(&carried);
+                self.note_not_taken(queue, &carried);
                 (TRIES_MS, Err(QueueError("throttled".to_owned())))
             }
             Pace::Quick => (0, self.send(queue, message, carried)),
@@ -63,11 +63,11 @@ impl Inner {
             Pace::TimesOut(wait_ms) => {
                 if self.random.percent(50) {
                     // Whatever the queue says, nobody hears it.
-                    self.note_perhaps_twice(&carried);
+                    self.note_perhaps_twice(queue, &carried);
                     let _ = self.send(queue, message, carried);
                 } else {
                     self.check_sent(queue, &message, &carried);
-                    self.note_not_taken(&carried);
+                    self.note_not_taken(queue, &carried);
                 }
                 (wait_ms, Err(QueueError("timed out".to_owned())))
             }
