@@ -17,6 +17,7 @@
 
 use std::collections::BTreeMap;
 
+use delivery::delivery::Hold;
 use delivery::ports::QueueName;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
@@ -118,9 +119,10 @@ impl Inner {
     /// the subscriptions.
     fn gives_up_its_turn(&mut self, carried: &Carried) -> bool {
         let Carried::Delivery(delivery) = carried else { return false };
-        let before = self.bases(delivery.id).iter().map(|base| base.hold.count).max();
+        let waits = |hold: Hold| hold.count + hold.turns;
+        let before = self.bases(delivery.id).iter().map(|base| waits(base.hold)).max();
         let invocation = &self.invocations[self.current];
-        let given_up = before.unwrap_or(0) < delivery.hold.count;
+        let given_up = before.unwrap_or(0) < waits(delivery.hold);
         let ran_ms = self.now_ms - invocation.started_ms;
         let excused = invocation.panics > 0 || invocation.short || invocation.unreadable;
         if given_up && !excused && ran_ms < TURN_AFTER_MS {
