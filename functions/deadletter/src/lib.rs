@@ -187,7 +187,10 @@ impl<P: StoragePorts> DeadLetters<P> {
         if is_sent {
             self.telemetry.last_resort(letter, problem);
         } else {
-            self.leave_hidden(record, storage_wait_ms(since_ms)).await;
+            let wait_ms = storage_wait_ms(since_ms);
+            // Each time: it is in no other queue, and its own deletes it after 14 days.
+            telemetry::refused(&letter.delivery, problem, wait_ms);
+            self.leave_hidden(record, wait_ms).await;
         }
         is_sent
     }
