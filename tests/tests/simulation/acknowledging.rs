@@ -38,6 +38,15 @@ impl Inner {
         }
     }
 
+    /// A queue deleted a message at the end of its retention. That loses nothing but what storage
+    /// refused all the time and what is too large to be moved: no queue takes it with our attribute.
+    pub(crate) fn note_expired(&mut self, queue: QueueName, held: &Queued) {
+        let tried = queue == QueueName::Unprocessed && held.receives > 0;
+        if tried && is_too_large_to_move(held) && self.storage.refuses(self.now_ms) {
+            self.ledger.expired.extend(self.ledger.whole_id(held));
+        }
+    }
+
     /// A queue may deliver a message a second time.
     pub(crate) fn maybe_duplicate(&mut self, queue: QueueName, held: &Queued) {
         if !self.random.injects(Fault::DeliveredTwice) {
@@ -81,8 +90,7 @@ impl Inner {
     /// attributes, or to spend the rest of a long hold there.
     fn note_returned(&mut self, queue: QueueName, queued: &Queued) {
         let touched = self.invocation().touched.remove(&queued.copy);
-        let big = queued.body.len() + ATTRIBUTE_MAX_BYTES > MESSAGE_MAX_BYTES;
-        if touched || big {
+        if touched || is_too_large_to_move(queued) {
             self.queues.excuse(queue, queued.copy);
         } else if queued.receives >= queued.planned_receives(queue) + queued.excused {
             self.ledger.record_violation(format!(
@@ -146,4 +154,9 @@ impl Inner {
             }
         }
     }
+}
+
+/// Whether a record may have no room for our attributes.
+fn is_too_large_to_move(queued: &Queued) -> bool {
+    queued.body.len() + ATTRIBUTE_MAX_BYTES > MESSAGE_MAX_BYTES
 }

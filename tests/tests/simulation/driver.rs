@@ -199,7 +199,8 @@ impl Driver {
                 }
                 waits
             });
-            world.queues.delete_expired(now_ms);
+            let expired = world.queues.delete_expired(now_ms);
+            expired.iter().for_each(|(queue, queued)| world.note_expired(*queue, queued));
             mappings.give_up(world);
             Some(now_ms)
         });

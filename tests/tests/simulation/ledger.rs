@@ -127,6 +127,9 @@ pub(crate) struct Ledger {
     /// What may follow from the dead letter of a delivery, and what did.
     pub(crate) after: BTreeMap<Uuid, Vec<Uuid>>,
     pub(crate) fresh: BTreeMap<Uuid, Vec<Fresh>>,
+    /// Those of `unprocessed` that their queue deleted after 14 days, because storage refused them
+    /// all the time and no queue could take them.
+    pub(crate) expired: BTreeSet<Uuid>,
     /// The most receives of one message in one queue.
     pub(crate) most_receives: u32,
     /// What was sent.

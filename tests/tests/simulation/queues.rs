@@ -193,15 +193,17 @@ impl Queues {
     }
 
     /// Deletes messages past their retention, except in the last-resort queue, which is for people
-    /// to read.
-    pub(crate) fn delete_expired(&mut self, now_ms: u64) {
+    /// to read; returns them.
+    pub(crate) fn delete_expired(&mut self, now_ms: u64) -> Vec<(QueueName, Queued)> {
+        let mut expired = Vec::new();
         for queue in READ {
             let state = self.state(queue);
             while let Some((at_ms, copy)) = state.expiry.first().copied()
                 && at_ms <= now_ms
             {
-                state.remove(copy);
+                expired.extend(state.remove(copy).map(|queued| (queue, queued)));
             }
         }
+        expired
     }
 }

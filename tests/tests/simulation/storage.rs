@@ -76,6 +76,16 @@ impl Storage {
         (true, Self::maybe_lose_answer(random))
     }
 
+    /// Whether the default container accepts nothing now, and did not before.
+    pub(crate) fn refuses(&self, now_ms: u64) -> bool {
+        match self.default {
+            Availability::Fine => false,
+            Availability::RefusesUntil(until_ms) | Availability::MissingUntil(until_ms) => {
+                now_ms < until_ms
+            }
+        }
+    }
+
     /// Puts a dead letter into the external queue; returns whether it is there.
     pub(crate) fn send_to_sink(
         &mut self,
