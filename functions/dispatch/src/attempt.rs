@@ -19,16 +19,13 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
         let destination = &subscription.destination;
+        let admitted = self.probations.admission(subscription, due);
         let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
         // Before the time of the attempt is granted: looking secrets up takes time of its own.
         let names: Vec<&SecretName> = request::secrets(subscription, &deliveries).collect();
         let keyring = self.ports.keyring(&names).await;
         let now_ms = self.ports.now_ms();
-        let Some(timeout_ms) = of.deadline.begin(now_ms, destination.response_timeout_ms) else {
-            // Nothing is sent, so another delivery has to be able to probe.
-            self.probations.release(subscription, due);
-            return None;
-        };
+        let timeout_ms = of.deadline.begin(now_ms, destination.response_timeout_ms)?;
         // Before the request: a panic from here on counts as an attempt.
         due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
         let composed = match &keyring {
@@ -45,7 +42,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             Ok(request) => (self.ports.exchange(&request).await, None),
             Err(problem) => (problem.exchange(now_ms), None),
         };
-        self.probations.record(subscription, due, &exchange);
+        admitted.record(&exchange);
         // Redacted here, since the secrets' values are dropped with this attempt.
         let keyring = keyring.unwrap_or_default();
         let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();

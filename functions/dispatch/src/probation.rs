@@ -42,13 +42,7 @@ impl Probations {
         }
     }
 
-    /// Records what an attempt brought.
-    pub(crate) fn record(
-        &self,
-        subscription: &Subscription,
-        due: &[InFlightDelivery],
-        exchange: &Exchange,
-    ) {
+    fn record(&self, subscription: &Subscription, due: &[InFlightDelivery], exchange: &Exchange) {
         if applies(subscription, due) {
             let ids: Vec<Uuid> = due.iter().map(|in_flight| in_flight.delivery.id).collect();
             let outcome = exchange.outcome(&subscription.retry);
@@ -68,8 +62,42 @@ impl Probations {
         }
     }
 
+    /// The admission of deliveries that are about to be attempted. Unless an outcome is recorded, it is
+    /// returned, also if the attempt panics: another delivery has to be able to probe.
+    pub(crate) fn admission<'a>(
+        &'a self,
+        subscription: &'a Subscription,
+        due: &'a [InFlightDelivery],
+    ) -> Admitted<'a> {
+        Admitted { probations: self, subscription, due, is_used: false }
+    }
+
     fn with<T>(&self, act: impl FnOnce(&mut probation::Probations<Url>) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// An admission that is used by recording what the attempt brought.
+pub(crate) struct Admitted<'a> {
+    probations: &'a Probations,
+    subscription: &'a Subscription,
+    due: &'a [InFlightDelivery],
+    is_used: bool,
+}
+
+impl Admitted<'_> {
+    /// Records what the attempt brought.
+    pub(crate) fn record(mut self, exchange: &Exchange) {
+        self.is_used = true;
+        self.probations.record(self.subscription, self.due, exchange);
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        if !self.is_used {
+            self.probations.release(self.subscription, self.due);
+        }
     }
 }
 

@@ -144,6 +144,20 @@ fn an_invocation_without_time_for_its_probe_lets_another_probe() {
 }
 
 #[test]
+fn a_probe_that_panics_lets_another_probe() {
+    let process = Process::after_ten_timeouts(&[answers(200)]);
+    process.ports.advance_ms(10_000);
+    process.ports.clone().with_one_panic();
+    let panicked = process.invoke(&[record("m11", EVENT)]);
+    assert_eq!((panicked.len(), process.ports.requests()), (1, 11));
+    assert_eq!(
+        (process.invoke(&[record("m12", EVENT)]).len(), process.ports.requests()),
+        (0, 12),
+        "the probe"
+    );
+}
+
+#[test]
 fn a_probation_does_not_affect_other_destinations() {
     let process = Process::after_ten_timeouts(&[times_out_after(1_000)]);
     let other =
