@@ -162,12 +162,14 @@ impl Driver {
                 // The function failed as a whole: every record is redelivered.
                 Err(_) => {
                     world.with(Inner::note_unanswered);
+                    processes.end(running.process);
                     false
                 }
                 Ok(Poll::Pending) => {
                     let crashed = world.with(|world| world.invocation().crashed);
                     if crashed {
                         world.with(Inner::note_unanswered);
+                        processes.end(running.process);
                     }
                     !crashed
                 }
@@ -205,8 +207,8 @@ impl Driver {
             Some(now_ms)
         });
         let Some(now_ms) = now_ms else { return false };
-        let world = self.world.clone();
-        self.running.retain(|running| {
+        let Self { world, processes, running, .. } = self;
+        running.retain(|running| {
             // An invocation that was woken just now may still finish in time.
             let ended = now_ms >= running.ends_ms && !running.flag.0.load(Ordering::Relaxed);
             if ended {
@@ -216,6 +218,7 @@ impl Driver {
                     world.note_killed();
                     world.note_unanswered();
                 });
+                processes.end(running.process);
             }
             !ended
         });

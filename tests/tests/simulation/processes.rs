@@ -82,6 +82,12 @@ impl Processes {
         })
     }
 
+    /// A process ends with what it remembers: its invocation crashed, or was killed. One that runs
+    /// everything is followed by another.
+    pub(crate) fn end(&mut self, number: usize) {
+        self.idle.retain(|(process, _)| *process != number);
+    }
+
     /// A process that has ended an invocation is idle.
     pub(crate) fn release(&mut self, world: &World, number: usize, function: Function) {
         if world.with(|inner| inner.limits.processes) {
