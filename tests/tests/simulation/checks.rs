@@ -29,7 +29,7 @@ impl Inner {
                 self.check_isolated(message);
             }
             (QueueName::FanOut | QueueName::Retry, Carried::Delivery(delivery)) if !stores => {
-                if self.is_fresh(delivery) {
+                if self.is_fresh(delivery, message.wait_ms) {
                     return self.check_fresh(delivery, message);
                 }
                 self.check_state(delivery);
@@ -41,8 +41,8 @@ impl Inner {
                 self.check_returned(letter);
             }
             (QueueName::DeadLetter, Carried::DeadLetter(letter)) if !stores => {
-                if self.is_fresh(&letter.delivery) && letter.reason == Reason::EventTooLargeToResend
-                {
+                let starts = self.is_fresh(&letter.delivery, 0);
+                if starts && letter.reason == Reason::EventTooLargeToResend {
                     return;
                 }
                 self.check_state(&letter.delivery);

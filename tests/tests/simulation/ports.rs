@@ -25,6 +25,7 @@ use uuid::Uuid;
 use super::faults::Fault;
 use super::late::Open;
 use super::queued::Carried;
+use super::sending::Way;
 use super::world::{Disturbance, Inner, Touched, World};
 
 impl World {
@@ -134,8 +135,9 @@ impl Consents for World {
 impl Queue for World {
     async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
         let carried = Carried::of(&message);
-        let touched = self.with(|world| world.touched_by(queue, &carried));
-        let mut given_up = GivenUp::new(self, queue, &carried);
+        let way = Way::of(queue, &message);
+        let touched = self.with(|world| world.touched_by(way, &carried));
+        let mut given_up = GivenUp::new(self, way, &carried);
         self.step(&touched).await;
         given_up.may_have_it = true;
         let (wait_ms, answer) = self.with(|world| world.send_at(queue, message, carried));
@@ -153,7 +155,7 @@ impl Queue for World {
 struct GivenUp {
     world: World,
     invocation: usize,
-    queue: QueueName,
+    way: Way,
     carried: Carried,
     /// The queue was asked.
     may_have_it: bool,
@@ -161,10 +163,10 @@ struct GivenUp {
 }
 
 impl GivenUp {
-    fn new(world: &World, queue: QueueName, carried: &Carried) -> Self {
+    fn new(world: &World, way: Way, carried: &Carried) -> Self {
         let invocation = world.with(|world| world.current);
         let (world, carried) = (world.clone(), carried.clone());
-        Self { world, invocation, queue, carried, may_have_it: false, is_answered: false }
+        Self { world, invocation, way, carried, may_have_it: false, is_answered: false }
     }
 }
 
@@ -176,9 +178,9 @@ impl Drop for GivenUp {
         self.world.with(|world| {
             let current = std::mem::replace(&mut world.current, self.invocation);
             if self.may_have_it {
-                world.note_perhaps_twice(self.queue, &self.carried);
+                world.note_perhaps_twice(self.way, &self.carried);
             } else {
-                world.note_not_taken(self.queue, &self.carried);
+                world.note_not_taken(self.way, &self.carried);
             }
             world.current = current;
         });

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use delivery::delivery::Delivery;
+use delivery::delivery::reason::Reason;
 use delivery::ports::{Message, QueueError, QueueName};
 use uuid::Uuid;
 
@@ -11,6 +12,19 @@ use super::faults::Fault;
 use super::queued::{Carried, Queued};
 use super::queues::DELAY_MAX_MS;
 use super::world::{Inner, Touched};
+
+/// Where a message is sent, and after which wait it is received.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way {
+    queue: QueueName,
+    wait_ms: u64,
+}
+
+impl Way {
+    pub(crate) fn of(queue: QueueName, message: &Message) -> Self {
+        Self { queue, wait_ms: message.wait_ms }
+    }
+}
 
 impl Inner {
     /// Sends a message to a queue.
@@ -21,10 +35,11 @@ impl Inner {
         carried: Carried,
     ) -> Result<(), QueueError> {
         self.check_sent(queue, &message, &carried);
-        let fresh = self.starts(queue, &carried).cloned();
+        let way = Way::of(queue, &message);
+        let fresh = self.starts(way, &carried).cloned();
         if self.random.injects(Fault::SendFailed) {
             self.print(|| format!("SEND FAILED {}", self.name_of(&carried)));
-            self.note_not_taken(queue, &carried);
+            self.note_not_taken(way, &carried);
             return Err(QueueError("no".to_owned()));
         }
         if queue == QueueName::Isolation {
@@ -41,7 +56,7 @@ impl Inner {
         let is_lost = self.random.injects(Fault::SendAnswerLost);
         if is_lost {
             self.print(|| format!("SEND ANSWER LOST {}", self.name_of(&carried)));
-            self.note_perhaps_twice(queue, &carried);
+            self.note_perhaps_twice(way, &carried);
         }
         self.enqueue(queue, message, carried, part);
         if is_lost { Err(QueueError("no answer".to_owned())) } else { Ok(()) }
@@ -49,8 +64,8 @@ impl Inner {
 
     /// A queue has a message, and its sender does not know: it may send it to another queue as well,
     /// and if that fails too, its record is redelivered.
-    pub(crate) fn note_perhaps_twice(&mut self, queue: QueueName, carried: &Carried) {
-        let touched = self.touched_by(queue, carried);
+    pub(crate) fn note_perhaps_twice(&mut self, way: Way, carried: &Carried) {
+        let touched = self.touched_by(way, carried);
         self.fork(&touched);
         // What starts here came with no message of its own.
         let Some(id) = carried.id() else { return };
@@ -61,24 +76,30 @@ impl Inner {
     }
 
     /// A queue did not take a message: its record is redelivered, and it is sent again.
-    pub(crate) fn note_not_taken(&mut self, queue: QueueName, carried: &Carried) {
+    pub(crate) fn note_not_taken(&mut self, way: Way, carried: &Carried) {
         let stores = self.invocation().stores;
         self.ledger.costs.excuse(carried, stores);
-        self.fork(&self.touched_by(queue, carried));
+        self.fork(&self.touched_by(way, carried));
     }
 
     /// What a message touches: of a delivery that starts here, what it follows from.
-    pub(crate) fn touched_by(&self, queue: QueueName, carried: &Carried) -> Touched {
-        let fresh = self.starts(queue, carried);
+    pub(crate) fn touched_by(&self, way: Way, carried: &Carried) -> Touched {
+        let fresh = self.starts(way, carried);
         let known = fresh.and_then(|delivery| self.ledger.known.get(&delivery.id));
         known.and_then(|known| known.from).map_or_else(|| Touched::of(carried), Touched::one)
     }
 
-    /// The delivery that starts with a message. What moves to isolation was received, however new it
-    /// looks.
-    fn starts<'a>(&self, queue: QueueName, carried: &'a Carried) -> Option<&'a Delivery> {
-        let moves = queue == QueueName::Isolation;
-        carried.delivery().filter(|delivery| !moves && self.is_fresh(delivery))
+    /// The delivery that starts with a message. However new they look, what moves to isolation was
+    /// received, and so was what ends with a dead letter, unless it was too large to start.
+    fn starts<'a>(&self, way: Way, carried: &'a Carried) -> Option<&'a Delivery> {
+        let was_received = match carried {
+            Carried::DeadLetter(letter) => letter.reason != Reason::EventTooLargeToResend,
+            Carried::Nothing | Carried::Publication(_) | Carried::Delivery(_) => {
+                way.queue == QueueName::Isolation
+            }
+        };
+        let delivery = carried.delivery().filter(|_| !was_received);
+        delivery.filter(|delivery| self.is_fresh(delivery, way.wait_ms))
     }
 
     /// Records what is in a queue from now on.

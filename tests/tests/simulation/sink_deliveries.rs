@@ -13,8 +13,9 @@ use super::sinks::{Route, properties, sink_delivery_of};
 use super::world::Inner;
 
 impl Inner {
-    /// Whether a delivery starts here: it follows from a dead letter that was received.
-    pub(crate) fn is_fresh(&self, delivery: &Delivery) -> bool {
+    /// Whether a delivery starts here with a message of this wait: it follows from a dead letter that
+    /// was received.
+    pub(crate) fn is_fresh(&self, delivery: &Delivery, wait_ms: u64) -> bool {
         let Some(from) = self.ledger.known.get(&delivery.id).and_then(|known| known.from) else {
             return false;
         };
@@ -23,9 +24,11 @@ impl Inner {
         // Its message and one that it follows from were received together, and both may be due in
         // the same millisecond: this is a start, or looks like one.
         let is_due = delivery.due_ms <= self.clock_ms();
-        // What gave up its turn was received: no start has a hold.
+        // What gave up its turn or is paused was received: no start has a hold, or waits although it
+        // is due.
         let looks_new = delivery.attempts == 0
             && delivery.hold.is_none()
+            && wait_ms == 0
             && delivery.due_ms == delivery.published_ms
             && is_due;
         (!goes_on || looks_new) && !self.bases(from).is_empty()

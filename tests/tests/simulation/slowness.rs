@@ -5,6 +5,7 @@ use delivery::time::duration::SECOND_MS;
 
 use super::faults::Fault;
 use super::queued::Carried;
+use super::sending::Way;
 use super::world::Inner;
 
 /// The limit of a call, all tries together (`adapters::aws_ports::OPERATION_TIMEOUT`).
@@ -52,10 +53,11 @@ impl Inner {
         message: Message,
         carried: Carried,
     ) -> (u64, Result<(), QueueError>) {
+        let way = Way::of(queue, &message);
         match self.pace() {
             _ if self.refuses(queue) => {
                 self.check_sent(queue, &message, &carried);
-                self.note_not_taken(queue, &carried);
+                self.note_not_taken(way, &carried);
                 (TRIES_MS, Err(QueueError("throttled".to_owned())))
             }
             Pace::Quick => (0, self.send(queue, message, carried)),
@@ -63,11 +65,11 @@ impl Inner {
             Pace::TimesOut(wait_ms) => {
                 if self.random.percent(50) {
                     // Whatever the queue says, nobody hears it.
-                    self.note_perhaps_twice(queue, &carried);
+                    self.note_perhaps_twice(way, &carried);
                     let _ = self.send(queue, message, carried);
                 } else {
                     self.check_sent(queue, &message, &carried);
-                    self.note_not_taken(queue, &carried);
+                    self.note_not_taken(way, &carried);
                 }
                 (wait_ms, Err(QueueError("timed out".to_owned())))
             }
