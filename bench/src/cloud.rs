@@ -4,18 +4,19 @@
 //! is the subscriptions file. Requests to SQS and the messages in them are counted, because SQS
 //! bills by request.
 
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::http::{Body, respond};
 
 const AWS_JSON: &str = "application/x-amz-json-1.0";
+/// No contender verifies the checksum, so zeros will do.
+const MD5: &str = "00000000000000000000000000000000";
 
 /// Both services.
 #[derive(Default)]
@@ -81,26 +82,18 @@ impl Cloud {
             }
             "SendMessage" => {
                 self.messages.fetch_add(1, Ordering::Relaxed);
-                format!(r#"{{"MessageId":"0","MD5OfMessageBody":"{:032x}"}}"#, 0)
+                json!({"MessageId": "0", "MD5OfMessageBody": MD5})
             }
-            _ => "{}".to_owned(),
+            _ => json!({}),
         };
-        Ok(respond(StatusCode::OK, AWS_JSON, response.into()))
+        Ok(respond(StatusCode::OK, AWS_JSON, response.to_string().into()))
     }
 }
 
 /// The response that accepts every entry of a batch.
-fn accept_all(entries: &[Value]) -> String {
-    let mut response = String::from(r#"{"Failed":[],"Successful":["#);
-    for (index, entry) in entries.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        let id = &entry["Id"];
-        // No contender verifies the checksum, so zeros will do.
-        let _ = write!(
-            response,
-            r#"{comma}{{"Id":{id},"MessageId":"{index}","MD5OfMessageBody":"{:032x}"}}"#,
-            0
-        );
-    }
-    response + "]}"
+fn accept_all(entries: &[Value]) -> Value {
+    let accepted = entries.iter().enumerate().map(|(index, entry)| {
+        json!({"Id": entry["Id"], "MessageId": index.to_string(), "MD5OfMessageBody": MD5})
+    });
+    json!({"Failed": [], "Successful": accepted.collect::<Vec<_>>()})
 }

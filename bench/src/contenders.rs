@@ -46,13 +46,14 @@ pub(crate) const PYTHON: &str = "Python";
 pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = |path: std::path::PathBuf| path.display().to_string();
-    let binary = |name, job, program| Contender {
+    let contender = |name, job, program| Contender {
         name,
         job,
-        program: text(binaries.join(program)),
+        program,
         arguments: Vec::new(),
         variables: Vec::new(),
     };
+    let binary = |name, job, program| contender(name, job, text(binaries.join(program)));
     let many = vec![("FLOOR_THREADS".to_owned(), "many".to_owned())];
     let python = vec!["-m".to_owned(), "awslambdaric".to_owned(), "handler.handler".to_owned()];
     vec![
@@ -60,21 +61,16 @@ pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
         binary(FLOOR, Job::Deliver, "bench-floor"),
         Contender { variables: many, ..binary(FLOOR_THREADED, Job::Deliver, "bench-floor") },
         Contender {
-            name: NODE,
-            job: Job::Deliver,
-            program: "node".to_owned(),
             arguments: vec![text(here.join("node/bootstrap.mjs"))],
-            variables: Vec::new(),
+            ..contender(NODE, Job::Deliver, "node".to_owned())
         },
         Contender {
-            name: PYTHON,
-            job: Job::Deliver,
-            program: text(tools.join("python/venv/bin/python")),
             arguments: python,
             variables: vec![
                 ("PYTHONPATH".to_owned(), text(here.join("python"))),
                 ("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()),
             ],
+            ..contender(PYTHON, Job::Deliver, text(tools.join("python/venv/bin/python")))
         },
         binary(DEADLETTER, Job::Store, "deadletter"),
         binary(PUT_LOOP, Job::Store, "bench-put-loop"),

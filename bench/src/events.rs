@@ -53,16 +53,14 @@ pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
         document("insistent", "measured", &refused, &waits("PT0.1S", 6), ""),
     ];
     let filter = |index: usize| format!(", filter: {{exact: {{type: order.other{index}}}}}");
-    let same_topic = 1..OF_THE_TOPIC;
-    documents
-        .extend(same_topic.map(|index| {
-            document("orders", &format!("s{index}"), &accepted, "{}", &filter(index))
-        }));
-    let other_topics = documents.len()..SUBSCRIPTIONS;
-    documents.extend(
-        other_topics
-            .map(|index| document(&format!("topic{index}"), "s", &accepted, "{}", &filter(index))),
-    );
+    for index in 1..OF_THE_TOPIC {
+        let name = format!("s{index}");
+        documents.push(document("orders", &name, &accepted, "{}", &filter(index)));
+    }
+    for index in documents.len()..SUBSCRIPTIONS {
+        let topic = format!("topic{index}");
+        documents.push(document(&topic, "s", &accepted, "{}", &filter(index)));
+    }
     documents.join("---\n")
 }
 

@@ -17,7 +17,6 @@ use crate::child::Function;
 use crate::contenders::Contender;
 use crate::events::{self, Topic};
 use crate::measure::{invoke, wait_until_ready};
-use crate::runtime_api::runtime_api;
 use crate::server::Server;
 
 /// Records per invocation.
@@ -48,12 +47,11 @@ async fn total(contender: &Contender, invocations: u64, file: &Path) -> anyhow::
         "--quiet".to_owned(),
         "--tool=callgrind".to_owned(),
         format!("--callgrind-out-file={}", file.display()),
+        contender.program.clone(),
     ];
-    arguments.push(contender.program.clone());
     arguments.extend(contender.arguments.iter().cloned());
     let counted = Contender { program: "valgrind".to_owned(), arguments, ..contender.clone() };
-    let (runtime_api, mut invoker) = runtime_api();
-    let server = Server::start(runtime_api, events::subscriptions).await?;
+    let (server, mut invoker) = Server::start().await?;
     let function = Function::start(&counted, &server)?;
     wait_until_ready(&mut invoker, &counted).await?;
     let event = events::batch(counted.job, Topic::Accepted, BATCH);

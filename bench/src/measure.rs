@@ -13,7 +13,7 @@ use crate::clock;
 use crate::cloud::SqsUsage;
 use crate::contenders::Contender;
 use crate::events::{self, Topic};
-use crate::runtime_api::{Invoker, runtime_api};
+use crate::runtime_api::Invoker;
 use crate::server::Server;
 
 /// Long enough for a JIT compiler to compile the hot code.
@@ -55,8 +55,7 @@ pub(crate) struct Workload {
 
 /// Runs a contender.
 pub(crate) async fn run(contender: &Contender, workload: Workload) -> anyhow::Result<Run> {
-    let (runtime_api, mut invoker) = runtime_api();
-    let server = Server::start(runtime_api, events::subscriptions).await?;
+    let (server, mut invoker) = Server::start().await?;
     let function = Function::start(contender, &server)?;
     let start = wait_until_ready(&mut invoker, contender).await? - function.started;
     let event = events::batch(contender.job, workload.topic, workload.batch);

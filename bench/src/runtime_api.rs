@@ -72,13 +72,8 @@ impl RuntimeApi {
 
     async fn next(&self) -> anyhow::Result<Response<Body>> {
         self.calls.send(Call::Next(crate::clock::now())).await?;
-        let body = self
-            .invocations
-            .lock()
-            .await
-            .recv()
-            .await
-            .context("the bench has no more invocations")?;
+        let invocation = self.invocations.lock().await.recv().await;
+        let body = invocation.context("the bench has no more invocations")?;
         let mut response = respond(StatusCode::OK, "application/json", body);
         let deadline_ms = crate::clock::unix_ms() + INVOCATION_MAX_MS;
         let headers = response.headers_mut();

@@ -20,8 +20,9 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::cloud::Cloud;
+use crate::events;
 use crate::http::{Body, respond};
-use crate::runtime_api::{self, RuntimeApi};
+use crate::runtime_api::{self, Invoker, RuntimeApi, runtime_api};
 
 /// The path prefix of the subscriber: `/hook/<status>` responds with that status.
 const HOOK: &str = "/hook/";
@@ -39,21 +40,18 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Listens on free ports of the loopback address. `subscriptions` builds the subscriptions file
-    /// for the subscriber's address.
-    pub(crate) async fn start(
-        runtime_api: RuntimeApi,
-        subscriptions: impl FnOnce(SocketAddr) -> String,
-    ) -> anyhow::Result<Self> {
+    /// Listens on free ports of the loopback address, for functions that the returned side invokes.
+    pub(crate) async fn start() -> anyhow::Result<(Self, Invoker)> {
         let listen = async || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let (aws, subscriber) = (listen().await?, listen().await?);
         let addresses = (aws.local_addr()?, subscriber.local_addr()?);
-        let cloud = Arc::new(Cloud::new(subscriptions(addresses.1)));
+        let cloud = Arc::new(Cloud::new(events::subscriptions(addresses.1)));
+        let (runtime_api, invoker) = runtime_api();
         let runtime_api = Arc::new(runtime_api);
         let serving = [aws, subscriber]
             .map(|listener| accept(listener, Arc::clone(&runtime_api), Arc::clone(&cloud)));
         let _serving = JoinSet::from_iter(serving);
-        Ok(Self { aws: addresses.0, subscriber: addresses.1, cloud, _serving })
+        Ok((Self { aws: addresses.0, subscriber: addresses.1, cloud, _serving }, invoker))
     }
 }
 

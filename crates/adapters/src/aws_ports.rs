@@ -96,9 +96,9 @@ impl AwsPorts {
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs(s3),
             // A consent belongs to an address and not to a delivery, so no message carries it.
-            consents: ConsentStore::new(subscriptions.storage.clone()),
-            subscriptions: LiveSubscriptions::new(subscriptions),
-            secrets: SecretStores::new(|name| std::env::var(name).ok())?,
+            consents: ConsentStore::new(subscriptions.storage.clone(), Machine),
+            subscriptions: LiveSubscriptions::new(subscriptions, Machine),
+            secrets: SecretStores::new(|name| std::env::var(name).ok(), Machine)?,
         })
     }
 }

@@ -6,7 +6,7 @@
 use aws_sdk_s3::Client;
 use delivery::ports::{PutBlob, PutError};
 
-use crate::storage::{ContentType, Storage, StorageError};
+use crate::storage::{Storage, StorageError};
 
 /// Blobs in S3, reached through this client.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct S3Blobs(pub Client);
 impl PutBlob for S3Blobs {
     async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
         let storage = Storage::bucket(self.0.clone(), bucket);
-        match storage.put_if_absent(key, bytes, ContentType::Json).await {
+        match storage.put_if_absent(key, bytes).await {
             Ok(_) => Ok(()),
             Err(error @ (StorageError::NoSuchBucket(_) | StorageError::Refused(_))) => {
                 Err(PutError::Permanent(error.to_string()))

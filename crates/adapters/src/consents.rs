@@ -20,7 +20,7 @@ use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{Clock, ConsentError, Consents};
 
 use crate::machine::Machine;
-use crate::storage::{ContentType, Storage, StorageError};
+use crate::storage::{Storage, StorageError};
 
 /// A consent that exists is read again after this long.
 const REREAD_AFTER_MS: u64 = 300_000;
@@ -52,18 +52,10 @@ pub struct ConsentStore<C = Machine> {
     cache: Mutex<HashMap<ConsentKey, Cached>>,
 }
 
-impl ConsentStore {
-    /// The consents in this bucket or folder.
-    #[must_use]
-    pub fn new(storage: Storage) -> Self {
-        Self::with_clock(storage, Machine)
-    }
-}
-
 impl<C: Clock> ConsentStore<C> {
-    /// The same with another clock, by which cached consents expire.
+    /// The consents in this storage; cached ones expire by the clock.
     #[must_use]
-    pub fn with_clock(storage: Storage, clock: C) -> Self {
+    pub fn new(storage: Storage, clock: C) -> Self {
         Self { storage, clock, cache: Mutex::default() }
     }
 
@@ -78,9 +70,7 @@ impl<C: Clock> ConsentStore<C> {
 
     async fn read(&self, key: &ConsentKey) -> Result<Option<Granted>, String> {
         match self.storage.get(key.as_str()).await {
-            Ok(Some(document)) => {
-                Granted::read(&document).map(Some).map_err(|error| error.to_string())
-            }
+            Ok(Some(document)) => Granted::read(&document).map(Some),
             // A missing bucket holds no consents; keeping one in it says what is wrong.
             Ok(None) | Err(StorageError::NoSuchBucket(_)) => Ok(None),
             Err(error) => Err(error.to_string()),
@@ -112,7 +102,7 @@ impl<C: Clock + Send + Sync> Consents for ConsentStore<C> {
     async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
         // Cached first: here the consent is valid even if storage rejects it.
         self.cache(key, Some(granted.clone()));
-        let put = self.storage.put(key.as_str(), granted.write(), ContentType::Json).await;
+        let put = self.storage.put(key.as_str(), granted.write()).await;
         put.map_err(|error| ConsentError {
             key: key.as_str().to_owned(),
             problem: error.to_string(),

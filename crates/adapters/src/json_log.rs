@@ -27,15 +27,7 @@ static BUFFER: Mutex<LineBuffer> = Mutex::new(LineBuffer(String::new()));
 
 /// Formats every event as a JSON line and passes it, with its line end, to a writer.
 #[derive(Debug)]
-pub struct JsonLayer<W>(W);
-
-impl<W: Fn(Level, &str)> JsonLayer<W> {
-    /// A layer that passes its lines to this function.
-    #[must_use]
-    pub fn new(write: W) -> Self {
-        Self(write)
-    }
-}
+pub struct JsonLayer<W>(pub W);
 
 /// Buffers a line until the next [`flush`]; a warning or error is rare, and is written at once.
 pub(crate) fn write_line(level: Level, line: &str) {
@@ -187,7 +179,7 @@ mod tests {
     fn a_line_is_one_json_object_whatever_its_fields_hold() {
         let written = Arc::new(Mutex::new(String::new()));
         let text = Arc::clone(&written);
-        let layer = JsonLayer::new(move |_, line: &str| text.lock().unwrap().push_str(line));
+        let layer = JsonLayer(move |_, line: &str| text.lock().unwrap().push_str(line));
         let hostile = "a\"b\\c\nd\u{1}\u{7f}ö 😀\u{2028}";
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             tracing::info!(text = hostile, shown = %hostile, none = None::<u64>, status = Some(503_u16), "a.b");

@@ -65,16 +65,11 @@ struct TextAttribute {
     string_value: Option<String>,
 }
 
-/// The invocation cannot be answered record by record.
+/// The invocation cannot be answered record by record: Lambda needs the id to know which record
+/// failed.
 #[derive(Debug, Error)]
-pub enum RecordError {
-    /// Lambda needs the id to know which record failed.
-    #[error("record {index} of the batch has no messageId, so no response can name it")]
-    NoMessageId {
-        /// Its index in the batch, from 0.
-        index: usize,
-    },
-}
+#[error("record {0} of the batch has no messageId, so no response can name it")]
+pub struct NoMessageId(usize);
 
 /// The queues of a function, by account and name, as records have them. Whatever comes from another queue is
 /// treated as coming from the one that anybody may have written to.
@@ -109,8 +104,8 @@ fn last_two(text: &str, separator: char) -> String {
 /// Reads a batch of messages of these queues.
 ///
 /// # Errors
-/// [`RecordError`] when a record has no message id: the invocation has to fail.
-pub fn read(batch: Batch, queues: &SourceQueues) -> Result<Vec<Record>, RecordError> {
+/// [`NoMessageId`] when a record has no message id: the invocation has to fail.
+pub fn read(batch: Batch, queues: &SourceQueues) -> Result<Vec<Record>, NoMessageId> {
     let records = batch.records.into_iter().enumerate();
     records.map(|(index, message)| record(index, message, queues)).collect()
 }
@@ -124,9 +119,8 @@ pub fn answer(returned: impl IntoIterator<Item = String>) -> SqsBatchResponse {
     response
 }
 
-fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Record, RecordError> {
-    let id =
-        message.message_id.filter(|id| !id.is_empty()).ok_or(RecordError::NoMessageId { index })?;
+fn record(index: usize, message: Message, queues: &SourceQueues) -> Result<Record, NoMessageId> {
+    let id = message.message_id.filter(|id| !id.is_empty()).ok_or(NoMessageId(index))?;
     let mut attributes = message.message_attributes.unwrap_or_default();
     let mut ours =
         |name: &str| attributes.remove(name).and_then(|attribute| attribute.string_value);
@@ -186,8 +180,8 @@ fn structured(attributes: HashMap<String, TextAttribute>, body: &str) -> Option<
     };
     let content_type =
         given.iter().find(|(name, _)| matches!(name.as_str(), "content-type" | "contenttype"));
-    let content_type =
-        content_type.or_else(|| given.iter().find(|(name, _)| is_content_type(of_event(name))));
+    let says_type = |name: &str| of_event(name).as_deref() == Some("datacontenttype");
+    let content_type = content_type.or_else(|| given.iter().find(|(name, _)| says_type(name)));
     let attributes =
         given.iter().filter_map(|(name, value)| Some((of_event(name)?, value.clone())));
     let attributes: Vec<(String, String)> =
@@ -199,10 +193,6 @@ fn structured(attributes: HashMap<String, TextAttribute>, body: &str) -> Option<
     is_event.then(|| binary::structured_plain(&attributes, content_type, body.as_bytes()))
 }
 
-fn is_content_type(attribute: Option<String>) -> bool {
-    attribute.as_deref() == Some("datacontenttype")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +202,7 @@ mod tests {
     }
 
     /// The records of a batch of a function whose queues are `events` and `retry`.
-    fn read_batch(json: &str) -> Result<Vec<Record>, RecordError> {
+    fn read_batch(json: &str) -> Result<Vec<Record>, NoMessageId> {
         let queues =
             [(QueueName::Events, "events"), (QueueName::Retry, "retry")].map(|(queue, name)| {
                 (queue, format!("https://sqs.eu-west-1.amazonaws.com/000000000000/{name}"))
@@ -380,7 +370,7 @@ mod tests {
             let error = read_batch(&format!(
                 r#"{{"Records":[{{{id}"body":"x","attributes":{{}},"messageAttributes":{{}}}}]}}"#
             ));
-            assert!(matches!(error, Err(RecordError::NoMessageId { index: 0 })), "{error:?}");
+            assert!(matches!(error, Err(NoMessageId(0))), "{error:?}");
         }
     }
 

@@ -128,6 +128,8 @@ impl DispatchSettings {
     /// The first setting that is missing or invalid.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
+        let default_topic = env.optional(DEFAULT_TOPIC);
+        let default_topic = default_topic.map(|text| invalid(DEFAULT_TOPIC, text.parse()));
         Ok(Self {
             subscriptions: env.parse(SUBSCRIPTIONS_URI, Location::parse)?,
             queues: vec![
@@ -138,10 +140,7 @@ impl DispatchSettings {
                 (QueueName::DeadLetter, env.queue(DEAD_LETTER_QUEUE_URL)?),
             ],
             container: env.container()?,
-            default_topic: env
-                .optional(DEFAULT_TOPIC)
-                .map(|text| invalid(DEFAULT_TOPIC, text.parse()))
-                .transpose()?,
+            default_topic: default_topic.transpose()?,
             private: env.parse_or(ALLOW_PRIVATE_DESTINATIONS, "", PrivateDestinations::parse)?,
             own_addresses: env.own_addresses()?,
             max_concurrency: env.parse_or(MAX_CONCURRENCY, "1", sum)?,

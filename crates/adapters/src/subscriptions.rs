@@ -15,8 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use aws_sdk_s3::Client;
-use delivery::manifest;
-use delivery::manifest::Source;
+use delivery::manifest::{self, Source};
 use delivery::ports::{Clock, SubscriptionSource};
 use delivery::subscription::catalogue::Catalogue;
 use tokio::sync::{Mutex, MutexGuard};
@@ -99,18 +98,10 @@ struct State {
     broken: Option<String>,
 }
 
-impl LiveSubscriptions {
-    /// The subscriptions in this file or object.
-    #[must_use]
-    pub fn new(source: StoredObject) -> Self {
-        Self::with_clock(source, Machine)
-    }
-}
-
 impl<C: Clock> LiveSubscriptions<C> {
-    /// The same with another clock, by which the source is checked again.
+    /// The subscriptions in this file or object, which is checked again by the clock.
     #[must_use]
-    pub fn with_clock(source: StoredObject, clock: C) -> Self {
+    pub fn new(source: StoredObject, clock: C) -> Self {
         Self { source, clock, state: Mutex::default() }
     }
 
@@ -132,22 +123,18 @@ impl<C: Clock> LiveSubscriptions<C> {
             let is_unusable = state.broken.is_some() || state.is_missing;
             if state.good.is_none() && is_unusable && looked_back.is_none_or(is_stale) {
                 state.looked_back_ms = Some(now_ms);
-                state.good = self.newest_readable().await;
+                let found = self.newest_readable().await;
+                state.good = found.unwrap_or_else(|error| {
+                    tracing::warn!(problem = %error, "subscriptions.no_versions");
+                    None
+                });
             }
         }
         state
     }
 
     /// The newest earlier version that can be read, if there is one.
-    async fn newest_readable(&self) -> Option<Arc<Catalogue>> {
-        let found = self.look_back().await;
-        found.unwrap_or_else(|error| {
-            tracing::warn!(problem = %error, "subscriptions.no_versions");
-            None
-        })
-    }
-
-    async fn look_back(&self) -> Result<Option<Arc<Catalogue>>, StorageError> {
+    async fn newest_readable(&self) -> Result<Option<Arc<Catalogue>>, StorageError> {
         let StoredObject { storage, key } = &self.source;
         let versions = storage.versions(key).await?;
         let earlier = versions.into_iter().filter(|version| !version.is_current);

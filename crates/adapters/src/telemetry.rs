@@ -57,7 +57,7 @@ macro_rules! line {
 pub fn log_json() {
     let wanted = std::env::var("RUST_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
     let levels = wanted.unwrap_or_else(|| Targets::new().with_default(Level::INFO));
-    tracing_subscriber::registry().with(levels).with(JsonLayer::new(write_line)).init();
+    tracing_subscriber::registry().with(levels).with(JsonLayer(write_line)).init();
     // The default hook prints the panic message, which may quote an event.
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));

@@ -6,8 +6,7 @@
 
 use std::path::PathBuf;
 
-use delivery::manifest;
-use delivery::manifest::{Finding, Reading, Severity, Source};
+use delivery::manifest::{self, Finding, Reading, Severity, Source};
 
 /// What the person who runs a command did wrong: its exit code is 2.
 #[derive(Debug, thiserror::Error)]

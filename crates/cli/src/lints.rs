@@ -42,7 +42,15 @@ pub(crate) fn lints(
     let at = Locations { reading, first };
     let mut lints = Vec::new();
     if reading.catalogue.subscriptions().next().is_none() {
-        lints.push(at.beginning("the files contain no subscription without an error"));
+        lints.push(Finding {
+            severity: Severity::Warning,
+            file: first.to_owned(),
+            line: 1,
+            column: 1,
+            field: String::new(),
+            message: "the files contain no subscription without an error".to_owned(),
+            help: Some("apply would remove all current subscriptions".to_owned()),
+        });
     }
     for subscription in reading.catalogue.subscriptions() {
         let warnings = [
@@ -52,10 +60,7 @@ pub(crate) fn lints(
             ("reply", rules.refusal(subscription, " replies", reply_address(subscription))),
             ("reply", unsubscribed_reply(subscription, reading)),
             (SINK, rules.refusal(subscription, " dead letters", sink_address(subscription))),
-            (
-                "responseTimeout",
-                cut_to_ms.and_then(|cut_to_ms| shortened_timeout(subscription, cut_to_ms)),
-            ),
+            ("responseTimeout", shortened_timeout(subscription, cut_to_ms)),
         ];
         let warnings = warnings
             .into_iter()
@@ -129,30 +134,19 @@ fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
 
 /// The address that replies are sent to.
 fn reply_address(subscription: &Subscription) -> Option<&Url> {
-    match subscription.reply.as_ref()? {
-        ReplyTo::Address(url) => Some(url),
-        ReplyTo::Topic(_) => None,
-    }
+    let ReplyTo::Address(url) = subscription.reply.as_ref()? else { return None };
+    Some(url)
 }
 
 /// The address that dead letters are sent to.
 fn sink_address(subscription: &Subscription) -> Option<&Url> {
-    match &subscription.dead_letter.sink {
-        Sink::Address(url) => Some(url),
-        Sink::DefaultContainer
-        | Sink::Container(_)
-        | Sink::Queue(_)
-        | Sink::Topic(_)
-        | Sink::None => None,
-    }
+    let Sink::Address(url) = &subscription.dead_letter.sink else { return None };
+    Some(url)
 }
 
 /// A reply topic without a subscription.
 fn unsubscribed_reply(subscription: &Subscription, reading: &Reading) -> Option<String> {
-    let topic = match subscription.reply.as_ref()? {
-        ReplyTo::Address(_) => return None,
-        ReplyTo::Topic(topic) => topic,
-    };
+    let ReplyTo::Topic(topic) = subscription.reply.as_ref()? else { return None };
     let has_subscription = reading.catalogue.subscriptions().any(|of| of.name.topic == *topic);
     (!has_subscription).then(|| {
         format!(
@@ -172,7 +166,8 @@ fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), Refusal> {
     if is_local { policy.judge(kind, host, &[IpAddr::V4(Ipv4Addr::LOCALHOST)]) } else { Ok(()) }
 }
 
-fn shortened_timeout(subscription: &Subscription, cut_to_ms: u64) -> Option<String> {
+fn shortened_timeout(subscription: &Subscription, cut_to_ms: Option<u64>) -> Option<String> {
+    let cut_to_ms = cut_to_ms?;
     let timeout_ms = subscription.destination.response_timeout_ms;
     let (name, timeout, most) = (&subscription.name, format_ms(timeout_ms), format_ms(cut_to_ms));
     (timeout_ms > cut_to_ms).then(|| {
@@ -198,18 +193,6 @@ impl Locations<'_> {
         let (file, line, column) =
             stated.and_then(|origin| location(origin)).unwrap_or_else(beginning);
         Finding { severity, file, line, column, field: field.to_owned(), message, help }
-    }
-
-    fn beginning(&self, message: &str) -> Finding {
-        Finding {
-            severity: Severity::Warning,
-            file: self.first.to_owned(),
-            line: 1,
-            column: 1,
-            field: String::new(),
-            message: message.to_owned(),
-            help: Some("apply would remove all current subscriptions".to_owned()),
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::text;
 /// Starts to receive the log lines of the functions in this process.
 pub(crate) fn watch() -> UnboundedReceiver<Line> {
     let (sender, lines) = unbounded_channel();
-    tracing_subscriber::registry().with(Watch::new(sender).with_filter(LevelFilter::INFO)).init();
+    tracing_subscriber::registry().with(Watch(sender).with_filter(LevelFilter::INFO)).init();
     lines
 }
 

@@ -8,7 +8,7 @@
 //! Promises: what was there before a write can be restored, if the bucket keeps versions. Does not
 //! lock: of two writes at once the later wins, and the earlier is a version.
 
-use adapters::storage::{ContentType, StoredObject, Version};
+use adapters::storage::{StoredObject, Version};
 use adapters::subscriptions::Location;
 use anyhow::Context as _;
 use aws_sdk_s3::Client;
@@ -68,17 +68,15 @@ impl SubscriptionStore {
     /// Its content in a version.
     pub(crate) async fn read_version(&self, id: &str) -> anyhow::Result<String> {
         let content = self.object.storage.get_version(&self.object.key, id).await;
-        let content =
-            content.with_context(|| format!("{}, version {id}, cannot be read", self.name()))?;
-        self.text(
-            content.with_context(|| format!("{}, version {id}, does not exist", self.name()))?,
-        )
+        let what = format!("{}, version {id},", self.name());
+        let content = content.with_context(|| format!("{what} cannot be read"))?;
+        self.text(content.with_context(|| format!("{what} does not exist"))?)
     }
 
     /// Replaces its content; what was there stays as an earlier version.
     pub(crate) async fn write(&self, text: &str) -> anyhow::Result<()> {
         let StoredObject { storage, key } = &self.object;
-        let written = storage.put_version(key, text.as_bytes().to_vec(), ContentType::Yaml).await;
+        let written = storage.put_version(key, text.as_bytes().to_vec()).await;
         written.with_context(|| format!("{} cannot be written", self.name()))
     }
 

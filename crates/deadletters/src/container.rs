@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use adapters::storage::{ContentType, ListRequest, PAGE_MAX, Page, Storage};
+use adapters::storage::{ListRequest, PAGE_MAX, Page, Storage};
 use anyhow::Context as _;
 use aws_sdk_s3::Client;
 use delivery::subscription::sink::Container;
@@ -104,8 +104,7 @@ impl DeadLetterContainer {
 
     /// Writes or replaces a blob.
     pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>) -> anyhow::Result<()> {
-        // Only ledgers are written like this, and NDJSON has no registered type.
-        let put = self.counted(1).put(key, bytes, ContentType::Unspecified).await;
+        let put = self.counted(1).put(key, bytes).await;
         put.with_context(|| format!("{key} of {} cannot be written", self.name))
     }
 
@@ -114,7 +113,7 @@ impl DeadLetterContainer {
     /// # Errors
     /// When it cannot be written.
     pub async fn put_if_absent(&self, key: &str, bytes: Vec<u8>) -> anyhow::Result<()> {
-        let put = self.counted(1).put_if_absent(key, bytes, ContentType::Json).await;
+        let put = self.counted(1).put_if_absent(key, bytes).await;
         put.with_context(|| format!("{key} of {} cannot be written", self.name))?;
         Ok(())
     }

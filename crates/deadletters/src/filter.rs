@@ -10,8 +10,7 @@ use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::subscription::name::segment;
-use delivery::time::duration;
-use delivery::time::duration::HOUR_MS;
+use delivery::time::duration::{self, HOUR_MS};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 

@@ -130,7 +130,7 @@ impl Stack {
     #[must_use]
     pub fn subscriptions(&self) -> LiveSubscriptions {
         let client = s3_client(&local_clients(&self.aws.endpoint()), true);
-        LiveSubscriptions::new(self.subscriptions.object(client))
+        LiveSubscriptions::new(self.subscriptions.object(client), Machine)
     }
 
     /// Stops after the running invocations have ended. Returns the number of messages that are lost

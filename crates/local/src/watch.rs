@@ -33,17 +33,7 @@ impl Line {
 
 /// Sends each line of our own crates to a channel.
 #[derive(Debug)]
-pub struct Watch {
-    lines: UnboundedSender<Line>,
-}
-
-impl Watch {
-    /// A watch that sends to this channel.
-    #[must_use]
-    pub fn new(lines: UnboundedSender<Line>) -> Self {
-        Self { lines }
-    }
-}
+pub struct Watch(pub UnboundedSender<Line>);
 
 impl<S: Subscriber> Layer<S> for Watch {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
@@ -56,7 +46,7 @@ impl<S: Subscriber> Layer<S> for Watch {
             Line { name: String::new(), level: *metadata.level(), fields: BTreeMap::new() };
         event.record(&mut line);
         // The receiver is gone when the program ends: no error.
-        let _ = self.lines.send(line);
+        let _ = self.0.send(line);
     }
 }
 

@@ -23,7 +23,7 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 fn log_lines(level: tracing::Level, run: impl FnOnce()) -> Vec<Value> {
     let output: Arc<Mutex<String>> = Arc::default();
     let keep = Arc::clone(&output);
-    let lines = JsonLayer::new(move |_, line: &str| keep.lock().expect("no panic").push_str(line));
+    let lines = JsonLayer(move |_, line: &str| keep.lock().expect("no panic").push_str(line));
     let levels = LevelFilter::from_level(level);
     // With one subscriber alive, tracing asks the thread that first reaches a log line whether
     // anyone wants it, and that thread may be another test's. With two it asks the subscribers.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use adapters::aws_ports::s3_client;
-use adapters::storage::{ContentType, ListRequest, Storage};
+use adapters::storage::{ListRequest, Storage};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::subscription::Consent;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, answer};
@@ -113,7 +113,7 @@ impl World {
 
     /// Writes an object of the config bucket.
     async fn put(&self, key: &str, bytes: Vec<u8>) {
-        let put = self.bucket("config").put(key, bytes, ContentType::Unspecified).await;
+        let put = self.bucket("config").put(key, bytes).await;
         put.expect("it is written");
     }
 

@@ -2,6 +2,7 @@
 //! half a minute.
 
 use adapters::consents::ConsentStore;
+use adapters::machine::Machine;
 use adapters::storage::Storage;
 use adapters::subscriptions::Location;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
@@ -64,7 +65,7 @@ fn granted(rate: &str) -> Granted {
 
 async fn keeps_its_promise(of: &impl Fixture) {
     let clock = ManualClock::default();
-    let store = || ConsentStore::with_clock(of.storage(), clock.clone());
+    let store = || ConsentStore::new(of.storage(), clock.clone());
     let (keeper, other, key) = (store(), store(), key("https://example.com/"));
     assert_eq!(other.consent(&key).await, Ok(None));
     keeper.keep_consent(&key, &granted("7")).await.expect("kept");
@@ -90,12 +91,12 @@ async fn keeps_its_promise(of: &impl Fixture) {
 
 async fn what_cannot_be_read_is_neither_a_consent_nor_none(of: &impl Fixture) {
     let clock = ManualClock::default();
-    let store = ConsentStore::with_clock(of.storage(), clock.clone());
+    let store = ConsentStore::new(of.storage(), clock.clone());
     let key = key("https://example.com/");
     store.keep_consent(&key, &granted("7")).await.expect("kept");
     for broken in ["", "{}", r#"{"v":2}"#] {
         of.write(&key, broken).await;
-        let fresh = ConsentStore::with_clock(of.storage(), clock.clone());
+        let fresh = ConsentStore::new(of.storage(), clock.clone());
         let error = fresh.consent(&key).await.expect_err(broken).to_string();
         assert!(error.contains(key.as_str()), "{error}");
         // A process that has read a good one keeps it.
@@ -128,7 +129,7 @@ async fn in_a_bucket_what_cannot_be_read_is_neither_a_consent_nor_none() {
 #[tokio::test]
 async fn what_cannot_be_kept_is_an_error_and_known_to_this_process_all_the_same() {
     let cloud = Cloud::start().await;
-    let store = ConsentStore::new(Storage::bucket(cloud.s3.clone(), "nowhere"));
+    let store = ConsentStore::new(Storage::bucket(cloud.s3.clone(), "nowhere"), Machine);
     let key = key("https://example.com/");
     assert!(store.keep_consent(&key, &granted("7")).await.is_err());
     assert_eq!(store.consent(&key).await, Ok(Some(granted("7"))));

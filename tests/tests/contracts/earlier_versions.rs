@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use adapters::storage::{ContentType, StoredObject};
+use adapters::storage::StoredObject;
 use adapters::subscriptions::LiveSubscriptions;
 use delivery::ports::SubscriptionSource;
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ trait Fixture {
     /// A process that starts.
     fn start(&self) -> (LiveSubscriptions<ManualClock>, ManualClock) {
         let clock = ManualClock::default();
-        (LiveSubscriptions::with_clock(self.object(), clock.clone()), clock)
+        (LiveSubscriptions::new(self.object(), clock.clone()), clock)
     }
 }
 
@@ -45,7 +45,7 @@ impl Fixture for File {
 
     async fn write(&self, text: &str) {
         let StoredObject { storage, key } = self.object();
-        storage.put_version(&key, text.into(), ContentType::Yaml).await.expect("a put");
+        storage.put_version(&key, text.into()).await.expect("a put");
     }
 }
 

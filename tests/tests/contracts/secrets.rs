@@ -72,7 +72,7 @@ fn stores_at<C: Clock + Send + Sync>(port: String, clock: C) -> SecretStores<C> 
         "AWS_SECRET_ACCESS_KEY" => Some(SECRET_VALUE.to_owned()),
         _ => None,
     };
-    SecretStores::with_clock(environment, clock).expect("TLS works")
+    SecretStores::new(environment, clock).expect("TLS works")
 }
 
 fn name(text: &str) -> SecretName {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use adapters::storage::{
-    ContentType, Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Storage, StorageError,
+    Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Storage, StorageError,
 };
 use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, answer};
@@ -63,7 +63,7 @@ promises! {
 
 async fn put(storage: &Storage, key: &str, text: &str) {
     let bytes = text.as_bytes().to_vec();
-    storage.put(key, bytes, ContentType::Unspecified).await.expect("a put");
+    storage.put(key, bytes).await.expect("a put");
 }
 
 async fn put_all(storage: &Storage, keys: &[impl AsRef<str>]) {
@@ -113,7 +113,7 @@ async fn the_first_write_of_a_key_wins_and_the_second_is_told_so(storage: &Stora
         ("second", PutOutcome::AlreadyExists),
         ("third, longer", PutOutcome::AlreadyExists),
     ] {
-        let put = storage.put_if_absent("a/b.json", text.into(), ContentType::Json).await;
+        let put = storage.put_if_absent("a/b.json", text.into()).await;
         assert_eq!(put, Ok(outcome), "{text}");
     }
     assert_eq!(get(storage, "a/b.json").await.as_deref(), Some("first"));
@@ -125,7 +125,7 @@ async fn of_conditional_writes_that_race_exactly_one_is_the_first(storage: &Stor
         let contents = [vec![b'a'; 50_000], vec![b'b'; 40_000], vec![b'c'; 30_000]];
         let puts = contents.iter().map(|bytes| {
             let bytes = bytes.clone();
-            storage.put_if_absent(key, bytes, ContentType::Json)
+            storage.put_if_absent(key, bytes)
         });
         let outcomes = join_all(puts).await;
         let written: Vec<usize> =
@@ -258,8 +258,8 @@ const HOSTILE: [&str; 12] = [
 async fn a_hostile_key_is_refused_or_is_a_key_like_any_other(storage: &Storage) {
     let mut accepted = Vec::new();
     for key in HOSTILE {
-        let put = storage.put(key, b"hostile".to_vec(), ContentType::Unspecified).await;
-        let new = storage.put_if_absent(key, b"second".to_vec(), ContentType::Unspecified).await;
+        let put = storage.put(key, b"hostile".to_vec()).await;
+        let new = storage.put_if_absent(key, b"second".to_vec()).await;
         match put {
             Ok(()) => {
                 assert_eq!(new, Ok(PutOutcome::AlreadyExists), "{key:?}");
@@ -280,7 +280,7 @@ async fn a_hostile_key_is_refused_or_is_a_key_like_any_other(storage: &Storage) 
 async fn no_key_of_a_folder_leads_out_of_it() {
     let folder = folder().await;
     for key in HOSTILE {
-        let put = folder.storage.put(key, b"x".to_vec(), ContentType::Unspecified).await;
+        let put = folder.storage.put(key, b"x".to_vec()).await;
         assert_eq!(put, Err(StorageError::InvalidKey(key.to_owned())));
         let deleted = folder.storage.delete(&[key.to_owned()]).await;
         assert_eq!(deleted, Err(StorageError::InvalidKey(key.to_owned())));
@@ -294,7 +294,7 @@ async fn no_key_of_a_folder_leads_out_of_it() {
 async fn no_key_of_a_bucket_leads_into_another_one() {
     let bucket = bucket().await;
     for key in HOSTILE {
-        let _ = bucket.storage.put(key, b"x".to_vec(), ContentType::Unspecified).await;
+        let _ = bucket.storage.put(key, b"x".to_vec()).await;
     }
     let other = Storage::bucket(bucket.owner.s3.clone(), "config");
     assert_eq!(keys(&other, "").await, [""; 0]);
@@ -320,11 +320,8 @@ pub(crate) async fn errors(storage: &Storage) -> [StorageError; 6] {
     [
         storage.get("a.json").await.expect_err("get"),
         storage.get_if_changed("a.json", Some("\"etag\"")).await.expect_err("get if changed"),
-        storage.put("a.json", b"{}".to_vec(), ContentType::Json).await.expect_err("put"),
-        storage
-            .put_if_absent("a.json", b"{}".to_vec(), ContentType::Json)
-            .await
-            .expect_err("put if absent"),
+        storage.put("a.json", b"{}".to_vec()).await.expect_err("put"),
+        storage.put_if_absent("a.json", b"{}".to_vec()).await.expect_err("put if absent"),
         storage.list_page(&ListRequest::default()).await.expect_err("list"),
         storage.delete(&keys).await.expect_err("delete"),
     ]
@@ -347,7 +344,7 @@ async fn a_file_that_cannot_be_read_is_not_missing() {
 async fn a_file_that_is_being_written_is_not_listed_and_leaves_nothing_behind() {
     let folder = folder().await;
     put_all(&folder.storage, &["a/1", "a/2"]).await;
-    let new = folder.storage.put_if_absent("a/1", b"x".to_vec(), ContentType::Json).await;
+    let new = folder.storage.put_if_absent("a/1", b"x".to_vec()).await;
     assert_eq!(new, Ok(PutOutcome::AlreadyExists));
     assert_eq!(names_in(&folder.owner.path().join("root/a")), ["1", "2"]);
     std::fs::write(folder.owner.path().join("root/a/.lastmile-1-2"), "half").expect("a file");
@@ -365,7 +362,7 @@ async fn a_name_that_resembles_a_temporary_file_is_a_key_like_any_other() {
 #[tokio::test]
 async fn a_version_is_written_only_into_a_folder_that_exists() {
     let Fixture { storage, owner: outside } = folder().await;
-    let put = || storage.put_version("a.yaml", b"text".to_vec(), ContentType::Yaml);
+    let put = || storage.put_version("a.yaml", b"text".to_vec());
     assert!(matches!(put().await, Err(StorageError::Unavailable(_))));
     std::fs::create_dir(outside.path().join("root")).expect("a folder");
     assert_eq!(put().await, Ok(()));
@@ -395,7 +392,7 @@ async fn a_folder_keeps_one_earlier_version_of_a_file() {
         ("second", &["current", "previous"]),
         ("third", &["current", "previous"]),
     ] {
-        storage.put_version("a.yaml", text.into(), ContentType::Yaml).await.expect("a put");
+        storage.put_version("a.yaml", text.into()).await.expect("a put");
         let versions = storage.versions("a.yaml").await.expect("versions");
         assert_eq!(versions.iter().map(|version| version.id.as_str()).collect::<Vec<_>>(), ids);
         assert!(versions.iter().all(|it| it.is_current == (it.id == "current")));

@@ -3,7 +3,7 @@
 
 use adapters::aws_ports::{s3_client as production_client, with_limits};
 use adapters::blobs::S3Blobs;
-use adapters::storage::{ContentType, PutOutcome, Storage, StorageError};
+use adapters::storage::{PutOutcome, Storage, StorageError};
 use delivery::ports::{PutBlob as _, PutError};
 use lastmile_tests::scripted::Scripted;
 use local::stack::local_clients;
@@ -22,7 +22,7 @@ fn storage(server: &Scripted) -> Storage {
 /// What a conditional write becomes with these answers, and how many requests it makes.
 async fn put_if_absent(answers: &'static [Answer]) -> (Result<PutOutcome, StorageError>, usize) {
     let server = answering(answers).await;
-    let put = storage(&server).put_if_absent("a.json", b"{}".to_vec(), ContentType::Json).await;
+    let put = storage(&server).put_if_absent("a.json", b"{}".to_vec()).await;
     (put, server.requests().len())
 }
 

@@ -28,7 +28,7 @@ impl Reader {
     /// One that has not read yet.
     fn of(location: &Location, client: Client) -> Self {
         let clock = ManualClock::default();
-        let source = LiveSubscriptions::with_clock(location.object(client), clock.clone());
+        let source = LiveSubscriptions::new(location.object(client), clock.clone());
         Self { source, clock }
     }
 

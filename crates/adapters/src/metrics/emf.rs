@@ -40,10 +40,10 @@ fn line(
     totals: &Totals,
 ) -> String {
     let names = dimensions.names();
-    let counted = totals.counts().map(|(metric, count)| (metric, count.to_string()));
-    let measured = totals
-        .measured()
-        .map(|(metric, values)| (metric, format!("[{}]", joined(thinned(values)))));
+    let counted = totals.counts.iter().map(|(metric, count)| (*metric, count.to_string()));
+    let measured = totals.measured.iter();
+    let measured =
+        measured.map(|(metric, values)| (*metric, format!("[{}]", joined(thinned(values)))));
     let metrics: Vec<(Metric, String)> = counted.chain(measured).collect();
     let directive = format!(
         r#"{{"Namespace":"{namespace}","Dimensions":[[{}]],"Metrics":[{}]}}"#,

@@ -65,21 +65,10 @@ impl Metric {
         Self::EventAgeAtDeliveryInMs,
     ];
 
-    /// Its name in CloudWatch.
+    /// Its name in CloudWatch, which is that of the variant.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MatchedEventCount => "MatchedEventCount",
-            Self::UnmatchedEventCount => "UnmatchedEventCount",
-            Self::DeliverySuccessCount => "DeliverySuccessCount",
-            Self::DeliveryAttemptFailCount => "DeliveryAttemptFailCount",
-            Self::DeadLetteredCount => "DeadLetteredCount",
-            Self::DroppedEventCount => "DroppedEventCount",
-            Self::FailedDeadLetteredCount => "FailedDeadLetteredCount",
-            Self::RetryScheduledCount => "RetryScheduledCount",
-            Self::DestinationProcessingDurationInMs => "DestinationProcessingDurationInMs",
-            Self::EventAgeAtDeliveryInMs => "EventAgeAtDeliveryInMs",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}")
     }
 
     /// Its unit in CloudWatch.

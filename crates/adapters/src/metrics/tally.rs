@@ -15,20 +15,10 @@ use super::{Dimensions, Label, Metric};
 /// The counts and measured values of one combination of dimension values.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Totals {
-    counts: BTreeMap<Metric, u64>,
-    measured: BTreeMap<Metric, Vec<u64>>,
-}
-
-impl Totals {
     /// The count of each metric that counts.
-    pub fn counts(&self) -> impl Iterator<Item = (Metric, u64)> {
-        self.counts.iter().map(|(metric, count)| (*metric, *count))
-    }
-
+    pub(super) counts: BTreeMap<Metric, u64>,
     /// The values, of each metric that measures, in the order they came.
-    pub fn measured(&self) -> impl Iterator<Item = (Metric, &[u64])> {
-        self.measured.iter().map(|(metric, values)| (*metric, values.as_slice()))
-    }
+    pub(super) measured: BTreeMap<Metric, Vec<u64>>,
 }
 
 /// All counts and measured values.
@@ -95,9 +85,11 @@ impl Tally {
     ) {
         // Declared here, because the references below have to outlive the block.
         let (no_topic, name);
-        // Such a topic is free text of a publisher: as a dimension value it could be made to cost
-        // any sum.
-        let (topic, subscription) = if is_placeholder(&subscription.name) {
+        // The topic of a placeholder is not a known one: it is free text of a publisher, and as a
+        // dimension value it could be made to cost any sum.
+        let is_placeholder =
+            matches!(subscription.name.as_str(), MALFORMED | UNKNOWN_TOPIC | UNPROCESSED);
+        let (topic, subscription) = if is_placeholder {
             no_topic = nameless_topic();
             name = SubscriptionName { topic: no_topic.clone(), name: subscription.name.clone() };
             (&no_topic, &name)
@@ -126,11 +118,6 @@ fn entry<'a, K: Ord + Clone>(totals: &'a mut BTreeMap<K, Totals>, key: &K) -> &'
     totals.get_mut(key).expect("it was inserted if it was missing")
 }
 
-/// Whether a name is a placeholder for a subscription: then the topic is not a known one either.
-fn is_placeholder(name: &str) -> bool {
-    matches!(name, MALFORMED | UNKNOWN_TOPIC | UNPROCESSED)
-}
-
 /// A topic as in the keys of dead letters: ASCII, not empty, and at most 511 of the 1,024
 /// characters of a value.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html>
@@ -150,11 +137,13 @@ mod tests {
     fn table(tally: &Tally) -> Vec<String> {
         let line = |(dimensions, values, totals): (Dimensions, Vec<String>, &Totals)| {
             let counts: Vec<String> = totals
-                .counts()
+                .counts
+                .iter()
                 .map(|(metric, count)| format!("{}={count}", metric.name()))
                 .collect();
             let measured: Vec<String> = totals
-                .measured()
+                .measured
+                .iter()
                 .map(|(metric, values)| format!("{}={values:?}", metric.name()))
                 .collect();
             format!("{:?}{values:?} {}", dimensions.names(), [counts, measured].concat().join(" "))

@@ -116,12 +116,9 @@ impl Extension {
             .build()?;
         let set = |name: &str| environment(name).filter(|text| !text.is_empty());
         let port = set(PORT).unwrap_or_else(|| EXTENSION_PORT_DEFAULT.to_owned()).parse().ok();
-        let token =
-            set(TOKEN).and_then(|token| HeaderValue::from_str(&token).ok()).map(|mut token| {
-                // Its `Debug` output then does not show the value.
-                token.set_sensitive(true);
-                token
-            });
+        let mut token = set(TOKEN).and_then(|token| HeaderValue::from_str(&token).ok());
+        // Its `Debug` output then does not show the value.
+        token.iter_mut().for_each(|token| token.set_sensitive(true));
         Ok(Self { client, port, token })
     }
 

@@ -7,28 +7,20 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use thiserror::Error;
 
-/// Why a secret has no such member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub(super) enum MemberError {
-    #[error("it is not a JSON object, so it has no members")]
-    NoObject,
-    #[error("the JSON object has no such member")]
-    Missing,
-    #[error("that member is not a string, a number, true or false")]
-    NoText,
-}
+const NO_OBJECT: &str = "it is not a JSON object, so it has no members";
+const MISSING: &str = "the JSON object has no such member";
+const NO_TEXT: &str = "that member is not a string, a number, true or false";
 
-/// The member's value as text.
-pub(super) fn member(object: &str, name: &str) -> Result<String, MemberError> {
+/// The member's value as text, or why there is none.
+pub(super) fn member(object: &str, name: &str) -> Result<String, &'static str> {
     let members: BTreeMap<String, &RawValue> =
-        serde_json::from_str(object).map_err(|_| MemberError::NoObject)?;
-    let value = members.get(name).ok_or(MemberError::Missing)?.get();
+        serde_json::from_str(object).map_err(|_| NO_OBJECT)?;
+    let value = members.get(name).ok_or(MISSING)?.get();
     match value.as_bytes() {
-        [b'"', ..] => serde_json::from_str(value).map_err(|_| MemberError::NoText),
+        [b'"', ..] => serde_json::from_str(value).map_err(|_| NO_TEXT),
         [b'-' | b'0'..=b'9', ..] | b"true" | b"false" => Ok(value.to_owned()),
-        _ => Err(MemberError::NoText),
+        _ => Err(NO_TEXT),
     }
 }
 
@@ -46,19 +38,19 @@ mod tests {
             ("minus", Ok("-1")),
             ("yes", Ok("true")),
             ("empty", Ok("")),
-            ("none", Err(MemberError::NoText)),
-            ("list", Err(MemberError::NoText)),
-            ("object", Err(MemberError::NoText)),
-            ("Text", Err(MemberError::Missing)),
+            ("none", Err(NO_TEXT)),
+            ("list", Err(NO_TEXT)),
+            ("object", Err(NO_TEXT)),
+            ("Text", Err(MISSING)),
         ] {
-            assert_eq!(member(object, name).as_deref().map_err(|error| *error), expected, "{name}");
+            assert_eq!(member(object, name).as_deref().map_err(|why| *why), expected, "{name}");
         }
     }
 
     #[test]
     fn what_is_not_an_object_has_no_members() {
         for text in ["", "hush", "\"hush\"", "[1]", "null", "{\"a\": 1} hush"] {
-            assert_eq!(member(text, "a"), Err(MemberError::NoObject), "{text}");
+            assert_eq!(member(text, "a"), Err(NO_OBJECT), "{text}");
         }
     }
 }

@@ -48,25 +48,13 @@ impl<C> fmt::Debug for SecretStores<C> {
     }
 }
 
-impl SecretStores {
+impl<C: Clock + Send + Sync> SecretStores<C> {
     /// The stores of this function, whose environment is read through a lookup such as `|name|
-    /// std::env::var(name).ok()`.
+    /// std::env::var(name).ok()`; cached values expire by the clock.
     ///
     /// # Errors
     /// When no HTTP client can be built on this machine.
     pub fn new(
-        environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
-    ) -> Result<Self, reqwest::Error> {
-        Self::with_clock(environment, Machine)
-    }
-}
-
-impl<C: Clock + Send + Sync> SecretStores<C> {
-    /// The same with another clock, by which cached values expire.
-    ///
-    /// # Errors
-    /// When no HTTP client can be built on this machine.
-    pub fn with_clock(
         environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
         clock: C,
     ) -> Result<Self, reqwest::Error> {
@@ -83,7 +71,7 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
             }
             SecretName::SecretsManager { id, member: Some(name) } => {
                 let whole = self.stored(SecretId::Secret(id.clone())).await?;
-                Secret::new(member(whole.expose(), name).map_err(|error| error.to_string())?)
+                Secret::new(member(whole.expose(), name)?)
             }
         };
         // An empty key signs nothing and an empty token grants nothing: it was probably not

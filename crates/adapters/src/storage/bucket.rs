@@ -8,9 +8,7 @@ use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::{ByteStream, DateTime, SdkBody};
 use aws_sdk_s3::types::{Delete, Object, ObjectIdentifier, ObjectVersion};
 
-use super::{
-    ContentType, Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, StorageError, Version,
-};
+use super::{Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, StorageError, Version};
 
 /// How often a conditional write that raced another one is repeated at once.
 const RACES_MAX: u32 = 3;
@@ -55,10 +53,10 @@ impl Bucket {
         &self,
         key: &str,
         bytes: Vec<u8>,
-        content_type: ContentType,
+        content_type: Option<&str>,
     ) -> Result<(), StorageError> {
         let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
-        let put = put.set_content_type(content_type.as_str().map(str::to_owned));
+        let put = put.set_content_type(content_type.map(str::to_owned));
         let put = put.body(ByteStream::from(bytes)).send().await;
         put.map(drop).map_err(|error| failure(&error))
     }
@@ -70,14 +68,13 @@ impl Bucket {
         &self,
         key: &str,
         bytes: Vec<u8>,
-        content_type: ContentType,
     ) -> Result<PutOutcome, StorageError> {
         // One buffer for all tries: cloning it copies no bytes.
         let body = SdkBody::from(bytes);
         let mut races = 0;
         loop {
             let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
-            let put = put.set_content_type(content_type.as_str().map(str::to_owned));
+            let put = put.set_content_type(content_type(key).map(str::to_owned));
             let body = body.try_clone().expect("a body in memory can be cloned");
             let Err(error) = put.if_none_match("*").body(ByteStream::new(body)).send().await else {
                 return Ok(PutOutcome::Written);
@@ -165,6 +162,11 @@ impl fmt::Display for Bucket {
 }
 
 /// The keys of a bucket are flat: `..` in one has no meaning, and leads nowhere.
+/// Without one, S3 assumes `binary/octet-stream`; NDJSON, of ledgers, has no registered type.
+pub(super) fn content_type(key: &str) -> Option<&'static str> {
+    key.ends_with(".json").then_some("application/json")
+}
+
 fn valid(key: &str) -> Result<&str, StorageError> {
     if key.is_empty() { Err(StorageError::InvalidKey(key.to_owned())) } else { Ok(key) }
 }

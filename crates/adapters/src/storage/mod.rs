@@ -59,17 +59,6 @@ pub enum StorageError {
     Unavailable(String),
 }
 
-/// What an object contains, as S3 stores it; a file has no content type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ContentType {
-    /// `application/json`
-    Json,
-    /// `application/yaml`
-    Yaml,
-    /// None is set; S3 assumes `binary/octet-stream`.
-    Unspecified,
-}
-
 /// What became of a conditional write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
@@ -145,16 +134,6 @@ pub struct Version {
     pub is_current: bool,
 }
 
-impl ContentType {
-    const fn as_str(self) -> Option<&'static str> {
-        match self {
-            Self::Json => Some("application/json"),
-            Self::Yaml => Some("application/yaml"),
-            Self::Unspecified => None,
-        }
-    }
-}
-
 /// The same for a bucket and for a folder.
 macro_rules! of_either {
     ($storage:expr, $it:ident => $result:expr) => {
@@ -204,23 +183,19 @@ impl Storage {
         of_either!(self, it => it.get_if_changed(key, known_etag).await)
     }
 
-    /// Writes an object, and replaces one that is there.
+    /// Writes an object, and replaces one that is there. A bucket stores a `.json` as
+    /// `application/json` and anything else without a content type.
     ///
     /// # Errors
     /// [`StorageError`] when it is not certain that the object was written.
-    pub async fn put(
-        &self,
-        key: &str,
-        bytes: Vec<u8>,
-        content_type: ContentType,
-    ) -> Result<(), StorageError> {
+    pub async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
         match self {
-            Self::Bucket(bucket) => bucket.put(key, bytes, content_type).await,
+            Self::Bucket(bucket) => bucket.put(key, bytes, bucket::content_type(key)).await,
             Self::Folder(folder) => folder.put(key, bytes).await,
         }
     }
 
-    /// Writes an object unless there is one.
+    /// Writes an object unless there is one, with the content type of [`Self::put`].
     ///
     /// # Errors
     /// [`StorageError`] when it is not certain that there is one now.
@@ -228,27 +203,18 @@ impl Storage {
         &self,
         key: &str,
         bytes: Vec<u8>,
-        content_type: ContentType,
     ) -> Result<PutOutcome, StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.put_if_absent(key, bytes, content_type).await,
-            Self::Folder(folder) => folder.put_if_absent(key, bytes).await,
-        }
+        of_either!(self, it => it.put_if_absent(key, bytes).await)
     }
 
-    /// Writes an object and keeps the one that was there as an earlier version: the bucket keeps
+    /// Writes YAML and keeps the object that was there as an earlier version: the bucket keeps
     /// versions if it is set up to; a folder keeps one, in a file beside it named `.previous`.
     ///
     /// # Errors
     /// [`StorageError`] when it is not certain that the object was written.
-    pub async fn put_version(
-        &self,
-        key: &str,
-        bytes: Vec<u8>,
-        content_type: ContentType,
-    ) -> Result<(), StorageError> {
+    pub async fn put_version(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
         match self {
-            Self::Bucket(bucket) => bucket.put(key, bytes, content_type).await,
+            Self::Bucket(bucket) => bucket.put(key, bytes, Some("application/yaml")).await,
             Self::Folder(folder) => folder.put_version(key, bytes).await,
         }
     }

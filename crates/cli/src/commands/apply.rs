@@ -10,8 +10,7 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use delivery::explain::diff::{Change, Subject, diff};
-use delivery::manifest;
-use delivery::manifest::Source;
+use delivery::manifest::{self, Source};
 use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 

@@ -10,7 +10,8 @@ use adapters::queues::text_attribute;
 use anyhow::{Context as _, bail};
 use aws_sdk_sqs::error::DisplayErrorContext;
 use delivery::event::envelope::decode;
-use delivery::event::{Element, Event, Input, Shape};
+use delivery::event::{Element, Event, Input};
+use delivery::request::content_type;
 use delivery::subscription::name::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use futures::stream::{self, StreamExt as _};
@@ -149,12 +150,7 @@ impl Target {
                 }
             }
             Self::Ingress { client, url } => {
-                let content_type = match event.shape() {
-                    Shape::CloudEvent => "application/cloudevents+json; charset=utf-8",
-                    Shape::EventGrid | Shape::Custom | Shape::Opaque => {
-                        "application/json; charset=utf-8"
-                    }
-                };
+                let content_type = content_type(event.shape());
                 let post = client.post(url.clone()).header("content-type", content_type);
                 let answer = post.body(event.text().to_string()).send().await?;
                 match answer.status() {

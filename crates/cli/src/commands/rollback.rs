@@ -5,8 +5,7 @@
 
 use std::process::ExitCode;
 
-use delivery::manifest;
-use delivery::manifest::Source;
+use delivery::manifest::{self, Source};
 
 use crate::commands::apply::{current_catalogue, is_confirmed, print_changes};
 use crate::files::{have_errors, print_findings};

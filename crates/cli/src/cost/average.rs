@@ -8,7 +8,7 @@
 
 use adapters::queues::delay_seconds;
 use delivery::explain::Life;
-use delivery::time::duration::SECOND_MS;
+use delivery::time::duration::{DAY_MS, SECOND_MS};
 use dispatch::{IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
 
 /// The longest delay of one message, in milliseconds.
@@ -87,33 +87,19 @@ pub(crate) fn hops(wait_ms: u64) -> u32 {
     hops
 }
 
-/// A time in which a destination is down. It begins with the day whose events are estimated.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Outage {
-    pub(crate) lasts_ms: u64,
-    pub(crate) day_ms: u64,
-}
-
-impl Outage {
-    /// The share of the day's events that are published during it.
-    pub(crate) fn share_of_day(&self) -> f64 {
-        as_f64(self.lasts_ms.min(self.day_ms)) / as_f64(self.day_ms)
-    }
-
-    /// How much of it remains when an event is published during it: uniform between these two.
-    fn rest_ms(&self) -> (u64, u64) {
-        (self.lasts_ms.saturating_sub(self.day_ms), self.lasts_ms)
-    }
+/// The share of the day's events that are published during an outage, which begins with the day.
+pub(crate) fn share_of_day(outage_ms: u64) -> f64 {
+    as_f64(outage_ms.min(DAY_MS)) / as_f64(DAY_MS)
 }
 
 /// The probability that `k` attempts have failed, by `k`: that attempt `k + 1` is made, and at the
 /// last index that no attempt is left. `fails` is the probability of failing while the destination
 /// is up, `down` the share of the deliveries that begin while it is down.
-pub(crate) fn reached(life: &Life, fails: f64, outage: &Outage, down: f64) -> Vec<f64> {
+pub(crate) fn reached(life: &Life, fails: f64, outage_ms: u64, down: f64) -> Vec<f64> {
     let attempts = life.attempts.len();
     let powers: Vec<f64> =
         std::iter::successors(Some(1.0), |power| Some(power * fails)).take(attempts + 1).collect();
-    let lost = lost_to(life, outage);
+    let lost = lost_to(life, outage_ms);
     let while_down = |k: usize| -> f64 {
         lost.iter()
             .enumerate()
@@ -127,8 +113,9 @@ pub(crate) fn reached(life: &Life, fails: f64, outage: &Outage, down: f64) -> Ve
 
 /// How many attempts of a delivery that begins during the outage fall into it: the probability of
 /// `i + 1` attempts, by `i`.
-fn lost_to(life: &Life, outage: &Outage) -> Vec<f64> {
-    let (from_ms, to_ms) = outage.rest_ms();
+fn lost_to(life: &Life, outage_ms: u64) -> Vec<f64> {
+    // How much of the outage remains at publication is uniform between these two.
+    let (from_ms, to_ms) = (outage_ms.saturating_sub(DAY_MS), outage_ms);
     let within = as_f64(to_ms.saturating_sub(from_ms).max(1));
     let begins = life.attempts.iter().map(|attempt| attempt.at_ms);
     // No attempt follows the last one: the rest of the outage falls to it.

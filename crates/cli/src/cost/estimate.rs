@@ -3,9 +3,8 @@
 use delivery::explain::{Endpoint, explain, explain_jittered};
 use delivery::subscription::Subscription;
 use delivery::subscription::schedule::Jitter;
-use delivery::time::duration::DAY_MS;
 
-use super::average::{self, AverageDelivery, Outage, Wait};
+use super::average::{self, AverageDelivery, Wait};
 use super::cost_items::{CostItem, Total, alternatives, cost_items};
 use super::load::Load;
 use super::needs::{Need, needs};
@@ -45,9 +44,8 @@ pub(crate) fn estimate(plan: &Plan, subscription: &Subscription) -> Estimate {
         &life,
         &explain_jittered(subscription, &endpoint, 0, FULL_JITTER),
     );
-    let outage = Outage { lasts_ms: *down_ms, day_ms: DAY_MS };
-    let down = outage.share_of_day() * down_share;
-    let reached = average::reached(&life, 1.0 - success, &outage, down);
+    let down = average::share_of_day(*down_ms) * down_share;
+    let reached = average::reached(&life, 1.0 - success, *down_ms, down);
     // The first attempt needs no wait, so `reached` is one ahead of the waits.
     for (wait, reached) in waits.iter_mut().zip(reached.iter().skip(1)) {
         wait.reached = *reached;

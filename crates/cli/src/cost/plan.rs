@@ -111,11 +111,8 @@ pub(crate) struct Plan {
 pub(crate) fn number(text: &str) -> Result<f64, String> {
     let number: f64 =
         text.replace('_', "").parse().map_err(|_| format!("{text:?} is not a number"))?;
-    if number.is_finite() && number >= 0.0 {
-        Ok(number)
-    } else {
-        Err(format!("{text:?} is not zero or more"))
-    }
+    let valid = Some(number).filter(|number| number.is_finite() && *number >= 0.0);
+    valid.ok_or_else(|| format!("{text:?} is not zero or more"))
 }
 
 fn up_to_a_million(text: &str) -> Result<f64, String> {
@@ -124,12 +121,8 @@ fn up_to_a_million(text: &str) -> Result<f64, String> {
 }
 
 fn probability(text: &str) -> Result<f64, String> {
-    let probability = number(text)?;
-    if probability <= 1.0 {
-        Ok(probability)
-    } else {
-        Err(format!("{text:?} is not between 0 and 1, such as 0.99"))
-    }
+    let probability = Some(number(text)?).filter(|probability| *probability <= 1.0);
+    probability.ok_or_else(|| format!("{text:?} is not between 0 and 1, such as 0.99"))
 }
 
 fn answer_ms(text: &str) -> Result<f64, String> {
@@ -140,9 +133,7 @@ fn answer_ms(text: &str) -> Result<f64, String> {
 fn outage_ms(text: &str) -> Result<u64, String> {
     let down_ms = parse_ms(text).map_err(|error| error.to_string())?;
     let days = LIFETIME_MAX_MS / DAY_MS;
-    if down_ms <= LIFETIME_MAX_MS {
-        Ok(down_ms)
-    } else {
-        Err(format!("{text:?} is more than the {days} days that a delivery can last"))
-    }
+    let possible_ms = Some(down_ms).filter(|down_ms| *down_ms <= LIFETIME_MAX_MS);
+    possible_ms
+        .ok_or_else(|| format!("{text:?} is more than the {days} days that a delivery can last"))
 }

@@ -150,8 +150,8 @@ pub(crate) fn json(plan: &Plan, subscription: &Subscription, estimate: &Estimate
     let traffic = &plan.traffic;
     let average = &estimate.average;
     json!({
-        "events": whole_number(traffic.events),
-        "deliveries": whole_number(estimate.load.deliveries),
+        "events": rounded(traffic.events),
+        "deliveries": rounded(estimate.load.deliveries),
         "success": traffic.success,
         "dialect": subscription.dialect.as_str(),
         "delivery": {
@@ -173,10 +173,6 @@ pub(crate) fn json(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         "elsewhere": estimate.alternatives.iter().map(item_json).collect::<Vec<_>>(),
         "prices": PRICES_FROM,
     })
-}
-
-fn whole_number(number: f64) -> Value {
-    json!(rounded(number))
 }
 
 fn wait_json(wait: &Wait) -> Value {

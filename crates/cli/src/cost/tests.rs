@@ -390,7 +390,7 @@ fn the_defaults_are_those_of_the_template() {
 fn a_line_of_the_log_has_about_as_many_bytes_as_are_counted() {
     let written: Arc<Mutex<String>> = Arc::default();
     let writer = Arc::clone(&written);
-    let lines = adapters::json_log::JsonLayer::new(move |_, line: &str| {
+    let lines = adapters::json_log::JsonLayer(move |_, line: &str| {
         writer.lock().unwrap().push_str(line);
     });
     // With one subscriber alive, a log line that another thread reaches first is wanted by none.

@@ -19,16 +19,3 @@ pub(super) struct App {
     pub(super) jobs: RunningJobs,
     pub(super) queues: ReplayQueues,
 }
-
-impl App {
-    pub(super) fn new(
-        letters: DeadLetters,
-        queues: ReplayQueues,
-        port: u16,
-        random: [u32; 8],
-    ) -> Self {
-        let caches = Arc::new(LetterCaches::new(&letters));
-        let guard = Arc::new(Guard::new(letters.container.clone(), port, random));
-        Self { letters, caches, guard, jobs: RunningJobs::default(), queues }
-    }
-}

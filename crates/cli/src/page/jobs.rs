@@ -193,7 +193,7 @@ fn resume_form(app: &App, replay: &ReplayJob, counts: ReplayCounts) -> Markup {
     html! { form .panel action={ "/jobs/" (replay.header.job) "/resume" } method="post" {
         h2 { "Resume" }
         p { (text::dead_letters(open)) " are not finished. One that is sent twice has the same delivery id both times." }
-        input type="hidden" name=(TOKEN) value=(app.guard.token());
+        input type="hidden" name=(TOKEN) value=(app.guard.token);
         @if uncertain > 0 {
             p .notice { (text::dead_letters(uncertain)) " may have been sent before the interruption." }
             label .inline { input type="checkbox" name="skip_uncertain" value="yes"; " Skip those" }

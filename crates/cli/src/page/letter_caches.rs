@@ -211,11 +211,9 @@ fn evict(entries: &mut VecDeque<CacheEntry>) {
     let (mut held, mut is_first) = (0, true);
     entries.retain(|entry| {
         let is_exempt = std::mem::take(&mut is_first) || entry.scope == WHOLE;
-        held += entry
-            .cache
-            .as_ref()
-            .filter(|_| entry.scope != WHOLE)
-            .map_or(0, |cache| cache.letters.len());
+        if entry.scope != WHOLE {
+            held += entry.cache.as_ref().map_or(0, |cache| cache.letters.len());
+        }
         is_exempt || held <= LETTERS_MAX
     });
 }

@@ -43,6 +43,9 @@ use tokio::net::TcpListener;
 
 use self::app::{App, SharedApp};
 use self::error::PageError;
+use self::guard::Guard;
+use self::letter_caches::LetterCaches;
+use self::running_jobs::RunningJobs;
 use crate::replay_sender::ReplayQueues;
 
 /// How long open connections may take to end after Ctrl-C.
@@ -60,7 +63,9 @@ pub(crate) async fn serve(
     random: [u32; 8],
 ) -> anyhow::Result<()> {
     let port = listener.local_addr()?.port();
-    let app = Arc::new(App::new(letters, queues, port, random));
+    let caches = Arc::new(LetterCaches::new(&letters));
+    let guard = Arc::new(Guard::new(letters.container.clone(), port, random));
+    let app = Arc::new(App { letters, caches, guard, jobs: RunningJobs::default(), queues });
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let served = axum::serve(listener, router(&app))
         .with_graceful_shutdown(async move { _ = stopped.await });

@@ -251,13 +251,12 @@ impl ReplayJob {
 
     /// The chunks with a dead letter that is not finished.
     fn open_chunks(&self) -> Vec<u32> {
-        let numbers = (1..).zip(self.plan.chunks(CHUNK)).map(|(number, _)| number);
-        let is_open = |number: &u32| {
-            let planned = self.planned_of_chunk(*number).len() as u64;
+        let chunks = (1..).zip(self.plan.chunks(CHUNK));
+        let open = chunks.filter(|(number, planned)| {
             let entries = self.chunks.get(number);
-            entries.is_none_or(|entries| ReplayCounts::of(entries).finished() < planned)
-        };
-        numbers.filter(is_open).collect()
+            entries.is_none_or(|of| ReplayCounts::of(of).finished() < planned.len() as u64)
+        });
+        open.map(|(number, _)| number).collect()
     }
 
     fn planned_of_chunk(&self, number: u32) -> &[PlannedReplay] {
@@ -288,14 +287,10 @@ impl ReplayJob {
         }
         container.put(&key, write_entries(&entries)).await?;
         // Only after the ledger is written: a resume has to know what was refused.
-        match problem {
-            Some(problem) => {
-                bail!(
-                    "nothing of chunk {number} was accepted: {problem}; continue with --resume {job}"
-                )
-            }
-            None => Ok(entries),
+        if let Some(problem) = problem {
+            bail!("nothing of chunk {number} was accepted: {problem}; continue with --resume {job}")
         }
+        Ok(entries)
     }
 
     /// The dead letters of a chunk that are to be sent; entries of missing ones become

@@ -18,11 +18,11 @@ use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::{Delivery, Origin};
-use delivery::event::{Event, Input, Shape};
+use delivery::event::{Event, Input};
 use delivery::ports::{
     Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, SendHttp as _,
 };
-use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
+use delivery::request::{ANSWER_MAX_BYTES, Method, Request, content_type};
 use delivery::subscription::name::TopicName;
 use delivery::time::duration::SECOND_MS;
 use delivery::wire::{TOPIC_ATTRIBUTE, write_delivery};
@@ -186,9 +186,10 @@ fn message(
     let event = Event::recall(body, Input::Auto);
     let new = Delivery::new(event, letter.subscription.clone(), origin, Machine.now_ms());
     let delivery = Delivery { id, traceparent: letter.traceparent.clone(), ..new };
+    // Sent to an events queue by mistake, it must not be published: this topic is in no file.
+    let nowhere = || TopicName { namespace: "_".to_owned(), topic: "replay".to_owned() };
     Message {
         body: Arc::clone(body),
-        // Sent to an events queue by mistake, it must not be published: this topic has no subscriptions.
         topic: Some(topic.cloned().unwrap_or_else(nowhere)),
         attribute: Attribute::Delivery(write_delivery(&delivery)),
         group: MessageGroup::Subscription(letter.subscription.clone()),
@@ -196,11 +197,6 @@ fn message(
         unread: 0,
         wait_ms: 0,
     }
-}
-
-/// A topic of no file.
-fn nowhere() -> TopicName {
-    TopicName { namespace: "_".to_owned(), topic: "replay".to_owned() }
 }
 
 /// Batches within the limits of SQS: ten entries, together no larger than one message may be.
@@ -276,10 +272,7 @@ async fn post(
     ReplayItem { delivery, letter }: &ReplayItem,
 ) -> SendResult {
     let body: Arc<str> = letter.event.as_str().into();
-    let content_type = match Event::recall(&body, Input::Auto).shape() {
-        Shape::CloudEvent => "application/cloudevents+json; charset=utf-8",
-        Shape::EventGrid | Shape::Custom | Shape::Opaque => "application/json; charset=utf-8",
-    };
+    let content_type = content_type(Event::recall(&body, Input::Auto).shape());
     let mut headers = vec![
         ("content-type".to_owned(), content_type.to_owned()),
         // The id of Standard Webhooks by which a receiver recognizes a repeat.

@@ -26,9 +26,7 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     object.text("metadataVersion", "1");
     object.text("topic", &mapped_fields.topic);
     object.text("subject", &text(&mapped_fields.subject));
-    fields.common(&mut object, &NAMES, &fields.letter.reason.to_string());
-    fields.status(&mut object, STATUS);
-    fields.lastmile(&mut object, &HiddenMembers::default());
+    fields.flat(&mut object, &NAMES, STATUS, &HiddenMembers::default());
     object.raw("data", Some(event.get()));
     Some(object.finish())
 }

@@ -21,8 +21,6 @@ pub(super) const RESERVED: [&str; 7] = NAMES.reserved(STATUS);
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.event_json()?;
     let (mut object, hidden) = flat::open_event_grid(fields.letter, event, &RESERVED)?;
-    fields.common(&mut object, &NAMES, &fields.letter.reason.to_string());
-    fields.status(&mut object, STATUS);
-    fields.lastmile(&mut object, &hidden);
+    fields.flat(&mut object, &NAMES, STATUS, &hidden);
     Some(object.finish())
 }

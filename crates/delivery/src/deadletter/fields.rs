@@ -5,7 +5,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
 use serde_json::value::RawValue;
 use url::Url;
 
@@ -88,7 +87,7 @@ impl BlobFields<'_> {
         self.status(object, "lasthttpstatuscode");
         object.optional("destination", destination.as_deref());
         response(object, delivery.last_response.as_deref());
-        object.put("history", &entries(&delivery.history));
+        object.raw("history", Some(&entries(&delivery.history)));
         object.optional("traceparent", trace::of_delivery(delivery).map(|trace| trace.parent));
         object.optional("deadletterdetail", detail.as_deref());
         let sink_error = self.sink_error.or(self.letter.sink_error.as_deref());
@@ -98,9 +97,16 @@ impl BlobFields<'_> {
         }
     }
 
-    /// Writes the member `lastmile`: our own fields, and the members of the event that the object
-    /// does not show.
-    pub(super) fn lastmile(&self, object: &mut Object, hidden: &HiddenMembers) {
+    /// Adds the fields of the flat formats, and `lastmile` with what they have no name for.
+    pub(super) fn flat(
+        &self,
+        object: &mut Object,
+        names: &FieldNames,
+        status: &str,
+        hidden: &HiddenMembers,
+    ) {
+        self.common(object, names, &self.letter.reason.to_string());
+        self.status(object, status);
         let mut own = Object::default();
         self.own(&mut own);
         hidden.write_to(&mut own);
@@ -117,7 +123,7 @@ fn sink_failure(returned: &Returned) -> String {
     object.text("reason", &reason.to_string());
     object.put("deliveryattempts", attempts);
     response(&mut object, last_response.as_deref());
-    object.put("history", &entries(history));
+    object.raw("history", Some(&entries(history)));
     object.optional("detail", detail.as_deref());
     object.finish()
 }
@@ -140,32 +146,20 @@ pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// One element of a history.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Attempt {
-    Made {
-        at: String,
-        outcome: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        status: Option<u16>,
-        durationms: u64,
-    },
-    Omitted {
-        omitted: u32,
-    },
-}
-
-fn entries(history: &History) -> Vec<Attempt> {
-    let made = |entry: &Entry| Attempt::Made {
-        at: moment::rfc3339(entry.at_ms),
-        outcome: entry.outcome.to_string(),
-        status: entry.status,
-        durationms: entry.duration_ms,
+/// A history as a JSON list.
+fn entries(history: &History) -> String {
+    let made = |entry: &Entry| {
+        let mut attempt = Object::default();
+        attempt.text("at", &moment::rfc3339(entry.at_ms));
+        attempt.text("outcome", &entry.outcome.to_string());
+        attempt.optional("status", entry.status);
+        attempt.put("durationms", &entry.duration_ms);
+        attempt.finish()
     };
     let omitted =
-        (history.omitted() > 0).then_some(Attempt::Omitted { omitted: history.omitted() });
-    history.first().iter().map(made).chain(omitted).chain(history.last().map(made)).collect()
+        (history.omitted() > 0).then(|| format!(r#"{{"omitted":{}}}"#, history.omitted()));
+    let entries = history.first().iter().map(made).chain(omitted).chain(history.last().map(made));
+    format!("[{}]", entries.collect::<Vec<_>>().join(","))
 }
 
 #[cfg(test)]

@@ -21,5 +21,6 @@ pub use delivery::{
     Batching, DELIVERY_NAMESPACE, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
     History, Origin, RESPONSE_KEPT_BYTES,
 };
+pub(crate) use publication::is_zero;
 pub use publication::{Hold, Part, Publication};
 pub use word::Word;

@@ -101,11 +101,9 @@ impl Reason {
     /// name.
     #[must_use]
     pub fn sentence(self) -> String {
-        match self {
-            Self::MaxDeliveryAttemptsExceeded => {
-                "Maximum delivery attempts was exceeded.".to_owned()
-            }
-            Self::TimeToLiveExceeded => "Time to live was exceeded.".to_owned(),
+        let sentence = match self {
+            Self::MaxDeliveryAttemptsExceeded => "Maximum delivery attempts was exceeded.",
+            Self::TimeToLiveExceeded => "Time to live was exceeded.",
             Self::UndeliverableDueToHttpBadRequest
             | Self::UndeliverableDueToHttpUnauthorized
             | Self::UndeliverableDueToHttpForbidden
@@ -115,9 +113,7 @@ impl Reason {
             | Self::UndeliverableDueToHttpPayloadTooLarge
             | Self::UndeliverableDueToHttpUnsupportedMediaType
             | Self::UndeliverableDueToHttpUnprocessable
-            | Self::UndeliverableDueToHttpStatus(400..=499) => {
-                "Undeliverable due to client error".to_owned()
-            }
+            | Self::UndeliverableDueToHttpStatus(400..=499) => "Undeliverable due to client error",
             Self::UndeliverableDueToHttpStatus(_)
             | Self::UndeliverableDueToRedirect
             | Self::UndeliverableDueToTls
@@ -128,8 +124,9 @@ impl Reason {
             | Self::MalformedEvent
             | Self::ProcessingFailed
             | Self::EventTooLargeToResend
-            | Self::ReplyLoop => self.to_string(),
-        }
+            | Self::ReplyLoop => return self.to_string(),
+        };
+        sentence.to_owned()
     }
 }
 

@@ -9,17 +9,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use thiserror::Error;
-
 use crate::event::json::Object;
 use crate::event::mapping::Mapped;
 use crate::event::uri::reference;
 use crate::event::{Event, Shape};
-
-/// Why an event cannot be converted, as text.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct Inconvertible(String);
 
 /// The target of a conversion in error texts.
 const CLOUD_EVENT: &str = "a CloudEvent";
@@ -27,12 +20,12 @@ const CLOUD_EVENT: &str = "a CloudEvent";
 /// The event as a structured CloudEvent; a custom one by its topic's mapping.
 ///
 /// # Errors
-/// [`Inconvertible`] when the event lacks a required attribute.
+/// Why, as text, when the event lacks a required attribute.
 pub(crate) fn cloud_event(
     event: &Event,
     topic: &impl fmt::Display,
     mapped: Option<&Mapped>,
-) -> Result<Arc<str>, Inconvertible> {
+) -> Result<Arc<str>, String> {
     match (event.shape(), mapped) {
         (_, Some(mapped)) => of_custom(event, mapped),
         (Shape::CloudEvent, None) => Ok(Arc::clone(event.text())),
@@ -46,7 +39,7 @@ pub(crate) fn cloud_event(
     }
 }
 
-fn of_custom(published: &Event, mapped: &Mapped) -> Result<Arc<str>, Inconvertible> {
+fn of_custom(published: &Event, mapped: &Mapped) -> Result<Arc<str>, String> {
     let mut event = Object::default();
     event.text("specversion", "1.0");
     event.text("type", required("eventType", mapped.event_type.as_deref(), CLOUD_EVENT)?);
@@ -58,7 +51,7 @@ fn of_custom(published: &Event, mapped: &Mapped) -> Result<Arc<str>, Inconvertib
     Ok(event.finish().into())
 }
 
-fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str>, Inconvertible> {
+fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str>, String> {
     let (members, mut event) = (published.members(), Object::default());
     event.text("specversion", "1.0");
     // Only checked here: what is written is the raw text.
@@ -79,11 +72,8 @@ fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str
 /// The event in the Event Grid schema; a custom one by its topic's mapping.
 ///
 /// # Errors
-/// [`Inconvertible`] when the event lacks a required field.
-pub(crate) fn event_grid(
-    published: &Event,
-    mapped: Option<&Mapped>,
-) -> Result<Arc<str>, Inconvertible> {
+/// Why, as text, when the event lacks a required field.
+pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<Arc<str>, String> {
     const SCHEMA: &str = "an Event Grid event";
     match (published.shape(), mapped) {
         (_, Some(mapped)) => {
@@ -112,18 +102,18 @@ pub(crate) fn event_grid(
 }
 
 /// A time, which both schemas require in RFC 3339.
-fn moment<'a>(name: &str, text: &'a str, into: &str) -> Result<&'a str, Inconvertible> {
+fn moment<'a>(name: &str, text: &'a str, into: &str) -> Result<&'a str, String> {
     match text.parse::<jiff::Timestamp>() {
         Ok(_) => Ok(text),
         Err(_) => Err(impossible("an event", into, &format!("its {name} is not an RFC 3339 time"))),
     }
 }
 
-fn impossible(what: &str, into: &str, why: &str) -> Inconvertible {
-    Inconvertible(format!("{what} cannot be delivered as {into}: {why}"))
+fn impossible(what: &str, into: &str, why: &str) -> String {
+    format!("{what} cannot be delivered as {into}: {why}")
 }
 
-fn required<'a>(name: &str, value: Option<&'a str>, into: &str) -> Result<&'a str, Inconvertible> {
+fn required<'a>(name: &str, value: Option<&'a str>, into: &str) -> Result<&'a str, String> {
     value.ok_or_else(|| {
         let why = format!("its topic's mapping finds no {name} in it and has no default");
         impossible("a custom event", into, &why)

@@ -58,6 +58,18 @@ impl Object {
 }
 
 /// A text as a JSON string.
+/// A JSON list of elements that are JSON already; there has to be at least one.
+pub(crate) fn array(elements: &[impl AsRef<str>]) -> String {
+    let bytes = elements.iter().map(|element| element.as_ref().len() + 1).sum::<usize>();
+    let mut array = String::with_capacity(bytes + 1);
+    for (index, element) in elements.iter().enumerate() {
+        array.push(if index == 0 { '[' } else { ',' });
+        array.push_str(element.as_ref());
+    }
+    array.push(']');
+    array
+}
+
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")
 }

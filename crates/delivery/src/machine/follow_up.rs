@@ -75,9 +75,8 @@ fn to_topic(
     let event = match decode_one(&enriched(&letter).json.into(), input) {
         Element::Event(event) => event,
         Element::Malformed { why, .. } => {
-            return dead_letter(
-                letter.store_in_default(format!("topic {name} cannot read it: {why}")),
-            );
+            let why = format!("topic {name} cannot read it: {why}");
+            return dead_letter(letter.store_in_default(why));
         }
     };
     let matching = catalogue.matching(name, &ALL_NAMES, &event, now_ms);
@@ -87,9 +86,8 @@ fn to_topic(
         })
         .collect();
     if follow_ups.is_empty() {
-        return dead_letter(
-            letter.store_in_default(format!("no subscription of topic {name} takes it")),
-        );
+        let why = format!("no subscription of topic {name} takes it");
+        return dead_letter(letter.store_in_default(why));
     }
     follow_ups
 }

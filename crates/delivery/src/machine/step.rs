@@ -306,7 +306,11 @@ pub fn end_without_success(
     let sink = &subscription.dead_letter.sink;
     // Not to its sink again, where it has just failed.
     if let DeliveryTarget::Sink(_) = delivery.target {
-        return End::DeadLetter(Box::new(returned(delivery, sink, reason, now_ms)));
+        let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);
+        if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {
+            returned.address = Some(without_user(url));
+        }
+        return End::DeadLetter(Box::new(letter));
     }
     // A closure: one that is dropped needs no letter.
     let letter = || Box::new(DeadLetter::new(delivery.clone(), subscription, reason, now_ms));
@@ -315,13 +319,4 @@ pub fn end_without_success(
         Sink::DefaultContainer | Sink::Container(_) | Sink::Queue(_) => End::DeadLetter(letter()),
         Sink::Address(_) | Sink::Topic(_) => End::ToSink(letter()),
     }
-}
-
-/// The dead letter of a failed delivery to a sink.
-fn returned(delivery: &Delivery, sink: &Sink, reason: Reason, now_ms: u64) -> DeadLetter {
-    let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);
-    if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {
-        returned.address = Some(without_user(url));
-    }
-    letter
 }

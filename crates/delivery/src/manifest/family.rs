@@ -68,7 +68,7 @@ fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
         Some("Destinations") => families.destinations.push(document),
         Some(other) => {
             let message = format!("{NATIVE} has no kind {}", quoted(other));
-            kind.error(Message::new(message).help(hint(other, &KINDS, &KINDS)));
+            kind.error(Message::new(message).help(hint(other, &KINDS)));
         }
         None => {}
     }
@@ -113,7 +113,7 @@ fn report_unknown(document: &Cursor<'_>, api_version: &str) {
     match document.peek("apiVersion") {
         Some(version) if !api_version.is_empty() => {
             let message = format!("{} is not a known apiVersion", quoted(api_version));
-            version.error(Message::new(message).help(hint(api_version, &[NATIVE], &[NATIVE])));
+            version.error(Message::new(message).help(hint(api_version, &[NATIVE])));
         }
         Some(version) => version
             .error(Message::new("apiVersion has to be text").help(format!("apiVersion: {NATIVE}"))),

@@ -21,12 +21,6 @@ words! {
     }
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// One problem at one position of one file. Its JSON is that of `lastmile check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -49,7 +43,7 @@ pub struct Finding {
 impl fmt::Display for Finding {
     /// `file:line:column: error: field: message; help`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}: ", self.file, self.line, self.column, self.severity)?;
+        write!(f, "{}:{}:{}: {}: ", self.file, self.line, self.column, self.severity.as_str())?;
         if !self.field.is_empty() {
             write!(f, "{}: ", self.field)?;
         }

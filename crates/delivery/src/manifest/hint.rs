@@ -4,13 +4,13 @@
 
 /// The hint for an unknown word: the nearest known one, else the list. A word that is known but not
 /// allowed in its place is not suggested for itself.
-pub(super) fn hint(word: &str, known: &[&str], listed: &[&str]) -> String {
+pub(super) fn hint(word: &str, known: &[&str]) -> String {
     let near = |candidate: &&&str| {
         **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1)
     };
     match known.iter().filter(near).min_by_key(|candidate| distance(word, candidate)) {
         Some(nearest) => format!("did you mean {nearest}?"),
-        None => format!("known: {}", listed.join(", ")),
+        None => format!("known: {}", known.join(", ")),
     }
 }
 
@@ -44,9 +44,9 @@ mod tests {
     #[test]
     fn a_near_word_is_suggested_and_a_far_one_gets_the_list() {
         let known = ["maxAttempts", "timeToLive", "url"];
-        assert_eq!(hint("maxattempt", &known, &known), "did you mean maxAttempts?");
-        assert_eq!(hint("uri", &known, &known), "did you mean url?");
-        assert_eq!(hint("url", &known, &known), "known: maxAttempts, timeToLive, url");
-        assert_eq!(hint("zzz", &known, &known), "known: maxAttempts, timeToLive, url");
+        assert_eq!(hint("maxattempt", &known), "did you mean maxAttempts?");
+        assert_eq!(hint("uri", &known), "did you mean url?");
+        assert_eq!(hint("url", &known), "known: maxAttempts, timeToLive, url");
+        assert_eq!(hint("zzz", &known), "known: maxAttempts, timeToLive, url");
     }
 }

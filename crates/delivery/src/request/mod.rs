@@ -23,6 +23,7 @@ use uuid::Uuid;
 use crate::deadletter::blob::{Enriched, enriched};
 use crate::delivery::outcome::Unsendable;
 use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, trace};
+use crate::event::json::array;
 use crate::event::schema::Schema;
 use crate::event::{Event, Input, Shape, convert};
 use crate::subscription::header::{HeaderError, Value};
@@ -292,6 +293,14 @@ const CLOUD_EVENTS: &str = "application/cloudevents-batch+json; charset=utf-8";
 pub(crate) const JSON: &str = "application/json; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
+/// The content type of an event that is sent as it was published, not to a destination.
+pub const fn content_type(shape: Shape) -> &'static str {
+    match shape {
+        Shape::CloudEvent => CLOUD_EVENT,
+        Shape::EventGrid | Shape::Custom | Shape::Opaque => JSON,
+    }
+}
+
 fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Content, Unsendable> {
     let (mut form, mut elements) = (Form::Json, Vec::with_capacity(deliveries.len()));
     for delivery in deliveries {
@@ -310,8 +319,8 @@ fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Cont
         (Form::CloudEvent, [one]) if subscription.batch.is_none() => {
             Content::new(CLOUD_EVENT, text(one))
         }
-        (Form::CloudEvent, events) => Content::new(CLOUD_EVENTS, array(events)),
-        (Form::Json, events) => Content::new(JSON, array(events)),
+        (Form::CloudEvent, events) => Content::new(CLOUD_EVENTS, array(events).into()),
+        (Form::Json, events) => Content::new(JSON, array(events).into()),
     })
 }
 
@@ -333,14 +342,14 @@ fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsend
     let is_custom = delivery.event.shape() == Shape::Custom;
     let mapped = is_custom.then(|| delivery.mapped(&subscription.mapping));
     let (mapped, event, topic) = (mapped.as_ref(), &delivery.event, &delivery.subscription.topic);
+    let cloud_event = || convert::cloud_event(event, topic, mapped).map_err(Unsendable::Impossible);
     Ok(match subscription.destination.schema.unwrap_or(as_published) {
-        Schema::CloudEventsStructured => {
-            Part::Element(Form::CloudEvent, convert::cloud_event(event, topic, mapped)?)
+        Schema::CloudEventsStructured => Part::Element(Form::CloudEvent, cloud_event()?),
+        Schema::CloudEventsBinary => Part::Whole(binary::content(&cloud_event()?)?),
+        Schema::EventGrid => {
+            let event = convert::event_grid(event, mapped).map_err(Unsendable::Impossible)?;
+            Part::Element(Form::Json, event)
         }
-        Schema::CloudEventsBinary => {
-            Part::Whole(binary::content(&convert::cloud_event(event, topic, mapped)?)?)
-        }
-        Schema::EventGrid => Part::Element(Form::Json, convert::event_grid(event, mapped)?),
         Schema::Custom => Part::Element(Form::Json, Arc::clone(delivery.event.text())),
     })
 }
@@ -353,24 +362,7 @@ impl Content {
 
 /// The text as a body, without copying it.
 fn text(text: &Arc<str>) -> Bytes {
-    struct Text(Arc<str>);
-    impl AsRef<[u8]> for Text {
-        fn as_ref(&self) -> &[u8] {
-            self.0.as_bytes()
-        }
-    }
-    Bytes::from_owner(Text(Arc::clone(text)))
-}
-
-fn array(elements: &[Arc<str>]) -> Bytes {
-    let mut body =
-        String::with_capacity(elements.iter().map(|element| element.len() + 1).sum::<usize>() + 1);
-    for (index, element) in elements.iter().enumerate() {
-        body.push(if index == 0 { '[' } else { ',' });
-        body.push_str(element);
-    }
-    body.push(']');
-    body.into()
+    Bytes::from_owner(Arc::<[u8]>::from(Arc::clone(text)))
 }
 
 /// The headers of the trace, if all deliveries belong to the same one.
@@ -388,12 +380,8 @@ fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
 /// The origin, on every delivery to a destination with the CloudEvents handshake (CloudEvents "HTTP
 /// 1.1 Web Hooks", 4.1.2).
 fn origin_header(destination: &Destination) -> Option<(String, String)> {
-    match &destination.consent {
-        Some(Consent::CloudEvents { origin, .. }) => {
-            Some((REQUEST_ORIGIN.to_owned(), origin.clone()))
-        }
-        Some(Consent::EventGrid) | None => None,
-    }
+    let Some(Consent::CloudEvents { origin, .. }) = &destination.consent else { return None };
+    Some((REQUEST_ORIGIN.to_owned(), origin.clone()))
 }
 
 /// The headers of a request without an event: those of the subscription that do not depend on one,

@@ -24,12 +24,8 @@ pub fn parse(text: &str) -> Option<u64> {
 /// The folder of an hour: `2026/11/20/7`, in UTC, without leading zeros.
 #[must_use]
 pub fn hour_folder(ms: u64) -> String {
-    let at = utc(ms);
+    let at = TimeZone::UTC.to_datetime(timestamp(ms));
     format!("{}/{}/{}/{}", at.year(), at.month(), at.day(), at.hour())
-}
-
-fn utc(ms: u64) -> jiff::civil::DateTime {
-    TimeZone::UTC.to_datetime(timestamp(ms))
 }
 
 /// The timestamp, or the last one that can be written.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::history::{EntryV1, LastV1};
-use crate::delivery::{Addresses, Hold, Origin};
+use crate::delivery::{Addresses, Hold, Origin, is_zero};
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{Format, Layout};
 
@@ -73,11 +73,6 @@ pub(super) enum TargetV1 {
     Reply,
     /// With the dead letter in `letter`.
     Sink,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 #[derive(Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use deadletters::ledger::{ReplayRecord, ReplayState};
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::time::moment::rfc3339;
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
 /// A dead letter as `list` shows it.
@@ -70,15 +70,7 @@ pub(super) struct DeadLetterJson<'a> {
     sink: Option<&'a StoredSink>,
     traceparent: Option<&'a str>,
     headers: &'a [(String, String)],
-    event: EventJson<'a>,
-}
-
-/// The event as JSON, byte for byte but for line ends, or as text.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum EventJson<'a> {
-    Json(Box<RawValue>),
-    Text(&'a str),
+    event: Box<RawValue>,
 }
 
 impl<'a> DeadLetterJson<'a> {
@@ -100,9 +92,9 @@ impl<'a> DeadLetterJson<'a> {
     }
 }
 
-/// The event on one line: JSON strings contain no line ends, so those of an event are white space
-/// between its parts.
-fn event(text: &str) -> EventJson<'_> {
-    let one_line = text.replace(['\n', '\r'], " ");
-    RawValue::from_string(one_line).map_or(EventJson::Text(text), EventJson::Json)
+/// The event as JSON on one line, byte for byte: JSON strings contain no line ends, so those of an
+/// event are white space between its parts. What is not JSON is a string.
+fn event(text: &str) -> Box<RawValue> {
+    let json = RawValue::from_string(text.replace(['\n', '\r'], " "));
+    json.unwrap_or_else(|_| to_raw_value(text).expect("a string is always JSON"))
 }

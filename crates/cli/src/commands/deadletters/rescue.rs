@@ -106,11 +106,7 @@ async fn rescue(
     let why = "rescued from a last-resort queue: its own storage refused";
     let key = blob::key(&letter, &container.prefix);
     container.put_if_absent(&key, blob::bytes(&letter, Some(why))).await?;
-    let delete = client
-        .delete_message()
-        .queue_url(url.as_str())
-        .receipt_handle(&record.receipt)
-        .send()
-        .await;
-    delete.map(|_| ()).map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()))
+    let delete = client.delete_message().queue_url(url.as_str()).receipt_handle(&record.receipt);
+    let deleted = delete.send().await;
+    deleted.map(drop).map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()))
 }

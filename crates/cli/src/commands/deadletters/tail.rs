@@ -11,8 +11,7 @@ use deadletters::DeadLetters;
 use deadletters::filter::{Filter, decided_ms};
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
-use delivery::time::duration;
-use delivery::time::duration::HOUR_MS;
+use delivery::time::duration::{self, HOUR_MS};
 
 use super::selection::SelectionArgs;
 use crate::output::out;

@@ -21,7 +21,7 @@ use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use adapters::storage::Storage;
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
 use comfy_table::Table;
 use confirmation_server::{Confirmation, ConfirmationServer};
@@ -125,12 +125,10 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let validator = Validator::open(arguments).await?;
     // Concurrently: with --listen each of them may wait for minutes.
-    let validations = join_all(
-        selected
-            .into_iter()
-            .map(|(subscription, consent)| validator.validate(subscription, consent)),
-    )
-    .await;
+    let validations = selected
+        .into_iter()
+        .map(|(subscription, consent)| validator.validate(subscription, consent));
+    let validations = join_all(validations).await;
     // Before storing: the answers are worth showing if that fails.
     println!("{}", table(&validations));
     let stored = validator.store_consents(&validations).await?;
@@ -171,25 +169,22 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::R
         Some(Consent::CloudEvents { origin, rate }) => (Some(origin.clone()), *rate),
         Some(Consent::EventGrid) | None => (None, None),
     };
-    match (arguments.handshake, own) {
-        (None, Some(consent)) => Ok(consent.clone()),
-        (None, None) => {
-            bail!("{} requires no consent; choose a handshake with --handshake", subscription.name)
+    let name = &subscription.name;
+    match arguments.handshake {
+        None => own.cloned().with_context(|| {
+            format!("{name} requires no consent; choose a handshake with --handshake")
+        }),
+        Some(Handshake::Eventgrid) => {
+            let is_valid = arguments.origin.is_none() && arguments.rate.is_none();
+            ensure!(is_valid, "--handshake eventgrid has no --origin and no --rate");
+            Ok(Consent::EventGrid)
         }
-        (Some(Handshake::Eventgrid), _)
-            if arguments.origin.is_some() || arguments.rate.is_some() =>
-        {
-            bail!("--handshake eventgrid has no --origin and no --rate")
-        }
-        (Some(Handshake::Eventgrid), _) => Ok(Consent::EventGrid),
-        (Some(Handshake::Cloudevents), _) => {
+        Some(Handshake::Cloudevents) => {
             let origin = arguments.origin.clone().or(own_origin);
             let origin = origin
                 .context("--handshake cloudevents needs --origin, such as events.example.com")?;
-            Ok(Consent::CloudEvents {
-                origin,
-                rate: arguments.rate.map(NonZeroU32::get).or(own_rate),
-            })
+            let rate = arguments.rate.map(NonZeroU32::get).or(own_rate);
+            Ok(Consent::CloudEvents { origin, rate })
         }
     }
 }
@@ -201,11 +196,12 @@ impl Validator {
             Some(address) => Some(ConfirmationServer::start(address, arguments.public_url).await?),
             None => None,
         };
+        let storage = consent_place(arguments.config, arguments.stack).await?;
         Ok(Self {
             sender: HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?,
-            secrets: SecretStores::new(|name| std::env::var(name).ok())?,
+            secrets: SecretStores::new(|name| std::env::var(name).ok(), Machine)?,
             confirmations,
-            store: consent_place(arguments.config, arguments.stack).await?.map(ConsentStore::new),
+            store: storage.map(|storage| ConsentStore::new(storage, Machine)),
             wait_ms: arguments.wait,
         })
     }
@@ -238,12 +234,8 @@ impl Validator {
             Err(error) => return Answer::Refused(format!("the request was not sent: {error}")),
         };
         let timeout_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
-        let exchange = match ask(
-            subscription,
-            consent,
-            question,
-            AttemptContext { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms },
-        ) {
+        let context = AttemptContext { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms };
+        let exchange = match ask(subscription, consent, question, context) {
             Ok(request) => self.sender.exchange(&request).await,
             Err(problem) => problem.exchange(Machine.now_ms()),
         };
@@ -256,10 +248,7 @@ impl Validator {
             "{}: not refused; a GET or POST to {} within {wait} confirms",
             subscription.name, confirmation.url
         );
-        match confirmation.rate(self.wait_ms).await {
-            Some(rate) => Answer::Granted(rate),
-            None => Answer::Pending,
-        }
+        confirmation.rate(self.wait_ms).await.map_or(Answer::Pending, Answer::Granted)
     }
 
     /// Stores the consents if there is a store; returns the end of the summary line.
@@ -290,7 +279,7 @@ async fn consent_place(
         (Some(config), _) => Some(match config.strip_prefix("s3://") {
             Some(bucket) => {
                 let bucket = bucket.trim_end_matches('/');
-                anyhow::ensure!(
+                ensure!(
                     !bucket.is_empty() && !bucket.contains('/'),
                     "{config} is not a bucket of the form s3://BUCKET"
                 );

@@ -145,10 +145,8 @@ impl<'a> KeyParts<'a> {
     fn read(key: &'a str, prefix: &str) -> Result<Self, String> {
         let invalid = |why: &str| format!("{key}: not the key of a dead letter: {why}");
         let prefix = prefix.trim_matches('/');
-        let path = key
-            .strip_prefix(prefix)
-            .ok_or_else(|| invalid(&format!("it does not begin with {prefix}/")))?;
-        let path = if prefix.is_empty() { Some(path) } else { path.strip_prefix('/') };
+        let slash = if prefix.is_empty() { "" } else { "/" };
+        let path = key.strip_prefix(prefix).and_then(|path| path.strip_prefix(slash));
         let path = path.ok_or_else(|| invalid(&format!("it does not begin with {prefix}/")))?;
         let segments: Vec<&str> = path.split('/').collect();
         let [namespace, topic, name, _, _, _, _, file] = segments[..] else {

@@ -8,7 +8,6 @@ use std::fmt;
 use thiserror::Error;
 
 use super::kind::Outcome;
-use crate::event::convert::Inconvertible;
 use crate::subscription::header::HeaderError;
 use crate::subscription::profile::RetryPolicy;
 
@@ -182,12 +181,6 @@ impl From<HeaderError> for Unsendable {
             HeaderError::Secret(problem) => Self::Unready(problem),
             HeaderError::Value(problem) => Self::Impossible(problem),
         }
-    }
-}
-
-impl From<Inconvertible> for Unsendable {
-    fn from(error: Inconvertible) -> Self {
-        Self::Impossible(error.to_string())
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::{decode_text, s3};
+use crate::event::json::array;
 use crate::event::{Element, Input, Malformed};
 
 /// The elements of a record's body, in order, not decoded yet. A JSON array has one per element, an S3
@@ -81,14 +82,6 @@ impl<'a> Elements<'a> {
         if range == (0..self.len()) {
             return Arc::clone(self.body);
         }
-        let texts = &self.texts[range];
-        let mut body =
-            String::with_capacity(texts.iter().map(|text| text.len() + 1).sum::<usize>() + 1);
-        for (index, text) in texts.iter().enumerate() {
-            body.push(if index == 0 { '[' } else { ',' });
-            body.push_str(text);
-        }
-        body.push(']');
-        body.into()
+        array(&self.texts[range]).into()
     }
 }

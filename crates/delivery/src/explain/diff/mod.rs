@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::event::envelope::Publisher;
 use crate::event::mapping::{Field, Mapping};
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, Topic};
@@ -97,17 +96,13 @@ fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
     let texts = |topic: &Topic| {
         [
             ("input", topic.input.as_str().to_owned()),
-            ("from", publishers_text(&topic.from)),
+            ("from", listed(topic.from.iter().map(ToString::to_string))),
             ("mapping", mapping_text(&topic.mapping)),
         ]
     };
     let both = texts(old).into_iter().zip(texts(new));
     let differing = both.filter(|((_, old), (_, new))| old != new);
     differing.map(|((field, old), (_, new))| FieldChange { field, old, new }).collect()
-}
-
-fn publishers_text(publishers: &[Publisher]) -> String {
-    listed(publishers.iter().map(ToString::to_string))
 }
 
 fn mapping_text(mapping: &Mapping) -> String {

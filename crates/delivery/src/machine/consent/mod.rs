@@ -21,7 +21,6 @@ pub use handshake::{
 pub use pace::{Pace, RateShare};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use thiserror::Error;
 use url::Url;
 
 use crate::subscription::{Consent, display};
@@ -115,19 +114,6 @@ pub struct Granted {
     pub granted_ms: u64,
 }
 
-/// A stored consent cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ConsentDocumentError {
-    /// It is not the JSON of this version.
-    #[error("it is not what this version writes: {0}")]
-    Unreadable(String),
-    /// A newer version wrote it.
-    #[error(
-        "it has version {0}, and this program reads version {VERSION} only: deploy the newer version"
-    )]
-    UnknownVersion(u32),
-}
-
 #[derive(Deserialize)]
 struct Versioned {
     v: u32,
@@ -182,20 +168,24 @@ impl Granted {
     /// Reads a stored document.
     ///
     /// # Errors
-    /// [`ConsentDocumentError`] when it is not ours, or of a newer version.
-    pub fn read(bytes: &[u8]) -> Result<Self, ConsentDocumentError> {
-        let unreadable =
-            |error: serde_json::Error| ConsentDocumentError::Unreadable(error.to_string());
+    /// Why, as text, when it is not ours, or of a newer version.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let Versioned { v } = serde_json::from_slice(bytes).map_err(unreadable)?;
         // Checked before the rest, which a newer version may have changed.
         if v != VERSION {
-            return Err(ConsentDocumentError::UnknownVersion(v));
+            return Err(format!(
+                "it has version {v}, and this program reads version {VERSION} only: deploy the newer version"
+            ));
         }
         let GrantedV1 { destination, handshake, origin, allowed_rate, granted_ms, .. } =
             serde_json::from_slice(bytes).map_err(unreadable)?;
-        let rate = Rate::parse(&allowed_rate).map_err(ConsentDocumentError::Unreadable)?;
+        let rate = Rate::parse(&allowed_rate).map_err(unreadable)?;
         Ok(Self { destination, handshake, origin, rate, granted_ms })
     }
+}
+
+fn unreadable(problem: impl fmt::Display) -> String {
+    format!("it is not what this version writes: {problem}")
 }
 
 /// How long a delivery waits before its destination's consent is checked again: a minute at first,
@@ -269,20 +259,16 @@ mod tests {
         let granted =
             Granted::read(include_bytes!("../../../fixtures/consent/v1/eventgrid.json")).unwrap();
         assert_eq!((granted.rate, granted.origin), (Rate::Unlimited, None));
-        assert_eq!(Granted::read(br#"{"v":2}"#), Err(ConsentDocumentError::UnknownVersion(2)));
+        let newer = Granted::read(br#"{"v":2}"#).unwrap_err();
+        assert!(newer.starts_with("it has version 2, "), "{newer}");
         for broken in [
             "",
             "[]",
             r#"{"v":1}"#,
             r#"{"v":1,"destination":"","handshake":"","allowed_rate":"0","granted_ms":0}"#,
         ] {
-            assert!(
-                matches!(
-                    Granted::read(broken.as_bytes()),
-                    Err(ConsentDocumentError::Unreadable(_))
-                ),
-                "{broken}"
-            );
+            let problem = Granted::read(broken.as_bytes()).unwrap_err();
+            assert!(problem.starts_with("it is not what this version writes: "), "{problem}");
         }
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::delivery::outcome::{Content, Exchange};
+use crate::delivery::outcome::Exchange;
 use crate::delivery::reason::Reason;
 use crate::delivery::{
     DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES, trace,
@@ -161,7 +161,9 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
         return Some(ReplyContent::TooLarge(body));
     }
     let text = match (structured, std::str::from_utf8(body)) {
-        (false, _) => structured_document(content, body),
+        (false, _) => {
+            binary::structured(&content.attributes, content.content_type.as_deref(), body)
+        }
         (true, Ok(text)) => text.to_owned(),
         (true, Err(_)) => {
             let text = String::from_utf8_lossy(body).into_owned();
@@ -176,11 +178,6 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
             ReplyContent::Unreadable(text.to_string(), why.to_string())
         }
     })
-}
-
-/// A binary-mode answer as a structured CloudEvent.
-fn structured_document(content: &Content, body: &[u8]) -> String {
-    binary::structured(&content.attributes, content.content_type.as_deref(), body)
 }
 
 fn is_structured(content_type: &str) -> bool {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::delivery::Origin;
-use crate::delivery::outcome::TransportResult;
+use crate::delivery::outcome::{Content, TransportResult};
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::Dialect;
 

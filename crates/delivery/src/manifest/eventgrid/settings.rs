@@ -3,8 +3,6 @@
 //! Separate because a push subscription of a namespace has the same settings elsewhere: limits and
 //! destination are inside `deliveryConfiguration`.
 
-use std::sync::Arc;
-
 use super::super::findings::{Message, quoted};
 use super::super::origins::Origins;
 use super::super::reader::{Cursor, Fields};
@@ -82,30 +80,24 @@ impl<'a> Settings<'a> {
         } else {
             dialect
         };
-        let profile = Profile::of(dialect);
-        let mut retry = profile.retry.clone();
+        let new = Subscription::new(name, dialect, url);
+        let mut retry = new.retry;
         retry.max_attempts = self.limits.max_attempts.unwrap_or(retry.max_attempts);
         retry.time_to_live_ms = self.limits.time_to_live_ms.or(retry.time_to_live_ms);
         statuses::override_meaning(&mut retry, &own.never_retry, &own.retry_on);
         let subscription = Subscription {
-            name,
-            dialect,
             destination: Destination {
                 schema,
                 headers,
                 notification_headers: true,
-                late_window_ms: profile.late_window_ms,
-                probation: profile.probation,
-                ..Destination::new(url, profile.response_timeout_ms)
+                ..new.destination
             },
-            mapping: Arc::default(),
             filter: self.filter?,
-            dead_letter: self.dead_letters.complete(&profile),
+            dead_letter: self.dead_letters.complete(&Profile::of(dialect)),
             retry,
             batch: own.refine(batch),
-            paused: false,
-            reply: None,
             expires_ms: self.expires_ms,
+            ..new
         };
         let dead_letters_at = DeadLettersAt::default();
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })

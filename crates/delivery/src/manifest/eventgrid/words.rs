@@ -3,8 +3,7 @@
 //! Separate because they are read less strictly than our own format: case is ignored, as in the
 //! service itself, and spaces around a value (as in the documentation's sample) are a warning.
 
-use super::super::findings::{Message, quoted};
-use super::super::hint::hint;
+use super::super::findings::quoted;
 use super::super::reader::Cursor;
 
 /// The value of one of these words.
@@ -14,10 +13,6 @@ pub(super) fn read<T: Copy>(cursor: &Cursor<'_>, words: &[(&'static str, T)]) ->
     if trimmed != text {
         cursor.warn(format!("spaces around {} are ignored", quoted(trimmed)));
     }
-    if let Some((_, value)) = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(trimmed)) {
-        return Some(*value);
-    }
-    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-    let message = Message::new(format!("{} is not known here", quoted(trimmed)));
-    cursor.refuse(message.help(hint(trimmed, &known, &known)))
+    let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(trimmed));
+    found.map(|(_, value)| *value).or_else(|| cursor.unknown_word(trimmed, words))
 }

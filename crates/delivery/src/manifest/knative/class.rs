@@ -138,5 +138,5 @@ impl Class {
 fn report_unknown(what: &str, name: &str, at: &Cursor<'_>, known: &[&str]) {
     let message =
         format!("the {what} {} is not known here; its retries are numbered from one", quoted(name));
-    at.warn(Message::new(message).help(hint(name, known, known)));
+    at.warn(Message::new(message).help(hint(name, known)));
 }

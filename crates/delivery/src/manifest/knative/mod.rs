@@ -22,7 +22,6 @@ mod parent;
 mod role;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use address::{Addresses, ResolvedAddress, TopicKind};
 use class::Class;
@@ -308,25 +307,21 @@ impl<'a> PartialSubscription<'a> {
         overrides.note(&mut origins);
         note(&mut origins, "url", self.url_at.as_ref());
         note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
-        let response_timeout_ms = delivery.timeout_ms(&profile);
         let schema = delivery.schema();
         let dead_letters_at =
             DeadLettersAt { sink: delivery.sink_at(), ..DeadLettersAt::default() };
+        let new = Subscription::new(name, profile.dialect, self.url?);
         let subscription = Subscription {
-            name,
-            dialect: profile.dialect,
             destination: Destination {
                 schema: schema.map(|located| located.value),
-                ..Destination::new(self.url?, response_timeout_ms)
+                response_timeout_ms: delivery.timeout_ms(&profile),
+                ..new.destination
             },
-            mapping: Arc::default(),
             filter: self.filter?,
             retry,
             dead_letter: delivery.dead_letter_policy(&profile),
-            batch: None,
-            paused: false,
             reply: self.reply,
-            expires_ms: None,
+            ..new
         };
         let schema_at = schema.map(|located| located.at.clone());
         Some(Described { subscription, origins, schema_at, batch_at: None, dead_letters_at })

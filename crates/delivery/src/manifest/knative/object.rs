@@ -116,11 +116,7 @@ impl<'a> Metadata<'a> {
         for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
             if ![RETRY_ON, NEVER_RETRY].contains(name) {
                 let message = Message::new(format!("unknown annotation {}", quoted(name)));
-                at.warn(message.help(hint(
-                    name,
-                    &[RETRY_ON, NEVER_RETRY],
-                    &[RETRY_ON, NEVER_RETRY],
-                )));
+                at.warn(message.help(hint(name, &[RETRY_ON, NEVER_RETRY])));
             }
         }
         Self {

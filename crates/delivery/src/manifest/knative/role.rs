@@ -64,7 +64,7 @@ pub(super) fn report_version(object: &Object<'_>) {
     let version = object.api_version.split_once('/').map_or("", |(_, version)| version);
     if let Some(at) = object.document.peek("apiVersion").filter(|_| !VERSIONS.contains(&version)) {
         let message = format!("the version {} is not known here", quoted(version));
-        at.error(Message::new(message).help(hint(version, &[], &VERSIONS)));
+        at.error(Message::new(message).help(format!("known: {}", VERSIONS.join(", "))));
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn report_unknown(object: &Object<'_>) {
                 quoted(object.kind),
                 object.api_version
             );
-            kind.error(Message::new(message).help(hint(object.kind, &KINDS, &KINDS)));
+            kind.error(Message::new(message).help(hint(object.kind, &KINDS)));
         }
         None => object
             .document

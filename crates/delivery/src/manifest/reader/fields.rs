@@ -131,7 +131,7 @@ impl<'a> Fields<'a> {
             let (position, field) =
                 (key.position(self.of.position.file), self.of.path_to(&key.value));
             let message = format!("unknown field {}", quoted(&key.value));
-            let message = Message::new(message).help(hint(&key.value, &known, &known));
+            let message = Message::new(message).help(hint(&key.value, &known));
             Cursor { position, field, ..self.of.clone() }.report(self.of.unknown, message);
         }
     }

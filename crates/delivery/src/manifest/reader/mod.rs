@@ -240,12 +240,15 @@ impl<'a> Cursor<'a> {
     /// The value of one of these words.
     pub(super) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let text = self.text()?;
-        if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
-            return Some(*value);
-        }
+        let found = words.iter().find(|(word, _)| *word == text);
+        found.map(|(_, value)| *value).or_else(|| self.unknown_word(text, words))
+    }
+
+    /// Reports a word that is none of these.
+    pub(super) fn unknown_word<T>(&self, word: &str, words: &[(&'static str, T)]) -> Option<T> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let message = Message::new(format!("{} is not known here", quoted(text)));
-        self.refuse(message.help(hint(text, &known, &known)))
+        let message = Message::new(format!("{} is not known here", quoted(word)));
+        self.refuse(message.help(hint(word, &known)))
     }
 
     /// The one of these values whose word this is.

@@ -78,7 +78,7 @@ impl Routes {
     pub(super) fn suggestion(&self, topic: &TopicName) -> Message {
         let known: Vec<String> = self.has_subscribers.keys().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let help = hint(&topic.to_string(), &known, &known);
+        let help = hint(&topic.to_string(), &known);
         Message::new(format!("the topic {topic} is not in any of the files")).help(help)
     }
 

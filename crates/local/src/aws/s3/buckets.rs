@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{fs, io, iter};
 
-use adapters::storage::{
-    ContentType, Fetched, ListRequest, Page, PutOutcome, Storage, StorageError,
-};
+use adapters::storage::{Fetched, ListRequest, Page, PutOutcome, Storage, StorageError};
 use anyhow::Context as _;
 use bytes::Bytes;
 use s3s::{S3Error, s3_error};
@@ -110,10 +108,10 @@ impl Buckets {
         content: Vec<u8>,
         only_if_absent: bool,
     ) -> Result<(), S3Error> {
-        let (objects, content_type) = (self.bucket(bucket)?, ContentType::Unspecified);
+        let objects = self.bucket(bucket)?;
         let put = match only_if_absent {
-            true => objects.put_if_absent(key, content, content_type).await,
-            false => objects.put(key, content, content_type).await.map(|()| PutOutcome::Written),
+            true => objects.put_if_absent(key, content).await,
+            false => objects.put(key, content).await.map(|()| PutOutcome::Written),
         };
         match put {
             Ok(PutOutcome::Written) => Ok(()),

@@ -27,6 +27,9 @@ use super::buckets::{Buckets, ReadObject, failure};
 /// The maximum and the default of keys per page (S3 `ListObjectsV2`).
 const PAGE_LIMIT: i32 = 1000;
 
+/// What an operation answers.
+type Answer<T> = S3Result<S3Response<T>>;
+
 /// S3 on folders.
 #[derive(Debug)]
 pub(super) struct Operations(pub(super) Buckets);
@@ -58,17 +61,14 @@ impl S3 for Operations {
     async fn create_bucket(
         &self,
         request: S3Request<CreateBucketInput>,
-    ) -> S3Result<S3Response<CreateBucketOutput>> {
+    ) -> Answer<CreateBucketOutput> {
         let bucket = request.input.bucket;
         let location = Some(format!("/{bucket}"));
         self.0.create_bucket(&bucket).map_err(failure)?;
         Ok(S3Response::new(CreateBucketOutput { location }))
     }
 
-    async fn head_bucket(
-        &self,
-        request: S3Request<HeadBucketInput>,
-    ) -> S3Result<S3Response<HeadBucketOutput>> {
+    async fn head_bucket(&self, request: S3Request<HeadBucketInput>) -> Answer<HeadBucketOutput> {
         self.0.bucket(&request.input.bucket)?;
         let bucket_region = Some(REGION.to_owned());
         Ok(S3Response::new(HeadBucketOutput { bucket_region, ..HeadBucketOutput::default() }))
@@ -77,15 +77,12 @@ impl S3 for Operations {
     async fn get_bucket_location(
         &self,
         request: S3Request<GetBucketLocationInput>,
-    ) -> S3Result<S3Response<GetBucketLocationOutput>> {
+    ) -> Answer<GetBucketLocationOutput> {
         self.0.bucket(&request.input.bucket)?;
         Ok(S3Response::new(GetBucketLocationOutput::default()))
     }
 
-    async fn list_buckets(
-        &self,
-        _: S3Request<ListBucketsInput>,
-    ) -> S3Result<S3Response<ListBucketsOutput>> {
+    async fn list_buckets(&self, _: S3Request<ListBucketsInput>) -> Answer<ListBucketsOutput> {
         let found = self.0.list().map_err(failure)?;
         let buckets = found.into_iter().map(|(name, changed)| Bucket {
             name: Some(name),
@@ -101,16 +98,13 @@ impl S3 for Operations {
     async fn list_objects_v2(
         &self,
         request: S3Request<ListObjectsV2Input>,
-    ) -> S3Result<S3Response<ListObjectsV2Output>> {
+    ) -> Answer<ListObjectsV2Output> {
         let input = request.input;
         let page = self.0.list_page(&input.bucket, &list_request(&input)?).await?;
         Ok(S3Response::new(listed(input, page)))
     }
 
-    async fn get_object(
-        &self,
-        request: S3Request<GetObjectInput>,
-    ) -> S3Result<S3Response<GetObjectOutput>> {
+    async fn get_object(&self, request: S3Request<GetObjectInput>) -> Answer<GetObjectOutput> {
         let input = request.input;
         let (object, tag) =
             self.read(&input.bucket, &input.key, input.if_match, input.if_none_match).await?;
@@ -130,10 +124,7 @@ impl S3 for Operations {
         }))
     }
 
-    async fn head_object(
-        &self,
-        request: S3Request<HeadObjectInput>,
-    ) -> S3Result<S3Response<HeadObjectOutput>> {
+    async fn head_object(&self, request: S3Request<HeadObjectInput>) -> Answer<HeadObjectOutput> {
         let input = request.input;
         let (object, tag) =
             self.read(&input.bucket, &input.key, input.if_match, input.if_none_match).await?;
@@ -147,10 +138,7 @@ impl S3 for Operations {
         }))
     }
 
-    async fn put_object(
-        &self,
-        request: S3Request<PutObjectInput>,
-    ) -> S3Result<S3Response<PutObjectOutput>> {
+    async fn put_object(&self, request: S3Request<PutObjectInput>) -> Answer<PutObjectOutput> {
         let input = request.input;
         let only_if_absent = only_if_absent(input.if_match.as_ref(), input.if_none_match.as_ref())?;
         let content = match input.body {
@@ -165,7 +153,7 @@ impl S3 for Operations {
     async fn delete_object(
         &self,
         request: S3Request<DeleteObjectInput>,
-    ) -> S3Result<S3Response<DeleteObjectOutput>> {
+    ) -> Answer<DeleteObjectOutput> {
         self.0.delete(&request.input.bucket, &request.input.key).await?;
         Ok(S3Response::new(DeleteObjectOutput::default()))
     }
@@ -173,7 +161,7 @@ impl S3 for Operations {
     async fn delete_objects(
         &self,
         request: S3Request<DeleteObjectsInput>,
-    ) -> S3Result<S3Response<DeleteObjectsOutput>> {
+    ) -> Answer<DeleteObjectsOutput> {
         let input = request.input;
         // A missing bucket fails the request as a whole, not each key.
         self.0.bucket(&input.bucket)?;

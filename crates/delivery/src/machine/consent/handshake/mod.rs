@@ -12,12 +12,12 @@
 //!
 //! Promises: no status alone is a consent. Pure: the code and the time are arguments.
 
-use serde::Serialize;
 use serde_json::Value;
 use url::Url;
 use uuid::Uuid;
 
 use crate::delivery::outcome::{Exchange, Unsendable};
+use crate::event::json::Object;
 use crate::machine::consent::Rate;
 use crate::request::{
     ANSWER_MAX_BYTES, AttemptContext, JSON, Method, REQUEST_ORIGIN, Request, headers_without_event,
@@ -74,27 +74,6 @@ pub enum Answer {
     Refused(String),
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ValidationEvent<'a> {
-    id: Uuid,
-    topic: String,
-    subject: &'a str,
-    data: ValidationData<'a>,
-    event_type: &'a str,
-    event_time: String,
-    metadata_version: &'a str,
-    data_version: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ValidationData<'a> {
-    validation_code: Uuid,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    validation_url: Option<&'a str>,
-}
-
 /// The handshake request to a subscription's destination.
 ///
 /// # Errors
@@ -139,20 +118,18 @@ fn validation_headers(subscription: &Subscription) -> Vec<(String, String)> {
 }
 
 fn validation(subscription: &Subscription, question: &Question, now_ms: u64) -> Vec<u8> {
-    let event = ValidationEvent {
-        id: question.code,
-        topic: subscription.name.topic.to_string(),
-        subject: "",
-        data: ValidationData {
-            validation_code: question.code,
-            validation_url: question.confirm.as_ref().map(Url::as_str),
-        },
-        event_type: "Microsoft.EventGrid.SubscriptionValidationEvent",
-        event_time: rfc3339(now_ms),
-        metadata_version: "1",
-        data_version: "1",
-    };
-    serde_json::to_vec(&[event]).expect("texts are JSON")
+    let (mut event, mut data) = (Object::default(), Object::default());
+    data.put("validationCode", &question.code);
+    data.optional("validationUrl", question.confirm.as_ref().map(Url::as_str));
+    event.put("id", &question.code);
+    event.text("topic", &subscription.name.topic.to_string());
+    event.text("subject", "");
+    event.raw("data", Some(&data.finish()));
+    event.text("eventType", "Microsoft.EventGrid.SubscriptionValidationEvent");
+    event.text("eventTime", &rfc3339(now_ms));
+    event.text("metadataVersion", "1");
+    event.text("dataVersion", "1");
+    format!("[{}]", event.finish()).into()
 }
 
 fn permission_headers(
