@@ -109,6 +109,7 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("EVENTS_QUEUE_URL", queue("events")),
         ("FAN_OUT_QUEUE_URL", queue("fan-out")),
         ("RETRY_QUEUE_URL", queue("retry")),
+        ("SLOW_QUEUE_URL", queue("slow")),
         ("ISOLATION_QUEUE_URL", queue("isolation")),
         ("DEAD_LETTER_QUEUE_URL", queue("dead-letter")),
         ("UNPROCESSED_QUEUE_URL", queue("unprocessed")),

@@ -21,6 +21,8 @@ pub const EVENTS_QUEUE_URL: &str = "EVENTS_QUEUE_URL";
 pub const FAN_OUT_QUEUE_URL: &str = "FAN_OUT_QUEUE_URL";
 /// The queue of deliveries that wait for their next attempt.
 pub const RETRY_QUEUE_URL: &str = "RETRY_QUEUE_URL";
+/// The queue of due deliveries to destinations that are slow to answer.
+pub const SLOW_QUEUE_URL: &str = "SLOW_QUEUE_URL";
 /// The queue of records that were received again, each handled alone.
 pub const ISOLATION_QUEUE_URL: &str = "ISOLATION_QUEUE_URL";
 /// The queue of dead letters on their way to storage.
@@ -136,6 +138,7 @@ impl DispatchSettings {
                 (QueueName::Events, env.queue(EVENTS_QUEUE_URL)?),
                 (QueueName::FanOut, env.queue(FAN_OUT_QUEUE_URL)?),
                 (QueueName::Retry, env.queue(RETRY_QUEUE_URL)?),
+                (QueueName::Slow, env.queue(SLOW_QUEUE_URL)?),
                 (QueueName::Isolation, env.queue(ISOLATION_QUEUE_URL)?),
                 (QueueName::DeadLetter, env.queue(DEAD_LETTER_QUEUE_URL)?),
             ],
@@ -293,11 +296,12 @@ fn invalid<T>(name: &'static str, result: Result<T, String>) -> Result<T, Settin
 mod tests {
     use super::*;
 
-    const GOOD: [(&str, &str); 7] = [
+    const GOOD: [(&str, &str); 8] = [
         (SUBSCRIPTIONS_URI, "s3://config/subscriptions.yaml"),
         (EVENTS_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/events"),
         (FAN_OUT_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),
         (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry"),
+        (SLOW_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/slow"),
         (ISOLATION_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/isolation"),
         (DEAD_LETTER_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/dead"),
         (DEAD_LETTER_CONTAINER, "letters"),

@@ -11,7 +11,7 @@
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::delivery::probation::Change;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, Word, trace};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, Word, slow, trace};
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
 use delivery::machine::step::{End, Settled};
@@ -90,6 +90,8 @@ pub enum HoldReason {
     Rate,
     /// The invocation had no time left for it.
     Time,
+    /// Its destination is slow to answer, and it is attempted in the slow lane.
+    Slow,
 }
 
 impl HoldReason {
@@ -99,6 +101,7 @@ impl HoldReason {
             Self::Consent => "consent",
             Self::Rate => "rate",
             Self::Time => "time",
+            Self::Slow => "slow",
         }
     }
 }
@@ -328,6 +331,24 @@ pub fn probation(subscription: &Subscription, outcome: Outcome, change: Change) 
             warn!(subscription = %name, destination, outcome, lasts_ms, "probation.goes_on");
         }
         Change::Ended => info!(subscription = %name, destination, "probation.ended"),
+    }
+}
+
+/// Logs an attempt that was abandoned after so long without an answer. It counts for nothing.
+pub fn abandoned(delivery: &Delivery, slow_after_ms: u64) {
+    line!(Level::INFO, delivery, attempts = delivery.attempts, slow_after_ms, "delivery.abandoned");
+}
+
+/// Logs that a destination became slow to answer, or recovered.
+pub fn slow_destination(subscription: &Subscription, change: slow::Change) {
+    let (name, destination) = (&subscription.name, subscription.destination.display());
+    match change {
+        slow::Change::Slow { lasts_ms } => {
+            warn!(subscription = %name, destination, lasts_ms, "destination.slow");
+        }
+        slow::Change::Recovered => {
+            info!(subscription = %name, destination, "destination.recovered");
+        }
     }
 }
 

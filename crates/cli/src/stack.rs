@@ -25,10 +25,11 @@ use futures::future::OptionFuture;
 /// How long CloudFormation may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The outputs that hold the URLs of the stack's own queues.
-const OWN_QUEUES: [&str; 7] = [
+const OWN_QUEUES: [&str; 8] = [
     "EventsQueueUrl",
     "FanOutQueueUrl",
     "RetryQueueUrl",
+    "SlowQueueUrl",
     "IsolationQueueUrl",
     "DeadLetterQueueUrl",
     "UnprocessedQueueUrl",

@@ -66,6 +66,8 @@ pub enum QueueName {
     FanOut,
     /// Deliveries waiting for their next attempt.
     Retry,
+    /// Due deliveries to destinations that are slow to answer: nobody else waits behind them.
+    Slow,
     /// Records that were received again, each handled alone: one may be what crashed a function.
     Isolation,
     /// Dead letters on their way to storage.
@@ -83,9 +85,12 @@ impl QueueName {
     pub fn is_internal(self) -> bool {
         match self {
             Self::Events | Self::Unprocessed => false,
-            Self::FanOut | Self::Retry | Self::Isolation | Self::DeadLetter | Self::LastResort => {
-                true
-            }
+            Self::FanOut
+            | Self::Retry
+            | Self::Slow
+            | Self::Isolation
+            | Self::DeadLetter
+            | Self::LastResort => true,
         }
     }
 }

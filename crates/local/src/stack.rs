@@ -98,6 +98,7 @@ impl Stack {
             ("events", BATCH_SIZE),
             ("fan-out", BATCH_SIZE),
             ("retry", BATCH_SIZE),
+            ("slow", BATCH_SIZE),
             ("isolation", 1),
         ] {
             let function = Arc::clone(&dispatch);
@@ -207,6 +208,7 @@ fn environment(
         (settings::EVENTS_QUEUE_URL, aws.queue_url("events")),
         (settings::FAN_OUT_QUEUE_URL, aws.queue_url("fan-out")),
         (settings::RETRY_QUEUE_URL, aws.queue_url("retry")),
+        (settings::SLOW_QUEUE_URL, aws.queue_url("slow")),
         (settings::ISOLATION_QUEUE_URL, aws.queue_url("isolation")),
         (settings::DEAD_LETTER_QUEUE_URL, aws.queue_url("dead-letter")),
         (settings::UNPROCESSED_QUEUE_URL, aws.queue_url("unprocessed")),

@@ -1,9 +1,13 @@
 //! Which deliveries of a group may be attempted now.
 
+use std::slice;
+
 use adapters::telemetry::{self, HoldReason};
 use delivery::machine::step::{self, Arrival, End};
-use delivery::ports::DispatchPorts;
+use delivery::ports::{DispatchPorts, QueueName};
 use delivery::subscription::Subscription;
+use futures::FutureExt as _;
+use futures::future::join_all;
 
 use crate::dispatch::{Dispatch, Invocation};
 use crate::progress::{InFlightDelivery, Unfinished};
@@ -27,14 +31,19 @@ impl<P: DispatchPorts> Dispatch<P> {
         in_place_ms: u64,
         of: &Invocation<'_>,
     ) -> Arrived {
-        let (mut arrived, mut leaving) = (Arrived::default(), Vec::new());
+        let (mut arrived, mut leaving, mut slow) = (Arrived::default(), Vec::new(), Vec::new());
         for mut in_flight in waiting {
             let now_ms = self.ports.now_ms();
             let end = match step::arrive(&in_flight.delivery, subscription, now_ms) {
                 Arrival::Attempt => {
-                    // Asked last: it may admit the only probe, which nothing expired may use up.
+                    // Asked last: it may admit the only probe, which nothing else may use up.
                     match self.probations.defer(&mut in_flight.delivery, subscription, now_ms) {
                         Some(wait_ms) => End::Retry { wait_ms },
+                        None if self.slow_lane.takes(&in_flight, of.queue, now_ms) => {
+                            self.probations.release(subscription, slice::from_ref(&in_flight));
+                            slow.push(in_flight);
+                            continue;
+                        }
                         None => {
                             arrived.due.push(in_flight);
                             continue;
@@ -58,7 +67,20 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         // Before the consent is looked at: a validation may take as long as an attempt.
         self.finish_all(of, leaving).await;
+        self.move_to_slow_lane(slow, of).await;
         arrived.due = self.check_consent(arrived.due, subscription, of).await;
         arrived
+    }
+
+    /// Sends deliveries to the lane without an attempt.
+    async fn move_to_slow_lane(&self, due: Vec<InFlightDelivery>, of: &Invocation<'_>) {
+        if due.is_empty() {
+            return;
+        }
+        let moved = due.iter().map(|in_flight| {
+            telemetry::held(&in_flight.delivery, HoldReason::Slow, 0);
+            self.requeue(of, in_flight, QueueName::Slow, 0)
+        });
+        join_all(moved).boxed().await;
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use adapters::runtime::contained;
 use adapters::telemetry::Telemetry;
-use delivery::ports::DispatchPorts;
+use delivery::ports::{DispatchPorts, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::sink::Container;
@@ -15,9 +15,9 @@ use crate::active_work::ActiveWork;
 use crate::consent_gates::ConsentGates;
 use crate::deadline::Deadline;
 use crate::finished::FinishedDeliveries;
+use crate::health::{Probations, SlowLane};
 use crate::limits::ConcurrencyLimits;
 use crate::plan::Work;
-use crate::probation::Probations;
 use crate::progress::BatchProgress;
 
 /// A wait below this is waited in place instead of as a delayed message.
@@ -32,6 +32,7 @@ pub struct Dispatch<P> {
     pub(crate) container: Container,
     pub(crate) default_topic: Option<TopicName>,
     pub(crate) probations: Probations,
+    pub(crate) slow_lane: SlowLane,
     pub(crate) gates: ConsentGates,
     pub(crate) finished: Mutex<FinishedDeliveries>,
     pub(crate) telemetry: Telemetry,
@@ -39,6 +40,8 @@ pub struct Dispatch<P> {
 
 /// What all work of one invocation shares.
 pub(crate) struct Invocation<'a> {
+    /// The queue that all of its records come from.
+    pub(crate) queue: QueueName,
     pub(crate) progress: BatchProgress,
     pub(crate) limits: ConcurrencyLimits,
     pub(crate) active_work: ActiveWork,
@@ -49,13 +52,16 @@ pub(crate) struct Invocation<'a> {
 
 impl<'a> Invocation<'a> {
     pub(crate) fn new(
+        records: &[Record],
         progress: BatchProgress,
         catalogue: Arc<Catalogue>,
         deadline: &'a Deadline,
         work_count: usize,
     ) -> Self {
         let (limits, active_work) = (ConcurrencyLimits::default(), ActiveWork::of(work_count));
-        Self { progress, limits, active_work, deadline, catalogue }
+        // A mapping reads one queue.
+        let queue = records.first().map_or(QueueName::Events, |record| record.queue);
+        Self { queue, progress, limits, active_work, deadline, catalogue }
     }
 }
 
@@ -63,9 +69,10 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        let (probations, gates) = (Probations::default(), ConsentGates::shared_by(1));
+        let (probations, slow_lane) = Default::default();
+        let gates = ConsentGates::shared_by(1);
         let (finished, telemetry) = (Mutex::default(), Telemetry::default());
-        Self { ports, container, default_topic, probations, gates, finished, telemetry }
+        Self { ports, container, default_topic, probations, slow_lane, gates, finished, telemetry }
     }
 
     /// Sets how many functions may run at once: they share the rates that destinations allow.
@@ -98,7 +105,10 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Work::Deliver(group) => {
                     let events = group.members.iter().map(|one| &one.delivery.event);
                     let bytes = events.map(|event| event.text().len()).sum();
+                    // What waits for its turn does nothing that others have to wait for.
+                    let pause = of.active_work.pause();
                     let permit = of.limits.acquire(&group.subscription, bytes).await;
+                    drop(pause);
                     self.deliver(group, permit, of).await;
                 }
             }

@@ -14,13 +14,13 @@ mod decode;
 mod dispatch;
 mod finish;
 mod finished;
+mod health;
 mod hold;
 mod intake;
 mod late;
 mod limits;
 mod message;
 mod plan;
-mod probation;
 mod progress;
 mod send;
 mod settlement;
@@ -45,7 +45,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         let (work, progress, mut redeliver) = plan.into_work(self.ports.now_ms());
         let catalogue = catalogue.unwrap_or_default();
-        let invocation = Invocation::new(progress, catalogue, deadline, work.len());
+        let invocation = Invocation::new(records, progress, catalogue, deadline, work.len());
         stream::iter(work).for_each_concurrent(None, |work| self.run(work, &invocation)).await;
         redeliver.extend(self.acknowledge(records, &invocation).await);
         redeliver

@@ -99,7 +99,7 @@ pub(crate) fn held_message(record: &Record, hold: Hold, now_ms: u64) -> Message 
 pub(crate) fn queue_of(record: &Record) -> QueueName {
     match record.queue {
         QueueName::Retry => QueueName::Retry,
-        QueueName::Isolation => match &record.attribute {
+        QueueName::Slow | QueueName::Isolation => match &record.attribute {
             Some(Attribute::Delivery(text)) => {
                 let delivery = read_delivery(text, Event::recall(&record.body, Input::Auto));
                 delivery.map_or(QueueName::Retry, |delivery| queue_of_delivery(&delivery))

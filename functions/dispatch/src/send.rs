@@ -110,6 +110,7 @@ fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
         QueueName::Retry => Some(QueueName::FanOut),
         QueueName::FanOut => Some(QueueName::Retry),
+        QueueName::Slow => Some(QueueName::Retry),
         // What may crash us must not meet other records again: it returns to its queue.
         QueueName::Isolation => None,
         // A dead letter is stored instead. Dispatch sends to no other queue.

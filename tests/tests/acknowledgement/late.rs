@@ -21,6 +21,13 @@ fn with_late_window(name: &str, window_ms: u64, retry_ms: u64) -> Subscription {
     subscription
 }
 
+/// One whose answers are never slow.
+fn patient(name: &str) -> Subscription {
+    let mut subscription = subscription(name);
+    subscription.destination.slow_after_ms = 60_000;
+    subscription
+}
+
 fn catalogue_with_late_window(window_ms: u64, retry_ms: u64) -> Catalogue {
     catalogue_of([with_late_window("shop/orders/s0", window_ms, retry_ms)])
 }
@@ -73,7 +80,7 @@ fn without_a_late_response_the_retry_is_enqueued_with_the_rest_of_its_wait() {
 
 #[test]
 fn ten_seconds_are_counted_from_the_end_of_all_other_work() {
-    let busy = subscription("shop/orders/s1");
+    let busy = patient("shop/orders/s1");
     let ports =
         FakePorts::new(catalogue_of([with_late_window("shop/orders/s0", 60_000, 120_000), busy]))
             .with_reactions("s0.example.com", &[times_out_after(1_000)])
@@ -85,7 +92,7 @@ fn ten_seconds_are_counted_from_the_end_of_all_other_work() {
 #[test]
 fn a_group_whose_late_response_arrived_is_at_work_until_it_ends() {
     let late = |name: &str| with_late_window(name, 60_000, 120_000);
-    let all = [late("shop/orders/s0"), late("shop/orders/s1"), subscription("shop/orders/s2")];
+    let all = [late("shop/orders/s0"), late("shop/orders/s1"), patient("shop/orders/s2")];
     let ports = FakePorts::new(catalogue_of(all))
         .with_reactions("s0.example.com", &[times_out_after(1_000).and_late(5_000, answers(200))])
         .with_reactions("s1.example.com", &[times_out_after(1_000)])

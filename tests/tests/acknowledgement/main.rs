@@ -19,6 +19,7 @@ mod redelivered;
 mod replies;
 mod sending;
 mod sinks;
+mod slow;
 mod trust;
 mod unreadable;
 mod virtual_clock;
@@ -39,7 +40,8 @@ use delivery::wire::{
 use dispatch::{Deadline, Dispatch};
 
 use crate::fake_ports::{
-    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions, subscriptions_with_sink,
+    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions,
+    subscriptions_with_destination, subscriptions_with_sink,
 };
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
@@ -186,7 +188,8 @@ fn what_waits_for_subscriptions_once_more_waits_twice_as_long() {
 #[test]
 fn out_of_time_a_delivery_waits_as_a_message_one_second_longer_each_time() {
     for (turns, seconds) in [(0, 0), (1, 1), (30, 30), (99, 30)] {
-        let ports = FakePorts::new(subscriptions(1)).with_duration_ms(60_000);
+        let patient = subscriptions_with_destination("slowAfter: PT10M");
+        let ports = FakePorts::new(patient).with_duration_ms(60_000);
         let mut late = delivery("shop/orders/s0");
         late.hold = Hold { turns, ..Hold::default() };
         let late = Record { message: "m2".to_owned(), ..retry_record(&late) };

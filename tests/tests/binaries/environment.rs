@@ -19,10 +19,11 @@ pub(crate) const DEADLETTER: Function =
     Function { resource: "DeadLetterFunction", program: env!("CARGO_BIN_EXE_deadletter-function") };
 
 /// The resources that variables name, and what they are called locally.
-const QUEUES: [(&str, &str); 7] = [
+const QUEUES: [(&str, &str); 8] = [
     ("EventsQueue", "events"),
     ("FanOutQueue", "fan-out"),
     ("RetryQueue", "retry"),
+    ("SlowQueue", "slow"),
     ("IsolationQueue", "isolation"),
     ("DeadLetterQueue", "dead-letter"),
     ("UnprocessedQueue", "unprocessed"),

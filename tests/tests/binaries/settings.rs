@@ -22,6 +22,7 @@ fn dispatch_does_not_start_without_a_setting_and_names_it() {
         "EVENTS_QUEUE_URL",
         "FAN_OUT_QUEUE_URL",
         "RETRY_QUEUE_URL",
+        "SLOW_QUEUE_URL",
         "ISOLATION_QUEUE_URL",
         "DEAD_LETTER_QUEUE_URL",
         "DEAD_LETTER_CONTAINER",

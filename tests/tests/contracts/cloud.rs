@@ -34,6 +34,7 @@ impl Cloud {
             QueueName::Events,
             QueueName::FanOut,
             QueueName::Retry,
+            QueueName::Slow,
             QueueName::Isolation,
             QueueName::DeadLetter,
             QueueName::Unprocessed,
@@ -50,6 +51,7 @@ fn local_name(queue: QueueName) -> &'static str {
         QueueName::Isolation => "isolation",
         QueueName::Unprocessed => "unprocessed",
         QueueName::Retry => "retry",
+        QueueName::Slow => "slow",
         QueueName::DeadLetter => "dead-letter",
         QueueName::LastResort => "last-resort",
     }

@@ -28,10 +28,14 @@ impl Inner {
             (QueueName::Isolation, Carried::Delivery(_)) if !stores => {
                 self.check_isolated(message);
             }
-            (QueueName::FanOut | QueueName::Retry, Carried::Delivery(delivery)) if !stores => {
+            (
+                QueueName::FanOut | QueueName::Retry | QueueName::Slow,
+                Carried::Delivery(delivery),
+            ) if !stores => {
                 if self.is_fresh(delivery, message.wait_ms) {
                     return self.check_fresh(delivery, message);
                 }
+                self.check_slow(queue, delivery, message.wait_ms);
                 self.check_state(delivery);
                 self.check_wait(queue, delivery, message.wait_ms);
             }
@@ -107,6 +111,18 @@ impl Inner {
                 id,
                 "its publication or its history does not agree with its attempts",
             );
+        }
+    }
+
+    /// Only what is due goes to the slow lane, and nothing from there to there.
+    fn check_slow(&mut self, queue: QueueName, delivery: &Delivery, wait_ms: u64) {
+        // The retry queue takes what the slow lane refuses.
+        if queue != QueueName::Slow {
+            return;
+        }
+        let from = self.invocation().taken[0].0;
+        if wait_ms > 0 || matches!(from, QueueName::Slow | QueueName::Isolation) {
+            self.record_violation(delivery.id, "goes to the slow lane although it has to wait");
         }
     }
 

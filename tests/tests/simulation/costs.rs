@@ -41,7 +41,7 @@ const TURN_AFTER_MS: u64 = 4 * SECOND_MS;
 pub(crate) struct Sends {
     /// All.
     pub(crate) count: u64,
-    /// Those that moved to isolation, were early, or gave up their turn.
+    /// Those that moved to isolation or to the slow lane, were early, or gave up their turn.
     excused: u64,
     first_ms: u64,
     last_ms: u64,
@@ -101,7 +101,8 @@ impl Inner {
     pub(crate) fn count_send(&mut self, queue: QueueName, carried: &Carried) {
         let (now_ms, stores) = (self.now_ms, self.invocation().stores);
         let is_part = matches!(carried, Carried::Publication(of) if of.part.is_some());
-        let excused = queue == QueueName::Isolation || is_part || self.gives_up_its_turn(carried);
+        let moves_on = matches!(queue, QueueName::Isolation | QueueName::Slow);
+        let excused = moves_on || is_part || self.gives_up_its_turn(carried);
         if let Some(sends) = self.ledger.costs.of(carried, stores) {
             sends.add(now_ms).excused += u64::from(excused);
         }

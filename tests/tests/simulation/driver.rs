@@ -150,9 +150,11 @@ impl Driver {
             let waker = Waker::from(Arc::clone(&running.flag));
             let mut context = Context::from_waker(&waker);
             // A panic that escapes the function ends the process on Lambda, but not the simulation.
+            world.with(|world| world.polling = true);
             let poll = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 running.future.as_mut().poll(&mut context)
             }));
+            world.with(|world| world.polling = false);
             match poll {
                 Ok(Poll::Ready(returned_records)) => {
                     world.with(|world| world.acknowledge(&returned_records));

@@ -21,6 +21,8 @@ pub(crate) enum Behaviour {
     RecoversAt(u64),
     /// Presents an untrusted certificate.
     Untrusted,
+    /// Accepts everything after this long.
+    Takes(u64),
 }
 
 /// What an endpoint does with one request.
@@ -66,8 +68,10 @@ impl Behaviour {
             Self::RecoversAt(at_ms) if now_ms < at_ms => answered(503, None),
             Self::RecoversAt(_) => answered(204, None),
             Self::Untrusted => TransportResult::TlsError,
+            Self::Takes(_) => answered(204, None),
         };
-        let takes_ms = random.pick(&[0, 1, 20, 250, 4_000]);
+        let any_ms = random.pick(&[0, 1, 20, 250, 4_000]);
+        let takes_ms = if let Self::Takes(takes_ms) = self { takes_ms } else { any_ms };
         let silent = result == TransportResult::TimedOut;
         Answer { result, duration_ms: if silent { timeout_ms } else { takes_ms.min(timeout_ms) } }
     }

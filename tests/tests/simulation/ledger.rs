@@ -68,6 +68,8 @@ pub(crate) struct Fresh {
 /// A request that reached an endpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
+    /// The number of its request.
+    pub(crate) request: u64,
     /// Its start.
     pub(crate) at_ms: u64,
     /// Its end.
@@ -104,6 +106,10 @@ pub(crate) struct Ledger {
     /// Late successes that ended their deliveries, and those that no function waited for.
     pub(crate) late_in_time: u64,
     pub(crate) late_too_late: u64,
+    /// Requests that were abandoned, and how many of their events were accepted nevertheless.
+    pub(crate) abandoned: u64,
+    requests: u64,
+    pub(crate) taken_too_late: u64,
     /// Requests with more than one event.
     pub(crate) shared_requests: u64,
     /// Requests, by delivery.
@@ -159,7 +165,7 @@ impl Ledger {
                 if element.kind == ElementKind::Malformed {
                     know(None, place(MALFORMED));
                 } else if published.is_known() {
-                    of_topic(rules)
+                    of_topic(rules, published.topic.unwrap_or(TOPIC))
                         .for_each(|at| know(Some(at), rules[at].subscription.name.clone()));
                 } else {
                     know(None, place(UNKNOWN_TOPIC));
@@ -272,6 +278,16 @@ impl Ledger {
             }
             (None, None) => {}
         }
+    }
+
+    /// The number of a request that is about to be made.
+    pub(crate) fn next_request(&mut self) -> u64 {
+        self.requests += 1;
+        self.requests
+    }
+
+    pub(crate) fn newest_request(&self) -> u64 {
+        self.requests
     }
 
     /// How many chains the faults allow for a delivery.

@@ -38,6 +38,7 @@ pub(crate) struct SeedResult {
     replies: u64,
     late_in_time: u64,
     late_too_late: u64,
+    abandoned: u64,
     invocations: u64,
     letters: u64,
     sink_counts: SinkCounts,
@@ -72,6 +73,7 @@ pub(crate) fn run_seed(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Se
         replies: count(world.ledger.replies.len()),
         late_in_time: world.ledger.late_in_time,
         late_too_late: world.ledger.late_too_late,
+        abandoned: world.ledger.abandoned,
         invocations: count(world.invocations.len()),
         letters: count(world.storage.blobs.len()),
         sink_counts: SinkCounts::of(&world),
@@ -152,6 +154,7 @@ impl Setting {
             timers: Vec::new(),
             invocations: Vec::new(),
             current: 0,
+            polling: false,
             crashing_record,
             storage_panics,
             trace: false,
@@ -175,6 +178,7 @@ pub(crate) struct Summary {
     /// Late successes that ended their deliveries.
     pub(crate) late_in_time: u64,
     late_too_late: u64,
+    pub(crate) abandoned: u64,
     invocations: u64,
     letters: u64,
     /// Dead letters that went elsewhere than to a container.
@@ -194,6 +198,7 @@ impl Summary {
         self.replies += result.replies;
         self.late_in_time += result.late_in_time;
         self.late_too_late += result.late_too_late;
+        self.abandoned += result.abandoned;
         self.invocations += result.invocations;
         self.letters += result.letters;
         self.sink_counts = self.sink_counts.and(result.sink_counts);
@@ -218,8 +223,8 @@ impl fmt::Display for Summary {
         write!(f, "{} replies, ", self.replies)?;
         write!(
             f,
-            "{} late successes in time and {} too late, ",
-            self.late_in_time, self.late_too_late
+            "{} late successes in time and {} too late, {} abandoned, ",
+            self.late_in_time, self.late_too_late, self.abandoned
         )?;
         write!(f, "{:?}, {invocations} invocations; faults:", self.sink_counts)?;
         let count = |fault: &Fault| self.faults.get(fault).copied().unwrap_or(0);

@@ -21,9 +21,13 @@ pub(crate) struct Limits {
     pub(crate) in_flight: usize,
     /// Messages carry groups, and a noisy group is received after the others.
     pub(crate) fair: bool,
-    /// Invocations share no memory unless one follows the other in the same process, whose clock is
-    /// wrong by up to two seconds. Otherwise all share one process.
+    /// Invocations share no memory unless one follows the other in the same process. Otherwise all
+    /// share one process.
     pub(crate) processes: bool,
+    /// How wrong the clock of a process is at most.
+    pub(crate) skew_ms: u64,
+    /// How many of a hundred invocations begin a new process although there is an idle one.
+    pub(crate) restarts: u64,
     /// Batches are as large as they may be, if there are enough messages.
     pub(crate) full_batches: bool,
 }
@@ -37,6 +41,8 @@ impl Limits {
         in_flight: 120_000,
         fair: false,
         processes: false,
+        skew_ms: 0,
+        restarts: 0,
         full_batches: false,
     };
 
@@ -53,6 +59,8 @@ impl Limits {
             in_flight: random.pick(&[10, 20, 120_000]),
             fair: random.percent(50),
             processes: true,
+            skew_ms: SKEW_MAX_MS,
+            restarts: 3,
             full_batches: random.percent(20),
         }
     }
@@ -62,7 +70,8 @@ impl Limits {
         match queue {
             QueueName::Events => self.concurrency,
             QueueName::FanOut | QueueName::Retry => self.concurrency.div_ceil(2),
-            QueueName::Isolation
+            QueueName::Slow
+            | QueueName::Isolation
             | QueueName::DeadLetter
             | QueueName::Unprocessed
             | QueueName::LastResort => self.concurrency.div_ceil(5),
@@ -76,6 +85,7 @@ impl Limits {
             QueueName::Events
             | QueueName::FanOut
             | QueueName::Retry
+            | QueueName::Slow
             | QueueName::DeadLetter
             | QueueName::LastResort => 10,
         }

@@ -20,6 +20,7 @@
 //! of them, from `LASTMILE_FIRST_SEED` on. HTTP on the wire and the requests to AWS are not
 //! simulated; the adapters have tests of their own.
 
+mod abandoned;
 mod acknowledging;
 mod blobs;
 mod checks;
@@ -37,6 +38,7 @@ mod limits;
 mod load;
 mod losses;
 mod mappings;
+mod neighbours;
 mod policies;
 mod ports;
 mod probations;
@@ -123,9 +125,11 @@ fn whatever_fails_nothing_is_lost_and_nothing_is_delivered_too_often_or_too_earl
     let _ = writeln!(std::io::stdout(), "{summary}");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     if seeds.start == 0 && seeds.end >= SEEDS {
-        let Summary { shared_requests, postponements, late_in_time, replies, .. } = summary;
+        let Summary { shared_requests, postponements, late_in_time, abandoned, replies, .. } =
+            summary;
         let enough =
             shared_requests > 1_000 && postponements > 1_000 && late_in_time > 100 && replies > 500;
+        let enough = enough && abandoned > 1_000;
         let SinkCounts { taken, returned, published, chained, sink_messages, store_in_default } =
             summary.sink_counts;
         let sinks_covered = [taken, returned, published, sink_messages, store_in_default]
@@ -154,7 +158,10 @@ fn a_sabotaged_rule_is_detected_at_once() {
         (Sabotage::ForgetsAllAttempts, &["attempts in at most 1 chains"]),
         (Sabotage::ForgetsTheWait, &["attempted before it was due"]),
         (Sabotage::ForgetsEveryDelay, &["are due"]),
-        (Sabotage::ForgetsItsAge, &["its age does not begin with its publication"]),
+        (
+            Sabotage::ForgetsItsAge,
+            &["its age does not begin with its publication", "its publication or its history"],
+        ),
         (Sabotage::CountsAWait, &["but its waits and the faults explain 1"]),
         (Sabotage::TrustsAPublisher, &["without a received one"]),
         (Sabotage::MisfilesABlob, &["its blob has a key"]),

@@ -22,6 +22,7 @@ use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
+use super::abandoned::UnderWay;
 use super::faults::Fault;
 use super::late::Open;
 use super::queued::Carried;
@@ -94,14 +95,20 @@ impl SendHttp for World {
         let to_destination = request.url.host_str().is_some_and(|host| host.starts_with('s'));
         let watched = if to_destination { ids.clone() } else { Vec::new() };
         self.with(|world| world.watch_request(number, &watched));
+        let mut under_way = self.with(|world| UnderWay::new(self, world, number, &ids));
         // Before the effect: the endpoint has not seen the request yet.
         self.step(&Touched::Request(ids.clone())).await;
-        let (exchange, answer) = self.with(|world| world.request(request));
+        let (exchange, answer) = self.with(|world| {
+            under_way.request = Some(world.ledger.next_request());
+            world.request(request)
+        });
+        under_way.is_answered = exchange.content.is_some();
         let (world, timed_out) = (self.clone(), exchange.clone());
         let open = Open { world, number, ids: ids.clone(), timed_out, answer };
         self.sleep(exchange.duration_ms).await;
         // After the effect: the function may crash before it sees the result.
         self.step(&Touched::Deliveries(ids.clone())).await;
+        under_way.ended = true;
         self.with(|world| world.watch_result(number, &watched, &exchange));
         let late = (exchange.result == TransportResult::TimedOut).then(|| open.late());
         (exchange, late)

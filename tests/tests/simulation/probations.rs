@@ -77,6 +77,11 @@ impl Watch {
         self.probation = Some(Probation { since_ms: now_ms, until_ms, lasts_ms, probing: false });
     }
 
+    /// A request was given up: if it was the probe, there may be another.
+    pub(crate) fn release(&mut self) {
+        self.probation.iter_mut().for_each(|probation| probation.probing = false);
+    }
+
     /// A request starts; returns why it is not allowed.
     fn admit(&mut self, now_ms: u64) -> Option<&'static str> {
         let probation = self.probation.as_mut().filter(|probation| probation.since_ms < now_ms)?;

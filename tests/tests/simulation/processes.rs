@@ -7,7 +7,6 @@ use deadletter::DeadLetters;
 use dispatch::Dispatch;
 
 use super::faults::Fault;
-use super::limits::SKEW_MAX_MS;
 use super::rules::TOPIC;
 use super::storage::DEFAULT_CONTAINER;
 use super::world::World;
@@ -71,12 +70,12 @@ impl Processes {
             }
             if let Some(idle) = idle {
                 let process = self.idle.swap_remove(idle);
-                if !inner.random.percent(3) {
+                if !inner.random.percent(limits.restarts) {
                     return process;
                 }
                 inner.random.count(Fault::Restarted);
             }
-            let skew_ms = inner.random.below(2 * SKEW_MAX_MS + 1) as i64 - SKEW_MAX_MS as i64;
+            let skew_ms = inner.random.below(2 * limits.skew_ms + 1) as i64 - limits.skew_ms as i64;
             inner.processes.push(Memory { skew_ms, ..Memory::default() });
             (inner.processes.len() - 1, Function::new(world, stores))
         })

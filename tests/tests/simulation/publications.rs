@@ -61,6 +61,7 @@ impl Inner {
             // The retry queue takes what the fan-out queue refuses.
             QueueName::FanOut | QueueName::Retry => self.check_held(message, publication, &counts),
             QueueName::Events
+            | QueueName::Slow
             | QueueName::DeadLetter
             | QueueName::Unprocessed
             | QueueName::LastResort => {

@@ -51,7 +51,7 @@ pub(crate) struct Published {
 impl Published {
     /// Whether its topic has subscriptions; the deployment's default topic has.
     pub(crate) fn is_known(&self) -> bool {
-        self.topic.is_none_or(|topic| topic == TOPIC)
+        self.topic.is_none_or(|topic| topic == TOPIC || topic.starts_with("shop/t"))
     }
 
     /// Whether it claims to be a dead letter. Nobody can say whether it is one, so none of it is

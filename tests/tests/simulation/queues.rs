@@ -9,19 +9,21 @@ use super::queue_state::QueueState;
 use super::queued::{Carried, Queued};
 
 /// The queues that functions read, in polling order.
-pub(crate) const READ: [QueueName; 6] = [
+pub(crate) const READ: [QueueName; 7] = [
     QueueName::Events,
     QueueName::FanOut,
     QueueName::Retry,
+    QueueName::Slow,
     QueueName::Isolation,
     QueueName::DeadLetter,
     QueueName::Unprocessed,
 ];
 /// Every queue.
-pub(crate) const ALL: [QueueName; 7] = [
+pub(crate) const ALL: [QueueName; 8] = [
     QueueName::Events,
     QueueName::FanOut,
     QueueName::Retry,
+    QueueName::Slow,
     QueueName::Isolation,
     QueueName::DeadLetter,
     QueueName::Unprocessed,
@@ -39,7 +41,9 @@ fn visibility_ms(queue: QueueName) -> u64 {
 fn redrive(queue: QueueName) -> Option<(QueueName, u32)> {
     match queue {
         QueueName::Events => Some((QueueName::Unprocessed, 100)),
-        QueueName::FanOut | QueueName::Retry => Some((QueueName::DeadLetter, 100)),
+        QueueName::FanOut | QueueName::Retry | QueueName::Slow => {
+            Some((QueueName::DeadLetter, 100))
+        }
         QueueName::Isolation => Some((QueueName::DeadLetter, 10)),
         QueueName::DeadLetter => Some((QueueName::LastResort, 1_000)),
         QueueName::Unprocessed | QueueName::LastResort => None,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::ledger::Known;
 use super::publish::plain_record;
 use super::queued::Queued;
-use super::rules::of_topic;
+use super::rules::{TOPIC, of_topic};
 use super::sinks::Route;
 use super::world::Inner;
 
@@ -53,13 +53,15 @@ impl Inner {
     /// The record that stands for the reply to a delivery.
     fn reply(&mut self, number: usize, answered: Uuid, at_ms: u64) -> usize {
         if let Some(record) = self.ledger.replies.get(&answered) {
+            let published = &mut self.ledger.published[*record].1;
+            published.at_ms = published.at_ms.min(at_ms);
             return *record;
         }
         let record = self.ledger.published.len();
         let hops = self.ledger.known[&answered].hops + 1;
         let to: Vec<(usize, Route)> = match &self.rules[number].subscription.reply {
             Some(ReplyTo::Topic(_)) => {
-                of_topic(&self.rules).map(|number| (number, Route::Event)).collect()
+                of_topic(&self.rules, TOPIC).map(|number| (number, Route::Event)).collect()
             }
             Some(ReplyTo::Address(_)) => vec![(number, Route::Reply)],
             None => Vec::new(),

@@ -23,6 +23,7 @@ pub(crate) struct Base {
     pub(crate) published_ms: u64,
     pub(crate) first_ms: Option<u64>,
     pub(crate) batching: Batching,
+    pub(crate) abandoned: bool,
     pub(crate) hold: Hold,
 }
 
@@ -30,7 +31,15 @@ impl Base {
     fn of(held: &Queued) -> Self {
         let hold = held.hold();
         match held.carried.delivery() {
-            Some(Delivery { attempts, due_ms, published_ms, first_ms, batching, .. }) => {
+            Some(Delivery {
+                attempts,
+                due_ms,
+                published_ms,
+                first_ms,
+                batching,
+                abandoned,
+                ..
+            }) => {
                 let (published_ms, first_ms) = (*published_ms, *first_ms);
                 Self {
                     attempts: *attempts,
@@ -38,6 +47,7 @@ impl Base {
                     published_ms,
                     first_ms,
                     batching: batching.known().expect("a word of this version"),
+                    abandoned: *abandoned,
                     hold,
                 }
             }
@@ -49,6 +59,7 @@ impl Base {
                     published_ms,
                     first_ms: None,
                     batching,
+                    abandoned: false,
                     hold,
                 }
             }
@@ -260,7 +271,9 @@ impl Inner {
         tally.last_at_ms = Some(at_ms);
         let first_ms = before_ms.unwrap_or(*tally.first_ms.get_or_insert(at_ms));
         let result_seen = exchange.result.clone();
+        let request = self.ledger.newest_request();
         self.ledger.seen.entry(id).or_default().push(Seen {
+            request,
             at_ms,
             ended_ms,
             result_seen,

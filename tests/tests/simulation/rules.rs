@@ -60,6 +60,7 @@ impl Rules {
         destination.headers =
             vec![Header { name: "x-tenant".to_owned(), value: Value::Static("acme".to_owned()) }];
         destination.probation = random.percent(35);
+        destination.slow_after_ms = random.pick(&[200, 2_000, 2_000, 600_000]);
         destination.late_window_ms = random.pick(&[0, 0, 5_000, 180_000]);
         subscription.reply = reply(number, random);
         // Knative has replies and no batches; the others have batches and no replies here.
@@ -84,10 +85,15 @@ impl Rules {
 
     /// A native subscription of this number that is tried ten times within seven days.
     pub(crate) fn of_seven_days(number: usize) -> Self {
+        Self::of_topic_and_number(TOPIC, number)
+    }
+
+    /// The same, of this topic.
+    pub(crate) fn of_topic_and_number(topic: &str, number: usize) -> Self {
         const WAITS: [u64; 9] =
             [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000];
         let (profile, waits) = native(10, Kind::Exponential { delay_ms: 1_000 }, &WAITS);
-        let mut subscription = bare(TOPIC, number, &profile);
+        let mut subscription = bare(topic, number, &profile);
         subscription.retry.time_to_live_ms = Some(7 * DAY_MS);
         Self { subscription, filtered: false, waits }
     }
@@ -172,11 +178,11 @@ impl Rules {
 }
 
 /// The numbers of the subscriptions of a topic.
-pub(crate) fn of_topic(rules: &[Rules]) -> impl Iterator<Item = usize> {
+pub(crate) fn of_topic<'a>(rules: &'a [Rules], topic: &'a str) -> impl Iterator<Item = usize> + 'a {
     rules
         .iter()
         .enumerate()
-        .filter(|(_, rules)| rules.subscription.name.topic.to_string() == TOPIC)
+        .filter(move |(_, rules)| rules.subscription.name.topic.to_string() == topic)
         .map(|(at, _)| at)
 }
 

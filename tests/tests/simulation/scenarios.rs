@@ -10,7 +10,7 @@ use super::driver::Driver;
 use super::endpoints::Behaviour;
 use super::faults::{Fault, SeededRandom};
 use super::lifetime::{BEGINNING_MS, Setting};
-use super::limits::Limits;
+use super::limits::{Limits, SKEW_MAX_MS};
 use super::publish::{Published, large_record, plain_record};
 use super::queued::Queued;
 use super::rules::Rules;
@@ -25,6 +25,8 @@ const LIMITS: Limits = Limits {
     in_flight: 120_000,
     fair: true,
     processes: true,
+    skew_ms: SKEW_MAX_MS,
+    restarts: 3,
     full_batches: true,
 };
 
@@ -60,7 +62,7 @@ fn arrived(world: &Inner) -> usize {
 
 #[test]
 fn after_72_hours_without_subscriptions_everything_is_delivered_and_nothing_dead_lettered() {
-    let mut broken = world(records(30, HOUR_MS), Behaviour::Good);
+    let mut broken = world(records(30, HOUR_MS), Behaviour::Takes(20));
     broken.versions = Versions::broken_until(BEGINNING_MS + 72 * HOUR_MS, &broken.rules);
     let world = run(broken);
     let world = world.lock();
@@ -87,7 +89,7 @@ fn three_hours_of_throttling_dead_letter_nothing() {
 
 #[test]
 fn one_record_that_crashes_the_function_ends_alone_and_the_nine_beside_it_are_delivered() {
-    let mut crashing = world(records(10, 0), Behaviour::Good);
+    let mut crashing = world(records(10, 0), Behaviour::Takes(20));
     crashing.crashing_record = Some(3);
     let world = run(crashing);
     let world = world.lock();
@@ -131,7 +133,7 @@ fn records_of_thousands_of_elements_survive_crashes_between_their_parts() {
         let mut random = SeededRandom::with_faults(seed, 40, Fault::Crash);
         let records = vec![large_record(0, BEGINNING_MS, ELEMENTS, &mut random)];
         let rules = vec![Rules::of_seven_days(0), Rules::of_seven_days(1)];
-        let behaviours = vec![Behaviour::Good, Behaviour::Flaky(20)];
+        let behaviours = vec![Behaviour::Takes(20), Behaviour::Flaky(20)];
         let began_ms = BEGINNING_MS;
         let world = run(Setting { random, began_ms, rules, behaviours, records }.begin());
         let world = world.lock();
@@ -151,7 +153,7 @@ fn two_hundred_thousand_waiting_messages_of_a_noisy_publisher_delay_no_quiet_one
     let quiet = (NOISY..NOISY + QUIET).map(|number| plain_record(number, BEGINNING_MS + MINUTE_MS));
     let noisy = noisy.map(|record| Published { group: Some("noisy"), ..record });
     let quiet = quiet.map(|record| Published { group: Some("quiet"), ..record });
-    let world = World::new(world(noisy.chain(quiet).collect(), Behaviour::Good));
+    let world = World::new(world(noisy.chain(quiet).collect(), Behaviour::Takes(1_000)));
     let quiet_ms = |world: &Inner| -> Vec<u64> {
         let seen =
             world.ledger.seen.iter().filter(|(id, _)| world.ledger.known[id].record >= NOISY);

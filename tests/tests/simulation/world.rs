@@ -58,8 +58,10 @@ pub(crate) struct Inner {
     pub(crate) timers: Vec<(u64, Waker)>,
     /// Every invocation so far.
     pub(crate) invocations: Vec<Invocation>,
-    /// The invocation that is being polled.
+    /// The invocation that is being polled, or was last.
     pub(crate) current: usize,
+    /// One is being polled.
+    pub(crate) polling: bool,
     /// The record whose requests always crash the function.
     pub(crate) crashing_record: Option<usize>,
     /// Storing always makes the function panic.

@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 const QUEUE: &str = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
 const QUEUE_ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:lost";
 
-const OWN_QUEUES: [&str; 7] =
-    ["Events", "FanOut", "Retry", "Isolation", "DeadLetter", "Unprocessed", "LastResort"];
+const OWN_QUEUES: [&str; 8] =
+    ["Events", "FanOut", "Retry", "Slow", "Isolation", "DeadLetter", "Unprocessed", "LastResort"];
 
 /// The response of CloudFormation about the stack `live`.
 fn described(parameters: &[(&str, &str)]) -> String {

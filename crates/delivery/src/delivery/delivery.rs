@@ -191,6 +191,9 @@ pub struct Delivery {
     pub via: Vec<TopicName>,
     /// Whether it may share a request with others; not if the word is not known.
     pub batching: Word<Batching>,
+    /// Whether an attempt of it was abandoned because its destination was slow to answer. That happens
+    /// once: all later attempts are made where nobody else waits for them.
+    pub abandoned: bool,
     /// How it was held since its last attempt.
     pub hold: Hold,
     /// Its attempts so far.
@@ -237,6 +240,7 @@ impl Delivery {
             hops: 0,
             via: Vec::new(),
             batching: Batching::Allowed.into(),
+            abandoned: false,
             hold: Hold::default(),
             history: History::default(),
             last_response: None,

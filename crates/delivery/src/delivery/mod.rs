@@ -12,6 +12,7 @@ pub mod outcome;
 pub mod probation;
 mod publication;
 pub mod reason;
+pub mod slow;
 pub mod trace;
 mod word;
 

@@ -18,6 +18,7 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
 use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::sink::Sink;
+use crate::time::duration::SECOND_MS;
 
 /// The HTTP endpoint and what is sent to it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,8 @@ pub struct Destination {
     pub notification_headers: bool,
     /// The most requests in flight at once, per running function.
     pub max_concurrency: u32,
+    /// An answer that takes longer than this is slow: others do not wait for it.
+    pub slow_after_ms: u64,
     /// How long after its response timeout an answer still counts; 0 means not at all.
     pub late_window_ms: u64,
     /// Whether deliveries to it are deferred while it keeps failing (Event Grid, "delayed
@@ -62,6 +65,8 @@ pub enum Consent {
 
 /// The default of `max_concurrency`.
 pub const MAX_CONCURRENCY: u32 = 50;
+/// The default of `slow_after_ms`.
+pub const SLOW_AFTER_MS: u64 = 2 * SECOND_MS;
 
 impl Destination {
     /// A destination at this address with default settings.
@@ -75,6 +80,7 @@ impl Destination {
             signing: Vec::new(),
             notification_headers: false,
             max_concurrency: MAX_CONCURRENCY,
+            slow_after_ms: SLOW_AFTER_MS,
             late_window_ms: 0,
             probation: false,
             consent: None,

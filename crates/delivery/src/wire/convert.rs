@@ -46,6 +46,7 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
             Word::Known(Batching::Disabled) => Some(DISABLED.to_owned()),
             Word::Other(word) => Some(word.to_string()),
         },
+        abandoned: delivery.abandoned,
         hold: delivery.hold,
         history: history_v1(&delivery.history),
         last: last_v1(delivery.last_response.as_deref()),
@@ -78,6 +79,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
             .collect::<Result<_, _>>()
             .map_err(WireError::Unreadable)?,
         batching: batching_of(wire.batching.as_deref())?,
+        abandoned: wire.abandoned,
         hold: wire.hold,
         history: history_of(wire.history)?,
         last_response: last_of(wire.last)?,

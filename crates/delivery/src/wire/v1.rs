@@ -47,6 +47,8 @@ pub(super) struct DeliveryV1 {
     // The older word, as above.
     #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
     pub(super) batching: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) abandoned: bool,
     #[serde(default, skip_serializing_if = "Hold::is_none")]
     pub(super) hold: Hold,
     pub(super) history: Vec<EntryV1>,
@@ -73,6 +75,11 @@ pub(super) enum TargetV1 {
     Reply,
     /// With the dead letter in `letter`.
     Sink,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[derive(Serialize, Deserialize)]

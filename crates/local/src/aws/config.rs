@@ -67,6 +67,7 @@ impl LocalAwsConfig {
                 queue("events", Some(("unprocessed", DISPATCH_RECEIVES))),
                 queue("fan-out", Some(("dead-letter", DISPATCH_RECEIVES))),
                 queue("retry", Some(("dead-letter", DISPATCH_RECEIVES))),
+                queue("slow", Some(("dead-letter", DISPATCH_RECEIVES))),
                 queue("isolation", Some(("dead-letter", ISOLATION_RECEIVES))),
                 queue("dead-letter", Some(("last-resort", DEAD_LETTER_RECEIVES))),
                 queue("unprocessed", None),

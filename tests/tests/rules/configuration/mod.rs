@@ -21,11 +21,12 @@ const PAGE: &str = "configuration.md";
 const SETTINGS: &str = include_str!("../../../../crates/adapters/src/settings.rs");
 
 /// The variables without which the functions do not start.
-const NEEDED: [(&str, &str); 9] = [
+const NEEDED: [(&str, &str); 10] = [
     ("SUBSCRIPTIONS_URI", "s3://config/subscriptions.yaml"),
     ("EVENTS_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/events"),
     ("FAN_OUT_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),
     ("RETRY_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/retry"),
+    ("SLOW_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/slow"),
     ("ISOLATION_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/isolation"),
     ("DEAD_LETTER_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/dead"),
     ("UNPROCESSED_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/unprocessed"),

@@ -48,7 +48,13 @@ fn assert_takes_messages(role: &str, queues: &[&str]) {
 
 #[test]
 fn a_function_may_take_messages_from_the_queues_it_reads() {
-    let dispatched = ["EventsQueue.Arn", "FanOutQueue.Arn", "IsolationQueue.Arn", "RetryQueue.Arn"];
+    let dispatched = [
+        "EventsQueue.Arn",
+        "FanOutQueue.Arn",
+        "IsolationQueue.Arn",
+        "RetryQueue.Arn",
+        "SlowQueue.Arn",
+    ];
     assert_takes_messages(DISPATCH, &dispatched);
     assert_takes_messages(DEADLETTER, &["DeadLetterQueue.Arn", "UnprocessedQueue.Arn"]);
 }
@@ -57,7 +63,13 @@ fn a_function_may_take_messages_from_the_queues_it_reads() {
 fn dispatch_may_send_to_each_queue_it_sends_to() {
     assert_eq!(
         always(DISPATCH, "sqs:SendMessage"),
-        ["DeadLetterQueue.Arn", "FanOutQueue.Arn", "IsolationQueue.Arn", "RetryQueue.Arn"]
+        [
+            "DeadLetterQueue.Arn",
+            "FanOutQueue.Arn",
+            "IsolationQueue.Arn",
+            "RetryQueue.Arn",
+            "SlowQueue.Arn"
+        ]
     );
 }
 

@@ -38,10 +38,10 @@ fn variables(function: &str) -> &'static Value {
 #[test]
 fn every_queue_but_the_last_resort_is_read_by_one_function() {
     let read = |function| mappings(function).into_keys().collect::<Vec<_>>();
-    let dispatched = ["EventsQueue", "FanOutQueue", "IsolationQueue", "RetryQueue"];
+    let dispatched = ["EventsQueue", "FanOutQueue", "IsolationQueue", "RetryQueue", "SlowQueue"];
     assert_eq!(read("DispatchFunction"), dispatched);
     assert_eq!(read("DeadLetterFunction"), ["DeadLetterQueue", "UnprocessedQueue"]);
-    assert_eq!(resources(MAPPING).len(), 6);
+    assert_eq!(resources(MAPPING).len(), 7);
 }
 
 #[test]
@@ -74,8 +74,14 @@ fn every_function_has_the_timeout_that_its_queues_are_made_for() {
     for name in FUNCTIONS {
         assert!(properties(name).get("Timeout").is_none(), "{name} overrides it");
     }
-    for queue in ["EventsQueue", "FanOutQueue", "RetryQueue", "DeadLetterQueue", "UnprocessedQueue"]
-    {
+    for queue in [
+        "EventsQueue",
+        "FanOutQueue",
+        "RetryQueue",
+        "SlowQueue",
+        "DeadLetterQueue",
+        "UnprocessedQueue",
+    ] {
         assert_eq!(properties(queue)["VisibilityTimeout"], "VisibilityTimeout", "{queue}");
     }
 }
@@ -100,6 +106,7 @@ fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
         ("EVENTS_QUEUE_URL", "EventsQueue"),
         ("FAN_OUT_QUEUE_URL", "FanOutQueue"),
         ("RETRY_QUEUE_URL", "RetryQueue"),
+        ("SLOW_QUEUE_URL", "SlowQueue"),
         ("ISOLATION_QUEUE_URL", "IsolationQueue"),
         ("DEAD_LETTER_QUEUE_URL", "DeadLetterQueue"),
         ("DEAD_LETTER_CONTAINER", "DeadLetterBucket"),

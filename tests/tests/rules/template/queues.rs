@@ -8,9 +8,10 @@ use super::{properties, resources, statement, tls_only};
 
 const QUEUE: &str = "AWS::SQS::Queue";
 /// Those that only the functions and operators send to; on the other one, everybody publishes.
-const INTERNAL: [&str; 6] = [
+const INTERNAL: [&str; 7] = [
     "FanOutQueue",
     "RetryQueue",
+    "SlowQueue",
     "IsolationQueue",
     "DeadLetterQueue",
     "UnprocessedQueue",
@@ -40,6 +41,7 @@ fn a_message_is_received_so_often_before_its_queue_gives_it_up() {
         ("EventsQueue", ("UnprocessedQueue.Arn", 100)),
         ("FanOutQueue", ("DeadLetterQueue.Arn", 100)),
         ("RetryQueue", ("DeadLetterQueue.Arn", 100)),
+        ("SlowQueue", ("DeadLetterQueue.Arn", 100)),
         ("IsolationQueue", ("DeadLetterQueue.Arn", 10)),
         ("DeadLetterQueue", ("LastResortQueue.Arn", 1_000)),
     ]);

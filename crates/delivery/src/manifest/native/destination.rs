@@ -15,7 +15,7 @@ use crate::event::schema::Schema;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
 use crate::subscription::secret::{SECRET_NAME_RULE, SecretName};
-use crate::subscription::{Destination, MAX_CONCURRENCY};
+use crate::subscription::{Destination, MAX_CONCURRENCY, SLOW_AFTER_MS};
 
 /// Requests in flight at once.
 const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
@@ -47,6 +47,7 @@ pub(super) fn read(
         Scope::Subscription => fields.required("url").and_then(|cursor| url(&cursor, destinations)),
     };
     let timeout_ms = fields.read("timeout", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS));
+    let slow_after_ms = fields.read("slowAfter", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS));
     let late_window_ms =
         fields.read("lateResponseWindow", |at| at.duration_ms(0..=LATE_WINDOW_MAX_MS));
     Some(Destination {
@@ -56,6 +57,7 @@ pub(super) fn read(
         max_concurrency: fields
             .read("maxConcurrency", |at| at.integer(CONCURRENCY))
             .unwrap_or(MAX_CONCURRENCY),
+        slow_after_ms: slow_after_ms.unwrap_or(SLOW_AFTER_MS),
         late_window_ms: late_window_ms.unwrap_or(profile.late_window_ms),
         probation: fields.read("probation", Cursor::boolean).unwrap_or(profile.probation),
         consent: fields.section("consent", consent::read).flatten(),

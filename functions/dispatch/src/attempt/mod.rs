@@ -1,5 +1,7 @@
 //! One HTTP exchange for the deliveries of a group.
 
+mod abandon;
+
 use delivery::delivery::Delivery;
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::ports::{DispatchPorts, Late};
@@ -11,7 +13,8 @@ use crate::dispatch::{Dispatch, Invocation};
 use crate::progress::{InFlightDelivery, Stage};
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// One exchange for all of them; `None` when the invocation has no time left for it.
+    /// One exchange for all of them; `None` when the invocation has no time left for it, and when it was
+    /// abandoned.
     pub(crate) async fn attempt(
         &self,
         subscription: &Subscription,
@@ -39,10 +42,14 @@ impl<P: DispatchPorts> Dispatch<P> {
             Ok(request) if destination.late_window_ms > 0 => {
                 self.ports.exchange_or_late(&request).await
             }
-            Ok(request) => (self.ports.exchange(&request).await, None),
+            Ok(request) => {
+                let exchange = self.exchange_or_abandon(&request, subscription, due, of).await?;
+                (exchange, None)
+            }
             Err(problem) => (problem.exchange(now_ms), None),
         };
         admitted.record(&exchange);
+        self.slow_lane.record(subscription, due, &exchange);
         // Redacted here, since the secrets' values are dropped with this attempt.
         let keyring = keyring.unwrap_or_default();
         let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();

@@ -1,0 +1,195 @@
+//! The slow lane: nobody waits for a destination that is slow to answer, and it still gets its events.
+
+use delivery::delivery::Delivery;
+use delivery::delivery::slow::{ANSWERS_IN_TIME, FIRST_MS};
+use delivery::ports::{Clock as _, Message, QueueName, Record};
+use delivery::subscription::Subscription;
+use dispatch::{Deadline, Dispatch};
+
+use super::reactions::{Reaction, answers, times_out_after};
+use super::{EVENT, carried, delivery, large, retry_record, subscription};
+use crate::fake_ports::{FakePorts, Fault, NOW_MS, catalogue_of, container, record};
+
+/// A process over the topic shop/orders with s0, which reacts like this, and s1.
+struct Process {
+    ports: FakePorts,
+    dispatch: Dispatch<FakePorts>,
+}
+
+impl Process {
+    fn new(s0: Subscription, reactions: &[Reaction], of_s1: &[Reaction]) -> Self {
+        let ports = FakePorts::new(catalogue_of([s0, subscription("shop/others/s1")]));
+        let reacts = [("s0.example.com", reactions), ("s1.example.com", of_s1)];
+        let ports = reacts
+            .into_iter()
+            .filter(|(_, reactions)| !reactions.is_empty())
+            .fold(ports, |ports, (host, reactions)| ports.with_reactions(host, reactions));
+        Self { dispatch: Dispatch::new(ports.clone(), container(), None), ports }
+    }
+
+    fn of(reactions: &[Reaction]) -> Self {
+        Self::new(subscription("shop/orders/s0"), reactions, &[])
+    }
+
+    /// Runs one invocation; returns the messages that it sent, and how long it took.
+    fn invoke(&self, records: &[Record]) -> (Vec<(QueueName, Message)>, u64) {
+        let (before, began_ms) = (self.ports.sent().len(), self.ports.now_ms());
+        let deadline = Deadline::new(began_ms, began_ms + 120_000);
+        assert_eq!(self.ports.run(self.dispatch.handle(records, &deadline)), [""; 0]);
+        (self.ports.sent().split_off(before), self.ports.now_ms() - began_ms)
+    }
+}
+
+fn of_s1(message: &str) -> Record {
+    Record { topic: Some("shop/others".to_owned()), ..record(message, EVENT) }
+}
+
+fn abandoned() -> Delivery {
+    Delivery { abandoned: true, ..delivery("shop/orders/s0") }
+}
+
+/// The record of a delivery in a queue.
+fn in_queue(queue: QueueName, delivery: &Delivery) -> Record {
+    Record { queue, ..retry_record(delivery) }
+}
+
+#[test]
+fn an_attempt_that_nothing_else_waits_with_is_abandoned_after_two_seconds_and_not_counted() {
+    let process = Process::of(&[times_out_after(30_000)]);
+    let (sent, took_ms) = process.invoke(&[record("m1", EVENT)]);
+    let [(QueueName::Slow, message)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((took_ms, message.wait_ms, process.ports.requests()), (2_000, 0, 1));
+    let state = carried(message);
+    assert_eq!((state.abandoned, state.attempts, state.history.newest()), (true, 0, None));
+    assert_eq!(state.due_ms, state.published_ms);
+}
+
+#[test]
+fn its_answer_is_waited_for_while_others_are_at_work() {
+    let slow = [answers(200).after_ms(6_000)];
+    let others = [answers(200).after_ms(1_500)];
+    let process = Process::new(subscription("shop/orders/s0"), &slow, &others);
+    // s1 is done after one and a half seconds; from the second on nothing else is open.
+    assert_eq!(process.invoke(&[record("m1", EVENT), of_s1("m2")]).1, 2_000);
+
+    // A late response of s1 keeps the invocation open anyway.
+    let mut busy = subscription("shop/others/s1");
+    busy.destination.late_window_ms = 1;
+    let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0"), busy]));
+    let ports = ports.with_reactions("s0.example.com", &slow);
+    let ports = ports.with_reactions("s1.example.com", &[answers(200).after_ms(7_000)]);
+    let process = Process { dispatch: Dispatch::new(ports.clone(), container(), None), ports };
+    let (sent, took_ms) = process.invoke(&[record("m1", EVENT), of_s1("m2")]);
+    assert_eq!((sent.len(), took_ms, process.ports.requests()), (0, 7_000, 2));
+}
+
+#[test]
+fn those_that_hang_do_not_wait_for_each_other_and_of_fifty_at_once_the_others_follow_unattempted() {
+    let process = Process::of(&vec![times_out_after(30_000); 50]);
+    let records: Vec<Record> = (0..60).map(|number| record(&format!("m{number}"), EVENT)).collect();
+    let (sent, took_ms) = process.invoke(&records);
+    assert_eq!((sent.len(), took_ms, process.ports.requests()), (60, 2_000, 50));
+    assert!(sent.iter().all(|(queue, _)| *queue == QueueName::Slow));
+    let abandoned = sent.iter().filter(|(_, message)| carried(message).abandoned).count();
+    assert_eq!(abandoned, 50);
+}
+
+#[test]
+fn in_the_lane_it_has_its_whole_timeout() {
+    let process = Process::of(&[answers(200).after_ms(29_000), times_out_after(30_000)]);
+    let (sent, took_ms) = process.invoke(&[in_queue(QueueName::Slow, &abandoned())]);
+    assert_eq!((sent.len(), took_ms), (0, 29_000));
+    let (sent, took_ms) = process.invoke(&[in_queue(QueueName::Slow, &abandoned())]);
+    let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((took_ms, carried(message).attempts), (30_000, 1));
+}
+
+#[test]
+fn a_delivery_is_abandoned_once_and_goes_to_the_lane_from_then_on() {
+    let process = Process::of(&[]);
+    for queue in [QueueName::Retry, QueueName::FanOut] {
+        let (sent, took_ms) = process.invoke(&[in_queue(queue, &abandoned())]);
+        let [(QueueName::Slow, message)] = &sent[..] else { panic!("{sent:?}") };
+        assert_eq!((took_ms, message.wait_ms, process.ports.requests()), (0, 0, 0));
+        assert_eq!(carried(message), abandoned());
+    }
+    // What is not due waits where it is.
+    let later = Delivery { due_ms: NOW_MS + 50_000, ..abandoned() };
+    let (sent, _) = process.invoke(&[in_queue(QueueName::Retry, &later)]);
+    assert!(matches!(&sent[..], [(QueueName::Retry, Message { wait_ms: 50_000, .. })]), "{sent:?}");
+}
+
+#[test]
+fn in_isolation_it_is_attempted_so_that_a_crash_would_be_counted() {
+    let process = Process::of(&[answers(200).after_ms(29_000)]);
+    let (sent, took_ms) = process.invoke(&[in_queue(QueueName::Isolation, &abandoned())]);
+    assert_eq!((sent.len(), took_ms, process.ports.requests()), (0, 29_000, 1));
+}
+
+#[test]
+fn deliveries_to_a_destination_that_is_known_as_slow_go_to_the_lane_without_a_request() {
+    let process = Process::of(&[times_out_after(30_000), answers(200)]);
+    process.invoke(&[record("m1", EVENT)]);
+    let (sent, took_ms) = process.invoke(&[record("m2", EVENT), of_s1("m3")]);
+    let [(QueueName::Slow, message)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((took_ms, carried(message).abandoned, process.ports.requests()), (0, false, 2));
+    // After a while the next one shows whether it still is.
+    process.ports.advance_ms(FIRST_MS);
+    let (sent, _) = process.invoke(&[record("m4", EVENT)]);
+    assert_eq!((sent.len(), process.ports.requests()), (0, 3));
+}
+
+#[test]
+fn answers_in_time_end_it_earlier() {
+    let in_time = vec![answers(200); ANSWERS_IN_TIME as usize + 1];
+    let process = Process::of(&[&[times_out_after(30_000)], &in_time[..]].concat());
+    process.invoke(&[record("m1", EVENT)]);
+    for _ in 0..ANSWERS_IN_TIME {
+        assert_eq!(process.invoke(&[record("m2", EVENT)]).0.len(), 1);
+        process.invoke(&[in_queue(QueueName::Slow, &abandoned())]);
+    }
+    assert_eq!(process.invoke(&[record("m3", EVENT)]).0.len(), 0);
+}
+
+#[test]
+fn slow_answers_in_the_lane_and_late_ones_make_it_known_too() {
+    let process = Process::of(&[answers(200).after_ms(2_001)]);
+    process.invoke(&[in_queue(QueueName::Slow, &delivery("shop/orders/s0"))]);
+    assert_eq!(process.invoke(&[record("m1", EVENT)]).0.len(), 1);
+    let process = Process::of(&[answers(200).after_ms(2_000)]);
+    process.invoke(&[in_queue(QueueName::Slow, &delivery("shop/orders/s0"))]);
+    assert_eq!(process.invoke(&[record("m1", EVENT)]).0.len(), 0);
+}
+
+#[test]
+fn a_destination_says_itself_what_is_slow_and_a_late_window_waits() {
+    let mut patient = subscription("shop/orders/s0");
+    patient.destination.slow_after_ms = 10_000;
+    let process = Process::new(patient, &[times_out_after(30_000)], &[]);
+    assert_eq!(process.invoke(&[record("m1", EVENT)]).1, 10_000);
+    let mut late = subscription("shop/orders/s0");
+    late.destination.late_window_ms = 60_000;
+    let process = Process::new(late, &[answers(200).after_ms(29_000)], &[]);
+    let (sent, took_ms) = process.invoke(&[record("m1", EVENT)]);
+    assert_eq!((sent.len(), took_ms), (0, 29_000));
+}
+
+#[test]
+fn an_event_too_large_for_a_message_is_attempted_where_it_is() {
+    let process = Process::of(&[answers(200).after_ms(29_000), answers(200)]);
+    assert_eq!(process.invoke(&[record("m1", &large())]).1, 29_000);
+    // Known as slow by now.
+    let (sent, _) = process.invoke(&[record("m2", &large())]);
+    assert_eq!((sent.len(), process.ports.requests()), (0, 2));
+}
+
+#[test]
+fn what_the_lane_refuses_waits_among_the_retries() {
+    let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]))
+        .with_reactions("s0.example.com", &[times_out_after(30_000)])
+        .with_queue_fault(QueueName::Slow, Fault::Refuses);
+    let process = Process { dispatch: Dispatch::new(ports.clone(), container(), None), ports };
+    let (sent, _) = process.invoke(&[record("m1", EVENT)]);
+    let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
+    assert!(carried(message).abandoned);
+}

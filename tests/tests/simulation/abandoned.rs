@@ -1,0 +1,91 @@
+//! Requests that the function gives up before they end, because their destination is slow to answer.
+//! Such a request is no attempt: the world forgets it, and remembers that it may do so once.
+
+use delivery::ports::QueueName;
+use uuid::Uuid;
+
+use super::invocations::Tally;
+use super::world::{Inner, World};
+
+/// A request that is under way. Dropped before it ends by the function itself, it was abandoned.
+pub(crate) struct UnderWay {
+    world: World,
+    number: usize,
+    /// Its deliveries, each with what the invocation had done for it before.
+    before: Vec<(Uuid, Tally)>,
+    began_ms: u64,
+    /// Its number, once the endpoint got it.
+    pub(crate) request: Option<u64>,
+    /// Its answer will carry a reply.
+    pub(crate) is_answered: bool,
+    pub(crate) ended: bool,
+}
+
+impl UnderWay {
+    pub(crate) fn new(handle: &World, world: &Inner, number: usize, ids: &[Uuid]) -> Self {
+        let invocation = &world.invocations[world.current];
+        let tally = |id| invocation.tallies.get(id).cloned().unwrap_or_default();
+        Self {
+            world: handle.clone(),
+            number,
+            before: ids.iter().map(|id| (*id, tally(id))).collect(),
+            is_answered: false,
+            began_ms: world.now_ms,
+            request: None,
+            ended: false,
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        // A panic or the driver drops it as well: then the invocation crashed.
+        if !self.ended && !std::thread::panicking() {
+            self.world.with(|world| {
+                if world.polling && !world.invocation().crashed {
+                    world.abandon(self);
+                }
+            });
+        }
+    }
+}
+
+impl Inner {
+    fn abandon(&mut self, request: &UnderWay) {
+        let destination = self.rules[request.number].subscription.destination.clone();
+        let (queue, now_ms) = (self.invocation().taken[0].0, self.now_ms);
+        self.print(|| format!("ABANDONS a request to s{}", request.number));
+        self.ledger.abandoned += 1;
+        // Of a reply that was never received, the time is not known yet.
+        if let [(id, _)] = &request.before[..] {
+            let answered = &mut self.invocation().answered;
+            let newest = answered.iter().rposition(|(of, _)| of == id);
+            if let Some(index) = newest.filter(|_| request.is_answered) {
+                let (_, record) = answered.remove(index);
+                self.ledger.published[record].1.at_ms = u64::MAX;
+            }
+        }
+        for (id, tally) in &request.before {
+            let taken_by = [
+                (matches!(queue, QueueName::Slow | QueueName::Isolation), "where it has time"),
+                (now_ms < request.began_ms + destination.slow_after_ms, "before it was slow"),
+                (destination.late_window_ms > 0, "although late answers count"),
+                (self.bases(*id).iter().all(|base| base.abandoned), "a second time"),
+            ];
+            for (_, what) in taken_by.into_iter().filter(|(broken, _)| *broken) {
+                self.record_violation(*id, &format!("abandoned {what}"));
+            }
+            self.invocation().tallies.insert(*id, tally.clone());
+            let clock_ms = self.clock_ms();
+            // It was due then, and is due again now.
+            let postponed = (clock_ms - (now_ms - request.began_ms), clock_ms);
+            self.ledger.postponements.entry(*id).or_default().push(postponed);
+            let seen = self.ledger.seen.entry(*id).or_default();
+            let made = seen.iter().rposition(|seen| Some(seen.request) == request.request);
+            if let Some(attempt) = made.map(|index| seen.remove(index)) {
+                self.ledger.taken_too_late += u64::from(attempt.taken);
+            }
+        }
+        self.watches[request.number].release();
+    }
+}

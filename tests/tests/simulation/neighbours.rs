@@ -1,0 +1,159 @@
+//! What healthy destinations notice of those that hang or are slow beside them: the time from
+//! publication to delivery, under a load that takes most of what Lambda may run at once.
+
+use std::fmt;
+use std::io::Write as _;
+
+use delivery::time::duration::SECOND_MS;
+
+use super::driver::Driver;
+use super::endpoints::Behaviour;
+use super::faults::SeededRandom;
+use super::lifetime::{BEGINNING_MS, Setting};
+use super::limits::Limits;
+use super::publish::{Published, plain_record};
+use super::rules::{Rules, TOPIC};
+use super::world::{Inner, World};
+
+/// How long a healthy destination takes to answer.
+const HEALTHY: Behaviour = Behaviour::Takes(50);
+/// After this long, what is slow has to be known.
+const LEARNT_MS: u64 = 30 * SECOND_MS;
+
+/// A load on many destinations, for a minute.
+struct Load {
+    /// Destinations.
+    destinations: usize,
+    /// The first of them are not healthy: how each behaves.
+    ill: Vec<Behaviour>,
+    /// Events per second.
+    per_second: usize,
+    /// Every event goes to all destinations; otherwise each to one, in turn.
+    fan_out: bool,
+    /// EventsConcurrency; the others have a fifth of it.
+    concurrency: usize,
+}
+
+const SECONDS: usize = 60;
+
+/// What a group of destinations noticed of events that were published after what is slow was known.
+#[derive(Debug, Default)]
+struct Noticed {
+    /// Published for them, delivered until the end, and the times that took.
+    published: usize,
+    took_ms: Vec<u64>,
+}
+
+impl Noticed {
+    fn share(&self, of: f64) -> u64 {
+        let last = self.took_ms.len().saturating_sub(1);
+        self.took_ms.get((last as f64 * of) as usize).copied().unwrap_or(u64::MAX)
+    }
+}
+
+impl fmt::Display for Noticed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [half, most, nearly_all, all] = [0.5, 0.95, 0.99, 1.0].map(|of| self.share(of));
+        let (arrived, published) = (self.took_ms.len(), self.published);
+        write!(f, "{arrived} of {published}; ms: {half}, {most}, {nearly_all}, {all}")
+    }
+}
+
+impl Load {
+    fn topic(&self, number: usize) -> &'static str {
+        if self.fan_out { TOPIC } else { Box::leak(format!("shop/t{number}").into_boxed_str()) }
+    }
+
+    fn world(&self) -> Inner {
+        let topics: Vec<_> = (0..self.destinations).map(|number| self.topic(number)).collect();
+        let rules = topics.iter().enumerate();
+        let rules = rules.map(|(number, topic)| Rules::of_topic_and_number(topic, number));
+        let events = self.per_second * SECONDS;
+        let records = (0..events).map(|number| Published {
+            topic: Some(topics[number % self.destinations]),
+            ..plain_record(number, BEGINNING_MS + (number * 1_000 / self.per_second) as u64)
+        });
+        let mut behaviours = self.ill.clone();
+        behaviours.resize(self.destinations, HEALTHY);
+        let (random, began_ms) = (SeededRandom::new(0), BEGINNING_MS);
+        let (rules, records) = (rules.collect(), records.collect());
+        let mut world = Setting { random, began_ms, rules, behaviours, records }.begin();
+        // Not one in which every attempt is made exactly when it is due, but without faults.
+        world.random.quiet = false;
+        world.limits = Limits {
+            concurrency: self.concurrency,
+            pollers: usize::MAX,
+            fair: true,
+            processes: true,
+            full_batches: true,
+            ..Limits::NONE
+        };
+        world
+    }
+
+    /// What the destinations noticed that behave like this.
+    fn run(&self) -> impl Fn(fn(&Behaviour) -> bool) -> Noticed {
+        let world = World::new(self.world());
+        let ends_ms = BEGINNING_MS + (SECONDS as u64 + 30) * SECOND_MS;
+        Driver::new(world.clone()).run_while(|world| world.now_ms < ends_ms);
+        move |is_meant| {
+            let world = world.lock();
+            assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
+            let mut noticed = Noticed::default();
+            for (id, known) in &world.ledger.known {
+                let published_ms = world.ledger.published[known.record].1.at_ms;
+                let number = known.subscription.expect("every event is wanted");
+                if published_ms < BEGINNING_MS + LEARNT_MS || !is_meant(&world.behaviours[number]) {
+                    continue;
+                }
+                noticed.published += 1;
+                let taken = world.ledger.seen.get(id).into_iter().flatten().find(|seen| seen.taken);
+                noticed
+                    .took_ms
+                    .extend(taken.map(|seen| seen.ended_ms.saturating_sub(published_ms)));
+            }
+            noticed.took_ms.sort_unstable();
+            noticed
+        }
+    }
+}
+
+fn is_healthy(behaviour: &Behaviour) -> bool {
+    matches!(behaviour, Behaviour::Takes(50))
+}
+
+/// With these destinations ill, the others keep their throughput, and nearly all of their events
+/// take at most four seconds longer.
+fn assert_spared(name: &str, load: Load) {
+    let before = Load { ill: Vec::new(), ..load }.run()(is_healthy);
+    let after = load.run();
+    let healthy = after(is_healthy);
+    let _ = writeln!(std::io::stdout(), "{name}: healthy alone {before}; beside {healthy}");
+    assert!(healthy.took_ms.len() * 100 >= healthy.published * 99, "{name}: {healthy}");
+    assert!(healthy.share(0.99) <= before.share(0.99) + 4_000, "{name}: {healthy}");
+}
+
+fn of_a_hundred(ill: Vec<Behaviour>) -> Load {
+    Load { destinations: 100, ill, per_second: 1_000, fan_out: false, concurrency: 50 }
+}
+
+#[test]
+fn one_of_twenty_that_hangs_delays_the_others_by_little() {
+    let load = |ill, fan_out, per_second| Load {
+        destinations: 20,
+        ill,
+        per_second,
+        fan_out,
+        concurrency: 10,
+    };
+    assert_spared("1 of 20 hangs", load(vec![Behaviour::Silent], false, 100));
+    assert_spared("1 of 20 of a topic hangs", load(vec![Behaviour::Silent], true, 10));
+    assert_spared("4 of 20 hang", load(vec![Behaviour::Silent; 4], false, 100));
+}
+
+#[test]
+#[ignore = "takes minutes; run by hand"]
+fn of_a_hundred_destinations_those_that_hang_delay_the_others_by_little() {
+    assert_spared("1 of 100 hangs", of_a_hundred(vec![Behaviour::Silent]));
+    assert_spared("10 of 100 hang", of_a_hundred(vec![Behaviour::Silent; 10]));
+}
