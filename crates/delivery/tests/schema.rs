@@ -50,6 +50,7 @@ spec:
       maxConcurrency: 1000
       headers: [{name: a, value: true}, {name: b, path: data.id}, {name: c, secret: 'secretsmanager:shop#token'}]
       signing: {secrets: ['env:A']}
+      slowAfter: PT10S
       lateResponseWindow: PT0S
       probation: false
       consent: {handshake: eventgrid}
@@ -57,6 +58,11 @@ spec:
     retry: {schedule: {kind: constant, delay: PT1S, max: PT1M}}
     deadLetter: {sink: 's3://letters', layout: flat}
     paused: false
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: slow}
+spec: {destination: {url: 'https://slow.example.com/', slowAfter: PT10S}}
 ";
 
 fn schema() -> Value {

@@ -1,5 +1,5 @@
-//! How much work of an invocation is under way: late answers are waited for until little after the
-//! last of it.
+//! How much work of an invocation is under way. Late answers are waited for until little after the last
+//! of it, and those of slow destinations until then.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,11 +8,14 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 /// Exchanges of one invocation that are kept open at a time; each is a socket.
 const OPEN_MAX: usize = 100;
 
-/// How much work of an invocation does something other than wait for late answers.
+/// How much work of an invocation does something other than wait: for a late answer, for a slow one, or
+/// for its turn.
 #[derive(Debug)]
 pub(crate) struct ActiveWork {
     count: AtomicUsize,
     none_left: Notify,
+    /// How often somebody found that no work was left.
+    ends: AtomicUsize,
     open: Semaphore,
 }
 
@@ -22,6 +25,7 @@ impl ActiveWork {
         Self {
             count: AtomicUsize::new(count),
             none_left: Notify::new(),
+            ends: AtomicUsize::new(0),
             open: Semaphore::new(OPEN_MAX),
         }
     }
@@ -46,11 +50,23 @@ impl ActiveWork {
         self.open.try_acquire().ok()
     }
 
-    /// Waits until no work is left but such as waits for late answers.
+    /// Waits until no work is left but such as is paused.
+    ///
+    /// Work that ends hands its permit to the next, which is paused until it is polled: then nothing
+    /// seems left for a moment. So the count is read again after each notification. All that wait are
+    /// told together, and the first to go on is work again, which must not keep the others waiting.
     pub(crate) async fn none_left(&self) {
-        // Made before the count is read, or a notification in between would be missed.
-        let notified = self.none_left.notified();
-        if self.count.load(Ordering::Acquire) > 0 {
+        let ends = self.ends.load(Ordering::Acquire);
+        loop {
+            // Made before the count is read, or a notification in between would be missed.
+            let notified = self.none_left.notified();
+            if self.count.load(Ordering::Acquire) == 0 {
+                self.ends.fetch_add(1, Ordering::AcqRel);
+                return;
+            }
+            if self.ends.load(Ordering::Acquire) != ends {
+                return;
+            }
             notified.await;
         }
     }

@@ -32,6 +32,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Arrived {
         let (mut arrived, mut leaving, mut slow) = (Arrived::default(), Vec::new(), Vec::new());
+        let may_move = self.known_slow.may_move(of.queue, waiting.len(), self.ports.now_ms());
         for mut in_flight in waiting {
             let now_ms = self.ports.now_ms();
             let end = match step::arrive(&in_flight.delivery, subscription, now_ms) {
@@ -39,7 +40,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                     // Asked last: it may admit the only probe, which nothing else may use up.
                     match self.probations.defer(&mut in_flight.delivery, subscription, now_ms) {
                         Some(wait_ms) => End::Retry { wait_ms },
-                        None if self.slow_lane.takes(&in_flight, of.queue, now_ms) => {
+                        None if may_move && self.known_slow.should_move(&in_flight, now_ms) => {
                             self.probations.release(subscription, slice::from_ref(&in_flight));
                             slow.push(in_flight);
                             continue;

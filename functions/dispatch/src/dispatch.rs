@@ -15,7 +15,7 @@ use crate::active_work::ActiveWork;
 use crate::consent_gates::ConsentGates;
 use crate::deadline::Deadline;
 use crate::finished::FinishedDeliveries;
-use crate::health::{Probations, SlowLane};
+use crate::health::{KnownSlow, Probations};
 use crate::limits::ConcurrencyLimits;
 use crate::plan::Work;
 use crate::progress::BatchProgress;
@@ -32,7 +32,7 @@ pub struct Dispatch<P> {
     pub(crate) container: Container,
     pub(crate) default_topic: Option<TopicName>,
     pub(crate) probations: Probations,
-    pub(crate) slow_lane: SlowLane,
+    pub(crate) known_slow: KnownSlow,
     pub(crate) gates: ConsentGates,
     pub(crate) finished: Mutex<FinishedDeliveries>,
     pub(crate) telemetry: Telemetry,
@@ -69,10 +69,10 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        let (probations, slow_lane) = Default::default();
+        let (probations, known_slow) = Default::default();
         let gates = ConsentGates::shared_by(1);
         let (finished, telemetry) = (Mutex::default(), Telemetry::default());
-        Self { ports, container, default_topic, probations, slow_lane, gates, finished, telemetry }
+        Self { ports, container, default_topic, probations, known_slow, gates, finished, telemetry }
     }
 
     /// Sets how many functions may run at once: they share the rates that destinations allow.
@@ -105,10 +105,12 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Work::Deliver(group) => {
                     let events = group.members.iter().map(|one| &one.delivery.event);
                     let bytes = events.map(|event| event.text().len()).sum();
-                    // What waits for its turn does nothing that others have to wait for.
+                    // Slow destinations are not waited for only because others wait for their turn.
                     let pause = of.active_work.pause();
                     let permit = of.limits.acquire(&group.subscription, bytes).await;
                     drop(pause);
+                    // It drops its permit before this work counts as done: whoever gets it is polled
+                    // before those who wait for the end of all work.
                     self.deliver(group, permit, of).await;
                 }
             }

@@ -29,6 +29,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let sent = match (first, substitute(queue)) {
             (Err(error), Some(other)) => {
                 telemetry::rerouted(&group, queue, &error.to_string());
+                self.known_slow.note_refusal(queue, self.ports.now_ms());
                 // Boxed: it is rare, and would enlarge the future of every send.
                 self.try_send(other, message, deadline).boxed().await
             }
@@ -105,7 +106,8 @@ impl<P: DispatchPorts> Dispatch<P> {
 pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
 
 /// The queue that takes a message when its own does not. Dispatch reads both and treats a message of
-/// either alike; in the other it only waits among retries, or among first attempts.
+/// either alike; in the other it only waits among retries, or among first attempts. What the slow lane
+/// refuses is attempted among retries, which [`KnownSlow::note_refusal`] sees to.
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
         QueueName::Retry => Some(QueueName::FanOut),

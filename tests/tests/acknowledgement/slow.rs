@@ -3,7 +3,7 @@
 use delivery::delivery::Delivery;
 use delivery::delivery::slow::{ANSWERS_IN_TIME, FIRST_MS};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
-use delivery::subscription::Subscription;
+use delivery::subscription::{Batch, OnRefused, Subscription};
 use dispatch::{Deadline, Dispatch};
 
 use super::reactions::{Reaction, answers, times_out_after};
@@ -192,4 +192,52 @@ fn what_the_lane_refuses_waits_among_the_retries() {
     let (sent, _) = process.invoke(&[record("m1", EVENT)]);
     let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
     assert!(carried(message).abandoned);
+}
+
+#[test]
+fn a_delivery_that_the_lane_refuses_is_attempted_where_it_is() {
+    let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]))
+        .with_reactions("s0.example.com", &[times_out_after(30_000), answers(200)])
+        .with_queue_fault(QueueName::Slow, Fault::Refuses);
+    let process = Process { dispatch: Dispatch::new(ports.clone(), container(), None), ports };
+    process.invoke(&[record("m1", EVENT)]);
+    // Known as slow, and abandoned before: but for the refusal it would go to the lane again.
+    let (sent, _) = process.invoke(&[in_queue(QueueName::Retry, &abandoned())]);
+    assert_eq!((sent.len(), process.ports.requests()), (0, 2));
+    process.ports.advance_ms(60_000);
+    process.ports.repair_queues();
+    let (sent, _) = process.invoke(&[in_queue(QueueName::Retry, &abandoned())]);
+    assert!(matches!(&sent[..], [(QueueName::Slow, _)]), "{sent:?}");
+}
+
+#[test]
+fn those_who_wait_for_their_turn_are_others_at_work() {
+    // One after the other: for a moment each of them has ended and the next has not begun.
+    let mut one_at_a_time = subscription("shop/others/s1");
+    one_at_a_time.destination.max_concurrency = 1;
+    let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0"), one_at_a_time]));
+    let ports = ports
+        .with_reactions("s0.example.com", &[answers(200).after_ms(6_000)])
+        .with_reactions("s1.example.com", &vec![answers(200).after_ms(1_000); 8]);
+    let process = Process { dispatch: Dispatch::new(ports.clone(), container(), None), ports };
+    let others = (0..8).map(|number| of_s1(&format!("o{number}")));
+    let records: Vec<Record> = [record("m1", EVENT)].into_iter().chain(others).collect();
+    let (sent, took_ms) = process.invoke(&records);
+    assert_eq!((sent.len(), took_ms, process.ports.requests()), (0, 8_000, 9));
+}
+
+#[test]
+fn a_large_batch_is_not_taken_apart() {
+    let mut batching = subscription("shop/orders/s0");
+    let batch = Batch { max_events: 20, preferred_bytes: 65_536, on_refused: OnRefused::Split };
+    batching.batch = Some(batch);
+    let process = Process::new(batching, &[answers(200).after_ms(9_000), answers(200)], &[]);
+    let records = |count: usize| (0..count).map(|number| record(&format!("m{number}"), EVENT));
+    let eleven: Vec<Record> = records(11).collect();
+    let (sent, took_ms) = process.invoke(&eleven);
+    assert_eq!((sent.len(), took_ms, process.ports.requests()), (0, 9_000, 1));
+    // Its destination is slow, and small ones move.
+    assert_eq!(process.invoke(&eleven).0.len(), 0);
+    let ten: Vec<Record> = records(10).collect();
+    assert_eq!((process.invoke(&ten).0.len(), process.ports.requests()), (10, 2));
 }

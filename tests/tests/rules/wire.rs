@@ -201,7 +201,7 @@ fn publications() -> [(&'static str, Publication); 4] {
     ]
 }
 
-fn deliveries() -> [(&'static str, Delivery); 13] {
+fn deliveries() -> [(&'static str, Delivery); 14] {
     [
         ("delivery-of-a-newer-version", newer()),
         ("delivery-of-a-letter", sink_delivery()),
@@ -216,6 +216,7 @@ fn deliveries() -> [(&'static str, Delivery); 13] {
         ("delivery-that-stays-alone", after_retry_alone()),
         ("delivery-that-was-put-off", postponed()),
         ("delivery-that-was-held", held()),
+        ("delivery-that-was-abandoned", Delivery { abandoned: true, ..delivery() }),
     ]
 }
 

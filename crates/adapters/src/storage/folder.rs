@@ -278,6 +278,7 @@ mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::AtomicBool;
     use std::thread;
+    use std::time::Duration;
 
     use super::super::Storage;
     use super::*;
@@ -343,6 +344,8 @@ mod tests {
             scope.spawn(move || {
                 while !is_done.load(Ordering::Relaxed) {
                     remove(root, path).expect("a delete");
+                    // Without a pause a busy machine may never get to a write in between.
+                    thread::sleep(Duration::from_micros(50));
                 }
             });
             let writes: Vec<_> = (0..ROUNDS * 10).map(|_| replace(path, b"x")).collect();

@@ -81,10 +81,10 @@ pub(super) struct EventSourceMapping {
     pub(super) concurrency: u32,
 }
 
-/// The polls of the queues that are empty but for what is split or goes wrong: fan-out, isolation,
-/// unprocessed.
+/// The polls of the queues that are empty but for what is split, slow or goes wrong: fan-out, slow,
+/// isolation, unprocessed.
 pub(super) fn idle_polls() -> f64 {
-    3.0 * POLLERS * DAY_S / POLL_S
+    4.0 * POLLERS * DAY_S / POLL_S
 }
 
 impl QueueLoad {

@@ -36,7 +36,7 @@ pub enum Change {
 #[derive(Debug)]
 pub struct SlowDestinations<K>(HashMap<K, Slow>);
 
-/// Since a destination was found slow.
+/// What is known of a slow destination.
 #[derive(Debug, Clone, Copy)]
 struct Slow {
     until_ms: u64,
@@ -61,10 +61,10 @@ impl<K: Eq + Hash + Clone> SlowDestinations<K> {
 
     /// Notes an answer that took longer than allowed, or one that was given up.
     pub fn note_slow(&mut self, destination: &K, now_ms: u64) -> Option<Change> {
-        if self.0.len() >= REMEMBERED {
-            self.0.retain(|_, slow| now_ms < slow.until_ms);
-        }
         let Some(slow) = self.0.get_mut(destination) else {
+            if self.0.len() >= REMEMBERED {
+                self.0.retain(|_, slow| now_ms < slow.until_ms);
+            }
             self.0.insert(destination.clone(), Slow::lasting(FIRST_MS, now_ms));
             return Some(Change::Slow { lasts_ms: FIRST_MS });
         };

@@ -51,7 +51,7 @@ pub struct Redrive {
 }
 
 impl LocalAwsConfig {
-    /// Our seven queues and two buckets, as the template creates them.
+    /// Our eight queues and two buckets, as the template creates them.
     #[must_use]
     pub fn of_lastmile(port: u16, data: PathBuf, visibility_timeout_seconds: u32) -> Self {
         let queue = |name: &str, redrive: Option<(&str, u32)>| QueueConfig {

@@ -18,7 +18,6 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 
 use crate::dispatch::{Dispatch, Invocation};
-use crate::health::is_left_early;
 use crate::message::fits_a_message;
 use crate::progress::{InFlightDelivery, Stage};
 
@@ -32,17 +31,16 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Option<Exchange> {
         let slow_after_ms = subscription.destination.slow_after_ms;
-        let may_leave = slow_after_ms < request.timeout_ms && is_left_early(of.queue);
-        {
+        let may_move = self.known_slow.may_move(of.queue, due.len(), self.ports.now_ms());
+        let may_abandon = may_move && slow_after_ms < request.timeout_ms;
+        let abandoned = {
             let mut exchange = pin!(self.ports.exchange(request));
             tokio::select! {
                 biased;
                 exchange = &mut exchange => return Some(exchange),
-                () = self.ports.sleep(slow_after_ms), if may_leave => {}
+                () = self.ports.sleep(slow_after_ms), if may_abandon => {}
             }
-            if !can_move(due) {
-                return Some(exchange.await);
-            }
+            let Some(abandoned) = abandoned(due) else { return Some(exchange.await) };
             // While others are at work, waiting for the answer delays nobody.
             let _pause = of.active_work.pause();
             tokio::select! {
@@ -50,9 +48,10 @@ impl<P: DispatchPorts> Dispatch<P> {
                 exchange = &mut exchange => return Some(exchange),
                 () = of.active_work.none_left() => {}
             }
-        }
+            abandoned
+        };
         // Boxed: it is rare, and would enlarge the future of every attempt.
-        self.abandon(due, subscription, of).boxed().await;
+        self.abandon(&abandoned, subscription, of).boxed().await;
         None
     }
 
@@ -63,26 +62,23 @@ impl<P: DispatchPorts> Dispatch<P> {
         subscription: &Subscription,
         of: &Invocation<'_>,
     ) {
-        self.slow_lane.record_abandoned(subscription, due, self.ports.now_ms());
+        self.known_slow.record_abandoned(subscription, due, self.ports.now_ms());
+        // All of them first: a panic from here on is not one of an attempt.
+        due.iter().for_each(|one| of.progress.keep(one, Stage::Waiting));
         let slow_after_ms = subscription.destination.slow_after_ms;
-        let moved = due.iter().map(|one| async move {
-            let delivery = Box::new(Delivery { abandoned: true, ..(*one.delivery).clone() });
-            let subscription = Arc::clone(&one.subscription);
-            let in_flight = InFlightDelivery { id: one.id, subscription, delivery };
-            // A panic from here on is not one of an attempt.
-            of.progress.keep(&in_flight, Stage::Waiting);
-            telemetry::abandoned(&in_flight.delivery, slow_after_ms);
-            self.requeue(of, &in_flight, QueueName::Slow, 0).await;
-        });
-        join_all(moved).await;
+        due.iter().for_each(|one| telemetry::abandoned(&one.delivery, slow_after_ms));
+        join_all(due.iter().map(|one| self.requeue(of, one, QueueName::Slow, 0))).await;
     }
 }
 
-/// Whether deliveries can be moved once their attempt is abandoned. What does not fit a message has to
-/// be attempted where it is.
-fn can_move(due: &[InFlightDelivery]) -> bool {
-    due.iter().all(|one| {
-        let abandoned = Delivery { abandoned: true, ..(*one.delivery).clone() };
-        !one.delivery.abandoned && fits_a_message(&abandoned)
-    })
+/// Deliveries as they are once their attempt was abandoned; `None` when one of them does not fit a
+/// message and has to be attempted where it is, or was abandoned before.
+fn abandoned(due: &[InFlightDelivery]) -> Option<Vec<InFlightDelivery>> {
+    let abandon = |one: &InFlightDelivery| {
+        let delivery = Box::new(Delivery { abandoned: true, ..(*one.delivery).clone() });
+        let subscription = Arc::clone(&one.subscription);
+        let can_move = !one.delivery.abandoned && fits_a_message(&delivery);
+        can_move.then_some(InFlightDelivery { id: one.id, subscription, delivery })
+    };
+    due.iter().map(abandon).collect()
 }

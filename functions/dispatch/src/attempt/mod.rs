@@ -49,7 +49,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             Err(problem) => (problem.exchange(now_ms), None),
         };
         admitted.record(&exchange);
-        self.slow_lane.record(subscription, due, &exchange);
+        self.known_slow.record(subscription, due, &exchange);
         // Redacted here, since the secrets' values are dropped with this attempt.
         let keyring = keyring.unwrap_or_default();
         let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();

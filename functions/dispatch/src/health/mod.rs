@@ -5,4 +5,4 @@ mod probation;
 mod slow;
 
 pub(crate) use probation::Probations;
-pub(crate) use slow::{SlowLane, is_left_early};
+pub(crate) use slow::KnownSlow;
