@@ -17,7 +17,7 @@ use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 const NAMESPACE: &str = "lastmile/lastmile";
 
 /// Every alarm of infra/observability.yaml.
-const ALARMS: [&str; 14] = [
+const ALARMS: [&str; 15] = [
     "dead-letters",
     "dead-letters-refused",
     "dead-letters-wait",
@@ -31,6 +31,7 @@ const ALARMS: [&str; 14] = [
     "isolated-records-wait",
     "last-resort",
     "retries-wait",
+    "slow-destinations-wait",
     "unprocessed-records-wait",
 ];
 
