@@ -14,6 +14,8 @@ pub(crate) struct UnderWay {
     /// Its deliveries, each with what the invocation had done for it before.
     before: Vec<(Uuid, Tally)>,
     began_ms: u64,
+    /// To the destination of its subscription.
+    is_to_destination: bool,
     /// Its number, once the endpoint got it.
     pub(crate) request: Option<u64>,
     /// Its answer will carry a reply.
@@ -22,13 +24,20 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    pub(crate) fn new(handle: &World, world: &Inner, number: usize, ids: &[Uuid]) -> Self {
+    pub(crate) fn new(
+        handle: &World,
+        world: &Inner,
+        number: usize,
+        ids: &[Uuid],
+        is_to_destination: bool,
+    ) -> Self {
         let invocation = &world.invocations[world.current];
         let tally = |id| invocation.tallies.get(id).cloned().unwrap_or_default();
         Self {
             world: handle.clone(),
             number,
             before: ids.iter().map(|id| (*id, tally(id))).collect(),
+            is_to_destination,
             is_answered: false,
             began_ms: world.now_ms,
             request: None,
@@ -39,10 +48,10 @@ impl UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        // A panic or the driver drops it as well: then the invocation crashed.
+        // A panic drops it as well, and so does the driver, while it polls nothing.
         if !self.ended && !std::thread::panicking() {
             self.world.with(|world| {
-                if world.polling && !world.invocation().crashed {
+                if world.polling {
                     world.abandon(self);
                 }
             });
@@ -86,6 +95,9 @@ impl Inner {
                 self.ledger.taken_too_late += u64::from(attempt.taken);
             }
         }
-        self.watches[request.number].release();
+        // A reply address or a sink probes nothing.
+        if request.is_to_destination {
+            self.watches[request.number].release();
+        }
     }
 }

@@ -32,7 +32,8 @@ impl Inner {
                 QueueName::FanOut | QueueName::Retry | QueueName::Slow,
                 Carried::Delivery(delivery),
             ) if !stores => {
-                if self.is_fresh(delivery, message.wait_ms) {
+                // Nothing starts in the slow lane.
+                if queue != QueueName::Slow && self.is_fresh(delivery, message.wait_ms) {
                     return self.check_fresh(delivery, message);
                 }
                 self.check_slow(queue, delivery, message.wait_ms);

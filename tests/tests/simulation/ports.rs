@@ -95,7 +95,8 @@ impl SendHttp for World {
         let to_destination = request.url.host_str().is_some_and(|host| host.starts_with('s'));
         let watched = if to_destination { ids.clone() } else { Vec::new() };
         self.with(|world| world.watch_request(number, &watched));
-        let mut under_way = self.with(|world| UnderWay::new(self, world, number, &ids));
+        let mut under_way =
+            self.with(|world| UnderWay::new(self, world, number, &ids, to_destination));
         // Before the effect: the endpoint has not seen the request yet.
         self.step(&Touched::Request(ids.clone())).await;
         let (exchange, answer) = self.with(|world| {

@@ -27,6 +27,7 @@ impl Inner {
         // What gave up its turn or is paused was received: no start has a hold, or waits although it
         // is due.
         let looks_new = delivery.attempts == 0
+            && !delivery.abandoned
             && delivery.hold.is_none()
             && wait_ms == 0
             && delivery.due_ms == delivery.published_ms
