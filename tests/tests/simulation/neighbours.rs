@@ -82,7 +82,8 @@ impl Load {
         world.random.quiet = false;
         world.limits = Limits {
             concurrency: self.concurrency,
-            pollers: usize::MAX,
+            // Few, as Lambda has: what arrives while all hold a batch makes the next one larger.
+            pollers: 10,
             fair: true,
             processes: true,
             full_batches: true,
