@@ -1,6 +1,7 @@
 //! The attempts of a delivery in a world without faults, replayed by the rules.
 
 use delivery::delivery::outcome::TransportResult;
+use delivery::subscription::profile::LIFETIME_MAX_MS;
 
 use super::ledger::Seen;
 use super::rules::{Expected, Rules};
@@ -32,7 +33,7 @@ pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String>
     let DeliveryRecord { rules, seen, postponements, published_ms, route, big, waits_for_late } =
         routing;
     let retry = &rules.subscription.retry;
-    let limit_ms = retry.time_to_live_ms.map_or(u64::MAX, |limit_ms| published_ms + limit_ms);
+    let limit_ms = published_ms + retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
     let names_limit = rules.subscription.dialect.as_str().starts_with("eventgrid");
     let mut due_ms = (published_ms, published_ms);
     let mut postponements = postponements.iter().peekable();
