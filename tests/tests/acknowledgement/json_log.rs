@@ -12,7 +12,7 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::reactions::{answers, times_out_after};
-use super::{EVENT, dead_letter_record, large, letter, subscription};
+use super::{EVENT, dead_letter_record, letter, long_given_up, subscription};
 use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, container, record, subscriptions};
 
 /// The publisher's trace context, as received with the record.
@@ -179,13 +179,8 @@ fn the_start_and_the_end_of_a_probation_are_logged() {
 fn a_dead_letter_too_large_for_the_last_resort_queue_is_logged_at_each_try() {
     let ports = FakePorts::new(subscriptions(0))
         .with_put_error("letters", PutError::Unavailable("503".to_owned()));
-    let given_up = Record {
-        queue: QueueName::Unprocessed,
-        first_received_ms: NOW_MS - 10 * 86_400_000,
-        ..record("m1", &large())
-    };
     let lines = log_lines(tracing::Level::WARN, || {
-        ports.run(DeadLetters::new(ports.clone(), container()).handle(&[given_up]));
+        ports.run(DeadLetters::new(ports.clone(), container()).handle(&[long_given_up()]));
     });
     assert_eq!(messages(&lines), ["deadletter.refused"]);
     assert_eq!(lines[0]["wait_ms"].as_u64(), Some(300_000));

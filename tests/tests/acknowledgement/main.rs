@@ -107,6 +107,15 @@ fn large() -> String {
     )
 }
 
+/// A record that the events queue gave up ten days ago, too large to travel.
+fn long_given_up() -> Record {
+    Record {
+        queue: QueueName::Unprocessed,
+        first_received_ms: NOW_MS - 10 * 86_400_000,
+        ..record("m1", &large())
+    }
+}
+
 /// A record of the retry queue that carries this delivery.
 fn retry_record(delivery: &Delivery) -> Record {
     Record {
@@ -465,12 +474,7 @@ fn a_dead_letter_too_large_for_the_last_resort_queue_stays_in_its_own() {
     // The events queue gives up what is too large to move to isolation, so it is too large for this.
     let ports = FakePorts::new(subscriptions(0))
         .with_put_error("letters", PutError::Unavailable("503".to_owned()));
-    let given_up = Record {
-        queue: QueueName::Unprocessed,
-        first_received_ms: NOW_MS - 10 * 86_400_000,
-        ..record("m1", &large())
-    };
-    assert_eq!(deadletter(&ports, &[given_up]), ["m1"]);
+    assert_eq!(deadletter(&ports, &[long_given_up()]), ["m1"]);
     assert_eq!((ports.sent().len(), ports.visibility_changes().len()), (0, 1));
 }
 

@@ -57,7 +57,6 @@ impl Object {
     }
 }
 
-/// A text as a JSON string.
 /// A JSON list of elements that are JSON already; there has to be at least one.
 pub(crate) fn array(elements: &[impl AsRef<str>]) -> String {
     let bytes = elements.iter().map(|element| element.as_ref().len() + 1).sum::<usize>();
@@ -70,6 +69,7 @@ pub(crate) fn array(elements: &[impl AsRef<str>]) -> String {
     array
 }
 
+/// A text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")
 }

@@ -6,3 +6,13 @@ mod slow;
 
 pub(crate) use probation::Probations;
 pub(crate) use slow::KnownSlow;
+
+use delivery::delivery::DeliveryTarget;
+
+use crate::progress::InFlightDelivery;
+
+/// Whether an attempt of these deliveries says something about the destination: replies and sinks have
+/// other addresses.
+fn are_to_destination(due: &[InFlightDelivery]) -> bool {
+    due.iter().all(|one| one.delivery.target == DeliveryTarget::Destination)
+}

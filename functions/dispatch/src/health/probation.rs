@@ -13,6 +13,7 @@ use delivery::subscription::Subscription;
 use url::Url;
 use uuid::Uuid;
 
+use super::are_to_destination;
 use crate::progress::InFlightDelivery;
 
 /// The destinations whose attempts failed in this process.
@@ -101,9 +102,6 @@ impl Drop for Admitted<'_> {
     }
 }
 
-/// Whether an attempt of these deliveries says something about the destination.
 fn applies(subscription: &Subscription, due: &[InFlightDelivery]) -> bool {
-    let is_to_destination =
-        |one: &InFlightDelivery| one.delivery.target == DeliveryTarget::Destination;
-    subscription.destination.probation && due.iter().all(is_to_destination)
+    subscription.destination.probation && are_to_destination(due)
 }

@@ -1,18 +1,19 @@
 //! Which destinations are slow to answer, as far as this process knows. The rule is
 //! `delivery::delivery::slow`.
 
+use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use adapters::telemetry;
 use delivery::delivery::outcome::Exchange;
 use delivery::delivery::slow::{Change, SlowDestinations};
-use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::ports::QueueName;
 use delivery::subscription::Subscription;
 use delivery::time::duration::MINUTE_MS;
 use url::Url;
 
+use super::are_to_destination;
 use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
@@ -53,7 +54,10 @@ impl KnownSlow {
     pub(crate) fn should_move(&self, in_flight: &InFlightDelivery, now_ms: u64) -> bool {
         let InFlightDelivery { delivery, subscription, .. } = in_flight;
         let url = &subscription.destination.url;
-        let is_slow = || applies(delivery) && self.with(|slow| slow.is_slow(url, now_ms));
+        let is_slow = || {
+            are_to_destination(slice::from_ref(in_flight))
+                && self.with(|slow| slow.is_slow(url, now_ms))
+        };
         (delivery.abandoned || is_slow()) && fits_a_message(delivery)
     }
 
@@ -72,7 +76,7 @@ impl KnownSlow {
         exchange: &Exchange,
     ) {
         let destination = &subscription.destination;
-        if !due.iter().all(|one| applies(&one.delivery)) {
+        if !are_to_destination(due) {
             return;
         }
         let change = self.with(|slow| match exchange.answer() {
@@ -93,7 +97,7 @@ impl KnownSlow {
         due: &[InFlightDelivery],
         now_ms: u64,
     ) {
-        if !due.iter().all(|one| applies(&one.delivery)) {
+        if !are_to_destination(due) {
             return;
         }
         let url = &subscription.destination.url;
@@ -103,11 +107,6 @@ impl KnownSlow {
     fn with<T>(&self, act: impl FnOnce(&mut SlowDestinations<Url>) -> T) -> T {
         act(&mut self.destinations.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-/// Replies and sinks have other addresses, which say nothing about the destination.
-fn applies(delivery: &Delivery) -> bool {
-    delivery.target == DeliveryTarget::Destination
 }
 
 fn report(subscription: &Subscription, change: Option<Change>) {
