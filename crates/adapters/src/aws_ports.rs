@@ -14,7 +14,7 @@ use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
     ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
     PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
-    SubscriptionSource,
+    SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
@@ -30,6 +30,7 @@ use crate::machine::Machine;
 use crate::queues::SqsQueues;
 use crate::secrets::SecretStores;
 use crate::settings::{DeadLetterSettings, DispatchSettings};
+use crate::shared_documents::DocumentStore;
 use crate::sinks::SqsSinks;
 use crate::subscriptions::LiveSubscriptions;
 use crate::timeouts::OPERATION_TIMEOUT;
@@ -44,6 +45,7 @@ pub struct AwsPorts {
     subscriptions: LiveSubscriptions,
     secrets: SecretStores,
     consents: ConsentStore,
+    documents: DocumentStore,
 }
 
 /// Every port of the deadletter function, which sends no requests and reads no subscriptions.
@@ -97,6 +99,7 @@ impl AwsPorts {
             blobs: S3Blobs(s3),
             // A consent belongs to an address and not to a delivery, so no message carries it.
             consents: ConsentStore::new(subscriptions.storage.clone(), Machine),
+            documents: DocumentStore(subscriptions.storage.clone()),
             subscriptions: LiveSubscriptions::new(subscriptions, Machine),
             secrets: SecretStores::new(|name| std::env::var(name).ok(), Machine)?,
         })
@@ -149,6 +152,21 @@ impl Consents for AwsPorts {
 
     async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
         self.consents.keep_consent(key, granted).await
+    }
+}
+
+impl SharedDocuments for AwsPorts {
+    async fn shared(&self, key: &str) -> Result<Option<SharedDocument>, SharedDocumentError> {
+        self.documents.shared(key).await
+    }
+
+    async fn replace_shared(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        version: Option<&str>,
+    ) -> Result<bool, SharedDocumentError> {
+        self.documents.replace_shared(key, bytes, version).await
     }
 }
 

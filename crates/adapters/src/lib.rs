@@ -24,6 +24,7 @@ mod resend;
 pub mod runtime;
 pub mod secrets;
 pub mod settings;
+pub mod shared_documents;
 pub mod sinks;
 pub mod storage;
 pub mod subscriptions;

@@ -8,10 +8,10 @@
 //! What is both logged and counted is one method of [`Telemetry`], so neither can be forgotten.
 //! Metrics do not depend on the log level, and a line below the level costs one comparison.
 
+use delivery::delivery::health::Finding;
 use delivery::delivery::outcome::{Exchange, Outcome};
-use delivery::delivery::probation::Change;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, Word, slow, trace};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, Word, trace};
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
 use delivery::machine::step::{End, Settled};
@@ -320,17 +320,17 @@ pub fn held(delivery: &Delivery, why: HoldReason, wait_ms: u64) {
 }
 
 /// Logs that a destination's probation began, continues or ended.
-pub fn probation(subscription: &Subscription, outcome: Outcome, change: Change) {
+pub fn probation(subscription: &Subscription, outcome: Outcome, found: Finding) {
     let (name, destination) = (&subscription.name, subscription.destination.display());
     let outcome = outcome.as_str();
-    match change {
-        Change::Began { lasts_ms } => {
+    match found {
+        Finding::Began { lasts_ms } => {
             warn!(subscription = %name, destination, outcome, lasts_ms, "probation.began");
         }
-        Change::Extended { lasts_ms } => {
+        Finding::GoesOn { lasts_ms } => {
             warn!(subscription = %name, destination, outcome, lasts_ms, "probation.goes_on");
         }
-        Change::Ended => info!(subscription = %name, destination, "probation.ended"),
+        Finding::Ended => info!(subscription = %name, destination, "probation.ended"),
     }
 }
 
@@ -340,16 +340,21 @@ pub fn abandoned(delivery: &Delivery, slow_after_ms: u64) {
 }
 
 /// Logs that a destination became slow to answer, or recovered.
-pub fn slow_destination(subscription: &Subscription, change: slow::Change) {
+pub fn slow_destination(subscription: &Subscription, found: Finding) {
     let (name, destination) = (&subscription.name, subscription.destination.display());
-    match change {
-        slow::Change::Slow { lasts_ms } => {
+    match found {
+        Finding::Began { lasts_ms } | Finding::GoesOn { lasts_ms } => {
             warn!(subscription = %name, destination, lasts_ms, "destination.slow");
         }
-        slow::Change::Recovered => {
+        Finding::Ended => {
             info!(subscription = %name, destination, "destination.recovered");
         }
     }
+}
+
+/// Logs that what all processes know of destinations could not be read or written.
+pub fn health_unreachable(document: &str, problem: &str) {
+    warn!(document, problem, "destination.unshared");
 }
 
 /// Logs how a destination answered a request for its consent.

@@ -455,6 +455,51 @@ pub trait Consents {
     ) -> impl Future<Output = Result<(), ConsentError>> + Send;
 }
 
+/// A document that all processes of the deployment share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedDocument {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Which version of it this is.
+    pub version: String,
+}
+
+/// A shared document could not be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the document {key} cannot be read or written: {problem}")]
+pub struct SharedDocumentError {
+    /// Its key.
+    pub key: String,
+    /// Why.
+    pub problem: String,
+}
+
+/// Stores small documents that all processes share.
+///
+/// Promise: of several writers that read the same version, one replaces it, and the others are told so.
+pub trait SharedDocuments {
+    /// The newest version of the document with this key, if there is one.
+    ///
+    /// # Errors
+    /// [`SharedDocumentError`] when it cannot be read.
+    fn shared(
+        &self,
+        key: &str,
+    ) -> impl Future<Output = Result<Option<SharedDocument>, SharedDocumentError>> + Send;
+
+    /// Replaces the version that the caller read, or none; whether it did. A document that was replaced
+    /// may be this very one, if an earlier try was not answered.
+    ///
+    /// # Errors
+    /// [`SharedDocumentError`] when it is not certain what is stored now.
+    fn replace_shared(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        version: Option<&str>,
+    ) -> impl Future<Output = Result<bool, SharedDocumentError>> + Send;
+}
+
 /// Reads the time and sleeps.
 ///
 /// Promise: milliseconds since 1970-01-01 UTC; a sleep is never too short.
@@ -485,11 +530,17 @@ impl<T> StoragePorts for T where
 
 /// Everything that the dispatch function needs from outside.
 pub trait DispatchPorts:
-    StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + JitterSource
+    StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + SharedDocuments + JitterSource
 {
 }
 
 impl<T> DispatchPorts for T where
-    T: StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + JitterSource
+    T: StoragePorts
+        + SendHttp
+        + SubscriptionSource
+        + Secrets
+        + Consents
+        + SharedDocuments
+        + JitterSource
 {
 }

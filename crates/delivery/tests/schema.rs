@@ -50,6 +50,7 @@ spec:
       maxConcurrency: 1000
       headers: [{name: a, value: true}, {name: b, path: data.id}, {name: c, secret: 'secretsmanager:shop#token'}]
       signing: {secrets: ['env:A']}
+      maxPerSecond: 10000
       slowAfter: PT10S
       lateResponseWindow: PT0S
       probation: false
@@ -62,7 +63,7 @@ spec:
 apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: orders, name: slow}
-spec: {destination: {url: 'https://slow.example.com/', slowAfter: PT10S}}
+spec: {destination: {url: 'https://slow.example.com/', slowAfter: PT10S, maxPerSecond: 1}}
 ";
 
 fn schema() -> Value {

@@ -1,7 +1,5 @@
 //! Which deliveries of a group may be attempted now.
 
-use std::slice;
-
 use adapters::telemetry::{self, HoldReason};
 use delivery::machine::step::{self, Arrival, End};
 use delivery::ports::{DispatchPorts, QueueName};
@@ -32,21 +30,17 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Arrived {
         let (mut arrived, mut leaving, mut slow) = (Arrived::default(), Vec::new(), Vec::new());
-        let may_move = self.known_slow.may_move(of.queue, waiting.len(), self.ports.now_ms());
+        let may_move = self.health.may_move(of.queue, waiting.len(), self.ports.now_ms());
         for mut in_flight in waiting {
             let now_ms = self.ports.now_ms();
             let end = match step::arrive(&in_flight.delivery, subscription, now_ms) {
                 Arrival::Attempt => {
+                    let moves = may_move && self.health.should_move(&in_flight, now_ms);
                     // Asked last: it may admit the only probe, which nothing else may use up.
-                    match self.probations.defer(&mut in_flight.delivery, subscription, now_ms) {
+                    match self.defer(&mut in_flight, moves, of).await {
                         Some(wait_ms) => End::Retry { wait_ms },
-                        None if may_move && self.known_slow.should_move(&in_flight, now_ms) => {
-                            self.probations.release(subscription, slice::from_ref(&in_flight));
-                            slow.push(in_flight);
-                            continue;
-                        }
                         None => {
-                            arrived.due.push(in_flight);
+                            if moves { &mut slow } else { &mut arrived.due }.push(in_flight);
                             continue;
                         }
                     }
@@ -57,6 +51,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
                 Arrival::Paused { wait_ms } => {
+                    in_flight.delivery.hold.slots = 0;
                     telemetry::held(&in_flight.delivery, HoldReason::Paused, wait_ms);
                     End::Retry { wait_ms }
                 }
@@ -70,6 +65,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         self.finish_all(of, leaving).await;
         self.move_to_slow_lane(slow, of).await;
         arrived.due = self.check_consent(arrived.due, subscription, of).await;
+        arrived.due = self.take_slot(arrived.due, subscription, of).await;
         arrived
     }
 

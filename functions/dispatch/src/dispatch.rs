@@ -12,11 +12,11 @@ use delivery::subscription::sink::Container;
 use futures::FutureExt as _;
 
 use crate::active_work::ActiveWork;
-use crate::consent_gates::ConsentGates;
+use crate::consent::ConsentGates;
 use crate::deadline::Deadline;
 use crate::finished::FinishedDeliveries;
-use crate::health::{KnownSlow, Probations};
-use crate::limits::ConcurrencyLimits;
+use crate::health::Health;
+use crate::limits::{ConcurrencyLimits, Rates};
 use crate::plan::Work;
 use crate::progress::BatchProgress;
 
@@ -31,8 +31,8 @@ pub struct Dispatch<P> {
     pub(crate) ports: P,
     pub(crate) container: Container,
     pub(crate) default_topic: Option<TopicName>,
-    pub(crate) probations: Probations,
-    pub(crate) known_slow: KnownSlow,
+    pub(crate) health: Health,
+    pub(crate) rates: Rates,
     pub(crate) gates: ConsentGates,
     pub(crate) finished: Mutex<FinishedDeliveries>,
     pub(crate) telemetry: Telemetry,
@@ -54,13 +54,14 @@ impl<'a> Invocation<'a> {
     pub(crate) fn new(
         records: &[Record],
         progress: BatchProgress,
-        catalogue: Arc<Catalogue>,
+        catalogue: Result<Arc<Catalogue>, String>,
         deadline: &'a Deadline,
         work_count: usize,
     ) -> Self {
         let (limits, active_work) = (ConcurrencyLimits::default(), ActiveWork::of(work_count));
         // A mapping reads one queue.
         let queue = records.first().map_or(QueueName::Events, |record| record.queue);
+        let catalogue = catalogue.unwrap_or_default();
         Self { queue, progress, limits, active_work, deadline, catalogue }
     }
 }
@@ -69,10 +70,10 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        let (probations, known_slow) = Default::default();
-        let gates = ConsentGates::shared_by(1);
-        let (finished, telemetry) = (Mutex::default(), Telemetry::default());
-        Self { ports, container, default_topic, probations, known_slow, gates, finished, telemetry }
+        let (health, gates) = (Health::default(), ConsentGates::shared_by(1));
+        let (rates, finished, telemetry) =
+            (Rates::default(), Mutex::default(), Telemetry::default());
+        Self { ports, container, default_topic, health, rates, gates, finished, telemetry }
     }
 
     /// Sets how many functions may run at once: they share the rates that destinations allow.

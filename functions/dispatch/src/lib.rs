@@ -8,7 +8,6 @@ mod active_work;
 mod arrival;
 mod attempt;
 mod consent;
-mod consent_gates;
 mod deadline;
 mod decode;
 mod dispatch;
@@ -30,12 +29,12 @@ pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS};
 pub use crate::{decode::PARTS_MAX, decode::REQUESTS_IN_PLACE};
 use crate::{dispatch::Invocation, limits::Permit, plan::BatchPlan, progress::InFlightDelivery};
 use delivery::{machine::step::Group, ports::DispatchPorts, ports::Record};
-use futures::{FutureExt as _, StreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, future::join, stream};
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
-        let mut catalogue = self.ports.current().await;
+        let (mut catalogue, ()) = join(self.ports.current(), self.learn(records, deadline)).await;
         let mut plan = BatchPlan::default();
         for record in records {
             match self.read_record(record, &mut catalogue, deadline).await {
@@ -44,10 +43,10 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
         }
         let (work, progress, mut redeliver) = plan.into_work(self.ports.now_ms());
-        let catalogue = catalogue.unwrap_or_default();
-        let invocation = Invocation::new(records, progress, catalogue, deadline, work.len());
-        stream::iter(work).for_each_concurrent(None, |work| self.run(work, &invocation)).await;
-        redeliver.extend(self.acknowledge(records, &invocation).await);
+        let of = Invocation::new(records, progress, catalogue, deadline, work.len());
+        stream::iter(work).for_each_concurrent(None, |work| self.run(work, &of)).await;
+        redeliver.extend(self.acknowledge(records, &of).await);
+        self.share(&of).await;
         redeliver
     }
 

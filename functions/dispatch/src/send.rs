@@ -29,7 +29,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let sent = match (first, substitute(queue)) {
             (Err(error), Some(other)) => {
                 telemetry::rerouted(&group, queue, &error.to_string());
-                self.known_slow.note_refusal(queue, self.ports.now_ms());
+                self.health.note_refusal(queue, self.ports.now_ms());
                 // Boxed: it is rare, and would enlarge the future of every send.
                 self.try_send(other, message, deadline).boxed().await
             }
@@ -107,7 +107,7 @@ pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
 
 /// The queue that takes a message when its own does not. Dispatch reads both and treats a message of
 /// either alike; in the other it only waits among retries, or among first attempts. What the slow lane
-/// refuses is attempted among retries, which [`KnownSlow::note_refusal`] sees to.
+/// refuses is attempted among retries, which [`crate::health::Health::note_refusal`] sees to.
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
         QueueName::Retry => Some(QueueName::FanOut),

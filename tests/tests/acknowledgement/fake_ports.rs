@@ -11,7 +11,7 @@ use delivery::manifest::Source;
 use delivery::ports::{
     ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
     PutError, PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets, SendHttp,
-    SubscriptionSource,
+    SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
 };
 use delivery::request::{Method, Request};
 use delivery::subscription::Subscription;
@@ -111,6 +111,11 @@ struct Calls {
     sink_messages: Vec<(String, Uuid, String)>,
     consents: HashMap<ConsentKey, Granted>,
     consents_unreadable: bool,
+    /// The shared documents, and how often each was written.
+    shared: BTreeMap<String, (Vec<u8>, u64)>,
+    /// How often shared documents were read or written.
+    shared_requests: usize,
+    shared_unreachable: bool,
     /// The `webhook-*` headers of the responses to validation requests; if empty, a response has
     /// none.
     consent_headers: Vec<(String, String)>,
@@ -133,6 +138,7 @@ pub(crate) enum Hanging {
     PutBlob,
     ChangeVisibility,
     KeepConsent,
+    Shared,
 }
 
 /// All ports of both functions. Clones share their state.
@@ -280,6 +286,18 @@ impl FakePorts {
         self.calls().consents_unreadable = unreadable;
     }
 
+    /// Whether shared documents cannot be read and written.
+    pub(crate) fn set_shared_unreachable(&self, unreachable: bool) {
+        self.calls().shared_unreachable = unreachable;
+    }
+
+    /// Another process writes a shared document.
+    pub(crate) fn set_shared_document(&self, key: &str, bytes: &[u8]) {
+        let mut calls = self.calls();
+        let writes = calls.shared.get(key).map_or(1, |(_, writes)| writes + 1);
+        calls.shared.insert(key.to_owned(), (bytes.to_vec(), writes));
+    }
+
     /// From now on every queue takes messages.
     pub(crate) fn repair_queues(&self) {
         self.calls().queue_faults.clear();
@@ -314,6 +332,17 @@ impl FakePorts {
     /// The requests that deliver events.
     pub(crate) fn posts(&self) -> Vec<Request> {
         self.calls().posts.clone()
+    }
+
+    /// The shared document with this key, as text.
+    pub(crate) fn shared_document(&self, key: &str) -> Option<String> {
+        let bytes = self.calls().shared.get(key)?.0.clone();
+        Some(String::from_utf8(bytes).expect("a document is text"))
+    }
+
+    /// How often shared documents were read or written.
+    pub(crate) fn shared_requests(&self) -> usize {
+        self.calls().shared_requests
     }
 
     /// The stored consents.
@@ -420,6 +449,43 @@ impl Consents for FakePorts {
         self.hang(Hanging::KeepConsent).await;
         self.calls().consents.insert(key.clone(), granted.clone());
         Ok(())
+    }
+}
+
+impl FakePorts {
+    async fn begin_shared(&self, key: &str) -> Result<(), SharedDocumentError> {
+        self.calls().shared_requests += 1;
+        self.hang(Hanging::Shared).await;
+        let problem = "injected by the test".to_owned();
+        match self.calls().shared_unreachable {
+            true => Err(SharedDocumentError { key: key.to_owned(), problem }),
+            false => Ok(()),
+        }
+    }
+}
+
+impl SharedDocuments for FakePorts {
+    async fn shared(&self, key: &str) -> Result<Option<SharedDocument>, SharedDocumentError> {
+        self.begin_shared(key).await?;
+        let calls = self.calls();
+        let found = calls.shared.get(key).cloned();
+        Ok(found.map(|(bytes, writes)| SharedDocument { bytes, version: writes.to_string() }))
+    }
+
+    async fn replace_shared(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        version: Option<&str>,
+    ) -> Result<bool, SharedDocumentError> {
+        self.begin_shared(key).await?;
+        let mut calls = self.calls();
+        let writes = calls.shared.get(key).map(|(_, writes)| *writes);
+        if writes.map(|writes| writes.to_string()).as_deref() != version {
+            return Ok(false);
+        }
+        calls.shared.insert(key.to_owned(), (bytes, writes.unwrap_or_default() + 1));
+        Ok(true)
     }
 }
 

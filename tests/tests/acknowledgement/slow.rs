@@ -1,7 +1,7 @@
 //! The slow lane: nobody waits for a destination that is slow to answer, and it still gets its events.
 
 use delivery::delivery::Delivery;
-use delivery::delivery::slow::{ANSWERS_IN_TIME, FIRST_MS};
+use delivery::delivery::health::slow::{ANSWERS_IN_TIME, FIRST_MS};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::{Batch, OnRefused, Subscription};
 use dispatch::{Deadline, Dispatch};

@@ -32,7 +32,8 @@ pub(crate) async fn answering(answers: &'static [Answer]) -> Scripted {
     Scripted::start(script).await.expect("a free port")
 }
 
-fn step((status, code): Answer) -> Step {
+/// How an answer is sent.
+pub(crate) fn step((status, code): Answer) -> Step {
     match code {
         "" => answer(&format!("{status} S"), &[], b""),
         code => error(status, code),

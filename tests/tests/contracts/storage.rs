@@ -1,13 +1,16 @@
 //! `Storage`: a bucket and a folder keep the same promises.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use adapters::storage::{
-    Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Storage, StorageError,
+    Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Replaced, Storage, StorageError,
 };
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use lastmile_tests::scripted::{Scripted, answer};
 use tempfile::TempDir;
+use tokio::time::timeout;
 
 use crate::cloud::{Cloud, s3_client};
 
@@ -52,6 +55,12 @@ promises! {
     the_first_write_of_a_key_wins_and_the_second_is_told_so
     of_conditional_writes_that_race_exactly_one_is_the_first
     what_has_not_changed_is_not_read_again
+    a_replacement_has_an_etag_with_which_it_is_replaced_in_turn
+    what_somebody_else_wrote_is_not_replaced
+    what_was_absent_is_created_once
+    what_was_removed_is_not_replaced
+    of_increments_by_many_writers_none_is_lost
+    no_put_and_no_delete_is_undone_by_a_replacement_under_way
     what_was_never_put_is_missing_and_no_error
     a_listing_is_complete_over_pages_and_in_the_order_of_the_keys_bytes
     a_listing_has_the_keys_of_its_prefix
@@ -154,6 +163,135 @@ async fn what_has_not_changed_is_not_read_again(storage: &Storage) {
     assert_ne!(newer, etag);
     storage.delete(&["a.yaml".to_owned()]).await.expect("a delete");
     assert_eq!(fetch(Some(newer)).await, Fetched::Missing);
+}
+
+/// What is there, with its ETag.
+async fn read(storage: &Storage, key: &str) -> Option<(String, String)> {
+    match storage.get_if_changed(key, None).await.expect("an answer") {
+        Fetched::Changed { bytes, etag, .. } => {
+            Some((String::from_utf8(bytes).expect("a text"), etag))
+        }
+        Fetched::Missing => None,
+        Fetched::Unchanged => panic!("nothing was known"),
+    }
+}
+
+/// The new ETag; `None` if it had changed.
+async fn replace(storage: &Storage, key: &str, text: &str, known: Option<&str>) -> Option<String> {
+    match storage.replace(key, text.into(), known).await.expect("an answer") {
+        Replaced::Written { etag } => Some(etag),
+        Replaced::Changed => None,
+    }
+}
+
+async fn a_replacement_has_an_etag_with_which_it_is_replaced_in_turn(storage: &Storage) {
+    put(storage, "a/b.json", "0").await;
+    let (_, mut etag) = read(storage, "a/b.json").await.expect("an object");
+    for text in ["1", "2", "3, longer", "4"] {
+        let new = replace(storage, "a/b.json", text, Some(&etag)).await.expect("it is the same");
+        assert_ne!(new, etag);
+        etag = new;
+        assert_eq!(read(storage, "a/b.json").await, Some((text.to_owned(), etag.clone())));
+        let fetched = storage.get_if_changed("a/b.json", Some(&etag)).await;
+        assert_eq!(fetched, Ok(Fetched::Unchanged));
+    }
+    assert_eq!(keys(storage, "").await, ["a/b.json"]);
+}
+
+async fn what_somebody_else_wrote_is_not_replaced(storage: &Storage) {
+    let first = replace(storage, "a.json", "1", None).await.expect("it is absent");
+    let second = replace(storage, "a.json", "2", Some(&first)).await.expect("it is the same");
+    for old in [first.as_str(), "\"another\""] {
+        assert_eq!(replace(storage, "a.json", "3", Some(old)).await, None, "{old}");
+        assert_eq!(read(storage, "a.json").await, Some(("2".to_owned(), second.clone())));
+    }
+    put(storage, "a.json", "4").await;
+    assert_eq!(replace(storage, "a.json", "5", Some(&second)).await, None);
+    assert_eq!(get(storage, "a.json").await.as_deref(), Some("4"));
+}
+
+async fn what_was_absent_is_created_once(storage: &Storage) {
+    let etag = replace(storage, "a/b.json", "1", None).await.expect("it is absent");
+    assert_eq!(replace(storage, "a/b.json", "2", None).await, None);
+    assert_eq!(read(storage, "a/b.json").await, Some(("1".to_owned(), etag)));
+    let creations = (0..8).map(|_| replace(storage, "a/c.json", "1", None));
+    let created = join_all(creations).await.into_iter().flatten().count();
+    assert_eq!(created, 1);
+}
+
+async fn what_was_removed_is_not_replaced(storage: &Storage) {
+    assert_eq!(replace(storage, "a/b.json", "1", Some("\"etag\"")).await, None, "it never was");
+    let first = replace(storage, "a/b.json", "1", None).await.expect("it is absent");
+    storage.delete(&["a/b.json".to_owned()]).await.expect("a delete");
+    assert_eq!(replace(storage, "a/b.json", "2", Some(&first)).await, None);
+    assert_eq!(get(storage, "a/b.json").await, None);
+    replace(storage, "a/b.json", "3", None).await.expect("it is absent again");
+    assert_eq!(replace(storage, "a/b.json", "4", Some(&first)).await, None);
+    assert_eq!(get(storage, "a/b.json").await.as_deref(), Some("3"));
+}
+
+/// In which time writers that race are done, on a busy machine too.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Writers of one counter, and how often each of them increments it.
+const WRITERS: usize = 8;
+const INCREMENTS: usize = 25;
+
+async fn of_increments_by_many_writers_none_is_lost(storage: &Storage) {
+    let writers = join_all((0..WRITERS).map(|_| async {
+        for _ in 0..INCREMENTS {
+            increment(storage).await;
+        }
+    }));
+    timeout(LIMIT, writers).await.expect("one of those that race succeeds");
+    assert_eq!(get(storage, "counter.json").await.as_deref(), Some("200"));
+}
+
+async fn increment(storage: &Storage) {
+    loop {
+        let found = read(storage, "counter.json").await;
+        let (count, etag) = found.unwrap_or_else(|| ("0".to_owned(), String::new()));
+        let known = (!etag.is_empty()).then_some(etag.as_str());
+        // Each of one length, for its ETag should not depend on it.
+        let next = format!("{:03}", count.parse::<usize>().expect("a number") + 1);
+        if replace(storage, "counter.json", &next, known).await.is_some() {
+            return;
+        }
+    }
+}
+
+/// Puts and deletes beside writers that append to what they find, as often.
+const DISTURBANCES: usize = 50;
+
+async fn no_put_and_no_delete_is_undone_by_a_replacement_under_way(storage: &Storage) {
+    replace(storage, "a.json", "", None).await.expect("it is absent");
+    let is_done = AtomicBool::new(false);
+    let append = || async {
+        while !is_done.load(Ordering::Relaxed) {
+            if let Some((text, etag)) = read(storage, "a.json").await {
+                replace(storage, "a.json", &(text + "+"), Some(&etag)).await;
+            }
+        }
+    };
+    let disturb = async {
+        for round in 0..DISTURBANCES {
+            let own = format!("{round}:");
+            put(storage, "a.json", &own).await;
+            let appended = loop {
+                let text = get(storage, "a.json").await.expect("an object");
+                if text != own {
+                    break text;
+                }
+            };
+            assert!(appended.starts_with(&own), "{own} was lost: {appended}");
+            if round % 2 == 0 {
+                storage.delete(&["a.json".to_owned()]).await.expect("a delete");
+                assert_eq!(get(storage, "a.json").await, None, "in round {round}");
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+    };
+    let all = join(disturb, join_all((0..4).map(|_| append())));
+    timeout(LIMIT, all).await.expect("what was put is appended to");
 }
 
 async fn what_was_never_put_is_missing_and_no_error(storage: &Storage) {
@@ -260,14 +398,16 @@ async fn a_hostile_key_is_refused_or_is_a_key_like_any_other(storage: &Storage) 
     for key in HOSTILE {
         let put = storage.put(key, b"hostile".to_vec()).await;
         let new = storage.put_if_absent(key, b"second".to_vec()).await;
+        let created = storage.replace(key, b"third".to_vec(), None).await;
         match put {
             Ok(()) => {
                 assert_eq!(new, Ok(PutOutcome::AlreadyExists), "{key:?}");
+                assert_eq!(created, Ok(Replaced::Changed), "{key:?}");
                 assert_eq!(get(storage, key).await.as_deref(), Some("hostile"), "{key:?}");
                 accepted.push(key.to_owned());
             }
             Err(_) => {
-                assert!(new.is_err(), "{key:?}: {new:?}");
+                assert!(new.is_err() && created.is_err(), "{key:?}: {new:?} {created:?}");
                 assert!(!matches!(storage.get(key).await, Ok(Some(_))), "{key:?}");
             }
         }
@@ -282,6 +422,8 @@ async fn no_key_of_a_folder_leads_out_of_it() {
     for key in HOSTILE {
         let put = folder.storage.put(key, b"x".to_vec()).await;
         assert_eq!(put, Err(StorageError::InvalidKey(key.to_owned())));
+        let replaced = folder.storage.replace(key, b"x".to_vec(), None).await;
+        assert_eq!(replaced, Err(StorageError::InvalidKey(key.to_owned())));
         let deleted = folder.storage.delete(&[key.to_owned()]).await;
         assert_eq!(deleted, Err(StorageError::InvalidKey(key.to_owned())));
     }
@@ -315,13 +457,15 @@ async fn a_bucket_that_cannot_be_reached_or_does_not_exist_is_not_missing_an_obj
 }
 
 /// What each operation that asks the bucket fails with.
-pub(crate) async fn errors(storage: &Storage) -> [StorageError; 6] {
+pub(crate) async fn errors(storage: &Storage) -> [StorageError; 8] {
     let keys = ["a.json".to_owned()];
     [
         storage.get("a.json").await.expect_err("get"),
         storage.get_if_changed("a.json", Some("\"etag\"")).await.expect_err("get if changed"),
         storage.put("a.json", b"{}".to_vec()).await.expect_err("put"),
         storage.put_if_absent("a.json", b"{}".to_vec()).await.expect_err("put if absent"),
+        storage.replace("a.json", b"{}".to_vec(), Some("\"etag\"")).await.expect_err("replace"),
+        storage.replace("a.json", b"{}".to_vec(), None).await.expect_err("create"),
         storage.list_page(&ListRequest::default()).await.expect_err("list"),
         storage.delete(&keys).await.expect_err("delete"),
     ]
@@ -350,6 +494,22 @@ async fn a_file_that_is_being_written_is_not_listed_and_leaves_nothing_behind() 
     std::fs::write(folder.owner.path().join("root/a/.lastmile-1-2"), "half").expect("a file");
     assert_eq!(keys(&folder.storage, "").await, ["a/1", "a/2"]);
     assert!(folder.storage.get("a/.lastmile-1-2").await.is_err(), "no key begins like this");
+}
+
+#[tokio::test]
+async fn the_lock_of_a_folder_is_no_key_and_stays_without_harm() {
+    let Fixture { storage, owner: outside } = folder().await;
+    assert_eq!(replace(&storage, "a/1", "x", Some("etag")).await, None);
+    assert_eq!(names_in(outside.path()), [""; 0], "nothing was made for nothing");
+    for _ in 0..2 {
+        replace(&storage, "a/1", "x", None).await.expect("it is absent");
+        assert_eq!(names_in(&outside.path().join("root/a")), [".lastmile-0-0", "1"]);
+        assert_eq!(keys(&storage, "").await, ["a/1"]);
+        assert!(storage.get("a/.lastmile-0-0").await.is_err());
+        storage.delete(&["a/1".to_owned()]).await.expect("a delete");
+        let by_folder = ListRequest { by_folder: true, ..ListRequest::default() };
+        assert_eq!(storage.list_page(&by_folder).await, Ok(Page::default()));
+    }
 }
 
 #[tokio::test]

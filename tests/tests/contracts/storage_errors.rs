@@ -1,15 +1,17 @@
 //! What a bucket's answers mean: who won a race, what may succeed when it is repeated, and what
 //! never will.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use adapters::aws_ports::{s3_client as production_client, with_limits};
 use adapters::blobs::S3Blobs;
-use adapters::storage::{PutOutcome, Storage, StorageError};
+use adapters::storage::{PutOutcome, Replaced, Storage, StorageError};
 use delivery::ports::{PutBlob as _, PutError};
-use lastmile_tests::scripted::Scripted;
+use lastmile_tests::scripted::{Scripted, Step, answer};
 use local::stack::local_clients;
 
 use crate::cloud::s3_client;
-use crate::scripted_s3::{Answer, DENIED, EXISTS, RACED, SLOW_DOWN, TAKEN, answering};
+use crate::scripted_s3::{Answer, DENIED, EXISTS, RACED, SLOW_DOWN, TAKEN, answering, step};
 use crate::storage::errors;
 
 /// A write that races this often is given up.
@@ -24,6 +26,16 @@ async fn put_if_absent(answers: &'static [Answer]) -> (Result<PutOutcome, Storag
     let server = answering(answers).await;
     let put = storage(&server).put_if_absent("a.json", b"{}".to_vec()).await;
     (put, server.requests().len())
+}
+
+/// What a replacement becomes with this answer, and how many requests it makes.
+async fn replace(
+    answers: &'static [Answer],
+    known_etag: Option<&str>,
+) -> (Result<Replaced, StorageError>, usize) {
+    let server = answering(answers).await;
+    let replaced = storage(&server).replace("a.json", b"{}".to_vec(), known_etag).await;
+    (replaced, server.requests().len())
 }
 
 /// The same as a blob.
@@ -45,6 +57,65 @@ async fn a_write_that_keeps_racing_is_an_error_because_nothing_may_be_stored() {
     let (put, requests) = put_if_absent(&[RACED]).await;
     assert!(matches!(put, Err(StorageError::Unavailable(_))), "{put:?}");
     assert_eq!(requests, TRIES);
+}
+
+#[tokio::test]
+async fn a_replacement_names_what_it_replaces_and_learns_its_new_etag() {
+    for (known_etag, if_match, if_none_match) in
+        [(Some("\"old\""), Some("\"old\""), None), (None, None, Some("*"))]
+    {
+        let script = |_: &_| vec![answer("200 OK", &[("etag", "\"new\"")], b"")];
+        let server = Scripted::start(script).await.expect("a free port");
+        let replaced = storage(&server).replace("a.json", b"{}".to_vec(), known_etag).await;
+        assert_eq!(replaced, Ok(Replaced::Written { etag: "\"new\"".to_owned() }));
+        let [request] = &server.requests()[..] else { panic!("one request") };
+        assert_eq!(request.header("if-match"), if_match);
+        assert_eq!(request.header("if-none-match"), if_none_match);
+        assert_eq!(request.header("content-type"), Some("application/json"));
+    }
+}
+
+#[tokio::test]
+async fn a_replacement_of_what_changed_or_raced_is_for_the_caller_to_read_again() {
+    for answers in [&[EXISTS], &[RACED], &[(404, "NoSuchKey")]] {
+        for known_etag in [Some("\"old\""), None] {
+            let replaced = replace(answers, known_etag).await;
+            assert_eq!(replaced, (Ok(Replaced::Changed), 1), "{answers:?} {known_etag:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_replacement_that_failed_is_not_one_of_what_changed() {
+    let (replaced, _) = replace(&[(404, "NoSuchBucket")], Some("\"old\"")).await;
+    assert_eq!(replaced, Err(StorageError::NoSuchBucket("NoSuchBucket: said so".to_owned())));
+    // The last was written, but nobody could replace it in turn.
+    for answers in [&[SLOW_DOWN], &[(500, "InternalError")], &[(404, "")], &[TAKEN]] {
+        let (replaced, _) = replace(answers, Some("\"old\"")).await;
+        assert!(matches!(replaced, Err(StorageError::Unavailable(_))), "{answers:?}: {replaced:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_replacement_by_an_etag_that_no_answer_had_is_not_tried() {
+    let (replaced, requests) = replace(&[TAKEN], Some("")).await;
+    assert!(matches!(replaced, Err(StorageError::Unavailable(_))), "{replaced:?}");
+    assert_eq!(requests, 0);
+}
+
+#[tokio::test]
+async fn a_replacement_whose_answer_was_lost_finds_what_it_wrote_itself() {
+    let given = AtomicUsize::new(0);
+    let script = move |_: &_| match given.fetch_add(1, Ordering::SeqCst) {
+        0 => vec![Step::Close],
+        _ => vec![step(EXISTS)],
+    };
+    let server = Scripted::start(script).await.expect("a free port");
+    let client = production_client(&with_limits(local_clients(&server.endpoint())), true);
+    let storage = Storage::bucket(client, "config");
+    let replaced = storage.replace("a.json", b"{}".to_vec(), Some("\"old\"")).await;
+    assert_eq!(replaced, Ok(Replaced::Changed));
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test]

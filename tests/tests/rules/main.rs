@@ -21,6 +21,7 @@ mod observability;
 mod requests;
 mod samples;
 mod schedules;
+mod slots;
 mod statuses;
 mod template;
 mod wire;

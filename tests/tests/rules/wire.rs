@@ -131,7 +131,10 @@ fn sink_delivery() -> Delivery {
 
 /// Held three times since its last attempt, because its subscription was not known.
 fn held() -> Delivery {
-    Delivery { hold: Hold { count: 3, turns: 0, until_ms: PUBLISHED_MS + HOUR_MS }, ..retried() }
+    Delivery {
+        hold: Hold { count: 3, until_ms: PUBLISHED_MS + HOUR_MS, ..Hold::default() },
+        ..retried()
+    }
 }
 
 /// With everything that a newer version may have written and this one does not know.

@@ -164,6 +164,9 @@ impl Inner {
         if delivery.batching != batching {
             self.record_violation(id, "its batching state is wrong");
         }
+        if delivery.hold.slots > 0 && delivery.due_ms != base.due_ms {
+            return self.check_slot(number, delivery, base.due_ms);
+        }
         match tally.last {
             _ if is_deferred(delivery) && delivery.due_ms != base.due_ms => {
                 self.check_deferred(number, delivery, base, tally.requests);
@@ -190,6 +193,14 @@ impl Inner {
                 self.record_violation(id, "re-enqueued after its end");
             }
             Some((_, Expected::RetriedAlone)) | None => {}
+        }
+    }
+
+    /// A delivery waits for its slot of a rate: only its due time changed, and not to an earlier one.
+    fn check_slot(&mut self, number: usize, delivery: &Delivery, due_ms: u64) {
+        let is_limited = self.rules[number].subscription.destination.max_per_second.is_some();
+        if !is_limited || delivery.due_ms < due_ms {
+            self.record_violation(delivery.id, "waits for a slot that it does not need");
         }
     }
 

@@ -117,19 +117,21 @@ impl Inner {
     }
 
     /// A delivery waits without an attempt because its invocation had no time left, or did not know
-    /// the subscriptions.
+    /// the subscriptions. Or because it waits for a slot of its destination's rate.
     fn gives_up_its_turn(&mut self, carried: &Carried) -> bool {
         let Carried::Delivery(delivery) = carried else { return false };
         let waits = |hold: Hold| hold.count + hold.turns;
         let before = self.bases(delivery.id).iter().map(|base| waits(base.hold)).max();
         let invocation = &self.invocations[self.current];
         let given_up = before.unwrap_or(0) < waits(delivery.hold);
+        let slots = self.bases(delivery.id).iter().map(|base| base.hold.slots).max();
+        let got_slot = slots.unwrap_or(0) < delivery.hold.slots;
         let ran_ms = self.now_ms - invocation.started_ms;
         let excused = invocation.panics > 0 || invocation.short || invocation.unreadable;
         if given_up && !excused && ran_ms < TURN_AFTER_MS {
             self.record_violation(delivery.id, "gave up its turn although there was time");
         }
-        given_up
+        given_up || got_slot
     }
 }
 

@@ -70,11 +70,13 @@ pub(crate) enum Fault {
     BatchRefused,
     /// A publisher writes attributes that only we may write.
     Forged,
+    /// Shared documents cannot be read or written.
+    Unshared,
 }
 
 impl Fault {
     /// Every kind.
-    pub(crate) const ALL: [Self; 29] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::DeliveredTwice,
         Self::DeliveredEarly,
         Self::DeliveredLate,
@@ -104,6 +106,7 @@ impl Fault {
         Self::CallThrottled,
         Self::BatchRefused,
         Self::Forged,
+        Self::Unshared,
     ];
 }
 

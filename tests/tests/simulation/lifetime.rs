@@ -15,6 +15,7 @@ use super::publish::{self, Published};
 use super::queues::Queues;
 use super::rules::{Rules, TOPIC};
 use super::sabotage::{Sabotage, Saboteur};
+use super::shared::SharedStore;
 use super::sinks;
 use super::storage::Storage;
 use super::verdict::verdict;
@@ -141,6 +142,7 @@ impl Setting {
             storage,
             versions,
             watches: vec![Watch::default(); rules.len()],
+            shared: SharedStore::default(),
             rules,
             behaviours,
             sink_behaviours,

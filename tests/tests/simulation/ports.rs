@@ -13,7 +13,7 @@ use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
     ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
     PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
-    SubscriptionSource,
+    SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
@@ -137,6 +137,29 @@ impl Consents for World {
 
     async fn keep_consent(&self, _: &ConsentKey, _: &Granted) -> Result<(), ConsentError> {
         Ok(())
+    }
+}
+
+impl SharedDocuments for World {
+    async fn shared(&self, key: &str) -> Result<Option<SharedDocument>, SharedDocumentError> {
+        self.pause().await;
+        self.step(&Touched::Everything).await;
+        let answer = self.with(|world| world.shared(key));
+        self.step(&Touched::Everything).await;
+        answer
+    }
+
+    async fn replace_shared(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        version: Option<&str>,
+    ) -> Result<bool, SharedDocumentError> {
+        self.pause().await;
+        self.step(&Touched::Everything).await;
+        let answer = self.with(|world| world.replace_shared(key, bytes, version));
+        self.step(&Touched::Everything).await;
+        answer
     }
 }
 

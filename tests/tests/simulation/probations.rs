@@ -18,8 +18,10 @@ use super::world::Inner;
 /// What is known of one destination.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watch {
-    /// Consecutive failures, and of which deliveries.
+    /// Failures less what successes took away, and of which deliveries.
     row: u32,
+    /// How long the last probation was.
+    lasted_ms: u64,
     of: BTreeSet<Uuid>,
     /// All requests that failed.
     pub(crate) failed: u32,
@@ -70,11 +72,22 @@ impl Watch {
         };
         let lasts_ms = match self.probation {
             Some(probation) if probation.probing => (2 * probation.lasts_ms).min(HOUR_MS),
-            None if self.row >= 10 && self.of.len() > 1 => first_ms,
+            None if self.row >= 10 && self.of.len() > 1 => first_ms.max(self.lasted_ms / 2),
             Some(_) | None => return,
         };
         let until_ms = exchange.ended_ms() + lasts_ms;
         self.probation = Some(Probation { since_ms: now_ms, until_ms, lasts_ms, probing: false });
+    }
+
+    /// The function got an answer that is a success.
+    fn success_seen(&mut self) {
+        if let Some(probation) = self.probation.take() {
+            (self.row, self.lasted_ms) = (10, probation.lasts_ms);
+        }
+        self.row /= 2;
+        if self.row == 0 {
+            *self = Self { failed: self.failed, ..Self::default() };
+        }
     }
 
     /// A request was given up: if it was the probe, there may be another.
@@ -113,8 +126,7 @@ impl Inner {
             return;
         }
         if self.rules[number].expected(&exchange.result) == Expected::Delivered {
-            let failed = self.watches[number].failed;
-            self.watches[number] = Watch { failed, ..Watch::default() };
+            self.watches[number].success_seen();
         } else {
             self.watches[number].result_seen(ids, exchange, now_ms);
         }

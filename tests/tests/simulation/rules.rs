@@ -60,6 +60,9 @@ impl Rules {
         destination.headers =
             vec![Header { name: "x-tenant".to_owned(), value: Value::Static("acme".to_owned()) }];
         destination.probation = random.percent(35);
+        if !random.quiet && random.percent(15) {
+            destination.max_per_second = Some(random.pick(&[1, 2, 10]));
+        }
         destination.slow_after_ms = random.pick(&[200, 2_000, 2_000, 600_000]);
         destination.late_window_ms = random.pick(&[0, 0, 5_000, 180_000]);
         subscription.reply = reply(number, random);

@@ -24,6 +24,7 @@ use super::queued::{Carried, Queued};
 use super::queues::Queues;
 use super::rules::Rules;
 use super::sabotage::Saboteur;
+use super::shared::SharedStore;
 use super::storage::Storage;
 use super::versions::Versions;
 
@@ -43,6 +44,8 @@ pub(crate) struct Inner {
     /// The behaviours of the sinks' addresses.
     pub(crate) sink_behaviours: Vec<Behaviour>,
     pub(crate) watches: Vec<Watch>,
+    /// What all processes share.
+    pub(crate) shared: SharedStore,
     pub(crate) ledger: Ledger,
     pub(crate) saboteur: Saboteur,
     pub(crate) limits: Limits,

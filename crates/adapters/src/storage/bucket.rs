@@ -8,10 +8,14 @@ use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::{ByteStream, DateTime, SdkBody};
 use aws_sdk_s3::types::{Delete, Object, ObjectIdentifier, ObjectVersion};
 
-use super::{Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, StorageError, Version};
+use super::{
+    Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Replaced, StorageError, Version,
+};
 
 /// How often a conditional write that raced another one is repeated at once.
 const RACES_MAX: u32 = 3;
+/// S3's error code of a missing object.
+const NO_SUCH_KEY: &str = "NoSuchKey";
 /// S3's error code of a missing bucket.
 const NO_SUCH_BUCKET: &str = "NoSuchBucket";
 /// How many versions of an object are listed.
@@ -84,6 +88,33 @@ impl Bucket {
                 Some(409) if races < RACES_MAX => races += 1,
                 _ => return Err(failure(&error)),
             }
+        }
+    }
+
+    /// `If-Match` answers 404 where there is no object any more; a bucket that is missing answers
+    /// 404 too, with another code. After a 409 only a read tells who won.
+    pub(super) async fn replace(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        known_etag: Option<&str>,
+    ) -> Result<Replaced, StorageError> {
+        let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
+        let put = put.set_content_type(content_type(key).map(str::to_owned));
+        let put = match known_etag {
+            // An empty header might be no condition.
+            Some("") => return Err(without_etag()),
+            Some(etag) => put.if_match(etag),
+            None => put.if_none_match("*"),
+        };
+        match put.body(ByteStream::from(bytes)).send().await {
+            Ok(put) => match put.e_tag {
+                Some(etag) => Ok(Replaced::Written { etag }),
+                None => Err(without_etag()),
+            },
+            Err(error) if matches!(status(&error), Some(409 | 412)) => Ok(Replaced::Changed),
+            Err(error) if error.code() == Some(NO_SUCH_KEY) => Ok(Replaced::Changed),
+            Err(error) => Err(failure(&error)),
         }
     }
 
@@ -194,7 +225,7 @@ async fn content<E: ProvideErrorMetadata + std::error::Error + 'static>(
         },
         // By its code, not by its status: a missing bucket, and whatever else answers 404 in place of
         // S3, must not be taken for a missing object.
-        Err(error) if matches!(error.code(), Some("NoSuchKey" | "NoSuchVersion")) => Ok(None),
+        Err(error) if matches!(error.code(), Some(NO_SUCH_KEY | "NoSuchVersion")) => Ok(None),
         Err(error) => Err(failure(&error)),
     }
 }
@@ -213,6 +244,10 @@ fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
         }
         _ => StorageError::Unavailable(text),
     }
+}
+
+fn without_etag() -> StorageError {
+    StorageError::Unavailable("S3 answered without an ETag".to_owned())
 }
 
 fn status<E>(error: &SdkError<E>) -> Option<u16> {

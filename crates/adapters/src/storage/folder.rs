@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::UNIX_EPOCH;
 
-use super::{Fetched, ListRequest, Page, PutOutcome, StorageError, Version, listing};
+use super::lock::Lock;
+use super::{Fetched, ListRequest, Page, PutOutcome, Replaced, StorageError, Version, listing};
 
 /// What the names of files begin with that are being written: the id of the process and a number
 /// follow. No segment of a key is such a name.
@@ -63,17 +64,22 @@ impl Folder {
     ) -> Result<PutOutcome, StorageError> {
         let path = self.path(key)?;
         blocking(move || {
-            // Unlike a rename, a hard link fails where there is a file: the first one wins.
-            match write(&path, &bytes, |temporary| std::fs::hard_link(temporary, &path)) {
-                Ok(()) => Ok(PutOutcome::Written),
-                // A folder in its place is a failure, not an object that is there.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_file() => {
-                    Ok(PutOutcome::AlreadyExists)
-                }
-                Err(error) => Err(error),
-            }
+            write(&path, &bytes, |temporary| {
+                let _held = dated(temporary, &path)?;
+                link(temporary, &path)
+            })
         })
         .await
+    }
+
+    pub(super) async fn replace(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        known_etag: Option<&str>,
+    ) -> Result<Replaced, StorageError> {
+        let (path, known_etag) = (self.path(key)?, known_etag.map(str::to_owned));
+        blocking(move || replace_known(&path, &bytes, known_etag.as_deref())).await
     }
 
     pub(super) async fn put_version(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
@@ -197,14 +203,18 @@ fn read(path: &Path, known_etag: Option<String>) -> io::Result<Fetched> {
     // Of the file that is read: another may be moved into its place meanwhile.
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
-    // The length too: two quick writes may have one modification time.
-    let etag = format!("{:?} {}", metadata.modified().ok(), metadata.len());
+    let etag = etag(&metadata);
     if known_etag.as_ref() == Some(&etag) {
         return Ok(Fetched::Unchanged);
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(Fetched::Changed { bytes, etag, modified_ms: modified_ms(&metadata) })
+}
+
+/// The length too: two quick writes may have one modification time, where nothing dates them.
+fn etag(metadata: &Metadata) -> String {
+    format!("{:?} {}", metadata.modified().ok(), metadata.len())
 }
 
 /// 0 where the file system does not tell.
@@ -215,19 +225,77 @@ pub(super) fn modified_ms(metadata: &Metadata) -> u64 {
 }
 
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write(path, bytes, |temporary| std::fs::rename(temporary, path))
+    write(path, bytes, |temporary| {
+        let _held = dated(temporary, path)?;
+        std::fs::rename(temporary, path)
+    })
+}
+
+/// Replaces a file if it still has this ETag. From the comparison on, nobody else can write or
+/// remove it.
+fn replace_known(path: &Path, bytes: &[u8], known_etag: Option<&str>) -> io::Result<Replaced> {
+    let is_known =
+        || Ok::<_, io::Error>(listing::file(path)?.as_ref().map(etag).as_deref() == known_etag);
+    // Before the lock as well: where nothing will be written, no folder is made for it.
+    if !is_known()? {
+        return Ok(Replaced::Changed);
+    }
+    let lock = in_folder(path, Lock::hold)?;
+    if !is_known()? {
+        return Ok(Replaced::Changed);
+    }
+    write(path, bytes, |temporary| {
+        let etag = etag(&lock.date(temporary, path)?);
+        let outcome = match known_etag {
+            Some(_) => std::fs::rename(temporary, path).map(|()| PutOutcome::Written),
+            None => link(temporary, path),
+        };
+        Ok(match outcome? {
+            PutOutcome::Written => Replaced::Written { etag },
+            PutOutcome::AlreadyExists => Replaced::Changed,
+        })
+    })
+}
+
+/// Unlike a rename, a hard link fails where there is a file: the first one wins.
+fn link(temporary: &Path, path: &Path) -> io::Result<PutOutcome> {
+    match std::fs::hard_link(temporary, path) {
+        Ok(()) => Ok(PutOutcome::Written),
+        // A folder in its place is a failure, not an object that is there.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_file() => {
+            Ok(PutOutcome::AlreadyExists)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Dates a file that is about to be put in place, and keeps replacements out until it is there. A
+/// folder without a lock has no files that are replaced conditionally.
+fn dated(temporary: &Path, path: &Path) -> io::Result<Option<Lock>> {
+    let lock = Lock::hold_if_made(folder_of(path))?;
+    lock.as_ref().map(|lock| lock.date(temporary, path)).transpose()?;
+    Ok(lock)
 }
 
 /// Writes a temporary file beside the path, on the same file system, and lets it be put in place.
-fn write(
+fn write<T>(
     path: &Path,
     bytes: &[u8],
-    put_in_place: impl FnOnce(&Path) -> io::Result<()>,
-) -> io::Result<()> {
-    let folder = path.parent().expect("a key has at least one segment");
+    put_in_place: impl FnOnce(&Path) -> io::Result<T>,
+) -> io::Result<T> {
     let number = WRITES.fetch_add(1, Ordering::Relaxed);
-    let temporary = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
-    let begin = || std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&temporary, bytes));
+    let temporary = folder_of(path).join(format!("{TEMPORARY}{}-{number}", std::process::id()));
+    let begun = in_folder(path, |_| std::fs::write(&temporary, bytes));
+    let written = begun.and_then(|()| put_in_place(&temporary));
+    // A rename has moved it away; a link, or a failure, has left it.
+    let _ = std::fs::remove_file(&temporary);
+    written
+}
+
+/// Makes a file in the folder of a path, which need not exist.
+fn in_folder<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
+    let folder = folder_of(path);
+    let begin = || std::fs::create_dir_all(folder).and_then(|()| make(folder));
     let mut begun = begin();
     for _ in 1..TRIES_MAX {
         // A delete removes empty folders, perhaps this one before there is a file in it, or while it is
@@ -238,10 +306,11 @@ fn write(
         }
         begun = begin();
     }
-    let written = begun.and_then(|()| put_in_place(&temporary));
-    // A rename has moved it away; a link, or a failure, has left it.
-    let _ = std::fs::remove_file(&temporary);
-    written
+    begun
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().expect("a key has at least one segment")
 }
 
 fn is_temporary(name: &str) -> bool {
@@ -259,7 +328,10 @@ fn previous(path: &Path) -> PathBuf {
 
 /// Removes a file, and the folders that it leaves empty.
 fn remove(root: &Path, path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
+    let held = Lock::hold_if_made(folder_of(path))?;
+    let removed = std::fs::remove_file(path);
+    drop(held);
+    match removed {
         // Unlinking a folder is EISDIR on Linux and EPERM elsewhere.
         Err(error) if !is_missing(&error) && !path.is_dir() => return Err(error),
         Ok(()) | Err(_) => {}
@@ -275,6 +347,7 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Barrier;
     use std::sync::atomic::AtomicBool;
     use std::thread;
@@ -353,6 +426,48 @@ mod tests {
             let failed = writes.into_iter().find_map(Result::err);
             assert!(failed.is_none(), "{failed:?}");
         });
+    }
+
+    #[tokio::test]
+    async fn beside_a_lock_no_write_brings_an_etag_back_though_the_clock_is_set_back() {
+        let root = tempfile::tempdir().expect("a folder");
+        let storage = Storage::folder(root.path());
+        replace_with_digit(&storage, None).await;
+        let file = File::options().write(true).open(root.path().join("a")).expect("the file");
+        let modified = file.metadata().and_then(|file| file.modified()).expect("a time");
+        file.set_modified(modified + Duration::from_secs(3_600)).expect("a time");
+        let mut times = vec![read_time(&storage).await];
+        for write in ["replace", "put", "put", "create", "put if absent", "replace", "put"] {
+            let known = times.last().map(|(_, etag)| etag.as_str());
+            if matches!(write, "create" | "put if absent") {
+                storage.delete(&["a".to_owned()]).await.expect("a delete");
+            }
+            match write {
+                "replace" => replace_with_digit(&storage, known).await,
+                "create" => replace_with_digit(&storage, None).await,
+                "put" => storage.put("a", b"1".to_vec()).await.expect("a put"),
+                _ => {
+                    let put = storage.put_if_absent("a", b"1".to_vec()).await;
+                    assert_eq!(put, Ok(PutOutcome::Written));
+                }
+            }
+            times.push(read_time(&storage).await);
+        }
+        assert!(times.iter().all(|(modified_ms, _)| *modified_ms >= times[0].0), "{times:?}");
+        let etags: BTreeSet<&String> = times.iter().map(|(_, etag)| etag).collect();
+        assert_eq!(etags.len(), times.len(), "{times:?}");
+    }
+
+    async fn replace_with_digit(storage: &Storage, known_etag: Option<&str>) {
+        let replaced = storage.replace("a", b"1".to_vec(), known_etag).await;
+        assert!(matches!(replaced, Ok(Replaced::Written { .. })), "{replaced:?}");
+    }
+
+    async fn read_time(storage: &Storage) -> (u64, String) {
+        match storage.get_if_changed("a", None).await {
+            Ok(Fetched::Changed { modified_ms, etag, .. }) => (modified_ms, etag),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[tokio::test]

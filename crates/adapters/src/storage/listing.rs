@@ -145,7 +145,7 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
 }
 
 /// The file of a key; `None` where it is missing or a link to a folder.
-fn file(path: &Path) -> io::Result<Option<Metadata>> {
+pub(super) fn file(path: &Path) -> io::Result<Option<Metadata>> {
     Ok(unless_missing(fs::metadata(path))?.filter(|metadata| !metadata.is_dir()))
 }
 

@@ -8,16 +8,18 @@
 //!
 //! - An object is read whole or not at all, also while it is being replaced.
 //! - [`Storage::put_if_absent`]: the first write of a key wins, and the result says which it was.
+//! - [`Storage::replace`]: of several that replace one state of an object, at most one succeeds.
 //! - A listing is in the order of the keys' bytes, at most [`PAGE_MAX`] entries per page.
 //! - A missing object is not an error, and no error means "missing".
 //! - No key leads out of the bucket or folder.
 //!
-//! Does not lock: of two unconditional writes of one key, the later wins. A folder cannot hold both
-//! `a` and `a/b`, and takes no key with an empty segment; a bucket can.
+//! Of two unconditional writes of one key, the later wins. A folder cannot hold both `a` and `a/b`,
+//! and takes no key with an empty segment; a bucket can.
 
 mod bucket;
 mod folder;
 mod listing;
+mod lock;
 mod object;
 
 use std::fmt;
@@ -66,6 +68,19 @@ pub enum PutOutcome {
     Written,
     /// There was an object of this key already; it is unchanged.
     AlreadyExists,
+}
+
+/// What became of a conditional replacement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Replaced {
+    /// The object was written.
+    Written {
+        /// Its ETag now.
+        etag: String,
+    },
+    /// Somebody wrote or removed the object in the meantime, perhaps this very call: see
+    /// [`Storage::replace`].
+    Changed,
 }
 
 /// What a conditional read found.
@@ -205,6 +220,30 @@ impl Storage {
         bytes: Vec<u8>,
     ) -> Result<PutOutcome, StorageError> {
         of_either!(self, it => it.put_if_absent(key, bytes).await)
+    }
+
+    /// Writes an object only if nobody wrote it since: `known_etag` is the ETag that the caller
+    /// read, `None` if there was no object. With the content type of [`Self::put`].
+    ///
+    /// [`Replaced::Changed`] may be about this call's own write: the client of a bucket repeats a
+    /// put whose answer was lost, and the second one finds what the first one wrote. So the caller
+    /// reads again, and recognises its own write by something in the object that only it writes.
+    ///
+    /// A bucket's ETag is usually a digest of the content: who writes again what was there before
+    /// brings it back. A folder's never comes back: where the clock has not moved on, the
+    /// modification time of the new file is set later than that of any before it. Puts and deletes
+    /// through this type wait for a replacement under way, except while the first one makes the
+    /// folder's lock; an editor waits for nothing.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it is not certain whether the object was written, or with which ETag.
+    pub async fn replace(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        known_etag: Option<&str>,
+    ) -> Result<Replaced, StorageError> {
+        of_either!(self, it => it.replace(key, bytes, known_etag).await)
     }
 
     /// Writes YAML and keeps the object that was there as an earlier version: the bucket keeps

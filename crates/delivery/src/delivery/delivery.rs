@@ -252,10 +252,17 @@ impl Delivery {
     /// repeated deferrals leave one entry.
     pub fn defer(&mut self, now_ms: u64, until_ms: u64) {
         self.due_ms = until_ms;
+        self.hold.slots = 0;
         // In a long outage they would push the attempts out of the history.
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
             self.history.push(Entry::new(now_ms, Outcome::Probation, None, 0));
         }
+    }
+
+    /// Lets it wait for its slot of its destination's rate. This is not an attempt.
+    pub fn wait_for_slot(&mut self, slot_ms: u64) {
+        self.due_ms = slot_ms;
+        self.hold.slots = self.hold.slots.saturating_add(1);
     }
 
     /// Records an exchange: one more attempt, one more entry.

@@ -1,18 +1,17 @@
 //! The state of a delivery: its attempts so far, what an answer means, and how it ended.
 //!
 //! [`Delivery`] is one event for one subscription. [`outcome`] says what happened in an attempt and
-//! what that means, [`reason`] why a delivery ended; a dead letter holds both. [`probation`] holds
-//! what is known of failing destinations. What a delivery does next is decided by
+//! what that means, [`reason`] why a delivery ended; a dead letter holds both. [`health`] holds
+//! what is known of destinations that are not healthy. What a delivery does next is decided by
 //! `machine`.
 
 mod deadletter;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod delivery;
+pub mod health;
 pub mod outcome;
-pub mod probation;
 mod publication;
 pub mod reason;
-pub mod slow;
 pub mod trace;
 mod word;
 

@@ -97,6 +97,9 @@ pub struct Hold {
     /// How often an invocation had no time for it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turns: u32,
+    /// How many slots of its destination's rate it was given; the last one is when it is due.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub slots: u32,
     /// Until when it is held; a message is received earlier if it is longer than one delay.
     pub until_ms: u64,
 }

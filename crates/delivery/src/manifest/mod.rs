@@ -32,6 +32,7 @@ mod names;
 mod native;
 mod node;
 mod origins;
+mod rates;
 mod reader;
 mod sinks;
 mod statuses;

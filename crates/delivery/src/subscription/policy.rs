@@ -79,6 +79,7 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         headers(&destination.headers),
         signing(&destination.signing),
         Setting::plain("maxConcurrency", destination.max_concurrency),
+        Setting::optional("maxPerSecond", destination.max_per_second, "no limit"),
         Setting::plain("slowAfter", format_ms(destination.slow_after_ms)),
         Setting::plain("lateResponseWindow", format_ms(destination.late_window_ms)),
         Setting::plain("probation", destination.probation),

@@ -278,7 +278,7 @@ fn native() -> Profile {
         dialect: Dialect::Native,
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 0,
-        probation: false,
+        probation: true,
         dead_letter_format: DeadLetterFormat::Fixed(Format::Namespace),
         dead_letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,

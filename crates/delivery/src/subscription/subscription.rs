@@ -37,6 +37,8 @@ pub struct Destination {
     pub notification_headers: bool,
     /// The most requests in flight at once, per running function.
     pub max_concurrency: u32,
+    /// The most requests per second, of all running functions together; `None` means any number.
+    pub max_per_second: Option<u32>,
     /// An answer that takes longer than this is slow: others do not wait for it.
     pub slow_after_ms: u64,
     /// How long after its response timeout an answer still counts; 0 means not at all.
@@ -80,6 +82,7 @@ impl Destination {
             signing: Vec::new(),
             notification_headers: false,
             max_concurrency: MAX_CONCURRENCY,
+            max_per_second: None,
             slow_after_ms: SLOW_AFTER_MS,
             late_window_ms: 0,
             probation: false,

@@ -109,6 +109,79 @@ async fn a_put_replaces_unless_it_wants_the_key_absent() {
 }
 
 #[tokio::test]
+async fn a_put_of_a_known_etag_replaces_what_has_it_and_nothing_else() {
+    let started = start(30).await;
+    let failed = async |put: PutObjectFluentBuilder| {
+        let error = put.send().await.expect_err("refused");
+        (status(&error), error.code().map(str::to_owned).unwrap_or_default())
+    };
+    let missing = (404, "NoSuchKey".to_owned());
+    assert_eq!(failed(started.put("a/key", "first").if_match("\"never\"")).await, missing);
+    let first = started.put("a/key", "first").send().await.expect("a put").e_tag.expect("a tag");
+    let second = started.put("a/key", "second").if_match(&first).send().await.expect("a put");
+    let second = second.e_tag.expect("a tag");
+    let old = failed(started.put("a/key", "third").if_match(&first)).await;
+    assert_eq!(old, (412, "PreconditionFailed".to_owned()));
+    assert_eq!(started.content("a/key").await, b"second");
+    started.put("a/key", "fourth").if_match(&second).send().await.expect("a put");
+    started.s3.delete_object().bucket(BUCKET).key("a/key").send().await.expect("a delete");
+    assert_eq!(failed(started.put("a/key", "fifth").if_match(&second)).await, missing);
+    let nowhere = failed(started.put("a/key", "x").bucket("nowhere").if_match(&first)).await;
+    assert_eq!(nowhere, (404, "NoSuchBucket".to_owned()));
+    for put in [
+        started.put("a/key", "x").if_match("*"),
+        started.put("a/key", "x").if_none_match(&first),
+        started.put("a/key", "x").if_match(&first).if_none_match("*"),
+    ] {
+        assert_eq!(failed(put).await, (501, "NotImplemented".to_owned()));
+    }
+    let list = started.s3.list_objects_v2().bucket(BUCKET).send().await.expect("a listing");
+    assert_eq!(list.key_count(), Some(0));
+    started.aws.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_puts_of_one_known_etag_exactly_one_wins() {
+    let started = start(30).await;
+    let mut known = started.put("key", "begin").send().await.expect("a put").e_tag.expect("a tag");
+    for round in 0..10 {
+        let writers = (0..20).map(|writer| {
+            let put = started.put("key", format!("{round} {writer} ").repeat(5_000));
+            put.if_match(&known).send()
+        });
+        let (mut won, mut lost) = (Vec::new(), BTreeSet::new());
+        for put in futures::future::join_all(writers).await {
+            match put {
+                Ok(put) => won.push(put.e_tag.expect("a tag")),
+                Err(error) => drop(lost.insert((status(&error), error.code().map(str::to_owned)))),
+            }
+        }
+        assert_eq!(won.len(), 1, "{won:?} {lost:?}");
+        assert_eq!(lost, BTreeSet::from([(412, Some("PreconditionFailed".to_owned()))]));
+        known = won.remove(0);
+        let found = started.s3.head_object().bucket(BUCKET).key("key").send().await;
+        assert_eq!(found.expect("a head").e_tag(), Some(known.as_str()));
+    }
+    started.aws.stop().await;
+}
+
+/// Whichever is first: the replacement is refused or is replaced.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_put_beside_one_of_a_known_etag_is_not_lost() {
+    let started = start(30).await;
+    for round in 0..50 {
+        let key = format!("race/{round}/x.json");
+        let begin = started.put(&key, "begin").send().await.expect("a put");
+        let known = started.put(&key, "known").if_match(begin.e_tag.expect("a tag")).send();
+        let (known, any) = futures::future::join(known, started.put(&key, "any").send()).await;
+        any.expect("a put");
+        assert_eq!(known.err().map_or(412, |error| status(&error)), 412);
+        assert_eq!(started.content(&key).await, b"any", "in round {round}");
+    }
+    started.aws.stop().await;
+}
+
+#[tokio::test]
 async fn a_get_of_a_known_etag_is_not_modified() {
     let started = start(30).await;
     let tag = started.put("key", "first").send().await.expect("a put").e_tag.expect("a tag");

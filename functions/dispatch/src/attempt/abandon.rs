@@ -31,7 +31,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Option<Exchange> {
         let slow_after_ms = subscription.destination.slow_after_ms;
-        let may_move = self.known_slow.may_move(of.queue, due.len(), self.ports.now_ms());
+        let started_ms = self.ports.now_ms();
+        let may_move = self.health.may_move(of.queue, due.len(), started_ms);
         let may_abandon = may_move && slow_after_ms < request.timeout_ms;
         let abandoned = {
             let mut exchange = pin!(self.ports.exchange(request));
@@ -51,7 +52,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             abandoned
         };
         // Boxed: it is rare, and would enlarge the future of every attempt.
-        self.abandon(&abandoned, subscription, of).boxed().await;
+        self.abandon(&abandoned, subscription, started_ms, of).boxed().await;
         None
     }
 
@@ -60,9 +61,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         &self,
         due: &[InFlightDelivery],
         subscription: &Subscription,
+        started_ms: u64,
         of: &Invocation<'_>,
     ) {
-        self.known_slow.record_abandoned(subscription, due, self.ports.now_ms());
+        self.health.record_abandoned(subscription, due, started_ms, self.ports.now_ms());
         // All of them first: a panic from here on is not one of an attempt.
         due.iter().for_each(|one| of.progress.keep(one, Stage::Waiting));
         let slow_after_ms = subscription.destination.slow_after_ms;

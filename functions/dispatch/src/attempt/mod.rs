@@ -22,7 +22,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
         let destination = &subscription.destination;
-        let admitted = self.probations.admission(subscription, due);
+        let admitted = self.health.admission(subscription, due);
         let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
         // Before the time of the attempt is granted: looking secrets up takes time of its own.
         let names: Vec<&SecretName> = request::secrets(subscription, &deliveries).collect();
@@ -49,7 +49,6 @@ impl<P: DispatchPorts> Dispatch<P> {
             Err(problem) => (problem.exchange(now_ms), None),
         };
         admitted.record(&exchange);
-        self.known_slow.record(subscription, due, &exchange);
         // Redacted here, since the secrets' values are dropped with this attempt.
         let keyring = keyring.unwrap_or_default();
         let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();

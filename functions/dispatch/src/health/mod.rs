@@ -1,15 +1,117 @@
 //! What this process knows of destinations that are not healthy: those that keep failing, and those
-//! that are slow to answer. Lives as long as the process, over many invocations.
+//! that are slow to answer. It lives as long as the process, over many invocations.
+//!
+//! The rules are `delivery::delivery::health`. This folder applies them before each attempt
+//! ([`failing`], [`slow`]), records what each attempt showed, and exchanges that with other processes
+//! ([`sharing`]).
 
-mod probation;
+mod documents;
+mod failing;
+mod sharing;
 mod slow;
 
-pub(crate) use probation::Probations;
-pub(crate) use slow::KnownSlow;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use adapters::telemetry;
 use delivery::delivery::DeliveryTarget;
+use delivery::delivery::health::probation::Probations;
+use delivery::delivery::health::shared::{Attempted, Findings};
+use delivery::delivery::health::slow::SlowDestinations;
+use delivery::delivery::health::{DestinationKey, Finding};
+use delivery::delivery::outcome::{Exchange, Outcome};
+use delivery::subscription::Subscription;
 
 use crate::progress::InFlightDelivery;
+
+/// The destinations that are not healthy, as far as this process knows.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    memory: Mutex<Memory>,
+    /// Until when nothing is moved to the slow lane, because it refused a message.
+    lane_refused_until_ms: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    probations: Probations<DestinationKey>,
+    slow: SlowDestinations<DestinationKey>,
+    /// What other processes cannot know yet.
+    unshared: BTreeMap<DestinationKey, Findings>,
+    /// When it read the digest last.
+    read_ms: Option<u64>,
+    /// Until when storage is not asked, because it did not answer.
+    unreachable_until_ms: u64,
+}
+
+impl Memory {
+    /// Whether every destination is healthy, as far as it knows.
+    fn is_empty(&self) -> bool {
+        self.probations.is_empty() && self.slow.is_empty()
+    }
+
+    fn findings(&mut self, key: DestinationKey, subscription: &Subscription) -> &mut Findings {
+        self.unshared.entry(key).or_insert_with(|| {
+            Findings::new(subscription.destination.display(), subscription.name.to_string())
+        })
+    }
+}
+
+impl Health {
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records what an attempt showed about its destination.
+    fn record(&self, subscription: &Subscription, due: &[InFlightDelivery], exchange: &Exchange) {
+        if !are_to_destination(due) {
+            return;
+        }
+        let (outcome, is_slow) =
+            (exchange.outcome(&subscription.retry), is_slow(subscription, exchange));
+        let mut memory = self.memory();
+        // Nearly always: then no address is hashed.
+        if outcome == Outcome::Success && !is_slow && memory.is_empty() {
+            return;
+        }
+        let (key, at_ms) = (key_of(subscription), exchange.ended_ms());
+        let failing = failing::found(&mut memory, key, subscription, due, (outcome, at_ms));
+        let slow = slow::found(&mut memory, key, exchange, is_slow);
+        if failing.is_some() || slow.is_some() {
+            let (started_ms, took_ms) = (exchange.started_ms, exchange.duration_ms);
+            let attempted = Attempted::new(started_ms, outcome, exchange.status(), took_ms);
+            let findings = memory.findings(key, subscription);
+            findings.failing = failing.map(|found| (found, at_ms)).or(findings.failing);
+            findings.slow = slow.map(|found| (found, at_ms)).or(findings.slow);
+            findings.attempts.push(attempted);
+        }
+        drop(memory);
+        report(subscription, outcome, failing, slow);
+    }
+}
+
+fn report(
+    subscription: &Subscription,
+    outcome: Outcome,
+    failing: Option<Finding>,
+    slow: Option<Finding>,
+) {
+    if let Some(found) = failing {
+        telemetry::probation(subscription, outcome, found);
+    }
+    if let Some(found) = slow {
+        telemetry::slow_destination(subscription, found);
+    }
+}
+
+fn is_slow(subscription: &Subscription, exchange: &Exchange) -> bool {
+    exchange.duration_ms > subscription.destination.slow_after_ms
+}
+
+fn key_of(subscription: &Subscription) -> DestinationKey {
+    DestinationKey::of(&subscription.destination.url)
+}
 
 /// Whether an attempt of these deliveries says something about the destination: replies and sinks have
 /// other addresses.

@@ -1,19 +1,17 @@
-//! Which destinations are slow to answer, as far as this process knows. The rule is
-//! `delivery::delivery::slow`.
+//! Deliveries to destinations that are slow to answer go to a queue of their own.
 
 use std::slice;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 
 use adapters::telemetry;
+use delivery::delivery::health::shared::Attempted;
+use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::delivery::outcome::Exchange;
-use delivery::delivery::slow::{Change, SlowDestinations};
 use delivery::ports::QueueName;
 use delivery::subscription::Subscription;
 use delivery::time::duration::MINUTE_MS;
-use url::Url;
 
-use super::are_to_destination;
+use super::{Health, Memory, are_to_destination, key_of};
 use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
@@ -24,14 +22,7 @@ const REFUSED_MS: u64 = MINUTE_MS;
 /// requests instead of one.
 const EVENTS_MAX: usize = 10;
 
-/// The destinations that are slow to answer, as far as this process knows.
-#[derive(Debug, Default)]
-pub(crate) struct KnownSlow {
-    destinations: Mutex<SlowDestinations<Url>>,
-    refused_until_ms: AtomicU64,
-}
-
-impl KnownSlow {
+impl Health {
     /// Whether an attempt with so many events, from this queue, may be left to the slow lane. In the lane
     /// itself it has time. In isolation a record is alone, and has to be attempted there: moved on
     /// before it crashes us again, it would never use up its receives.
@@ -47,16 +38,18 @@ impl KnownSlow {
         };
         leads_there
             && events <= EVENTS_MAX
-            && now_ms >= self.refused_until_ms.load(Ordering::Relaxed)
+            && now_ms >= self.lane_refused_until_ms.load(Ordering::Relaxed)
     }
 
     /// Whether a delivery that may move is attempted in the lane and not here.
     pub(crate) fn should_move(&self, in_flight: &InFlightDelivery, now_ms: u64) -> bool {
         let InFlightDelivery { delivery, subscription, .. } = in_flight;
-        let url = &subscription.destination.url;
         let is_slow = || {
-            are_to_destination(slice::from_ref(in_flight))
-                && self.with(|slow| slow.is_slow(url, now_ms))
+            let memory = self.memory();
+            // Nearly always nothing is slow: then no address is hashed.
+            !memory.slow.is_empty()
+                && are_to_destination(slice::from_ref(in_flight))
+                && memory.slow.is_slow(&key_of(subscription), now_ms)
         };
         (delivery.abandoned || is_slow()) && fits_a_message(delivery)
     }
@@ -64,53 +57,42 @@ impl KnownSlow {
     /// Notes that a queue did not take a message.
     pub(crate) fn note_refusal(&self, queue: QueueName, now_ms: u64) {
         if queue == QueueName::Slow {
-            self.refused_until_ms.store(now_ms.saturating_add(REFUSED_MS), Ordering::Relaxed);
+            self.lane_refused_until_ms.store(now_ms.saturating_add(REFUSED_MS), Ordering::Relaxed);
         }
     }
 
-    /// Records how long an attempt took.
-    pub(crate) fn record(
-        &self,
-        subscription: &Subscription,
-        due: &[InFlightDelivery],
-        exchange: &Exchange,
-    ) {
-        let destination = &subscription.destination;
-        if !are_to_destination(due) {
-            return;
-        }
-        let change = self.with(|slow| match exchange.answer() {
-            _ if exchange.duration_ms > destination.slow_after_ms => {
-                slow.note_slow(&destination.url, exchange.ended_ms())
-            }
-            Some(_) => slow.note_in_time(&destination.url),
-            // Refused connections and the like come fast, and say nothing about answers.
-            None => None,
-        });
-        report(subscription, change);
-    }
-
-    /// Records that an attempt was abandoned.
+    /// Records that an attempt that began at this time was abandoned.
     pub(crate) fn record_abandoned(
         &self,
         subscription: &Subscription,
         due: &[InFlightDelivery],
+        started_ms: u64,
         now_ms: u64,
     ) {
         if !are_to_destination(due) {
             return;
         }
-        let url = &subscription.destination.url;
-        report(subscription, self.with(|slow| slow.note_slow(url, now_ms)));
-    }
-
-    fn with<T>(&self, act: impl FnOnce(&mut SlowDestinations<Url>) -> T) -> T {
-        act(&mut self.destinations.lock().unwrap_or_else(PoisonError::into_inner))
+        let (mut memory, key) = (self.memory(), key_of(subscription));
+        let Some(found) = memory.slow.note_slow(&key, now_ms) else { return };
+        let findings = memory.findings(key, subscription);
+        findings.slow = Some((found, now_ms));
+        findings.attempts.push(Attempted::abandoned(started_ms, now_ms));
+        drop(memory);
+        telemetry::slow_destination(subscription, found);
     }
 }
 
-fn report(subscription: &Subscription, change: Option<Change>) {
-    if let Some(change) = change {
-        telemetry::slow_destination(subscription, change);
+/// What the time that an attempt took shows.
+pub(super) fn found(
+    memory: &mut Memory,
+    key: DestinationKey,
+    exchange: &Exchange,
+    is_slow: bool,
+) -> Option<Finding> {
+    match exchange.answer() {
+        _ if is_slow => memory.slow.note_slow(&key, exchange.ended_ms()),
+        Some(_) => memory.slow.note_in_time(&key),
+        // Refused connections and the like come fast, and say nothing about answers.
+        None => None,
     }
 }

@@ -91,11 +91,13 @@ fn dispatch_may_read_the_subscriptions_and_their_earlier_versions() {
 }
 
 #[test]
-fn dispatch_may_read_and_keep_consents_but_not_write_subscriptions() {
+fn dispatch_may_keep_consents_and_what_it_knows_of_destinations_but_not_write_subscriptions() {
     const CONSENTS: &str = "${ConfigBucket.Arn}/_consents/*";
-    assert!(always(DISPATCH, "s3:GetObject").contains(&CONSENTS));
+    const DESTINATIONS: &str = "${ConfigBucket.Arn}/_destinations/*";
+    let read = always(DISPATCH, "s3:GetObject");
+    assert!(read.contains(&CONSENTS) && read.contains(&DESTINATIONS));
     let written = always(DISPATCH, "s3:PutObject");
-    assert_eq!(written, [CONSENTS, "${DeadLetterBucket.Arn}/*"]);
+    assert_eq!(written, [CONSENTS, DESTINATIONS, "${DeadLetterBucket.Arn}/*"]);
 }
 
 #[test]

@@ -161,14 +161,14 @@ fn a_concealed_value_is_not_shown_but_its_change_is_reported() {
 #[test]
 fn batches_late_responses_probation_and_consent_are_reported_field_by_field() {
     let to = |rest: &str| format!("destination: {{url: 'https://a.example.com/'{rest}}}");
-    let asked = ", lateResponseWindow: PT3M, probation: true, consent: {handshake: cloudevents, origin: events.example.com}";
+    let asked = ", lateResponseWindow: PT3M, probation: false, consent: {handshake: cloudevents, origin: events.example.com}";
     let new = catalogue(&[("a", &format!("{}, batch: {{maxEvents: 100}}", to(asked)))]);
     let a = "subscription shop/orders/a";
     assert_eq!(
         texts(&catalogue(&[("a", TO_A)]), &new),
         [
             format!("{a} lateResponseWindow: PT0S -> PT3M"),
-            format!("{a} probation: false -> true"),
+            format!("{a} probation: true -> false"),
             format!("{a} consent: not asked for -> cloudevents handshake, from events.example.com"),
             format!("{a} batch.maxEvents: no batches -> 100"),
             format!("{a} batch.preferredKilobytes: no batches -> 64"),

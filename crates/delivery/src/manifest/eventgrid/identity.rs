@@ -6,7 +6,7 @@
 
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
-use super::super::{Draft, batches, names, statuses};
+use super::super::{Draft, batches, names, rates, statuses};
 use super::Context;
 use super::template::Resource;
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -31,6 +31,8 @@ pub(super) struct LastmileSection<'a> {
     pub(super) never_retry: StatusSet,
     /// Statuses that are retried.
     pub(super) retry_on: StatusSet,
+    /// How many requests a second the destination takes.
+    pub(super) max_per_second: Option<u32>,
     on_refused: Option<(OnRefused, Cursor<'a>)>,
     topic: Option<TopicName>,
     name: Option<(String, Cursor<'a>)>,
@@ -42,6 +44,8 @@ impl<'a> LastmileSection<'a> {
         let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
         context.note("neverRetry", never_retry.as_ref());
         context.note("retryOn", retry_on.as_ref());
+        let per_second = fields.given("maxPerSecond");
+        context.note("maxPerSecond", per_second.as_ref());
         let on_refused = fields.given("onRefused");
         context.note("batch.onRefused", on_refused.as_ref());
         let list = |cursor: &Option<Cursor<'_>>| {
@@ -55,6 +59,7 @@ impl<'a> LastmileSection<'a> {
             dialect: fields.given("dialect").and_then(|cursor| cursor.choice(&DIALECTS)),
             never_retry: never,
             retry_on: retried,
+            max_per_second: per_second.and_then(|cursor| cursor.integer(rates::PER_SECOND)),
             on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
             topic: fields.given("topic").and_then(|cursor| topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),

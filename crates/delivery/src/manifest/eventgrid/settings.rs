@@ -90,6 +90,7 @@ impl<'a> Settings<'a> {
                 schema,
                 headers,
                 notification_headers: true,
+                max_per_second: own.max_per_second,
                 ..new.destination
             },
             filter: self.filter?,

@@ -315,6 +315,7 @@ impl<'a> PartialSubscription<'a> {
             destination: Destination {
                 schema: schema.map(|located| located.value),
                 response_timeout_ms: delivery.timeout_ms(&profile),
+                max_per_second: overrides.max_per_second(),
                 ..new.destination
             },
             filter: self.filter?,

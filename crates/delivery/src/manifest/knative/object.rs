@@ -9,7 +9,7 @@ use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
-use super::super::{names, statuses};
+use super::super::{names, rates, statuses};
 use super::class;
 use super::delivery::Located;
 use crate::subscription::name::TopicName;
@@ -23,6 +23,11 @@ const OURS: &str = "lastmile.dev/";
 const RETRY_ON: &str = "lastmile.dev/retry-on";
 /// Statuses that are never retried, whatever the profile says.
 const NEVER_RETRY: &str = "lastmile.dev/never-retry";
+
+/// How many requests a second the subscriber takes.
+const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
+/// All of them.
+const ANNOTATIONS: [&str; 3] = [RETRY_ON, NEVER_RETRY, MAX_PER_SECOND];
 
 /// An object before its fields are read.
 pub(super) struct Object<'a> {
@@ -114,9 +119,9 @@ impl<'a> Metadata<'a> {
             .map(|entry| (entry.name, entry.value))
             .collect();
         for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
-            if ![RETRY_ON, NEVER_RETRY].contains(name) {
+            if !ANNOTATIONS.contains(name) {
                 let message = Message::new(format!("unknown annotation {}", quoted(name)));
-                at.warn(message.help(hint(name, &[RETRY_ON, NEVER_RETRY])));
+                at.warn(message.help(hint(name, &ANNOTATIONS)));
             }
         }
         Self {
@@ -127,11 +132,12 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// The annotations that change the meaning of statuses.
+/// The annotations that change what a delivery does: the meaning of statuses, and the rate.
 #[derive(Clone, Default)]
 pub(super) struct Overrides<'a> {
     never_retry: Option<Located<'a, StatusSet>>,
     retry_on: Option<Located<'a, StatusSet>>,
+    max_per_second: Option<Located<'a, u32>>,
 }
 
 impl<'a> Overrides<'a> {
@@ -145,7 +151,10 @@ impl<'a> Overrides<'a> {
         {
             retry.at.error(format!("{status} is in {NEVER_RETRY} too; it can be only one of them"));
         }
-        Self { never_retry, retry_on }
+        let max_per_second = annotations
+            .get(MAX_PER_SECOND)
+            .and_then(|at| Some(Located { value: rates::text(at)?, at: at.clone() }));
+        Self { never_retry, retry_on, max_per_second }
     }
 
     /// These settings, with `base` where they say nothing. A status that is listed here is removed
@@ -160,6 +169,7 @@ impl<'a> Overrides<'a> {
         Self {
             never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),
             retry_on: self.retry_on.or_else(|| rest(&base.retry_on)),
+            max_per_second: self.max_per_second.or_else(|| base.max_per_second.clone()),
         }
     }
 
@@ -168,10 +178,16 @@ impl<'a> Overrides<'a> {
         statuses::override_meaning(policy, &set(&self.never_retry), &set(&self.retry_on));
     }
 
+    /// How many requests a second the subscriber takes.
+    pub(super) fn max_per_second(&self) -> Option<u32> {
+        self.max_per_second.as_ref().map(|located| located.value)
+    }
+
     /// Adds where they are written.
     pub(super) fn note(&self, origins: &mut Origins) {
         note(origins, "neverRetry", self.never_retry.as_ref().map(|list| &list.at));
         note(origins, "retryOn", self.retry_on.as_ref().map(|list| &list.at));
+        note(origins, "maxPerSecond", self.max_per_second.as_ref().map(|rate| &rate.at));
     }
 }
 

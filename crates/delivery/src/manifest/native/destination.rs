@@ -8,6 +8,7 @@ use url::Url;
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
 use super::super::headers;
+use super::super::rates;
 use super::super::reader::{Cursor, Fields};
 use super::consent;
 use crate::event::path::PATH_RULE;
@@ -57,6 +58,7 @@ pub(super) fn read(
         max_concurrency: fields
             .read("maxConcurrency", |at| at.integer(CONCURRENCY))
             .unwrap_or(MAX_CONCURRENCY),
+        max_per_second: fields.read("maxPerSecond", |at| at.integer(rates::PER_SECOND)),
         slow_after_ms: slow_after_ms.unwrap_or(SLOW_AFTER_MS),
         late_window_ms: late_window_ms.unwrap_or(profile.late_window_ms),
         probation: fields.read("probation", Cursor::boolean).unwrap_or(profile.probation),

@@ -7,7 +7,7 @@ use super::super::reader::Cursor;
 use super::super::sinks::DeadLettersAt;
 
 /// Field → the path in a `spec` or `delivery` that states it.
-const FIELD_PATHS: [(&str, &str); 29] = [
+const FIELD_PATHS: [(&str, &str); 30] = [
     ("maxAttempts", "retry.maxAttempts"),
     ("timeToLive", "retry.timeToLive"),
     ("schedule", "retry.schedule"),
@@ -17,6 +17,7 @@ const FIELD_PATHS: [(&str, &str); 29] = [
     ("maxConcurrency", "destination.maxConcurrency"),
     ("headers", "destination.headers"),
     ("signing", "destination.signing"),
+    ("maxPerSecond", "destination.maxPerSecond"),
     ("slowAfter", "destination.slowAfter"),
     ("lateResponseWindow", "destination.lateResponseWindow"),
     ("probation", "destination.probation"),

@@ -2,16 +2,19 @@
 //!
 //! Their objects are files of `adapters::storage`: it keeps keys inside their folder, lists them in
 //! S3's order, and lets exactly one of several concurrent put-if-absent writers succeed, also
-//! between processes. S3 itself accepts more keys than a file system.
+//! between processes. Of several that replace the same content one succeeds, and what another
+//! process writes in the meantime is a conflict, as in S3. S3 itself accepts more keys than a file
+//! system.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{fs, io, iter};
 
-use adapters::storage::{Fetched, ListRequest, Page, PutOutcome, Storage, StorageError};
+use adapters::storage::{Fetched, ListRequest, Page, PutOutcome, Replaced, Storage, StorageError};
 use anyhow::Context as _;
 use bytes::Bytes;
 use s3s::{S3Error, s3_error};
+use tokio::sync::RwLock;
 
 /// The longest file name, in bytes, on common file systems.
 const SEGMENT_LIMIT_BYTES: usize = 255;
@@ -20,6 +23,8 @@ const SEGMENT_LIMIT_BYTES: usize = 255;
 #[derive(Debug)]
 pub(in super::super) struct Buckets {
     root: PathBuf,
+    /// Held alone from reading an object until it is replaced, shared by all other writes.
+    writes: RwLock<()>,
 }
 
 /// An object that was read.
@@ -29,6 +34,8 @@ pub(super) struct ReadObject {
     pub(super) content: Bytes,
     /// When it was written.
     pub(super) modified_ms: u64,
+    /// The ETag of its file, which is not the one that S3 would give it.
+    file_etag: String,
 }
 
 impl Buckets {
@@ -39,7 +46,7 @@ impl Buckets {
             fs::create_dir_all(&folder)
                 .with_context(|| format!("cannot create the bucket folder {}", folder.display()))?;
         }
-        Ok(Self { root: root.to_path_buf() })
+        Ok(Self { root: root.to_path_buf(), writes: RwLock::new(()) })
     }
 
     /// The buckets sorted by name, with their modification times.
@@ -90,8 +97,8 @@ impl Buckets {
     /// Reads an object.
     pub(super) async fn get(&self, bucket: &str, key: &str) -> Result<ReadObject, S3Error> {
         match self.bucket(bucket)?.get_if_changed(key, None).await {
-            Ok(Fetched::Changed { bytes, modified_ms, .. }) => {
-                Ok(ReadObject { content: bytes.into(), modified_ms })
+            Ok(Fetched::Changed { bytes, etag, modified_ms }) => {
+                Ok(ReadObject { content: bytes.into(), modified_ms, file_etag: etag })
             }
             Ok(Fetched::Missing | Fetched::Unchanged) => {
                 Err(s3_error!(NoSuchKey, "there is no object {key:?} in {bucket:?}"))
@@ -109,6 +116,7 @@ impl Buckets {
         only_if_absent: bool,
     ) -> Result<(), S3Error> {
         let objects = self.bucket(bucket)?;
+        let _shared = self.writes.read().await;
         let put = match only_if_absent {
             true => objects.put_if_absent(key, content).await,
             false => objects.put(key, content).await.map(|()| PutOutcome::Written),
@@ -122,9 +130,35 @@ impl Buckets {
         }
     }
 
+    /// Replaces an object if its content is what the writer knows.
+    pub(super) async fn replace(
+        &self,
+        bucket: &str,
+        key: &str,
+        content: Vec<u8>,
+        is_known: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<(), S3Error> {
+        let objects = self.bucket(bucket)?;
+        let _alone = self.writes.write().await;
+        let found = self.get(bucket, key).await?;
+        if !is_known(&found.content) {
+            return Err(s3_error!(PreconditionFailed, "the object {key:?} has another ETag"));
+        }
+        match objects.replace(key, content, Some(&found.file_etag)).await {
+            Ok(Replaced::Written { .. }) => Ok(()),
+            Ok(Replaced::Changed) => Err(s3_error!(
+                ConditionalRequestConflict,
+                "another process wrote or deleted {key:?} at the same time"
+            )),
+            Err(error) => Err(self.key_error(bucket, key, error)),
+        }
+    }
+
     /// Deletes an object; deleting one that does not exist succeeds, as in S3.
     pub(super) async fn delete(&self, bucket: &str, key: &str) -> Result<(), S3Error> {
-        let deleted = self.bucket(bucket)?.delete(&[key.to_owned()]).await;
+        let objects = self.bucket(bucket)?;
+        let _shared = self.writes.read().await;
+        let deleted = objects.delete(&[key.to_owned()]).await;
         deleted.map_err(|error| self.key_error(bucket, key, error))
     }
 

@@ -2,8 +2,9 @@
 //! the buckets.
 //!
 //! They are separate from the buckets because the protocol has many types and its rules are not about
-//! files. They promise S3's status codes for conditions: 412 for a put-if-absent of an existing key,
-//! 304 for a get of an unchanged object. Any other operation returns `NotImplemented`.
+//! files. They promise S3's status codes for conditions: 412 for a put-if-absent of an existing key
+//! and for a replacement of another content, 404 for one of nothing, 304 for a get of an unchanged
+//! object. Any other operation returns `NotImplemented`.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -140,13 +141,21 @@ impl S3 for Operations {
 
     async fn put_object(&self, request: S3Request<PutObjectInput>) -> Answer<PutObjectOutput> {
         let input = request.input;
-        let only_if_absent = only_if_absent(input.if_match.as_ref(), input.if_none_match.as_ref())?;
+        let condition = put_condition(input.if_match, input.if_none_match)?;
         let content = match input.body {
             Some(body) => read_body(body).await?,
             None => Bytes::new(),
         };
         let e_tag = Some(tag(&content));
-        self.0.put(&input.bucket, &input.key, content.into(), only_if_absent).await?;
+        let (bucket, key, content) = (&input.bucket, &input.key, content.into());
+        match condition {
+            PutCondition::None => self.0.put(bucket, key, content, false).await?,
+            PutCondition::Absent => self.0.put(bucket, key, content, true).await?,
+            PutCondition::Tag(known) => {
+                let is_known = |found: &[u8]| known.strong_cmp(&tag(found));
+                self.0.replace(bucket, key, content, is_known).await?;
+            }
+        }
         Ok(S3Response::new(PutObjectOutput { e_tag, ..PutObjectOutput::default() }))
     }
 
@@ -188,17 +197,32 @@ impl S3 for Operations {
     }
 }
 
-/// Whether a put wants its key absent, by its conditions.
-fn only_if_absent(
-    if_match: Option<&ETagCondition>,
-    if_none_match: Option<&ETagCondition>,
-) -> Result<bool, S3Error> {
+/// What a put wants to find.
+#[derive(Debug)]
+enum PutCondition {
+    /// Anything or nothing.
+    None,
+    /// No object.
+    Absent,
+    /// An object with this tag.
+    Tag(ETag),
+}
+
+/// The one condition that a put may have, of those that S3 describes.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html>
+fn put_condition(
+    if_match: Option<ETagCondition>,
+    if_none_match: Option<ETagCondition>,
+) -> Result<PutCondition, S3Error> {
     match (if_match, if_none_match) {
-        (None, None) => Ok(false),
-        (None, Some(ETagCondition::Any)) => Ok(true),
-        (Some(_), _) | (_, Some(ETagCondition::ETag(_))) => Err(s3_error!(
+        (None, None) => Ok(PutCondition::None),
+        (None, Some(ETagCondition::Any)) => Ok(PutCondition::Absent),
+        (Some(ETagCondition::ETag(known)), None) => Ok(PutCondition::Tag(known)),
+        (Some(_), Some(_))
+        | (Some(ETagCondition::Any), None)
+        | (None, Some(ETagCondition::ETag(_))) => Err(s3_error!(
             NotImplemented,
-            "of conditional puts the local S3 supports If-None-Match: * only"
+            "of conditional puts the local S3 supports If-None-Match: * and If-Match with an ETag"
         )),
     }
 }

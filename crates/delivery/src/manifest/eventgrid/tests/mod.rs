@@ -140,6 +140,8 @@ fn batches_are_what_was_asked_for_and_an_export_of_the_defaults_asks_for_none() 
         let (subscription, findings) = loaded(&[&with_fields(fields, "")]);
         assert_eq!((subscription.batch, findings), (expected, Vec::new()), "{fields}");
     }
+    let limited = with_fields("maxEventsPerBatch: 10", ", lastmile: {maxPerSecond: 20}");
+    assert_eq!(loaded(&[&limited]).0.destination.max_per_second, Some(20));
     let strict = with_fields("maxEventsPerBatch: 10", ", lastmile: {onRefused: all}");
     let on_refused = loaded(&[&strict]).0.batch.map(|batch| batch.on_refused);
     assert_eq!(on_refused, Some(OnRefused::All));

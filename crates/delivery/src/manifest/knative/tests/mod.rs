@@ -429,6 +429,26 @@ fn what_statuses_mean_can_be_said_by_annotations() {
 }
 
 #[test]
+fn a_rate_can_be_said_by_an_annotation_of_the_trigger_or_of_its_broker() {
+    let of_broker = broker("lastmile.dev/max-per-second: '20'", "{}");
+    let rate = |annotation: &str| {
+        let metadata = format!("metadata: {{name: t, annotations: {{{annotation}}}}}");
+        let text = trigger("").replace("metadata: {name: t}", &metadata);
+        subscription(&format!("{of_broker}{text}"))
+    };
+    assert_eq!(rate("").0.destination.max_per_second, Some(20));
+    assert_eq!(rate("lastmile.dev/max-per-second: 5").0.destination.max_per_second, Some(5));
+    let text = format!("{}{}", broker("lastmile.dev/max-per-second: many", "{}"), trigger(""));
+    let found = shown(&read_one(&text));
+    assert!(
+        found[0].ends_with(
+            "\"many\" is no number of requests a second; a whole number from 1 to 10000"
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn every_stated_value_has_its_place() {
     let of_broker =
         broker("", "{delivery: {retry: 5, timeout: PT5S, deadLetterSink: {uri: s3://of-broker}}}");

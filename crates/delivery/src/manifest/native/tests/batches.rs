@@ -61,23 +61,22 @@ fn what_a_refusal_means_says_nothing_without_a_batch() {
 }
 
 #[test]
-fn late_responses_probation_and_consent_are_off_unless_asked_for_and_a_subscription_has_the_last_word()
- {
+fn late_responses_and_consent_are_off_probation_is_on_and_a_subscription_has_the_last_word() {
     let bare = with_spec("").destination.clone();
-    assert_eq!((bare.late_window_ms, bare.probation, bare.consent), (0, false, None));
-    let of_topic = "{lateResponseWindow: PT3M, probation: true, consent: {handshake: eventgrid}}";
+    assert_eq!((bare.late_window_ms, bare.probation, bare.consent), (0, true, None));
+    let of_topic = "{lateResponseWindow: PT3M, probation: false, consent: {handshake: eventgrid}}";
     let topic = format!("{TOPIC}spec: {{delivery: {{destination: {of_topic}}}}}\n---\n");
     let under = |rest: &str| {
         let own = format!("{HEAD}  destination: {{url: http://h/{rest}}}\n");
         subscription(&format!("{topic}{own}")).destination.clone()
     };
     let taken = under("");
-    assert_eq!((taken.late_window_ms, taken.probation), (3 * MINUTE_MS, true));
+    assert_eq!((taken.late_window_ms, taken.probation), (3 * MINUTE_MS, false));
     assert_eq!(taken.consent, Some(Consent::EventGrid));
     let own = under(
-        ", lateResponseWindow: PT0S, probation: false, consent: {handshake: cloudevents, origin: a}",
+        ", lateResponseWindow: PT0S, probation: true, consent: {handshake: cloudevents, origin: a}",
     );
-    assert_eq!((own.late_window_ms, own.probation), (0, false));
+    assert_eq!((own.late_window_ms, own.probation), (0, true));
     assert_eq!(own.consent, Some(Consent::CloudEvents { origin: "a".to_owned(), rate: None }));
 }
 

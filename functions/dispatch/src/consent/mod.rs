@@ -11,6 +11,10 @@
 //! the store cannot be read, nothing is validated. Does not offer an address to confirm a consent
 //! by: a function cannot listen. `lastmile validate --listen` does.
 
+mod gates;
+
+pub(crate) use gates::ConsentGates;
+
 use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::DeliveryTarget;
 use delivery::delivery::outcome::Unsendable;
@@ -24,7 +28,7 @@ use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Consent, Subscription};
 use futures::FutureExt as _;
 
-use crate::consent_gates::ConsentGate;
+use self::gates::ConsentGate;
 use crate::dispatch::{Dispatch, Invocation};
 use crate::progress::{InFlightDelivery, Unfinished};
 use crate::send::NO_ANSWER;
@@ -63,7 +67,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             return due;
         };
         // Admitted on arrival but not sent: another delivery has to be able to probe.
-        self.probations.release(subscription, &due);
+        self.health.release(subscription, &due);
         let now_ms = self.ports.now_ms();
         let leaving = due.into_iter().map(|in_flight| {
             let (why, wait_ms) = match hold {

@@ -4,10 +4,13 @@
 //! least two events, its deliveries are deferred without a request, for a time that depends on the
 //! last outcome. Then one of them is a probe: a success ends the probation, a failure doubles it,
 //! up to an hour. It protects the destination, and keeps attempts at a dead one from taking the
-//! time of others.
+//! time of others. A deferral is not an attempt.
 //!
-//! The state belongs to one process and is lost with it: it only saves requests. A deferral is not
-//! an attempt.
+//! A success takes away half of the failures that were counted before it. So a destination that takes
+//! one event in twenty is found all the same, and one that fails again soon after its probation is put
+//! on probation sooner, and for half as long as before.
+//!
+//! What one process knows, others learn through [`shared`](super::shared).
 //! <https://learn.microsoft.com/azure/event-grid/delivery-and-retry#delayed-event-delivery>
 
 use std::collections::HashMap;
@@ -15,6 +18,8 @@ use std::hash::Hash;
 
 use uuid::Uuid;
 
+use super::Finding;
+use super::shared::Spell;
 use crate::delivery::outcome::Outcome;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
@@ -24,7 +29,7 @@ pub const FAILURES: u32 = 10;
 pub const LONGEST_MS: u64 = HOUR_MS;
 /// While a probe is under way, other deliveries wait this long for its result, and not for another
 /// whole probation.
-const PROBE_MS: u64 = 10 * SECOND_MS;
+pub const PROBE_MS: u64 = 10 * SECOND_MS;
 /// A probe whose outcome was never recorded no longer counts after this: its process was frozen, or
 /// it panicked.
 const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
@@ -56,28 +61,13 @@ pub const fn first_ms(outcome: Outcome) -> Option<u64> {
 pub enum Admission {
     /// It may be attempted.
     Admitted,
+    /// It may be attempted, and its outcome decides about the probation.
+    Probe,
     /// It is deferred.
     Deferred {
         /// Until this time.
         until_ms: u64,
     },
-}
-
-/// What an attempt changed for its destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// Its probation begins.
-    Began {
-        /// For this long.
-        lasts_ms: u64,
-    },
-    /// Its probe failed: the probation is extended.
-    Extended {
-        /// For this long.
-        lasts_ms: u64,
-    },
-    /// An event was delivered: its probation ends.
-    Ended,
 }
 
 /// The failing destinations of one process.
@@ -94,6 +84,8 @@ impl<K> Default for Probations<K> {
 #[derive(Debug, Clone, Copy)]
 struct Record {
     failures: u32,
+    /// How long its last probation was, if that is over.
+    lasted_ms: u64,
     /// The delivery of the first failure, until another one failed as well.
     only_delivery: Option<Uuid>,
     probation: Option<Probation>,
@@ -111,29 +103,30 @@ impl<K: Eq + Hash + Clone> Probations<K> {
     /// Whether a delivery may be attempted at this destination now. The first after the end of a
     /// probation is its probe; the others wait for its result.
     pub fn admit(&mut self, destination: &K, now_ms: u64) -> Admission {
+        if let Some(until_ms) = self.deferral_ms(destination, now_ms) {
+            return Admission::Deferred { until_ms };
+        }
         let Some(probation) = self.probation(destination) else { return Admission::Admitted };
-        if now_ms < probation.until_ms {
-            return Admission::Deferred { until_ms: probation.until_ms };
-        }
-        match probation.probe_ms {
-            Some(probe_ms) if now_ms < probe_ms.saturating_add(PROBE_LOST_MS) => {
-                Admission::Deferred {
-                    until_ms: now_ms.saturating_add(probation.lasts_ms.min(PROBE_MS)),
-                }
-            }
-            Some(_) | None => {
-                probation.probe_ms = Some(now_ms);
-                Admission::Admitted
-            }
-        }
+        probation.probe_ms = Some(now_ms);
+        Admission::Probe
     }
 
-    /// Returns an admission that was not used: if it was the probe, another delivery may be the
-    /// probe.
-    pub fn release(&mut self, destination: &K) {
-        if let Some(probation) = self.probation(destination) {
-            probation.probe_ms = None;
+    /// Until when a delivery that is not attempted here is deferred.
+    #[must_use]
+    pub fn deferral_ms(&self, destination: &K, now_ms: u64) -> Option<u64> {
+        let probation = self.0.get(destination)?.probation?;
+        if now_ms < probation.until_ms {
+            return Some(probation.until_ms);
         }
+        let probe_ms = probation.probe_ms?;
+        let wait_ms = probation.lasts_ms.min(PROBE_MS);
+        (now_ms < probe_ms.saturating_add(PROBE_LOST_MS)).then(|| now_ms.saturating_add(wait_ms))
+    }
+
+    /// Returns an admission that was not used. Whether it was the probe: then another delivery may be
+    /// that.
+    pub fn release(&mut self, destination: &K) -> bool {
+        self.probation(destination).is_some_and(|probation| probation.probe_ms.take().is_some())
     }
 
     fn probation(&mut self, destination: &K) -> Option<&mut Probation> {
@@ -147,10 +140,9 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         deliveries: &[Uuid],
         outcome: Outcome,
         ended_ms: u64,
-    ) -> Option<Change> {
+    ) -> Option<Finding> {
         if outcome == Outcome::Success {
-            // Removed: a map of failing destinations only does not grow with all others.
-            return self.0.remove(destination)?.probation.map(|_| Change::Ended);
+            return self.record_success(destination);
         }
         let [first, others @ ..] = deliveries else { return None };
         if matches!(outcome, Outcome::Aborted | Outcome::Blocked) {
@@ -158,7 +150,8 @@ impl<K: Eq + Hash + Clone> Probations<K> {
             self.release(destination);
             return None;
         }
-        let new_record = Record { failures: 0, only_delivery: Some(*first), probation: None };
+        let new_record =
+            Record { failures: 0, lasted_ms: 0, only_delivery: Some(*first), probation: None };
         let record = self.0.entry(destination.clone()).or_insert(new_record);
         // Also for outcomes that begin no probation: every failed request counts among the ten.
         record.failures = record.failures.saturating_add(1);
@@ -180,13 +173,61 @@ impl<K: Eq + Hash + Clone> Probations<K> {
                 (Probation::lasting(probation.lasts_ms.saturating_mul(2), ended_ms), true)
             }
             None if record.failures >= FAILURES && record.only_delivery.is_none() => {
-                (Probation::lasting(first_ms, ended_ms), false)
+                (Probation::lasting(first_ms.max(record.lasted_ms / 2), ended_ms), false)
             }
             None => return None,
         };
         record.probation = Some(probation);
         let lasts_ms = probation.lasts_ms;
-        Some(if extended { Change::Extended { lasts_ms } } else { Change::Began { lasts_ms } })
+        Some(if extended { Finding::GoesOn { lasts_ms } } else { Finding::Began { lasts_ms } })
+    }
+}
+
+impl<K: Eq + Hash + Clone> Probations<K> {
+    /// Whether no destination has failed lately.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The destinations that are on probation.
+    pub fn destinations(&self) -> impl Iterator<Item = &K> {
+        self.0.iter().filter(|(_, record)| record.probation.is_some()).map(|(key, _)| key)
+    }
+
+    /// Takes over what another process knows: that a destination is on probation. Its clock may be ahead
+    /// of ours, or wrong.
+    pub fn adopt(&mut self, destination: &K, spell: Spell, now_ms: u64) {
+        let Spell { until_ms, lasts_ms, .. } = spell.at_most(LONGEST_MS, now_ms);
+        let new_record =
+            Record { failures: FAILURES, lasted_ms: 0, only_delivery: None, probation: None };
+        let record = self.0.entry(destination.clone()).or_insert(new_record);
+        if record.probation.is_none_or(|known| known.until_ms < until_ms) {
+            record.probation = Some(Probation { until_ms, lasts_ms, probe_ms: None });
+        }
+    }
+
+    /// Takes over what another process knows: that a destination is not on probation any more.
+    pub fn forget(&mut self, destination: &K) {
+        self.0.remove(destination);
+    }
+
+    fn record_success(&mut self, destination: &K) -> Option<Finding> {
+        // Most destinations have never failed.
+        if self.0.is_empty() {
+            return None;
+        }
+        let record = self.0.get_mut(destination)?;
+        let ended = record.probation.take();
+        if let Some(probation) = ended {
+            (record.failures, record.lasted_ms) = (FAILURES, probation.lasts_ms);
+        }
+        record.failures /= 2;
+        // Removed: a map of failing destinations only does not grow with all others.
+        if record.failures == 0 {
+            self.0.remove(destination);
+        }
+        ended.map(|_| Finding::Ended)
     }
 }
 
@@ -265,7 +306,7 @@ mod tests {
                 probations.admit(&"d", now_ms - 1),
                 Admission::Deferred { until_ms: now_ms }
             );
-            assert_eq!(probations.admit(&"d", now_ms), Admission::Admitted, "the probe");
+            assert_eq!(probations.admit(&"d", now_ms), Admission::Probe);
             assert_eq!(
                 probations.admit(&"d", now_ms),
                 Admission::Deferred { until_ms: now_ms + 10_000 },
@@ -275,7 +316,7 @@ mod tests {
             lasts_ms = (lasts_ms * 2).min(HOUR_MS);
         }
         assert_eq!(lasts_ms, HOUR_MS);
-        assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
+        assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Probe);
         probations.record_outcome(&"d", &[id(1)], Outcome::Success, now_ms + HOUR_MS);
         assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
     }
@@ -287,13 +328,13 @@ mod tests {
             let _ = probations.admit(&"d", at_ms);
             probations.record_outcome(&"d", &[id(7)], outcome, at_ms)
         };
-        assert_eq!(record_outcome(Outcome::Busy, 10), Some(Change::Began { lasts_ms: 10_000 }));
+        assert_eq!(record_outcome(Outcome::Busy, 10), Some(Finding::Began { lasts_ms: 10_000 }));
         assert_eq!(record_outcome(Outcome::Busy, 11), None, "it was begun before");
         assert_eq!(
             record_outcome(Outcome::TimedOut, 20_000),
-            Some(Change::Extended { lasts_ms: 20_000 })
+            Some(Finding::GoesOn { lasts_ms: 20_000 })
         );
-        assert_eq!(record_outcome(Outcome::Success, 50_000), Some(Change::Ended));
+        assert_eq!(record_outcome(Outcome::Success, 50_000), Some(Finding::Ended));
         assert_eq!(record_outcome(Outcome::Success, 50_001), None);
     }
 
@@ -325,8 +366,60 @@ mod tests {
     #[test]
     fn a_probe_without_an_outcome_does_not_block_the_destination_for_ever() {
         let mut probations = after(10, 2, Outcome::Busy);
-        assert_eq!(probations.admit(&"d", 10_009), Admission::Admitted);
+        assert_eq!(probations.admit(&"d", 10_009), Admission::Probe);
         assert!(matches!(probations.admit(&"d", 20_000), Admission::Deferred { .. }));
-        assert_eq!(probations.admit(&"d", 10_009 + PROBE_LOST_MS), Admission::Admitted);
+        assert_eq!(probations.admit(&"d", 10_009 + PROBE_LOST_MS), Admission::Probe);
+    }
+
+    #[test]
+    fn one_success_among_many_failures_does_not_end_the_row() {
+        let mut probations = after(9, 2, Outcome::Busy);
+        probations.record_outcome(&"d", &[id(7)], Outcome::Success, 9);
+        // Half of nine failures are still counted.
+        let mut record = |at_ms| probations.record_outcome(&"d", &[id(8)], Outcome::Busy, at_ms);
+        assert!((10..15).all(|at_ms| record(at_ms).is_none()));
+        assert_eq!(record(15), Some(Finding::Began { lasts_ms: 10_000 }));
+    }
+
+    #[test]
+    fn a_destination_that_fails_again_soon_is_on_probation_sooner_and_for_half_as_long_as_before() {
+        let mut probations = after(10, 2, Outcome::Busy);
+        let mut now_ms = 10_009;
+        for lasts_ms in [20_000, 40_000] {
+            assert_eq!(probations.admit(&"d", now_ms), Admission::Probe);
+            let found = probations.record_outcome(&"d", &[id(1)], Outcome::Busy, now_ms);
+            assert_eq!(found, Some(Finding::GoesOn { lasts_ms }));
+            now_ms += lasts_ms;
+        }
+        assert_eq!(probations.admit(&"d", now_ms), Admission::Probe);
+        probations.record_outcome(&"d", &[id(1)], Outcome::Success, now_ms);
+        let mut record = |outcome| probations.record_outcome(&"d", &[id(2)], outcome, now_ms);
+        assert!((0..4).all(|_| record(Outcome::Busy).is_none()));
+        assert_eq!(record(Outcome::Busy), Some(Finding::Began { lasts_ms: 20_000 }));
+        // Three successes in a row, and all of that is forgotten.
+        let mut successes = after(10, 2, Outcome::Busy);
+        for _ in 0..4 {
+            assert!(!successes.is_empty());
+            successes.record_outcome(&"d", &[id(1)], Outcome::Success, 20_000);
+        }
+        assert!(successes.is_empty());
+    }
+
+    #[test]
+    fn what_others_know_is_taken_over_unless_it_is_older() {
+        let mut probations = Probations::default();
+        let spell = |until_ms| Spell { since_ms: 0, until_ms, lasts_ms: 600_000 };
+        probations.adopt(&"d", spell(5_000), 1_000);
+        probations.adopt(&"d", spell(4_000), 1_000);
+        assert_eq!(probations.admit(&"d", 4_999), Admission::Deferred { until_ms: 5_000 });
+        assert_eq!(probations.admit(&"d", 5_000), Admission::Probe);
+        let failed = probations.record_outcome(&"d", &[id(1)], Outcome::Busy, 5_001);
+        assert_eq!(failed, Some(Finding::GoesOn { lasts_ms: 1_200_000 }));
+        assert_eq!(probations.destinations().collect::<Vec<_>>(), [&"d"]);
+        probations.adopt(&"e", spell(u64::MAX), 1_000);
+        let longest = Admission::Deferred { until_ms: 1_000 + HOUR_MS };
+        assert_eq!(probations.admit(&"e", 1_000), longest, "a clock is wrong");
+        probations.forget(&"d");
+        assert_eq!(probations.admit(&"d", 5_002), Admission::Admitted);
     }
 }

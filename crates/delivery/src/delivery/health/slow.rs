@@ -3,12 +3,14 @@
 //!
 //! A destination is slow once an answer took longer than its `slowAfter`, or was given up because
 //! nothing else of its invocation was left to do. It stays slow for a while, longer each time it is
-//! found slow again, and until it has answered in time a few times in a row. What is known belongs to
-//! one process: another one finds out by itself, at the price of one answer that takes long.
+//! found slow again, and until it has answered in time a few times in a row. What one process knows,
+//! others learn through [`shared`](super::shared).
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use super::Finding;
+use super::shared::Spell;
 use crate::time::duration::MINUTE_MS;
 
 /// How long a destination counts as slow at first, and at most.
@@ -19,18 +21,6 @@ pub const LONGEST_MS: u64 = 10 * MINUTE_MS;
 pub const ANSWERS_IN_TIME: u32 = 5;
 /// Destinations that are remembered; beyond them those whose time has passed are forgotten.
 const REMEMBERED: usize = 1_000;
-
-/// What an answer changed for its destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// It is slow from now on.
-    Slow {
-        /// For this long, unless it answers in time before.
-        lasts_ms: u64,
-    },
-    /// It is not slow any more.
-    Recovered,
-}
 
 /// The slow destinations that one process knows.
 #[derive(Debug)]
@@ -60,13 +50,13 @@ impl<K: Eq + Hash + Clone> SlowDestinations<K> {
     }
 
     /// Notes an answer that took longer than allowed, or one that was given up.
-    pub fn note_slow(&mut self, destination: &K, now_ms: u64) -> Option<Change> {
+    pub fn note_slow(&mut self, destination: &K, now_ms: u64) -> Option<Finding> {
         let Some(slow) = self.0.get_mut(destination) else {
             if self.0.len() >= REMEMBERED {
                 self.0.retain(|_, slow| now_ms < slow.until_ms);
             }
             self.0.insert(destination.clone(), Slow::lasting(FIRST_MS, now_ms));
-            return Some(Change::Slow { lasts_ms: FIRST_MS });
+            return Some(Finding::Began { lasts_ms: FIRST_MS });
         };
         slow.in_time = 0;
         // What began before it was known says nothing new.
@@ -74,11 +64,11 @@ impl<K: Eq + Hash + Clone> SlowDestinations<K> {
             return None;
         }
         *slow = Slow::lasting(slow.lasts_ms.saturating_mul(2), now_ms);
-        Some(Change::Slow { lasts_ms: slow.lasts_ms })
+        Some(Finding::GoesOn { lasts_ms: slow.lasts_ms })
     }
 
     /// Notes an answer in time.
-    pub fn note_in_time(&mut self, destination: &K) -> Option<Change> {
+    pub fn note_in_time(&mut self, destination: &K) -> Option<Finding> {
         if self.0.is_empty() {
             return None;
         }
@@ -88,7 +78,35 @@ impl<K: Eq + Hash + Clone> SlowDestinations<K> {
             return None;
         }
         self.0.remove(destination);
-        Some(Change::Recovered)
+        Some(Finding::Ended)
+    }
+}
+
+impl<K: Eq + Hash + Clone> SlowDestinations<K> {
+    /// Whether no destination is slow.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The destinations that were found to be slow.
+    pub fn destinations(&self) -> impl Iterator<Item = &K> {
+        self.0.keys()
+    }
+
+    /// Takes over what another process knows: that a destination is slow.
+    pub fn adopt(&mut self, destination: &K, spell: Spell, now_ms: u64) {
+        let Spell { until_ms, lasts_ms, .. } = spell.at_most(LONGEST_MS, now_ms);
+        let slow =
+            self.0.entry(destination.clone()).or_insert(Slow { until_ms, lasts_ms, in_time: 0 });
+        if slow.until_ms < until_ms {
+            *slow = Slow { until_ms, lasts_ms, ..*slow };
+        }
+    }
+
+    /// Takes over what another process knows: that a destination is not slow any more.
+    pub fn forget(&mut self, destination: &K) {
+        self.0.remove(destination);
     }
 }
 
@@ -109,7 +127,11 @@ mod tests {
         let mut now_ms = 0;
         for lasts_ms in [120_000, 240_000, 480_000, 600_000, 600_000] {
             assert!(!slow.is_slow(&"d", now_ms));
-            assert_eq!(slow.note_slow(&"d", now_ms), Some(Change::Slow { lasts_ms }));
+            let found = match now_ms {
+                0 => Finding::Began { lasts_ms },
+                _ => Finding::GoesOn { lasts_ms },
+            };
+            assert_eq!(slow.note_slow(&"d", now_ms), Some(found));
             assert!(slow.is_slow(&"d", now_ms + lasts_ms - 1) && !slow.is_slow(&"e", now_ms));
             now_ms += lasts_ms;
         }
@@ -132,7 +154,7 @@ mod tests {
         slow.note_slow(&"d", 1);
         assert!((1..ANSWERS_IN_TIME).all(|_| slow.note_in_time(&"d").is_none()));
         assert!(slow.is_slow(&"d", 2));
-        assert_eq!(slow.note_in_time(&"d"), Some(Change::Recovered));
+        assert_eq!(slow.note_in_time(&"d"), Some(Finding::Ended));
         assert!(!slow.is_slow(&"d", 2));
         // From the beginning again.
         slow.note_slow(&"d", 3);

@@ -1,0 +1,108 @@
+//! The lock of the files in one folder, also between processes.
+//!
+//! Separate because replacing a file only if it has not changed takes two steps, and no process may
+//! write or remove it in between. The lock is a file beside the others. It is made when a file is
+//! first replaced in this way, and never removed: two could otherwise hold two locks of one name.
+//! Left behind it does no harm: it is no key and is not listed, but its folder stays as well.
+//!
+//! Promises: one holds it at a time, a process that ends lets go of it, and files that it dates
+//! have no modification time twice, whatever the clock does.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use super::folder::unless_missing;
+
+/// A name of files that are being written, and so of no key; of none of them, for no process has
+/// the id 0.
+const NAME: &str = ".lastmile-0-0";
+/// How much later than the file before it a file is dated, by powers of ten of a nanosecond: file
+/// systems count in units of up to two seconds.
+const LATER_MAX: u32 = 10;
+
+/// A lock that is held until this is dropped. Its modification time is the latest that it gave.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Lock {
+    /// Waits for the lock of a folder that exists, and makes it if there is none.
+    pub(super) fn hold(folder: &Path) -> io::Result<Self> {
+        Self::wait(OpenOptions::new().create(true), folder)
+    }
+
+    /// Waits for the lock of a folder; `None` where nobody made one.
+    pub(super) fn hold_if_made(folder: &Path) -> io::Result<Option<Self>> {
+        unless_missing(Self::wait(&mut OpenOptions::new(), folder))
+    }
+
+    fn wait(options: &mut OpenOptions, folder: &Path) -> io::Result<Self> {
+        let file = options.read(true).write(true).open(folder.join(NAME))?;
+        file.lock()?;
+        Ok(Self(file))
+    }
+
+    /// Gives a new file a modification time after that of the file that it will replace, and after
+    /// all that were dated in this folder. The clock alone would not: it may stand still for
+    /// milliseconds, or be set back.
+    pub(super) fn date(&self, new: &Path, replaced: &Path) -> io::Result<Metadata> {
+        let mut last = self.0.metadata()?.modified()?;
+        if let Some(replaced) = unless_missing(std::fs::metadata(replaced))? {
+            last = last.max(replaced.modified()?);
+        }
+        let new = OpenOptions::new().write(true).open(new)?;
+        for power in 0..=LATER_MAX {
+            let modified = new.metadata()?.modified()?;
+            if modified > last {
+                self.0.set_modified(modified)?;
+                return new.metadata();
+            }
+            new.set_modified(last + Duration::from_nanos(10_u64.pow(power)))?;
+        }
+        Err(io::Error::other("the file system takes no later modification time"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::TryLockError;
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    #[test]
+    fn one_holds_it_until_it_is_dropped() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(Lock::hold_if_made(folder.path()).expect("an answer").is_none());
+        let held = Lock::hold(folder.path()).expect("the lock");
+        let other = File::open(folder.path().join(NAME)).expect("its file");
+        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(held);
+        other.try_lock().expect("it is free");
+        drop(other);
+        assert!(Lock::hold_if_made(folder.path()).expect("an answer").is_some());
+    }
+
+    #[test]
+    fn files_are_dated_one_after_the_other_while_the_clock_stands_still() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (new, replaced) = (folder.path().join("new"), folder.path().join("replaced"));
+        let written_at = |path: &Path, seconds| {
+            let file = File::create(path).expect("a file");
+            file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).expect("a time");
+        };
+        let lock = Lock::hold(folder.path()).expect("the lock");
+        // A file of the future, and new ones by a clock that stands in the past.
+        written_at(&replaced, 2_000_000_000);
+        let mut last = std::fs::metadata(&replaced).and_then(|it| it.modified()).expect("a time");
+        for _ in 0..10 {
+            written_at(&new, 1_000_000_000);
+            let dated = lock.date(&new, &replaced).and_then(|it| it.modified()).expect("a time");
+            assert!(dated > last, "{dated:?} is not after {last:?}");
+            last = dated;
+            // From here on it is missing: the lock remembers.
+            let _ = std::fs::remove_file(&replaced);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! How a destination that takes so many requests a second is shared out among all processes.
+//!
+//! Each second has as many slots as the destination takes requests. One document holds how many of them
+//! are taken, from the first second that has one left; processes reserve them in it, so a slot is given
+//! out once. A delivery that gets a later slot waits for it as a message. So a backlog of any length is
+//! one number, and each of its deliveries is sent once, or once more for each delay that SQS limits.
+//!
+//! A slot may be used a second late: never are more than twice as many requests made in a second. A slot
+//! that a process reserved and did not use by then is lost.
+
+use serde::{Deserialize, Serialize};
+
+use super::shared::{Document, VERSION};
+use crate::time::duration::SECOND_MS;
+
+/// A process that uses slots all the time reserves them for this many seconds ahead.
+pub const AHEAD_SECONDS: u64 = 10;
+/// How late a delivery may come for the slot it waited for. Beyond that it gets another one, once: then
+/// it is attempted whenever it comes, or a queue that is slow would keep it from ever being attempted.
+pub const LATE_MS: u64 = 5 * SECOND_MS;
+
+/// The slots of one destination that are given out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slots {
+    v: u32,
+    /// In all seconds before this one every slot is taken, or over.
+    from_s: u64,
+    /// How many are taken in each second from there on.
+    taken: Vec<u32>,
+}
+
+/// Slots of one second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserved {
+    /// When the second begins.
+    pub at_ms: u64,
+    /// How many.
+    pub count: u32,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { v: VERSION, from_s: 0, taken: Vec::new() }
+    }
+}
+
+impl Document for Slots {}
+
+impl Slots {
+    /// Reserves the next `wanted` slots, and up to `ahead` in each of the coming seconds. The latter only
+    /// as far as they are free: nobody waits for them yet.
+    pub fn reserve(
+        &mut self,
+        per_second: u32,
+        now_ms: u64,
+        wanted: u32,
+        ahead: u32,
+    ) -> Vec<Reserved> {
+        let (per_second, now_s) = (per_second.max(1), now_ms / SECOND_MS);
+        self.forget_before(now_s);
+        let mut reserved = Vec::new();
+        let mut left = wanted;
+        for second in self.from_s.. {
+            if left == 0 {
+                break;
+            }
+            left -= self.take(second, left, per_second, &mut reserved);
+        }
+        for second in now_s + 1..=now_s + AHEAD_SECONDS {
+            self.take(second, ahead, per_second, &mut reserved);
+        }
+        let full = self.taken.iter().take_while(|taken| **taken >= per_second).count();
+        self.taken.drain(..full);
+        self.from_s += full as u64;
+        reserved
+    }
+
+    /// When the next free slot is, at the earliest.
+    #[must_use]
+    pub fn next_ms(&self) -> u64 {
+        self.from_s.saturating_mul(SECOND_MS)
+    }
+
+    /// Takes so many slots of a second, as far as they are free; how many that were.
+    fn take(&mut self, second: u64, wanted: u32, per_second: u32, into: &mut Vec<Reserved>) -> u32 {
+        let Some(index) = second.checked_sub(self.from_s) else { return 0 };
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let taken = self.taken.get(index).copied().unwrap_or_default();
+        let count = wanted.min(per_second.saturating_sub(taken));
+        if count > 0 {
+            if self.taken.len() <= index {
+                self.taken.resize(index + 1, 0);
+            }
+            self.taken[index] += count;
+            into.push(Reserved { at_ms: second.saturating_mul(SECOND_MS), count });
+        }
+        count
+    }
+
+    fn forget_before(&mut self, now_s: u64) {
+        let passed = now_s.saturating_sub(self.from_s);
+        let passed_here = self.taken.len().min(usize::try_from(passed).unwrap_or(usize::MAX));
+        self.taken.drain(..passed_here);
+        self.from_s = self.from_s.max(now_s);
+    }
+}
+
+/// The slots of one destination that a process has reserved and not used yet.
+#[derive(Debug, Clone, Default)]
+pub struct OwnSlots {
+    /// In the order of their seconds.
+    free: Vec<Reserved>,
+    /// How many were used in the second of the last one, and in the seconds before.
+    used: Vec<Reserved>,
+}
+
+impl OwnSlots {
+    /// Adds slots that were reserved.
+    pub fn add(&mut self, reserved: Vec<Reserved>) {
+        self.free.extend(reserved);
+        self.free.sort_by_key(|slot| slot.at_ms);
+    }
+
+    /// How many are left.
+    #[must_use]
+    pub fn count(&mut self, now_ms: u64) -> u32 {
+        self.free.retain(|slot| now_ms < slot.at_ms.saturating_add(2 * SECOND_MS));
+        self.free.iter().map(|slot| slot.count).sum()
+    }
+
+    /// Uses the next one; when it is.
+    pub fn take(&mut self, now_ms: u64) -> Option<u64> {
+        // What is over is lost.
+        if self.count(now_ms) == 0 {
+            return None;
+        }
+        let first = self.free.first_mut()?;
+        first.count -= 1;
+        let at_ms = first.at_ms;
+        if first.count == 0 {
+            self.free.remove(0);
+        }
+        match self.used.last_mut() {
+            Some(last) if last.at_ms == at_ms => last.count += 1,
+            Some(_) | None => self.used.push(Reserved { at_ms, count: 1 }),
+        }
+        Some(at_ms)
+    }
+
+    /// How many it used per second lately: so many it will need.
+    #[must_use]
+    pub fn per_second(&mut self, now_ms: u64) -> u32 {
+        let from_ms = now_ms.saturating_sub(AHEAD_SECONDS * SECOND_MS);
+        self.used.retain(|slot| slot.at_ms >= from_ms);
+        let used: u32 = self.used.iter().map(|slot| slot.count).sum();
+        used / u32::try_from(AHEAD_SECONDS).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reserved(at_s: u64, count: u32) -> Reserved {
+        Reserved { at_ms: at_s * SECOND_MS, count }
+    }
+
+    #[test]
+    fn a_backlog_gets_the_next_seconds_one_after_the_other() {
+        let mut slots = Slots::default();
+        let all = slots.reserve(20, 100_500, 50, 0);
+        assert_eq!(all, [reserved(100, 20), reserved(101, 20), reserved(102, 10)]);
+        assert_eq!(slots.reserve(20, 100_900, 15, 0), [reserved(102, 10), reserved(103, 5)]);
+        assert_eq!(slots.next_ms(), 103_000);
+        // What is over is not given out.
+        assert_eq!(slots.reserve(20, 200_000, 1, 0), [reserved(200, 1)]);
+    }
+
+    #[test]
+    fn a_backlog_of_any_length_is_a_short_document() {
+        let mut slots = Slots::default();
+        for _ in 0..10_000 {
+            slots.reserve(20, 1_000_000, 10, 0);
+        }
+        assert_eq!(slots.next_ms(), 1_000_000 + 5_000 * SECOND_MS);
+        assert!(slots.write().len() < 60, "{}", String::from_utf8_lossy(&slots.write()));
+        assert_eq!(Slots::read(&slots.write()), Ok(slots));
+    }
+
+    #[test]
+    fn what_is_reserved_ahead_leaves_the_rest_to_others_and_waits_for_nobody() {
+        let mut slots = Slots::default();
+        let ahead = slots.reserve(10, 0, 1, 4);
+        assert_eq!(ahead[0], reserved(0, 1));
+        assert_eq!(ahead[1..], (1..=10).map(|second| reserved(second, 4)).collect::<Vec<_>>()[..]);
+        let others: u32 = slots.reserve(10, 0, 69, 0).iter().map(|slot| slot.count).sum();
+        assert_eq!((others, slots.next_ms()), (69, 11_000));
+        // While there is a backlog, nothing is free.
+        assert_eq!(slots.reserve(10, 0, 1, 4), [reserved(11, 1)]);
+    }
+
+    #[test]
+    fn a_smaller_rate_keeps_what_was_given_out() {
+        let mut slots = Slots::default();
+        slots.reserve(20, 0, 30, 0);
+        assert_eq!(slots.reserve(5, 0, 1, 0), [reserved(2, 1)]);
+    }
+
+    #[test]
+    fn own_slots_are_used_in_order_and_lost_two_seconds_after_their_beginning() {
+        let mut own = OwnSlots::default();
+        own.add(vec![reserved(12, 1)]);
+        own.add(vec![reserved(10, 2), reserved(11, 1)]);
+        assert_eq!(own.take(10_000), Some(10_000));
+        assert_eq!(own.take(11_999), Some(10_000), "a second late");
+        own.add(vec![reserved(10, 1)]);
+        assert_eq!(own.take(12_000), Some(11_000));
+        assert_eq!(own.take(12_000), Some(12_000));
+        assert_eq!(own.take(12_000), None);
+    }
+
+    #[test]
+    fn what_was_used_in_ten_seconds_is_what_will_be_needed() {
+        let mut own = OwnSlots::default();
+        for second in 0..10 {
+            own.add(vec![reserved(second, 5)]);
+            (0..5).for_each(|_| _ = own.take(second * SECOND_MS));
+        }
+        assert_eq!(own.per_second(10_000), 5);
+        assert_eq!(own.per_second(15_000), 2);
+        assert_eq!(own.per_second(60_000), 0);
+    }
+}

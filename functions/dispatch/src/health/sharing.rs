@@ -1,0 +1,229 @@
+//! What processes tell each other about destinations that are not healthy, so that one of them probes
+//! and all obey.
+//!
+//! A process writes what its attempts showed at the end of an invocation: nothing while all is well. It
+//! reads the digest of all destinations when it starts, at most twice a minute while something is
+//! unhealthy, and else every five minutes. Storage that does not answer is left alone for a while: then each process does what it
+//! would do by itself. What is lost with a process is found out again.
+
+use adapters::runtime::contained;
+use adapters::telemetry;
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::probation::{Admission, PROBE_MS};
+use delivery::delivery::health::shared::{
+    Claim, DestinationState, Digest, Findings, Spell, digest_document,
+};
+use delivery::ports::{DispatchPorts, QueueName, Record};
+use delivery::subscription::Subscription;
+use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+use futures::FutureExt as _;
+use futures::stream::{self, StreamExt as _};
+
+use super::documents::Stored;
+use super::failing::Probe;
+use super::{Health, Memory, key_of};
+use crate::deadline::Deadline;
+use crate::dispatch::{Dispatch, Invocation};
+use crate::progress::InFlightDelivery;
+
+/// How often the digest is read while something is unhealthy.
+const READ_EVERY_MS: u64 = 30 * SECOND_MS;
+/// How often it is read while all is well: an operator may have changed something.
+const LOOK_EVERY_MS: u64 = 5 * MINUTE_MS;
+/// How long storage is not asked after it did not answer.
+const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
+/// How many documents are written at once.
+const WRITES_AT_ONCE: usize = 8;
+/// How much longer than its attempt the claim of a probe lasts.
+const CLAIM_MARGIN_MS: u64 = MINUTE_MS;
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Defers a delivery whose destination is on probation, and returns for how long: that is no attempt.
+    /// After the probation one delivery is the probe, but none that is moved to be attempted elsewhere.
+    pub(crate) async fn defer(
+        &self,
+        in_flight: &mut InFlightDelivery,
+        moves: bool,
+        of: &Invocation<'_>,
+    ) -> Option<u64> {
+        let until_ms = match self.health.admit(in_flight, moves, self.ports.now_ms()) {
+            Admission::Admitted => return None,
+            Admission::Deferred { until_ms } => until_ms,
+            // Boxed: it is rare, and would enlarge the future of every delivery.
+            Admission::Probe => self.claim_probe(in_flight, of.deadline).boxed().await?,
+        };
+        let now_ms = self.ports.now_ms();
+        let (delivery, wait_ms) = (&mut in_flight.delivery, until_ms.saturating_sub(now_ms));
+        delivery.defer(now_ms, until_ms);
+        telemetry::deferred(delivery, wait_ms);
+        Some(wait_ms)
+    }
+
+    /// Until when others have to be waited for; `None` if this process probes.
+    async fn claim_probe(&self, probe: &InFlightDelivery, deadline: &Deadline) -> Option<u64> {
+        let subscription = &probe.subscription;
+        let probe = Probe::of(&self.health, key_of(subscription));
+        let until_ms = match self.health.is_unreachable(self.ports.now_ms()) {
+            true => None,
+            false => self.claim_shared(subscription, deadline).await,
+        };
+        if until_ms.is_none() {
+            probe.keep();
+        }
+        until_ms
+    }
+
+    async fn claim_shared(&self, subscription: &Subscription, deadline: &Deadline) -> Option<u64> {
+        let (key, destination) = (key_of(subscription), &subscription.destination);
+        let document = key.document();
+        // Without storage each process probes by itself.
+        let stored: Stored<DestinationState> = self.read_shared(&document, deadline).await?;
+        let (now_ms, state) = (self.ports.now_ms(), stored.document?);
+        let takes_ms = destination.response_timeout_ms.saturating_add(destination.late_window_ms);
+        let ends_ms = now_ms.saturating_add(takes_ms).saturating_add(CLAIM_MARGIN_MS);
+        let soon_ms = now_ms.saturating_add(PROBE_MS);
+        match state.claim(now_ms, ends_ms) {
+            Claim::Recovered => {
+                self.health.forget_failing(key);
+                None
+            }
+            Claim::Probed => Some(soon_ms),
+            Claim::Failing(spell) => {
+                self.health.adopt_failing(key, spell, now_ms);
+                Some(spell.until_ms)
+            }
+            Claim::Write(claimed) => {
+                let version = stored.version.as_deref();
+                let is_mine = self.replace_shared(&document, &*claimed, version, deadline).await?;
+                (!is_mine).then_some(soon_ms)
+            }
+        }
+    }
+
+    /// Reads what other processes know, if it is time to.
+    pub(crate) async fn learn(&self, records: &[Record], deadline: &Deadline) {
+        if self.health.should_learn(records, self.ports.now_ms()) {
+            contained("learn", self.learn_all(deadline).boxed()).await;
+        }
+    }
+
+    async fn learn_all(&self, deadline: &Deadline) {
+        if let Some(stored) = self.read_shared::<Digest>(&digest_document(), deadline).await {
+            self.health.adopt(&stored.document.unwrap_or_default(), self.ports.now_ms());
+        }
+    }
+
+    /// Writes what this process found out. What cannot be written now is written later.
+    pub(crate) async fn share(&self, of: &Invocation<'_>) {
+        let unshared = self.health.take_unshared(self.ports.now_ms());
+        if !unshared.is_empty() {
+            // The batch is done: a panic must not return it.
+            contained("share", self.share_all(unshared, of.deadline).boxed()).await;
+        }
+    }
+
+    async fn share_all(&self, unshared: Vec<(DestinationKey, Findings)>, deadline: &Deadline) {
+        let share = async |(key, findings): (DestinationKey, Findings)| {
+            let now_ms = self.ports.now_ms();
+            let merge = |stored| (DestinationState::merged(stored, &findings, now_ms), ());
+            let state = self.update_shared(&key.document(), merge, deadline).await;
+            (key, findings, state.map(|(state, ())| state))
+        };
+        let shared = stream::iter(unshared).map(share).buffer_unordered(WRITES_AT_ONCE);
+        let shared: Vec<_> = shared.collect().await;
+        let now_ms = self.ports.now_ms();
+        let note_all = |digest: Option<Digest>| {
+            let mut digest = digest.unwrap_or_default();
+            for (key, _, state) in &shared {
+                if let Some(state) = state {
+                    digest.note(*key, state, now_ms);
+                }
+            }
+            (digest, ())
+        };
+        let digest = self.update_shared(&digest_document(), note_all, deadline).await;
+        for (key, findings, state) in shared {
+            if digest.is_none() || state.is_none() {
+                self.health.keep_unshared(key, findings);
+            }
+        }
+        if let Some((digest, ())) = digest {
+            self.health.adopt(&digest, now_ms);
+        }
+    }
+}
+
+impl Health {
+    /// Whether the digest is read now. Whatever is in the retry queue or in the slow lane has failed
+    /// before.
+    fn should_learn(&self, records: &[Record], now_ms: u64) -> bool {
+        let mut memory = self.memory();
+        let has_failed =
+            |record: &Record| matches!(record.queue, QueueName::Retry | QueueName::Slow);
+        let is_trouble = !memory.is_empty() || records.iter().any(has_failed);
+        let every_ms = if is_trouble { READ_EVERY_MS } else { LOOK_EVERY_MS };
+        let is_due =
+            memory.read_ms.is_none_or(|read_ms| now_ms >= read_ms.saturating_add(every_ms))
+                && now_ms >= memory.unreachable_until_ms;
+        if is_due {
+            memory.read_ms = Some(now_ms);
+        }
+        is_due
+    }
+
+    /// Takes over what the digest says. What this process has not written yet, it knows better.
+    fn adopt(&self, digest: &Digest, now_ms: u64) {
+        let mut guard = self.memory();
+        let Memory { probations, slow, unshared, .. } = &mut *guard;
+        for (key, summary) in digest.iter().filter(|(key, _)| !unshared.contains_key(key)) {
+            if let Some(spell) = summary.failing {
+                probations.adopt(&key, spell, now_ms);
+            }
+            if let Some(spell) = summary.slow.filter(|spell| now_ms < spell.until_ms) {
+                slow.adopt(&key, spell, now_ms);
+            }
+        }
+        let is_over = |key: &&DestinationKey| !unshared.contains_key(key);
+        let known: Vec<DestinationKey> =
+            probations.destinations().filter(is_over).copied().collect();
+        for key in known.iter().filter(|key| digest.get(**key).failing.is_none()) {
+            probations.forget(key);
+        }
+        let known: Vec<DestinationKey> = slow.destinations().filter(is_over).copied().collect();
+        for key in known.iter().filter(|key| digest.get(**key).slow.is_none()) {
+            slow.forget(key);
+        }
+    }
+
+    fn adopt_failing(&self, key: DestinationKey, spell: Spell, now_ms: u64) {
+        self.memory().probations.adopt(&key, spell, now_ms);
+    }
+
+    fn forget_failing(&self, key: DestinationKey) {
+        self.memory().probations.forget(&key);
+    }
+
+    fn take_unshared(&self, now_ms: u64) -> Vec<(DestinationKey, Findings)> {
+        let mut memory = self.memory();
+        if memory.unshared.is_empty() || now_ms < memory.unreachable_until_ms {
+            return Vec::new();
+        }
+        std::mem::take(&mut memory.unshared).into_iter().collect()
+    }
+
+    fn keep_unshared(&self, key: DestinationKey, findings: Findings) {
+        let mut memory = self.memory();
+        match memory.unshared.get_mut(&key) {
+            Some(newer) => newer.add_earlier(findings),
+            None => _ = memory.unshared.insert(key, findings),
+        }
+    }
+
+    pub(super) fn note_unreachable(&self, now_ms: u64) {
+        self.memory().unreachable_until_ms = now_ms.saturating_add(UNREACHABLE_MS);
+    }
+
+    pub(super) fn is_unreachable(&self, now_ms: u64) -> bool {
+        now_ms < self.memory().unreachable_until_ms
+    }
+}

@@ -1,0 +1,142 @@
+//! `maxPerSecond`: who is over the rate waits for a slot of its own, whichever process it meets.
+
+use std::collections::BTreeMap;
+
+use delivery::delivery::{Delivery, Hold};
+use delivery::ports::{Clock as _, Message, QueueName, Record};
+use delivery::subscription::{Batch, OnRefused, Subscription};
+use dispatch::{Deadline, Dispatch};
+
+use super::{EVENT, carried, delivery, retry_record, subscription};
+use crate::fake_ports::{FakePorts, Hanging, NOW_MS, catalogue_of, container, record};
+
+/// A process over the topic shop/orders, whose destination takes this many requests a second.
+struct Process {
+    ports: FakePorts,
+    dispatch: Dispatch<FakePorts>,
+}
+
+impl Process {
+    fn of(per_second: u32) -> Self {
+        Self::with(FakePorts::new(catalogue_of([limited(per_second)])))
+    }
+
+    fn with(ports: FakePorts) -> Self {
+        Self { dispatch: Dispatch::new(ports.clone(), container(), None), ports }
+    }
+
+    fn invoke(&self, records: &[Record]) -> Vec<(QueueName, Message)> {
+        let (before, now_ms) = (self.ports.sent().len(), self.ports.now_ms());
+        let deadline = Deadline::new(now_ms, now_ms + 120_000);
+        assert_eq!(self.ports.run(self.dispatch.handle(records, &deadline)), [""; 0]);
+        self.ports.sent().split_off(before)
+    }
+}
+
+fn limited(per_second: u32) -> Subscription {
+    let mut subscription = subscription("shop/orders/s0");
+    subscription.destination.max_per_second = Some(per_second);
+    subscription
+}
+
+fn events(count: u32) -> Vec<Record> {
+    (0..count).map(|number| record(&format!("m{number}"), EVENT)).collect()
+}
+
+/// How many deliveries wait for each second after the start.
+fn waits(sent: &[(QueueName, Message)]) -> BTreeMap<u64, usize> {
+    let mut waits = BTreeMap::new();
+    for (queue, message) in sent {
+        let delivery = carried(message);
+        assert_eq!((*queue, delivery.attempts, delivery.hold.slots), (QueueName::Retry, 0, 1));
+        *waits.entry((delivery.due_ms - NOW_MS) / 1_000).or_default() += 1;
+    }
+    waits
+}
+
+#[test]
+fn what_is_over_the_rate_waits_for_the_next_free_second_and_is_not_counted() {
+    let process = Process::of(2);
+    let sent = process.invoke(&events(10));
+    // Two at once, two after a second in place.
+    assert_eq!((process.ports.requests(), process.ports.elapsed_ms()), (4, 1_000));
+    assert_eq!(waits(&sent), BTreeMap::from([(2, 2), (3, 2), (4, 2)]));
+    assert_eq!(process.ports.shared_requests(), 1 + 2, "the digest, and one reservation for all");
+}
+
+#[test]
+fn who_comes_for_its_slot_is_attempted_without_asking_again() {
+    let process = Process::of(1);
+    let sent = process.invoke(&events(3));
+    let [(_, last)] = &sent[..] else { panic!("{sent:?}") };
+    process.ports.advance_ms(carried(last).due_ms - process.ports.now_ms());
+    let asked = process.ports.shared_requests();
+    assert!(process.invoke(&[retry_record(&carried(last))]).is_empty());
+    assert_eq!(
+        (process.ports.requests(), process.ports.shared_requests()),
+        (3, asked),
+        "the digest alone"
+    );
+}
+
+#[test]
+fn who_comes_too_late_gets_one_more_slot_and_is_attempted_then_whenever_it_comes() {
+    let process = Process::of(1);
+    // The next seconds are taken.
+    assert_eq!(waits(&process.invoke(&events(5))).len(), 3);
+    let hold = Hold { slots: 1, ..Hold::default() };
+    let late = Delivery { hold, due_ms: NOW_MS - 5_000, ..delivery("shop/orders/s0") };
+    let sent = process.invoke(&[retry_record(&late)]);
+    let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
+    let again = carried(message);
+    assert_eq!((again.due_ms, again.hold.slots), (NOW_MS + 5_000, 2));
+    process.ports.advance_ms(60_000);
+    let before = process.ports.requests();
+    assert!(process.invoke(&[retry_record(&again)]).is_empty());
+    assert_eq!(process.ports.requests(), before + 1);
+}
+
+#[test]
+fn processes_share_the_rate() {
+    let first = Process::of(2);
+    let second = Process::with(first.ports.clone());
+    first.invoke(&events(4));
+    assert_eq!(first.ports.requests(), 4);
+    let sent = second.invoke(&events(4));
+    assert_eq!((first.ports.requests(), first.ports.elapsed_ms()), (6, 2_000));
+    assert_eq!(waits(&sent), BTreeMap::from([(3, 2)]));
+}
+
+#[test]
+fn the_events_of_a_batch_are_one_request_but_wait_for_slots_of_their_own() {
+    let mut subscription = limited(2);
+    subscription.batch =
+        Some(Batch { max_events: 4, preferred_bytes: 65_536, on_refused: OnRefused::Split });
+    let process = Process::with(FakePorts::new(catalogue_of([subscription])));
+    let sent = process.invoke(&events(24));
+    assert_eq!(process.ports.requests(), 4);
+    // The last two of six batches came apart.
+    assert_eq!(waits(&sent), BTreeMap::from([(2, 2), (3, 2), (4, 2), (5, 2)]));
+}
+
+#[test]
+fn without_storage_a_process_keeps_to_its_share_of_the_rate() {
+    for hangs in [false, true] {
+        let ports = FakePorts::new(catalogue_of([limited(8)]));
+        let ports = if hangs { ports.with_hanging(Hanging::Shared) } else { ports };
+        ports.set_shared_unreachable(!hangs);
+        let dispatch = Dispatch::new(ports.clone(), container(), None).with_max_concurrency(4);
+        let process = Process { ports, dispatch };
+        let sent = process.invoke(&events(10));
+        assert_eq!((process.ports.requests(), sent.len()), (4, 6), "two a second");
+        assert!(process.ports.elapsed_ms() <= 3_000);
+        assert!(sent.iter().all(|(queue, _)| *queue == QueueName::Retry));
+    }
+}
+
+#[test]
+fn a_destination_without_a_rate_asks_for_nothing() {
+    let process = Process::with(FakePorts::new(catalogue_of([subscription("shop/orders/s0")])));
+    process.invoke(&events(10));
+    assert_eq!((process.ports.requests(), process.ports.shared_requests()), (10, 1), "the digest");
+}

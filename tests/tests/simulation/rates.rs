@@ -1,0 +1,92 @@
+//! `maxPerSecond` over several processes: how even the requests are, and what the waiting costs.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+
+use super::driver::Driver;
+use super::endpoints::Behaviour;
+use super::faults::SeededRandom;
+use super::lifetime::{BEGINNING_MS, Setting};
+use super::limits::Limits;
+use super::publish::plain_record;
+use super::rules::Rules;
+use super::world::World;
+
+const PER_SECOND: u32 = 20;
+
+/// A backlog of so many events for one destination, handled by as many processes as Lambda may run.
+fn run(events: usize) -> World {
+    let mut rules = Rules::of_seven_days(0);
+    rules.subscription.destination.max_per_second = Some(PER_SECOND);
+    let records = (0..events).map(|number| plain_record(number, BEGINNING_MS)).collect();
+    let (random, began_ms) = (SeededRandom::new(0), BEGINNING_MS);
+    let behaviours = vec![Behaviour::Takes(50)];
+    let mut world = Setting { random, began_ms, rules: vec![rules], behaviours, records }.begin();
+    // Not one in which every attempt is made exactly when it is due, but without faults.
+    world.random.quiet = false;
+    world.limits = Limits {
+        concurrency: 8,
+        pollers: 8,
+        fair: true,
+        processes: true,
+        full_batches: true,
+        ..Limits::NONE
+    };
+    let world = World::new(world);
+    Driver::new(world.clone()).run();
+    world
+}
+
+/// A backlog is delivered evenly, whoever handles it, and waiting costs one message for each delivery
+/// and one for each 900 s.
+fn assert_even(events: usize) {
+    let world = run(events);
+    let world = world.lock();
+    assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
+    let mut requests: Vec<u64> =
+        world.ledger.seen.values().flatten().map(|seen| seen.at_ms - BEGINNING_MS).collect();
+    requests.sort_unstable();
+    assert_eq!(requests.len(), events, "each was made once");
+
+    let count = |period_ms: u64| {
+        let mut counts = BTreeMap::<u64, usize>::new();
+        requests.iter().for_each(|at_ms| *counts.entry(at_ms / period_ms).or_default() += 1);
+        counts
+    };
+    let (seconds, minutes) = (count(SECOND_MS), count(MINUTE_MS));
+    let most = seconds.values().max().copied().unwrap_or_default();
+    assert!(most <= 2 * PER_SECOND as usize, "{most} in a second");
+    let whole_minutes = minutes.len().saturating_sub(1);
+    for (minute, count) in minutes.iter().skip(1).take(whole_minutes.saturating_sub(1)) {
+        let expected = PER_SECOND as usize * 60;
+        assert!(count.abs_diff(expected) * 10 <= expected, "minute {minute}: {count}");
+    }
+
+    let last_ms = requests.last().copied().unwrap_or_default();
+    let sends = world.ledger.costs.deliveries.values().map(|sends| sends.count);
+    let most_sends = sends.max().unwrap_or_default();
+    assert!(most_sends <= last_ms / (900 * SECOND_MS) + 2, "{most_sends} sends");
+    let processes = world.processes.len();
+    let _ = writeln!(
+        std::io::stdout(),
+        "{events} waiting at {PER_SECOND}/s: the last after {} s, at most {most} in a second, {most_sends} sends \
+         of a delivery, {processes} processes",
+        last_ms / SECOND_MS
+    );
+    // As if one process had made one request after the other.
+    let ideal_ms = events as u64 * SECOND_MS / u64::from(PER_SECOND);
+    assert!(last_ms <= ideal_ms + MINUTE_MS, "the last after {last_ms} ms, not {ideal_ms}");
+}
+
+#[test]
+fn a_backlog_of_a_destination_with_a_rate_is_delivered_evenly_by_all_processes() {
+    assert_even(4_000);
+}
+
+#[test]
+#[ignore = "takes minutes; run by hand"]
+fn a_hundred_thousand_waiting_deliveries_are_sent_once_for_each_delay_of_their_wait() {
+    assert_even(100_000);
+}
