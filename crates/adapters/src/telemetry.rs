@@ -88,10 +88,14 @@ pub enum HoldReason {
     Consent,
     /// The rate that its destination allows is used up.
     Rate,
+    /// Other functions make all the requests that its destination takes at once.
+    Concurrency,
     /// The invocation had no time left for it.
     Time,
     /// Its destination is slow to answer, and it is attempted in the slow lane.
     Slow,
+    /// Its destination is disabled.
+    Disabled,
 }
 
 impl HoldReason {
@@ -100,8 +104,10 @@ impl HoldReason {
             Self::Paused => "paused",
             Self::Consent => "consent",
             Self::Rate => "rate",
+            Self::Concurrency => "concurrency",
             Self::Time => "time",
             Self::Slow => "slow",
+            Self::Disabled => "disabled",
         }
     }
 }
@@ -332,6 +338,11 @@ pub fn probation(subscription: &Subscription, outcome: Outcome, found: Finding) 
         }
         Finding::Ended => info!(subscription = %name, destination, "probation.ended"),
     }
+}
+
+/// Logs that a destination's probation began because of failures that several functions found.
+pub fn probation_of_all(subscription: &str, destination: &str, lasts_ms: u64) {
+    warn!(subscription, destination, lasts_ms, "probation.began");
 }
 
 /// Logs an attempt that was abandoned after so long without an answer. It counts for nothing.

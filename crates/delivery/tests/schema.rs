@@ -54,6 +54,7 @@ spec:
       slowAfter: PT10S
       lateResponseWindow: PT0S
       probation: false
+      disable: {after: P5D, then: deadLetter}
       consent: {handshake: eventgrid}
     batch: {onRefused: split}
     retry: {schedule: {kind: constant, delay: PT1S, max: PT1M}}
@@ -63,7 +64,11 @@ spec:
 apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: orders, name: slow}
-spec: {destination: {url: 'https://slow.example.com/', slowAfter: PT10S, maxPerSecond: 1}}
+spec: {destination: {url: 'https://slow.example.com/', slowAfter: PT10S, maxPerSecond: 1, disable: {after: PT1H, then: hold}}}
+---
+apiVersion: lastmile.dev/v1
+kind: Notifications
+spec: {topic: shop/orders}
 ";
 
 fn schema() -> Value {

@@ -1,13 +1,15 @@
 //! Which deliveries of a group may be attempted now.
 
 use adapters::telemetry::{self, HoldReason};
+use delivery::delivery::reason::Reason;
 use delivery::machine::step::{self, Arrival, End};
 use delivery::ports::{DispatchPorts, QueueName};
-use delivery::subscription::Subscription;
+use delivery::subscription::{Disabled, Subscription};
 use futures::FutureExt as _;
 use futures::future::join_all;
 
 use crate::dispatch::{Dispatch, Invocation};
+use crate::limits::LeasedPermit;
 use crate::progress::{InFlightDelivery, Unfinished};
 
 /// Deliveries that have arrived.
@@ -17,6 +19,8 @@ pub(crate) struct Arrived {
     pub(crate) due: Vec<InFlightDelivery>,
     /// To be attempted after a short wait in place.
     pub(crate) soon: Vec<InFlightDelivery>,
+    /// The permit for the request, where processes share them; returned when this is dropped.
+    permit: Option<LeasedPermit>,
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -36,9 +40,8 @@ impl<P: DispatchPorts> Dispatch<P> {
             let end = match step::arrive(&in_flight.delivery, subscription, now_ms) {
                 Arrival::Attempt => {
                     let moves = may_move && self.health.should_move(&in_flight, now_ms);
-                    // Asked last: it may admit the only probe, which nothing else may use up.
-                    match self.defer(&mut in_flight, moves, of).await {
-                        Some(wait_ms) => End::Retry { wait_ms },
+                    match self.defer_or_end(&mut in_flight, moves, of).await {
+                        Some(end) => end,
                         None => {
                             if moves { &mut slow } else { &mut arrived.due }.push(in_flight);
                             continue;
@@ -50,11 +53,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                     continue;
                 }
                 Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
-                Arrival::Paused { wait_ms } => {
-                    in_flight.delivery.hold.slots = 0;
-                    telemetry::held(&in_flight.delivery, HoldReason::Paused, wait_ms);
-                    End::Retry { wait_ms }
-                }
+                Arrival::Paused { wait_ms } => hold(&mut in_flight, HoldReason::Paused, wait_ms),
                 Arrival::Expired(reason) => {
                     step::end_without_success(&in_flight.delivery, subscription, reason, now_ms)
                 }
@@ -66,7 +65,33 @@ impl<P: DispatchPorts> Dispatch<P> {
         self.move_to_slow_lane(slow, of).await;
         arrived.due = self.check_consent(arrived.due, subscription, of).await;
         arrived.due = self.take_slot(arrived.due, subscription, of).await;
+        (arrived.due, arrived.permit) = self.lease_permit(arrived.due, subscription, of).await;
         arrived
+    }
+
+    /// What happens to a delivery that is due but must not be attempted, because its destination is
+    /// disabled or on probation.
+    async fn defer_or_end(
+        &self,
+        in_flight: &mut InFlightDelivery,
+        moves: bool,
+        of: &Invocation<'_>,
+    ) -> Option<End> {
+        match self.health.disabled(in_flight) {
+            Some(Disabled::Hold) => {
+                Some(hold(in_flight, HoldReason::Disabled, step::PAUSED_WAIT_MS))
+            }
+            Some(Disabled::DeadLetter) => {
+                let InFlightDelivery { delivery, subscription, .. } = in_flight;
+                let (reason, now_ms) = (Reason::DestinationDisabled, self.ports.now_ms());
+                Some(step::end_without_success(delivery, subscription, reason, now_ms))
+            }
+            // Asked last: it may admit the only probe, which nothing else may use up.
+            None => {
+                let wait_ms = self.defer(in_flight, moves, of).await?;
+                Some(End::Retry { wait_ms })
+            }
+        }
     }
 
     /// Sends deliveries to the lane without an attempt.
@@ -80,4 +105,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         });
         join_all(moved).boxed().await;
     }
+}
+
+/// Holds a delivery: no attempt, and it is not older for it.
+fn hold(in_flight: &mut InFlightDelivery, why: HoldReason, wait_ms: u64) -> End {
+    in_flight.delivery.hold_for(wait_ms);
+    telemetry::held(&in_flight.delivery, why, wait_ms);
+    End::Retry { wait_ms }
 }

@@ -16,7 +16,7 @@ use crate::consent::ConsentGates;
 use crate::deadline::Deadline;
 use crate::finished::FinishedDeliveries;
 use crate::health::Health;
-use crate::limits::{ConcurrencyLimits, Rates};
+use crate::limits::{ConcurrencyLimits, Leases, Rates};
 use crate::plan::Work;
 use crate::progress::BatchProgress;
 
@@ -33,6 +33,7 @@ pub struct Dispatch<P> {
     pub(crate) default_topic: Option<TopicName>,
     pub(crate) health: Health,
     pub(crate) rates: Rates,
+    pub(crate) leases: Leases,
     pub(crate) gates: ConsentGates,
     pub(crate) finished: Mutex<FinishedDeliveries>,
     pub(crate) telemetry: Telemetry,
@@ -70,10 +71,10 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        let (health, gates) = (Health::default(), ConsentGates::shared_by(1));
-        let (rates, finished, telemetry) =
-            (Rates::default(), Mutex::default(), Telemetry::default());
-        Self { ports, container, default_topic, health, rates, gates, finished, telemetry }
+        let (health, rates, leases) = Default::default();
+        let gates = ConsentGates::shared_by(1);
+        let (finished, telemetry) = (Mutex::default(), Telemetry::default());
+        Self { ports, container, default_topic, health, rates, leases, gates, finished, telemetry }
     }
 
     /// Sets how many functions may run at once: they share the rates that destinations allow.

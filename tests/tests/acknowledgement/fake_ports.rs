@@ -100,6 +100,9 @@ pub(crate) fn catalogue_of(subscriptions: impl IntoIterator<Item = Subscription>
 struct Calls {
     slept_ms: u64,
     requests: usize,
+    /// Requests under way, and the most that ever were.
+    under_way: usize,
+    most_under_way: usize,
     panics_left: usize,
     send_panics_left: usize,
     queue_faults: HashMap<QueueName, Fault>,
@@ -121,6 +124,13 @@ struct Calls {
     consent_headers: Vec<(String, String)>,
     validation_requests: Vec<Request>,
     posts: Vec<Request>,
+}
+
+impl Calls {
+    fn begin_request(&mut self) {
+        self.under_way += 1;
+        self.most_under_way = self.most_under_way.max(self.under_way);
+    }
 }
 
 /// What is wrong with a queue.
@@ -152,6 +162,7 @@ pub(crate) struct FakePorts {
     storage: BTreeMap<String, PutError>,
     reactions: Arc<Reactions>,
     clock: VirtualClock,
+    jitter: Jitter,
     calls: Arc<Mutex<Calls>>,
 }
 
@@ -197,6 +208,7 @@ impl FakePorts {
             storage: BTreeMap::new(),
             reactions: Arc::default(),
             clock: VirtualClock::starting_at(NOW_MS),
+            jitter: Jitter::NONE,
             calls: Arc::default(),
         }
     }
@@ -212,6 +224,11 @@ impl FakePorts {
     /// The last good subscriptions are loaded, but the newest cannot be read.
     pub(crate) fn with_failing_reload(self) -> Self {
         Self { newest_is_readable: false, ..self }
+    }
+
+    /// Its random values differ from those of others, by so little that no wait does.
+    pub(crate) fn with_random(self, jitter: u32) -> Self {
+        Self { jitter: Jitter(jitter), ..self }
     }
 
     pub(crate) fn with_result(self, result: TransportResult) -> Self {
@@ -324,6 +341,11 @@ impl FakePorts {
         self.calls().requests
     }
 
+    /// The most requests that were under way at once.
+    pub(crate) fn most_requests_at_once(&self) -> usize {
+        self.calls().most_under_way
+    }
+
     /// The validation requests.
     pub(crate) fn validation_requests(&self) -> Vec<Request> {
         self.calls().validation_requests.clone()
@@ -399,7 +421,10 @@ impl SendHttp for FakePorts {
             self.clock.advance(self.duration_ms);
             return (Exchange::new(self.result.clone(), started_ms, self.duration_ms), None);
         };
-        reaction.run(self.clock.clone()).await
+        self.calls().begin_request();
+        let reacted = reaction.run(self.clock.clone()).await;
+        self.calls().under_way -= 1;
+        reacted
     }
 }
 
@@ -565,6 +590,6 @@ impl Clock for FakePorts {
 
 impl JitterSource for FakePorts {
     fn next_jitter(&self) -> Jitter {
-        Jitter::NONE
+        self.jitter
     }
 }

@@ -12,6 +12,7 @@ mod fake_ports;
 mod isolation;
 mod json_log;
 mod late;
+mod leases;
 mod metrics;
 mod probation;
 mod rate;

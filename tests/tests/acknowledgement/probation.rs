@@ -169,7 +169,9 @@ fn a_probation_does_not_affect_other_destinations() {
 
 #[test]
 fn without_probation_a_destination_is_always_attempted() {
-    let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]))
+    let mut without = subscription("shop/orders/s0");
+    without.destination.probation = false;
+    let ports = FakePorts::new(catalogue_of([without]))
         .with_reactions("s0.example.com", &[times_out_after(1_000)]);
     let process = Process { dispatch: Dispatch::new(ports.clone(), container(), None), ports };
     for number in 0..30 {

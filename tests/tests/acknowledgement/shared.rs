@@ -2,15 +2,17 @@
 //! answer stops nobody.
 
 use delivery::delivery::Delivery;
-use delivery::delivery::health::shared::{DestinationState, Document as _};
+use delivery::delivery::health::shared::{
+    DestinationState, Digest, Document as _, digest_document,
+};
 use delivery::delivery::health::{DestinationKey, slow};
-use delivery::ports::{Clock as _, Message, QueueName, Record};
-use delivery::subscription::Subscription;
+use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
+use delivery::subscription::{Disabled, Subscription};
 use dispatch::{Deadline, Dispatch};
 
 use super::reactions::{Reaction, answers, times_out_after};
-use super::{EVENT, delivery, retry_record, subscription};
-use crate::fake_ports::{FakePorts, Hanging, catalogue_of, container, record};
+use super::{EVENT, carried, delivery, retry_record, subscription};
+use crate::fake_ports::{FakePorts, Fault, Hanging, catalogue_of, container, record};
 
 /// Processes over the topic shop/orders, whose destination s0 reacts like this.
 struct Deployment {
@@ -25,7 +27,10 @@ impl Deployment {
     }
 
     fn with(ports: FakePorts, processes: usize, reactions: &[Reaction]) -> Self {
-        let ports = ports.with_reactions("s0.example.com", reactions);
+        let ports = match reactions {
+            [] => ports,
+            reactions => ports.with_reactions("s0.example.com", reactions),
+        };
         let process = |_| Dispatch::new(ports.clone(), container(), None);
         Self { processes: (0..processes).map(process).collect(), ports }
     }
@@ -227,4 +232,150 @@ fn what_a_newer_version_wrote_is_left_as_it_is() {
     deployment.fail_ten_times();
     assert_eq!(deployment.ports.shared_document(&document()).as_deref(), Some(newer));
     assert!(!deployment.attempts(0));
+}
+
+/// An operator changes the state of the destination, and the digest.
+fn operate(deployment: &Deployment, change: fn(DestinationState, u64) -> DestinationState) {
+    let (ports, now_ms) = (&deployment.ports, deployment.ports.now_ms());
+    let stored = ports.shared_document(&document());
+    let state = stored.map(|text| DestinationState::read(text.as_bytes()).expect("it is one"));
+    let state = state.unwrap_or_else(|| {
+        DestinationState::healthy("https://s0.example.com/", "shop/orders/s0", now_ms)
+    });
+    let state = change(state, now_ms);
+    let mut digest = Digest::default();
+    digest.note(DestinationKey::of(&destination().destination.url), &state, now_ms);
+    ports.set_shared_document(&document(), &state.write());
+    ports.set_shared_document(&digest_document(), &digest.write());
+}
+
+#[test]
+fn deliveries_to_a_disabled_destination_wait_and_are_not_older_for_it() {
+    let deployment = Deployment::new(1, &[answers(200)]);
+    operate(&deployment, |state, now_ms| state.disabled_by_operator(Disabled::Hold, now_ms));
+    // Far beyond the hour that it may live.
+    let mut held = due();
+    for quarter in 1..=40_u64 {
+        let sent = deployment.invoke(0, &[held]);
+        let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
+        let delivery = carried(message);
+        assert_eq!((message.wait_ms, delivery.attempts), (900_000, 1));
+        assert_eq!(delivery.held_ms, quarter * 900_000);
+        held = retry_record(&delivery);
+        deployment.ports.advance_ms(900_000);
+    }
+    assert_eq!(deployment.ports.requests(), 0);
+    operate(&deployment, DestinationState::enabled);
+    deployment.ports.advance_ms(30_000);
+    assert!(deployment.invoke(0, &[held]).is_empty());
+    assert_eq!(deployment.ports.requests(), 1);
+}
+
+#[test]
+fn deliveries_to_a_disabled_destination_may_become_dead_letters() {
+    let deployment = Deployment::new(1, &[answers(200)]);
+    operate(&deployment, |state, now_ms| state.disabled_by_operator(Disabled::DeadLetter, now_ms));
+    let sent = deployment.invoke(0, &[due()]);
+    let [(QueueName::DeadLetter, message)] = &sent[..] else { panic!("{sent:?}") };
+    let Attribute::DeadLetter(text) = &message.attribute else { panic!("{message:?}") };
+    assert!(text.contains("DestinationDisabled"), "{text}");
+    assert_eq!(deployment.ports.requests(), 0);
+}
+
+/// Notices about destinations are published to shop/notices, which nobody but s9 wants.
+fn with_notices(reactions: &[Reaction]) -> Deployment {
+    let mut listening = subscription("shop/notices/s9");
+    listening.destination.probation = true;
+    let mut catalogue = catalogue_of([destination(), listening]);
+    catalogue.notices_go_to("shop/notices".parse().expect("a topic"));
+    Deployment::with(FakePorts::new(catalogue), 2, reactions)
+}
+
+/// The same, where s9 takes none.
+fn with_notices_refused() -> Deployment {
+    let mut listening = subscription("shop/notices/s9");
+    listening.destination.probation = true;
+    let mut catalogue = catalogue_of([listening]);
+    catalogue.notices_go_to("shop/notices".parse().expect("a topic"));
+    Deployment::with(FakePorts::new(catalogue).with_status(503), 1, &[])
+}
+
+/// Type and id of each notice that was sent.
+fn notices(sent: &[(QueueName, Message)]) -> Vec<(String, String)> {
+    let fan_out = sent.iter().filter(|(queue, _)| *queue == QueueName::FanOut);
+    let event = |message: &Message| -> serde_json::Value {
+        serde_json::from_str(&message.body).expect("a notice is JSON")
+    };
+    let text = |event: &serde_json::Value, member: &str| {
+        event[member].as_str().expect("it has both").to_owned()
+    };
+    fan_out
+        .map(|(_, message)| event(message))
+        .map(|it| (text(&it, "type"), text(&it, "id")))
+        .collect()
+}
+
+#[test]
+fn whoever_wants_notices_gets_one_for_each_change_and_its_delivery_is_like_any_other() {
+    let deployment = with_notices(&[&vec![answers(503); 10][..], &[answers(200)]].concat());
+    deployment.fail_ten_times();
+    let sent = deployment.ports.sent();
+    let found = notices(&sent);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].0, "dev.lastmile.destination.failing");
+    assert!(deployment.state().notices.is_empty(), "it is not sent again");
+    deployment.ports.advance_ms(10_000);
+    let sent = deployment.invoke(0, &[due()]);
+    assert_eq!(notices(&sent)[0].0, "dev.lastmile.destination.recovered");
+    let (queue, notice) = sent.last().expect("it was sent").clone();
+    let Attribute::Publication(_) = &notice.attribute else { panic!("{notice:?}") };
+    let before = deployment.ports.requests();
+    let record = Record {
+        queue,
+        body: notice.body.clone(),
+        attribute: Some(notice.attribute.clone()),
+        topic: notice.topic.as_ref().map(ToString::to_string),
+        ..record("notice", EVENT)
+    };
+    assert!(deployment.invoke(1, &[record]).is_empty());
+    assert_eq!(deployment.ports.requests(), before + 1);
+    let last = deployment.ports.posts().pop().expect("a request");
+    assert_eq!(last.url.host_str(), Some("s9.example.com"));
+}
+
+#[test]
+fn nobody_is_told_of_its_own_destination() {
+    let deployment = with_notices_refused();
+    let ports = deployment.ports.clone();
+    for number in 0..10 {
+        let of_notices = Record {
+            topic: Some("shop/notices".to_owned()),
+            ..record(&format!("m{number}"), EVENT)
+        };
+        deployment.invoke(0, &[of_notices]);
+    }
+    assert_eq!(ports.requests(), 10);
+    assert!(notices(&ports.sent()).is_empty());
+}
+
+#[test]
+fn a_notice_that_no_queue_takes_is_sent_later_with_the_same_id() {
+    let deployment = with_notices(&[&vec![answers(503); 10][..], &[answers(200)]].concat());
+    for number in 0..9 {
+        deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
+    }
+    for queue in [QueueName::FanOut, QueueName::Retry] {
+        deployment.ports.clone().with_queue_fault(queue, Fault::Refuses);
+    }
+    let (records, now_ms) = ([record("m9", EVENT)], deployment.ports.now_ms());
+    let deadline = Deadline::new(now_ms, now_ms + 120_000);
+    deployment.ports.run(deployment.processes[0].handle(&records, &deadline));
+    let waiting = deployment.state().notices;
+    assert_eq!(waiting.len(), 1);
+    deployment.ports.repair_queues();
+    deployment.ports.advance_ms(10_000);
+    let sent = deployment.invoke(0, &[due()]);
+    let found = notices(&sent);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[0].1, waiting[0].id.to_string());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use delivery::delivery::health::shared::Document as _;
-use delivery::delivery::health::slots::{Reserved, Slots};
+use delivery::delivery::health::slots::{Reserved, Slots, Wanted};
 use proptest::prelude::*;
 
 proptest! {
@@ -16,7 +16,9 @@ proptest! {
         let mut given = BTreeMap::<u64, u32>::new();
         for (wait_ms, wanted, ahead) in calls {
             now_ms += wait_ms;
-            let all = slots.reserve(rate, now_ms, wanted, ahead);
+            let asked =
+                Wanted { per_second: rate, count: wanted, latest_ms: u64::MAX, ahead };
+            let all = slots.reserve(asked, now_ms);
             let sum: u32 = all.iter().map(|slot| slot.count).sum();
             prop_assert!(sum >= wanted);
             for Reserved { at_ms, count } in all {

@@ -127,7 +127,13 @@ impl Inner {
         let slots = self.bases(delivery.id).iter().map(|base| base.hold.slots).max();
         let got_slot = slots.unwrap_or(0) < delivery.hold.slots;
         let ran_ms = self.now_ms - invocation.started_ms;
-        let excused = invocation.panics > 0 || invocation.short || invocation.unreadable;
+        let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
+        let shares = |number: usize| self.rules[number].subscription.destination.shares_concurrency;
+        // Others may have all permits.
+        let excused = invocation.panics > 0
+            || invocation.short
+            || invocation.unreadable
+            || number.is_some_and(shares);
         if given_up && !excused && ran_ms < TURN_AFTER_MS {
             self.record_violation(delivery.id, "gave up its turn although there was time");
         }

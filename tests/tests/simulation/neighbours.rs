@@ -20,7 +20,7 @@ const HEALTHY: Behaviour = Behaviour::Takes(50);
 /// After this long, what is slow has to be known.
 const LEARNT_MS: u64 = 30 * SECOND_MS;
 
-/// A load on many destinations, for a minute.
+/// A load on many destinations.
 struct Load {
     /// Destinations.
     destinations: usize,
@@ -32,9 +32,9 @@ struct Load {
     fan_out: bool,
     /// EventsConcurrency; the others have a fifth of it.
     concurrency: usize,
+    /// For how long.
+    seconds: usize,
 }
-
-const SECONDS: usize = 60;
 
 /// What a group of destinations noticed of events that were published after what is slow was known.
 #[derive(Debug, Default)]
@@ -67,8 +67,12 @@ impl Load {
     fn world(&self) -> Inner {
         let topics: Vec<_> = (0..self.destinations).map(|number| self.topic(number)).collect();
         let rules = topics.iter().enumerate();
-        let rules = rules.map(|(number, topic)| Rules::of_topic_and_number(topic, number));
-        let events = self.per_second * SECONDS;
+        let rules = rules.map(|(number, topic)| {
+            let mut rules = Rules::of_topic_and_number(topic, number);
+            rules.subscription.destination.probation = true;
+            rules
+        });
+        let events = self.per_second * self.seconds;
         let records = (0..events).map(|number| Published {
             topic: Some(topics[number % self.destinations]),
             ..plain_record(number, BEGINNING_MS + (number * 1_000 / self.per_second) as u64)
@@ -95,7 +99,7 @@ impl Load {
     /// What the destinations noticed that behave like this.
     fn run(&self) -> impl Fn(fn(&Behaviour) -> bool) -> Noticed {
         let world = World::new(self.world());
-        let ends_ms = BEGINNING_MS + (SECONDS as u64 + 30) * SECOND_MS;
+        let ends_ms = BEGINNING_MS + (self.seconds as u64 + 30) * SECOND_MS;
         Driver::new(world.clone()).run_while(|world| world.now_ms < ends_ms);
         move |is_meant| {
             let world = world.lock();
@@ -135,7 +139,7 @@ fn assert_spared(name: &str, load: Load) {
 }
 
 fn of_a_hundred(ill: Vec<Behaviour>) -> Load {
-    Load { destinations: 100, ill, per_second: 1_000, fan_out: false, concurrency: 50 }
+    Load { destinations: 100, ill, per_second: 1_000, fan_out: false, concurrency: 50, seconds: 60 }
 }
 
 #[test]
@@ -146,6 +150,7 @@ fn one_of_twenty_that_hangs_delays_the_others_by_little() {
         per_second,
         fan_out,
         concurrency: 10,
+        seconds: 60,
     };
     assert_spared("1 of 20 hangs", load(vec![Behaviour::Silent], false, 100));
     assert_spared("1 of 20 of a topic hangs", load(vec![Behaviour::Silent], true, 10));
@@ -157,4 +162,21 @@ fn one_of_twenty_that_hangs_delays_the_others_by_little() {
 fn of_a_hundred_destinations_those_that_hang_delay_the_others_by_little() {
     assert_spared("1 of 100 hangs", of_a_hundred(vec![Behaviour::Silent]));
     assert_spared("10 of 100 hang", of_a_hundred(vec![Behaviour::Silent; 10]));
+    assert_spared("10 of 100 fail", of_a_hundred(vec![Behaviour::Always(503); 10]));
+    assert_spared("10 of 100 take 5 s", of_a_hundred(vec![SLOW; 10]));
+}
+
+/// Its answers take longer than `slowAfter`.
+const SLOW: Behaviour = Behaviour::Takes(5_000);
+
+#[test]
+fn a_slow_destination_gets_its_events_beside_those_that_hang() {
+    let ill = [vec![Behaviour::Silent; 10], vec![SLOW]].concat();
+    let (destinations, per_second, concurrency, seconds) = (20, 40, 10, 600);
+    let load = Load { destinations, ill, per_second, fan_out: false, concurrency, seconds };
+    let slow = load.run()(|behaviour| matches!(behaviour, Behaviour::Takes(5_000)));
+    let _ = writeln!(std::io::stdout(), "takes 5 s beside 10 that hang: {slow}");
+    // Those published in the last seconds are still under way.
+    assert!(slow.took_ms.len() * 10 >= slow.published * 9, "{slow}");
+    assert!(slow.share(1.0) <= 60_000, "{slow}");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
+use delivery::subscription::Destination;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 
 use super::driver::Driver;
@@ -17,12 +18,12 @@ use super::world::World;
 const PER_SECOND: u32 = 20;
 
 /// A backlog of so many events for one destination, handled by as many processes as Lambda may run.
-fn run(events: usize) -> World {
+fn run(events: usize, limit: fn(&mut Destination), takes_ms: u64) -> World {
     let mut rules = Rules::of_seven_days(0);
-    rules.subscription.destination.max_per_second = Some(PER_SECOND);
+    limit(&mut rules.subscription.destination);
     let records = (0..events).map(|number| plain_record(number, BEGINNING_MS)).collect();
     let (random, began_ms) = (SeededRandom::new(0), BEGINNING_MS);
-    let behaviours = vec![Behaviour::Takes(50)];
+    let behaviours = vec![Behaviour::Takes(takes_ms)];
     let mut world = Setting { random, began_ms, rules: vec![rules], behaviours, records }.begin();
     // Not one in which every attempt is made exactly when it is due, but without faults.
     world.random.quiet = false;
@@ -42,7 +43,7 @@ fn run(events: usize) -> World {
 /// A backlog is delivered evenly, whoever handles it, and waiting costs one message for each delivery
 /// and one for each 900 s.
 fn assert_even(events: usize) {
-    let world = run(events);
+    let world = run(events, |of| of.max_per_second = Some(PER_SECOND), 50);
     let world = world.lock();
     assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
     let mut requests: Vec<u64> =
@@ -83,6 +84,32 @@ fn assert_even(events: usize) {
 #[test]
 fn a_backlog_of_a_destination_with_a_rate_is_delivered_evenly_by_all_processes() {
     assert_even(4_000);
+}
+
+#[test]
+fn processes_together_make_no_more_requests_at_once_than_a_destination_takes() {
+    const MOST: usize = 3;
+    let limit = |of: &mut Destination| {
+        (of.max_concurrency, of.shares_concurrency) = (MOST as u32, true);
+    };
+    let world = run(300, limit, 500);
+    let world = world.lock();
+    assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
+    let requests: Vec<_> = world.ledger.seen.values().flatten().collect();
+    assert_eq!(requests.len(), 300, "each was made once");
+    let at_once = |at_ms: u64| {
+        requests.iter().filter(|seen| (seen.at_ms..seen.ended_ms).contains(&at_ms)).count()
+    };
+    let most = requests.iter().map(|seen| at_once(seen.at_ms)).max().unwrap_or_default();
+    let last_ms = requests.iter().map(|seen| seen.ended_ms - BEGINNING_MS).max();
+    let sends = world.ledger.costs.deliveries.values().map(|sends| sends.count).max();
+    let (processes, writes) = (world.processes.len(), world.shared.written.len());
+    let _ = writeln!(
+        std::io::stdout(),
+        "300 waiting, {MOST} at once: the last after {last_ms:?} ms, at most {most} at once, {sends:?} sends of a \
+         delivery, {processes} processes, {writes} writes"
+    );
+    assert!(most <= MOST, "{most}");
 }
 
 #[test]

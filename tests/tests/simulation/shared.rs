@@ -15,9 +15,31 @@ const UNREACHABLE_MS: u64 = 3_600_000;
 pub(crate) struct SharedStore {
     documents: BTreeMap<String, (Vec<u8>, u64)>,
     unreachable_until_ms: u64,
+    /// What operators will write, and when.
+    planned: Vec<(u64, String, Vec<u8>)>,
+    /// Every document that was written, in order.
+    pub(crate) written: Vec<(String, Vec<u8>)>,
 }
 
 impl SharedStore {
+    /// An operator writes a document at this time.
+    pub(crate) fn plan(&mut self, at_ms: u64, key: String, bytes: Vec<u8>) {
+        self.planned.push((at_ms, key, bytes));
+    }
+
+    fn write(&mut self, key: &str, bytes: Vec<u8>) {
+        let version = self.documents.get(key).map_or(1, |(_, version)| version + 1);
+        self.written.push((key.to_owned(), bytes.clone()));
+        self.documents.insert(key.to_owned(), (bytes, version));
+    }
+
+    fn write_planned(&mut self, now_ms: u64) {
+        let is_due = |it: &mut (u64, String, Vec<u8>)| it.0 <= now_ms;
+        for (_, key, bytes) in self.planned.extract_if(.., is_due).collect::<Vec<_>>() {
+            self.write(&key, bytes);
+        }
+    }
+
     /// Nothing is read or written before this time.
     pub(crate) fn refuse_until(&mut self, until_ms: u64) {
         self.unreachable_until_ms = until_ms;
@@ -47,14 +69,14 @@ impl Inner {
         let known = self.shared.documents.get(key).map(|(_, version)| *version);
         let is_newest = known.map(|version| version.to_string()).as_deref() == version;
         if is_newest {
-            let next = known.unwrap_or_default() + 1;
-            self.shared.documents.insert(key.to_owned(), (bytes, next));
+            self.shared.write(key, bytes);
         }
         // The store has it, but its writer does not learn that.
         self.reach_shared(key).map(|()| is_newest)
     }
 
     fn reach_shared(&mut self, key: &str) -> Result<(), SharedDocumentError> {
+        self.shared.write_planned(self.now_ms);
         if self.random.injects(Fault::Unshared) {
             let lasts_ms = self.random.below(UNREACHABLE_MS);
             self.shared.unreachable_until_ms = self.now_ms + lasts_ms;

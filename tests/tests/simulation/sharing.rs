@@ -3,7 +3,12 @@
 
 use std::io::Write as _;
 
-use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::shared::{
+    DestinationState, Digest, Document as _, digest_document,
+};
+use delivery::subscription::Disabled;
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 use super::driver::Driver;
 use super::endpoints::Behaviour;
@@ -13,7 +18,7 @@ use super::limits::Limits;
 use super::publish::plain_record;
 use super::rules::Rules;
 use super::verdict::verdict;
-use super::world::World;
+use super::world::{Inner, World};
 
 /// An event every two seconds for three hours, for a destination that fails for the first two.
 fn run(unshared_ms: u64, restarts: u64) -> World {
@@ -53,6 +58,20 @@ fn failed(world: &World) -> Vec<(u64, u64)> {
     failed
 }
 
+/// Whether it was failing: at first, and after each write of its state.
+fn states(world: &World) -> Vec<bool> {
+    let world = world.lock();
+    let document = key(&world).document();
+    let writes = world.shared.written.iter().filter(|(key, _)| *key == document);
+    let is_failing =
+        |bytes: &[u8]| DestinationState::read(bytes).expect("a state").failing.is_some();
+    [false].into_iter().chain(writes.map(|(_, bytes)| is_failing(bytes))).collect()
+}
+
+fn key(world: &Inner) -> DestinationKey {
+    DestinationKey::of(&world.rules[0].subscription.destination.url)
+}
+
 fn arrived(world: &World) -> usize {
     let world = world.lock();
     world.ledger.seen.values().filter(|seen| seen.iter().any(|seen| seen.taken)).count()
@@ -74,6 +93,10 @@ fn a_destination_that_fails_for_two_hours_is_probed_by_one_process_at_a_time() {
     // 10 s, twice as long each time, an hour at most.
     assert!((4..=12).contains(&probes.len()), "{probes:?}");
     assert!(processes > 6, "they were restarted");
+    let states = states(&world);
+    let begins = states.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+    let ends = states.windows(2).filter(|pair| pair[0] && !pair[1]).count();
+    assert_eq!((begins, ends), (1, 1), "one notice that it fails, one that it recovered");
     assert_eq!(arrived(&world), 5_400);
 }
 
@@ -89,4 +112,36 @@ fn deliveries_go_on_while_processes_cannot_tell_each_other_for_an_hour() {
         after.count()
     );
     assert_eq!(arrived(&world), 5_400);
+}
+
+#[test]
+fn after_six_days_of_being_disabled_everything_is_delivered() {
+    let mut rules = Rules::of_seven_days(0);
+    // What is held is not older for it.
+    rules.subscription.retry.time_to_live_ms = Some(DAY_MS);
+    let records =
+        (0..200).map(|number| plain_record(number, BEGINNING_MS + number as u64 * HOUR_MS));
+    let (random, began_ms, records) = (SeededRandom::new(0), BEGINNING_MS, records.collect());
+    let behaviours = vec![Behaviour::Takes(20)];
+    let mut world = Setting { random, began_ms, rules: vec![rules], behaviours, records }.begin();
+    // Not one in which every attempt is made exactly when it is due, but without faults.
+    world.random.quiet = false;
+    let key = key(&world);
+    let healthy = DestinationState::healthy("https://s0.example.com/", "shop/orders/s0", began_ms);
+    let disabled = healthy.disabled_by_operator(Disabled::Hold, began_ms);
+    let enabled_ms = began_ms + 6 * DAY_MS;
+    for (at_ms, state) in [(began_ms, disabled.clone()), (enabled_ms, disabled.enabled(enabled_ms))]
+    {
+        let mut digest = Digest::default();
+        digest.note(key, &state, at_ms);
+        world.shared.plan(at_ms, key.document(), state.write());
+        world.shared.plan(at_ms, digest_document(), digest.write());
+    }
+    let world = World::new(world);
+    Driver::new(world.clone()).run();
+    assert_eq!(arrived(&world), 200);
+    let world = world.lock();
+    let mut requests = world.ledger.seen.values().flatten().map(|seen| seen.at_ms);
+    assert!(requests.all(|at_ms| at_ms >= enabled_ms), "while it was disabled");
+    assert!(world.ledger.letters.is_empty(), "{:?}", world.ledger.letters);
 }

@@ -54,6 +54,9 @@ pub(super) fn meaning(reason: &str) -> Option<&'static str> {
         Reason::EventTooLargeToResend => {
             "Event and delivery state together no longer fit into a message."
         }
+        Reason::DestinationDisabled => {
+            "The destination is disabled, by an operator or because it failed for too long."
+        }
         Reason::ReplyLoop => "The event is a reply that would be sent back to where it came from.",
     })
 }

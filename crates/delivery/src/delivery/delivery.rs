@@ -194,6 +194,9 @@ pub struct Delivery {
     /// Whether an attempt of it was abandoned because its destination was slow to answer. That happens
     /// once: all later attempts are made where nobody else waits for them.
     pub abandoned: bool,
+    /// How long it was held by us: its subscription was paused, or its destination disabled. That does not
+    /// count towards its time to live.
+    pub held_ms: u64,
     /// How it was held since its last attempt.
     pub hold: Hold,
     /// Its attempts so far.
@@ -241,6 +244,7 @@ impl Delivery {
             via: Vec::new(),
             batching: Batching::Allowed.into(),
             abandoned: false,
+            held_ms: 0,
             hold: Hold::default(),
             history: History::default(),
             last_response: None,
@@ -257,6 +261,13 @@ impl Delivery {
         if self.history.newest().is_none_or(|entry| entry.outcome != Outcome::Probation) {
             self.history.push(Entry::new(now_ms, Outcome::Probation, None, 0));
         }
+    }
+
+    /// Holds it for so long: it is due as before, and will be as old as now. This is not an attempt.
+    pub fn hold_for(&mut self, wait_ms: u64) {
+        self.held_ms = self.held_ms.saturating_add(wait_ms);
+        // It comes too late for the slot that it had.
+        self.hold.slots = 0;
     }
 
     /// Lets it wait for its slot of its destination's rate. This is not an attempt.

@@ -51,11 +51,13 @@ pub enum Reason {
     EventTooLargeToResend,
     /// A chain of replies that is too long.
     ReplyLoop,
+    /// Its destination is disabled.
+    DestinationDisabled,
 }
 
 impl Reason {
     /// Every reason without a status.
-    pub const NAMED: [Self; 21] = [
+    pub const NAMED: [Self; 22] = [
         Self::MaxDeliveryAttemptsExceeded,
         Self::TimeToLiveExceeded,
         Self::UndeliverableDueToHttpBadRequest,
@@ -77,6 +79,7 @@ impl Reason {
         Self::ProcessingFailed,
         Self::EventTooLargeToResend,
         Self::ReplyLoop,
+        Self::DestinationDisabled,
     ];
 
     /// The reason for a status that is never retried.
@@ -124,7 +127,8 @@ impl Reason {
             | Self::MalformedEvent
             | Self::ProcessingFailed
             | Self::EventTooLargeToResend
-            | Self::ReplyLoop => return self.to_string(),
+            | Self::ReplyLoop
+            | Self::DestinationDisabled => return self.to_string(),
         };
         sentence.to_owned()
     }

@@ -33,7 +33,8 @@ pub enum Arrival {
         /// The rest of the wait.
         wait_ms: u64,
     },
-    /// Its subscription is paused: it is re-enqueued. Not an attempt; its time to live continues.
+    /// Its subscription is paused: it is held and re-enqueued. Not an attempt; its time to live stands
+    /// still, but not the 14 days.
     Paused {
         /// How long until it is checked again.
         wait_ms: u64,
@@ -95,7 +96,9 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if delivery.attempts >= policy.max_attempts.min(ATTEMPTS_MAX) {
         return Arrival::Expired(Reason::MaxDeliveryAttemptsExceeded);
     }
-    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| age_ms >= time_to_live_ms) {
+    // What was held by us is not older for it.
+    let own_age_ms = age_ms.saturating_sub(delivery.held_ms);
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| own_age_ms >= time_to_live_ms) {
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
     Arrival::Attempt

@@ -11,7 +11,7 @@ use super::reader::Cursor;
 /// The version of our own format.
 const NATIVE: &str = "lastmile.dev/v1";
 /// The kinds of our own format.
-const KINDS: [&str; 3] = ["Topic", "Subscription", "Destinations"];
+const KINDS: [&str; 4] = ["Topic", "Subscription", "Destinations", "Notifications"];
 
 /// The documents of all files, by family and kind.
 #[derive(Default)]
@@ -26,6 +26,8 @@ pub(super) struct Families<'a> {
     pub(super) event_grid: Vec<Cursor<'a>>,
     /// `Destinations` documents, used by every family.
     pub(super) destinations: Vec<Cursor<'a>>,
+    /// `Notifications` documents, of which a deployment has one.
+    pub(super) notifications: Vec<Cursor<'a>>,
 }
 
 /// Sorts documents into families; a document of none is reported.
@@ -66,6 +68,7 @@ fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
         Some("Topic") => families.topics.push(document),
         Some("Subscription") => families.subscriptions.push(document),
         Some("Destinations") => families.destinations.push(document),
+        Some("Notifications") => families.notifications.push(document),
         Some(other) => {
             let message = format!("{NATIVE} has no kind {}", quoted(other));
             kind.error(Message::new(message).help(hint(other, &KINDS)));

@@ -31,6 +31,7 @@ mod knative;
 mod names;
 mod native;
 mod node;
+mod notifications;
 mod origins;
 mod rates;
 mod reader;
@@ -97,7 +98,8 @@ pub fn read(files: &[Source<'_>]) -> Reading {
     native::read(&families.topics, &families.subscriptions, &destinations, &mut draft);
     eventgrid::read(&families.event_grid, &destinations, &mut draft);
     knative::read(&families.knative, &destinations, &mut draft);
-    let (catalogue, origins) = draft.into_catalogue();
+    let (mut catalogue, origins) = draft.into_catalogue();
+    notifications::read(&families.notifications, &mut catalogue);
     Reading { catalogue, findings: findings.into_sorted(), origins }
 }
 

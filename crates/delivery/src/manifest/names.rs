@@ -5,7 +5,7 @@
 
 use super::findings::Message;
 use super::reader::Cursor;
-use crate::subscription::name::{NAME_RULE, is_name};
+use crate::subscription::name::{NAME_RULE, TopicName, is_name};
 
 /// Names with this prefix are reserved: `_unknown` and the like replace subscriptions in keys of
 /// dead letters.
@@ -26,4 +26,13 @@ pub(super) fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
             .refuse(format!("not a usable name: names that begin with {RESERVED} are reserved"));
     }
     Some(text.to_owned())
+}
+
+/// Reads the full name of a topic.
+pub(super) fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
+    let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
+        cursor
+            .refuse(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"))
+    })?;
+    Some(TopicName { namespace: checked(namespace, cursor)?, topic: checked(topic, cursor)? })
 }

@@ -38,6 +38,7 @@ impl Topic {
 pub struct Catalogue {
     topics: BTreeMap<TopicName, Topic>,
     subscriptions: BTreeMap<SubscriptionName, Arc<Subscription>>,
+    notices: Option<TopicName>,
 }
 
 impl Catalogue {
@@ -54,6 +55,17 @@ impl Catalogue {
         let topic = self.topics.entry(name.clone()).or_insert_with(|| Topic::new(name.clone()));
         subscription.mapping = Arc::clone(&topic.mapping);
         self.subscriptions.insert(subscription.name.clone(), Arc::new(subscription));
+    }
+
+    /// Notices about destinations are published to this topic.
+    pub fn notices_go_to(&mut self, topic: TopicName) {
+        self.notices = Some(topic);
+    }
+
+    /// The topic to which notices about destinations are published, if anybody wants them.
+    #[must_use]
+    pub fn topic_of_notices(&self) -> Option<&TopicName> {
+        self.notices.as_ref()
     }
 
     /// The topic of this name, if any document names it.

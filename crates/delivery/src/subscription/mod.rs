@@ -20,6 +20,6 @@ mod subscription;
 
 pub use subscription::{
     BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, Consent, DeadLetterPolicy, Destination,
-    EVENTS_PER_BLOB_MAX, MAX_CONCURRENCY, OnRefused, ReplyTo, SLOW_AFTER_MS, Subscription, display,
-    without_user,
+    Disable, Disabled, EVENTS_PER_BLOB_MAX, MAX_CONCURRENCY, OnRefused, ReplyTo, SLOW_AFTER_MS,
+    Subscription, display, without_user,
 };

@@ -18,7 +18,9 @@ use crate::subscription::profile::{LeastWaits, Profile, StatusSet};
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::subscription::secret::SecretName;
 use crate::subscription::sink::Sink;
-use crate::subscription::{BATCH_KILOBYTE, Consent, ReplyTo, Subscription, display};
+use crate::subscription::{
+    BATCH_KILOBYTE, Consent, Destination, Disable, ReplyTo, Subscription, display,
+};
 use crate::time::duration::format_ms;
 
 /// Statuses that a set may hold.
@@ -78,11 +80,12 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         Setting::optional("schema", destination.schema.map(Schema::as_str), "as published"),
         headers(&destination.headers),
         signing(&destination.signing),
-        Setting::plain("maxConcurrency", destination.max_concurrency),
+        max_concurrency(destination),
         Setting::optional("maxPerSecond", destination.max_per_second, "no limit"),
         Setting::plain("slowAfter", format_ms(destination.slow_after_ms)),
         Setting::plain("lateResponseWindow", format_ms(destination.late_window_ms)),
         Setting::plain("probation", destination.probation),
+        disable(destination.disable),
         consent(destination.consent.as_ref()),
         Setting::optional("batch.maxEvents", batch.map(|of| of.max_events), NO_BATCH),
         Setting::optional("batch.preferredKilobytes", kilobytes, NO_BATCH),
@@ -170,6 +173,21 @@ fn consent(consent: Option<&Consent>) -> Setting {
         }
     };
     Setting::new("consent", value, text)
+}
+
+fn max_concurrency(destination: &Destination) -> Setting {
+    let (most, shares) = (destination.max_concurrency, destination.shares_concurrency);
+    let of = if shares { "of all functions together" } else { "of each function" };
+    Setting::new("maxConcurrency", json!(most), format!("{most}, {of}"))
+}
+
+fn disable(disable: Option<Disable>) -> Setting {
+    let Some(Disable { after_ms, then }) = disable else {
+        return Setting::new("disable", Value::Null, "never");
+    };
+    let (after, then) = (format_ms(after_ms), then.as_str());
+    let value = json!({ "after": after, "then": then });
+    Setting::new("disable", value, format!("after {after} of failures, then {then}"))
 }
 
 /// Where replies go; an address is shown without query and credentials.

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::event::mapping::Mapping;
@@ -37,6 +38,8 @@ pub struct Destination {
     pub notification_headers: bool,
     /// The most requests in flight at once, per running function.
     pub max_concurrency: u32,
+    /// Whether that is the most of all running functions together.
+    pub shares_concurrency: bool,
     /// The most requests per second, of all running functions together; `None` means any number.
     pub max_per_second: Option<u32>,
     /// An answer that takes longer than this is slow: others do not wait for it.
@@ -46,8 +49,43 @@ pub struct Destination {
     /// Whether deliveries to it are deferred while it keeps failing (Event Grid, "delayed
     /// delivery").
     pub probation: bool,
+    /// When it is disabled because it keeps failing; `None` means never.
+    pub disable: Option<Disable>,
     /// The handshake that it has to pass before the first delivery.
     pub consent: Option<Consent>,
+}
+
+/// When a destination is disabled, and what happens to its deliveries then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disable {
+    /// It has to keep failing for so long.
+    pub after_ms: u64,
+    /// What happens to its deliveries.
+    pub then: Disabled,
+}
+
+/// What happens to deliveries to a disabled destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Disabled {
+    /// They wait until it is enabled, for 14 days from publication at most.
+    Hold,
+    /// They become dead letters.
+    DeadLetter,
+}
+
+impl Disabled {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Hold, Self::DeadLetter];
+
+    /// Its word in files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::DeadLetter => "deadLetter",
+        }
+    }
 }
 
 /// The handshake by which a destination consents to receive events.
@@ -82,10 +120,12 @@ impl Destination {
             signing: Vec::new(),
             notification_headers: false,
             max_concurrency: MAX_CONCURRENCY,
+            shares_concurrency: false,
             max_per_second: None,
             slow_after_ms: SLOW_AFTER_MS,
             late_window_ms: 0,
             probation: false,
+            disable: None,
             consent: None,
         }
     }

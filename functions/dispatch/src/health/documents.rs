@@ -13,13 +13,22 @@ use crate::dispatch::Dispatch;
 const REQUEST_MS: u64 = 2 * SECOND_MS;
 /// How often a document is written that others write at the same time, and the longest pause after the
 /// first try; later ones are twice as long each.
-const TRIES: u32 = 6;
+const TRIES: u32 = 7;
 const FIRST_PAUSE_MS: u64 = 20;
 
 /// A document and its version, or that there is none.
 pub(super) struct Stored<D> {
     pub(super) document: Option<D>,
     pub(super) version: Option<String>,
+}
+
+/// Why a document was not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotUpdated {
+    /// Others changed it each time. It may be tried again soon.
+    Contended,
+    /// There was no answer that can be used.
+    Unreachable,
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -57,29 +66,32 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// Changes a document, from what is stored at that moment, and returns it as it is then, with what
-    /// else the change brings; `None` when that did not work out.
+    /// else the change brings.
     pub(crate) async fn update_shared<D: Document, T>(
         &self,
         key: &str,
         change: impl Fn(Option<D>) -> (D, T),
         deadline: &Deadline,
-    ) -> Option<(D, T)> {
+    ) -> Result<(D, T), NotUpdated> {
         if self.health.is_unreachable(self.ports.now_ms()) {
-            return None;
+            return Err(NotUpdated::Unreachable);
         }
         for tried in 0..TRIES {
-            let Stored { document, version } = self.read_shared::<D>(key, deadline).await?;
+            let read = self.read_shared::<D>(key, deadline).await;
+            let Stored { document, version } = read.ok_or(NotUpdated::Unreachable)?;
             let (changed, more) = change(document.clone());
-            if document.as_ref() == Some(&changed)
-                || self.replace_shared(key, &changed, version.as_deref(), deadline).await?
-            {
-                return Some((changed, more));
+            if document.as_ref() == Some(&changed) {
+                return Ok((changed, more));
+            }
+            let replaced = self.replace_shared(key, &changed, version.as_deref(), deadline).await;
+            if replaced.ok_or(NotUpdated::Unreachable)? {
+                return Ok((changed, more));
             }
             // Others write it too: not all at the same moment again.
             let most_ms = FIRST_PAUSE_MS << tried;
             self.ports.sleep(u64::from(self.ports.next_jitter().0) % most_ms).await;
         }
-        None
+        Err(NotUpdated::Contended)
     }
 
     async fn answer<T>(

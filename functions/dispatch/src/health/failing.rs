@@ -34,6 +34,14 @@ impl Health {
         deferral_ms.map_or(Admission::Admitted, |until_ms| Admission::Deferred { until_ms })
     }
 
+    /// Whether one of these is the probe of its destination.
+    pub(crate) fn is_probe(&self, subscription: &Subscription, due: &[InFlightDelivery]) -> bool {
+        let memory = self.memory();
+        !memory.probations.is_empty()
+            && applies(subscription, due)
+            && memory.probations.is_probing(&key_of(subscription))
+    }
+
     /// Admitted deliveries were not attempted after all: another one has to be able to probe.
     pub(crate) fn release(&self, subscription: &Subscription, due: &[InFlightDelivery]) {
         let mut memory = self.memory();
@@ -96,7 +104,13 @@ pub(super) fn found(
         return None;
     }
     let ids: Vec<Uuid> = due.iter().map(|in_flight| in_flight.delivery.id).collect();
-    memory.probations.record_outcome(&key, &ids, outcome, at_ms)
+    let probed = memory.probations.is_probing(&key);
+    let found = memory.probations.record_outcome(&key, &ids, outcome, at_ms);
+    // The outcome says nothing about the destination: another delivery has to probe, of any process.
+    if probed && found.is_none() && !memory.probations.is_probing(&key) {
+        memory.findings(key, subscription).is_unprobed = true;
+    }
+    found
 }
 
 /// An admission that is used by recording what the attempt brought.

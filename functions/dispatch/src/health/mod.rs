@@ -7,21 +7,25 @@
 
 mod documents;
 mod failing;
+mod notices;
 mod sharing;
 mod slow;
 
+pub(crate) use documents::NotUpdated;
+
 use std::collections::BTreeMap;
+use std::slice;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use adapters::telemetry;
 use delivery::delivery::DeliveryTarget;
-use delivery::delivery::health::probation::Probations;
+use delivery::delivery::health::probation::{self, Probations};
 use delivery::delivery::health::shared::{Attempted, Findings};
 use delivery::delivery::health::slow::SlowDestinations;
 use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::delivery::outcome::{Exchange, Outcome};
-use delivery::subscription::Subscription;
+use delivery::subscription::{Disabled, Subscription};
 
 use crate::progress::InFlightDelivery;
 
@@ -37,6 +41,8 @@ pub(crate) struct Health {
 struct Memory {
     probations: Probations<DestinationKey>,
     slow: SlowDestinations<DestinationKey>,
+    /// As an operator said, or because they failed for too long.
+    disabled: BTreeMap<DestinationKey, Disabled>,
     /// What other processes cannot know yet.
     unshared: BTreeMap<DestinationKey, Findings>,
     /// When it read the digest last.
@@ -48,19 +54,31 @@ struct Memory {
 impl Memory {
     /// Whether every destination is healthy, as far as it knows.
     fn is_empty(&self) -> bool {
-        self.probations.is_empty() && self.slow.is_empty()
+        self.probations.is_empty() && self.slow.is_empty() && self.disabled.is_empty()
     }
 
     fn findings(&mut self, key: DestinationKey, subscription: &Subscription) -> &mut Findings {
-        self.unshared.entry(key).or_insert_with(|| {
+        let findings = self.unshared.entry(key).or_insert_with(|| {
             Findings::new(subscription.destination.display(), subscription.name.to_string())
-        })
+        });
+        findings.disable = subscription.destination.disable;
+        findings
     }
 }
 
 impl Health {
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What happens to this delivery because its destination is disabled, if it is.
+    pub(crate) fn disabled(&self, in_flight: &InFlightDelivery) -> Option<Disabled> {
+        let memory = self.memory();
+        // Nearly always none is: then no address is hashed.
+        if memory.disabled.is_empty() || !are_to_destination(slice::from_ref(in_flight)) {
+            return None;
+        }
+        memory.disabled.get(&key_of(&in_flight.subscription)).copied()
     }
 
     /// Records what an attempt showed about its destination.
@@ -72,16 +90,21 @@ impl Health {
             (exchange.outcome(&subscription.retry), is_slow(subscription, exchange));
         let mut memory = self.memory();
         // Nearly always: then no address is hashed.
-        if outcome == Outcome::Success && !is_slow && memory.is_empty() {
+        let is_known = !memory.probations.is_empty() || !memory.slow.is_empty();
+        if outcome == Outcome::Success && !is_slow && !is_known {
             return;
         }
         let (key, at_ms) = (key_of(subscription), exchange.ended_ms());
         let failing = failing::found(&mut memory, key, subscription, due, (outcome, at_ms));
         let slow = slow::found(&mut memory, key, exchange, is_slow);
-        if failing.is_some() || slow.is_some() {
+        let first_ms = probation::first_ms(outcome).filter(|_| failing.is_none());
+        let failures = first_ms.map(|first_ms| (memory.probations.take_unshared(&key), first_ms));
+        let failures = failures.filter(|(count, _)| *count > 0);
+        if failing.is_some() || failures.is_some() || slow.is_some() {
             let (started_ms, took_ms) = (exchange.started_ms, exchange.duration_ms);
             let attempted = Attempted::new(started_ms, outcome, exchange.status(), took_ms);
             let findings = memory.findings(key, subscription);
+            findings.add_failures(failures);
             findings.failing = failing.map(|found| (found, at_ms)).or(findings.failing);
             findings.slow = slow.map(|found| (found, at_ms)).or(findings.slow);
             findings.attempts.push(attempted);

@@ -21,9 +21,10 @@ use futures::stream::{self, StreamExt as _};
 
 use super::documents::Stored;
 use super::failing::Probe;
-use super::{Health, Memory, key_of};
+use super::{Health, Memory, key_of, notices};
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, Invocation};
+use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
 /// How often the digest is read while something is unhealthy.
@@ -52,6 +53,10 @@ impl<P: DispatchPorts> Dispatch<P> {
             // Boxed: it is rare, and would enlarge the future of every delivery.
             Admission::Probe => self.claim_probe(in_flight, of.deadline).boxed().await?,
         };
+        if !fits_a_message(&in_flight.delivery) {
+            // It cannot wait: it is attempted rather than a dead letter.
+            return None;
+        }
         let now_ms = self.ports.now_ms();
         let (delivery, wait_ms) = (&mut in_flight.delivery, until_ms.saturating_sub(now_ms));
         delivery.defer(now_ms, until_ms);
@@ -87,7 +92,14 @@ impl<P: DispatchPorts> Dispatch<P> {
                 self.health.forget_failing(key);
                 None
             }
-            Claim::Probed => Some(soon_ms),
+            Claim::Probed => {
+                // The others of this process need not ask.
+                let failing = state.failing.map(|spell| Spell { until_ms: soon_ms, ..spell });
+                if let Some(spell) = failing {
+                    self.health.adopt_failing(key, spell, now_ms);
+                }
+                Some(soon_ms)
+            }
             Claim::Failing(spell) => {
                 self.health.adopt_failing(key, spell, now_ms);
                 Some(spell.until_ms)
@@ -109,7 +121,9 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     async fn learn_all(&self, deadline: &Deadline) {
         if let Some(stored) = self.read_shared::<Digest>(&digest_document(), deadline).await {
-            self.health.adopt(&stored.document.unwrap_or_default(), self.ports.now_ms());
+            let now_ms = self.ports.now_ms();
+            self.health.note_read(now_ms);
+            self.health.adopt(&stored.document.unwrap_or_default(), now_ms);
         }
     }
 
@@ -118,33 +132,54 @@ impl<P: DispatchPorts> Dispatch<P> {
         let unshared = self.health.take_unshared(self.ports.now_ms());
         if !unshared.is_empty() {
             // The batch is done: a panic must not return it.
-            contained("share", self.share_all(unshared, of.deadline).boxed()).await;
+            contained("share", self.share_all(unshared, of).boxed()).await;
         }
+        self.return_leases(of.deadline).await;
     }
 
-    async fn share_all(&self, unshared: Vec<(DestinationKey, Findings)>, deadline: &Deadline) {
-        let share = async |(key, findings): (DestinationKey, Findings)| {
+    async fn share_all(&self, unshared: Vec<(DestinationKey, Findings)>, of: &Invocation<'_>) {
+        let deadline = of.deadline;
+        let share = async |(key, mut findings): (DestinationKey, Findings)| {
             let now_ms = self.ports.now_ms();
+            findings.notifies = notices::are_wanted(&findings, &of.catalogue);
             let merge = |stored| (DestinationState::merged(stored, &findings, now_ms), ());
             let state = self.update_shared(&key.document(), merge, deadline).await;
-            (key, findings, state.map(|(state, ())| state))
+            let state = state.ok().map(|(state, ())| state);
+            if let Some(lasts_ms) =
+                state.as_ref().and_then(|state| began_at(state, &findings, now_ms))
+            {
+                telemetry::probation_of_all(
+                    &findings.subscription,
+                    &findings.destination,
+                    lasts_ms,
+                );
+            }
+            let mut are_told = true;
+            if let Some(state) = state.as_ref().filter(|state| !state.notices.is_empty()) {
+                are_told = self.send_notices(key, state, of).await;
+            }
+            (key, findings, state, are_told)
         };
         let shared = stream::iter(unshared).map(share).buffer_unordered(WRITES_AT_ONCE);
         let shared: Vec<_> = shared.collect().await;
         let now_ms = self.ports.now_ms();
         let note_all = |digest: Option<Digest>| {
             let mut digest = digest.unwrap_or_default();
-            for (key, _, state) in &shared {
+            for (key, _, state, _) in &shared {
                 if let Some(state) = state {
                     digest.note(*key, state, now_ms);
                 }
             }
             (digest, ())
         };
-        let digest = self.update_shared(&digest_document(), note_all, deadline).await;
-        for (key, findings, state) in shared {
+        let digest = self.update_shared(&digest_document(), note_all, deadline).await.ok();
+        for (key, findings, state, are_told) in shared {
             if digest.is_none() || state.is_none() {
                 self.health.keep_unshared(key, findings);
+            } else if !are_told {
+                // Nothing new, but a reason to write again.
+                let Findings { destination, subscription, .. } = findings;
+                self.health.keep_unshared(key, Findings::new(destination, subscription));
             }
         }
         if let Some((digest, ())) = digest {
@@ -153,28 +188,31 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 }
 
+/// How long a probation lasts that began just now because of what several processes found.
+fn began_at(state: &DestinationState, findings: &Findings, now_ms: u64) -> Option<u64> {
+    let failing = state.failing.filter(|failing| failing.since_ms == now_ms)?;
+    findings.failing.is_none().then_some(failing.lasts_ms)
+}
+
 impl Health {
     /// Whether the digest is read now. Whatever is in the retry queue or in the slow lane has failed
     /// before.
     fn should_learn(&self, records: &[Record], now_ms: u64) -> bool {
-        let mut memory = self.memory();
+        let memory = self.memory();
         let has_failed =
             |record: &Record| matches!(record.queue, QueueName::Retry | QueueName::Slow);
         let is_trouble = !memory.is_empty() || records.iter().any(has_failed);
         let every_ms = if is_trouble { READ_EVERY_MS } else { LOOK_EVERY_MS };
-        let is_due =
-            memory.read_ms.is_none_or(|read_ms| now_ms >= read_ms.saturating_add(every_ms))
-                && now_ms >= memory.unreachable_until_ms;
-        if is_due {
-            memory.read_ms = Some(now_ms);
-        }
-        is_due
+        memory.read_ms.is_none_or(|read_ms| now_ms >= read_ms.saturating_add(every_ms))
+            && now_ms >= memory.unreachable_until_ms
     }
 
     /// Takes over what the digest says. What this process has not written yet, it knows better.
     fn adopt(&self, digest: &Digest, now_ms: u64) {
         let mut guard = self.memory();
-        let Memory { probations, slow, unshared, .. } = &mut *guard;
+        let Memory { probations, slow, disabled, unshared, .. } = &mut *guard;
+        *disabled =
+            digest.iter().filter_map(|(key, summary)| Some((key, summary.disabled?))).collect();
         for (key, summary) in digest.iter().filter(|(key, _)| !unshared.contains_key(key)) {
             if let Some(spell) = summary.failing {
                 probations.adopt(&key, spell, now_ms);
@@ -183,7 +221,8 @@ impl Health {
                 slow.adopt(&key, spell, now_ms);
             }
         }
-        let is_over = |key: &&DestinationKey| !unshared.contains_key(key);
+        // A full digest may not name a destination that is not healthy.
+        let is_over = |key: &&DestinationKey| !digest.is_full() && !unshared.contains_key(key);
         let known: Vec<DestinationKey> =
             probations.destinations().filter(is_over).copied().collect();
         for key in known.iter().filter(|key| digest.get(**key).failing.is_none()) {
@@ -193,6 +232,10 @@ impl Health {
         for key in known.iter().filter(|key| digest.get(**key).slow.is_none()) {
             slow.forget(key);
         }
+    }
+
+    fn note_read(&self, now_ms: u64) {
+        self.memory().read_ms = Some(now_ms);
     }
 
     fn adopt_failing(&self, key: DestinationKey, spell: Spell, now_ms: u64) {

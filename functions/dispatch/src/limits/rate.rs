@@ -12,20 +12,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::health::DestinationKey;
-use delivery::delivery::health::slots::{LATE_MS, OwnSlots, Slots};
+use delivery::delivery::health::slots::{LATE_MS, OwnSlots, Reserved, Slots, Wanted};
 use delivery::delivery::{Delivery, DeliveryTarget};
-use delivery::machine::step::End;
+use delivery::machine::step::{End, PAUSED_WAIT_MS};
 use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::time::duration::SECOND_MS;
 use futures::FutureExt as _;
 
+use super::GATHER_MS;
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, Invocation};
+use crate::health::NotUpdated;
+use crate::message::fits_a_message;
 use crate::progress::{InFlightDelivery, Unfinished};
 
-/// Before slots are reserved, the other deliveries of the invocation may ask for theirs: then it is one
-/// reservation for all.
-const GATHER_MS: u64 = 5;
+/// A delivery that got no slot asks again after this long, if not later.
+const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
 
 /// The destinations with a rate that this process has sent to.
 #[derive(Debug, Default)]
@@ -42,8 +46,8 @@ struct RateOfOne {
 #[derive(Debug, Default)]
 struct Own {
     slots: OwnSlots,
-    /// The slots of this process's share, while storage is down.
-    share: Slots,
+    /// While storage is down: when this process may make its next request.
+    share_next_ms: u64,
 }
 
 impl Rates {
@@ -70,6 +74,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         {
             return due;
         }
+        let cannot_wait = due.iter().any(|one| !fits_a_message(&one.delivery));
+        // One request more than allowed is better than a dead letter, or than no probe.
+        if cannot_wait || self.health.is_probe(subscription, &due) {
+            return due;
+        }
         self.wait_for_slot(due, subscription, per_second, of).boxed().await
     }
 
@@ -80,72 +89,149 @@ impl<P: DispatchPorts> Dispatch<P> {
         per_second: u32,
         of: &Invocation<'_>,
     ) -> Vec<InFlightDelivery> {
+        let latest_ms = latest_ms(&due, subscription);
         let key = DestinationKey::of(&subscription.destination.url);
-        let first_ms = self.next_slot(key, per_second, of.deadline).await;
-        let wait_ms = first_ms.saturating_sub(self.ports.now_ms());
-        if wait_ms <= IN_PLACE_BELOW_MS {
+        let rate = Rate { key, per_second, latest_ms, deadline: of.deadline };
+        let slots = self.next_slots(&rate, due.len()).await;
+        let now_ms = self.ports.now_ms();
+        let first_wait_ms = slots.first().map(|first_ms| first_ms.saturating_sub(now_ms));
+        if let Some(wait_ms) = first_wait_ms.filter(|wait_ms| *wait_ms <= IN_PLACE_BELOW_MS) {
             self.ports.sleep(wait_ms).await;
             return due;
         }
-        // Admitted on arrival but not sent: another delivery has to be able to probe.
-        self.health.release(subscription, &due);
-        let (mut leaving, mut slot_ms) = (Vec::new(), Some(first_ms));
-        for mut in_flight in due {
-            // They may come back apart, so each needs a slot of its own.
-            let due_ms = match slot_ms.take() {
-                Some(slot_ms) => slot_ms,
-                None => self.next_slot(key, per_second, of.deadline).await,
+        let mut slots = slots.into_iter();
+        let wait = |mut in_flight: InFlightDelivery| {
+            let wait_ms = match slots.next() {
+                Some(slot_ms) => {
+                    in_flight.delivery.wait_for_slot(slot_ms);
+                    slot_ms.saturating_sub(now_ms)
+                }
+                // All slots in its time are taken, or it could not be asked: it asks again.
+                None => latest_ms.saturating_sub(now_ms).clamp(ASK_AGAIN_MS, PAUSED_WAIT_MS),
             };
-            in_flight.delivery.wait_for_slot(due_ms);
-            let wait_ms = due_ms.saturating_sub(self.ports.now_ms());
             telemetry::held(&in_flight.delivery, HoldReason::Rate, wait_ms);
-            leaving.push(Unfinished { in_flight, end: End::Retry { wait_ms } });
-        }
+            Unfinished { in_flight, end: End::Retry { wait_ms } }
+        };
+        let leaving = due.into_iter().map(wait).collect();
         self.finish_all(of, leaving).await;
         Vec::new()
     }
 
-    /// When the next slot is that nobody else has.
-    async fn next_slot(&self, key: DestinationKey, per_second: u32, deadline: &Deadline) -> u64 {
-        let rate = self.rates.of(key);
-        rate.wanted.fetch_add(1, Ordering::Relaxed);
-        let mut own = rate.own.lock().await;
-        let mut slot_ms = own.slots.take(self.ports.now_ms());
-        if slot_ms.is_none() {
-            self.ports.sleep(GATHER_MS).await;
-            self.reserve_slots(&rate.wanted, &mut own, key, per_second, deadline).await;
-            slot_ms = own.slots.take(self.ports.now_ms());
+    /// The next slots that nobody else has: one if that is soon, else so many, as they may come back
+    /// apart. Fewer where no more are free in time.
+    async fn next_slots(&self, rate: &Rate<'_>, count: usize) -> Vec<u64> {
+        let of_one = self.rates.of(rate.key);
+        let wanted = Wants::of(&of_one.wanted, 1);
+        let mut own = of_one.own.lock().await;
+        let mut slots = Vec::new();
+        self.take_slots(rate, &of_one.wanted, &mut own, 1, &mut slots).await;
+        drop(wanted);
+        let is_soon = |slot_ms: &u64| *slot_ms <= self.ports.now_ms() + IN_PLACE_BELOW_MS;
+        if count > 1 && slots.first().is_some_and(|first| !is_soon(first)) {
+            let more = u32::try_from(count - 1).unwrap_or(u32::MAX);
+            let _wanted = Wants::of(&of_one.wanted, more);
+            self.take_slots(rate, &of_one.wanted, &mut own, count, &mut slots).await;
         }
-        rate.wanted.fetch_sub(1, Ordering::Relaxed);
-        // Only an answer that took very long can have brought slots that are over.
-        slot_ms.unwrap_or_else(|| self.ports.now_ms())
+        slots
+    }
+
+    /// Takes slots until there are so many; reserves what is missing, once.
+    async fn take_slots(
+        &self,
+        rate: &Rate<'_>,
+        wanted: &AtomicU32,
+        own: &mut Own,
+        count: usize,
+        into: &mut Vec<u64>,
+    ) {
+        for has_reserved in [false, true] {
+            while into.len() < count {
+                let Some(slot_ms) = own.slots.take(self.ports.now_ms()) else { break };
+                if slot_ms > rate.latest_ms {
+                    return own.slots.give_back(slot_ms);
+                }
+                into.push(slot_ms);
+            }
+            if into.len() >= count || has_reserved {
+                return;
+            }
+            self.ports.sleep(GATHER_MS).await;
+            match self.reserve_slots(rate, wanted, own).await {
+                Ok(reserved) => own.slots.add(reserved),
+                Err(NotUpdated::Contended) => return,
+                Err(NotUpdated::Unreachable) => {
+                    let missing = count - into.len();
+                    into.extend((0..missing).map(|_| self.next_of_share(rate, own)));
+                    return;
+                }
+            }
+        }
     }
 
     async fn reserve_slots(
         &self,
+        rate: &Rate<'_>,
         wanted: &AtomicU32,
         own: &mut Own,
-        key: DestinationKey,
-        per_second: u32,
-        deadline: &Deadline,
-    ) {
+    ) -> Result<Vec<Reserved>, NotUpdated> {
         let ahead = own.slots.per_second(self.ports.now_ms());
+        let (per_second, latest_ms) = (rate.per_second, rate.latest_ms);
         let reserve = |slots: Option<Slots>| {
             let mut slots = slots.unwrap_or_default();
-            let wanted = wanted.load(Ordering::Relaxed);
-            let reserved = slots.reserve(per_second, self.ports.now_ms(), wanted, ahead);
+            let count = wanted.load(Ordering::Relaxed);
+            let wanted = Wanted { per_second, count, latest_ms, ahead };
+            let reserved = slots.reserve(wanted, self.ports.now_ms());
             (slots, reserved)
         };
-        let reserved = match self.update_shared(&key.slots_document(), reserve, deadline).await {
-            Some((_, reserved)) => reserved,
-            // This process's share of the rate.
-            None => {
-                let (per_second, now_ms) = (per_second / self.gates.functions, self.ports.now_ms());
-                own.share.reserve(per_second, now_ms, wanted.load(Ordering::Relaxed), 0)
-            }
-        };
-        own.slots.add(reserved);
+        let document = rate.key.slots_document();
+        let (_, reserved) = self.update_shared(&document, reserve, rate.deadline).await?;
+        Ok(reserved)
     }
+
+    /// When this process may make its next request, if all that may run share the rate.
+    fn next_of_share(&self, rate: &Rate<'_>, own: &mut Own) -> u64 {
+        let next_ms = own.share_next_ms.max(self.ports.now_ms());
+        let every_ms = u64::from(self.gates.functions) * SECOND_MS / u64::from(rate.per_second);
+        own.share_next_ms = next_ms.saturating_add(every_ms);
+        next_ms
+    }
+}
+
+/// What slots are asked for.
+struct Rate<'a> {
+    key: DestinationKey,
+    per_second: u32,
+    latest_ms: u64,
+    deadline: &'a Deadline,
+}
+
+/// So many slots are wanted, until this is dropped.
+struct Wants<'a>(&'a AtomicU32, u32);
+
+impl<'a> Wants<'a> {
+    fn of(wanted: &'a AtomicU32, count: u32) -> Self {
+        wanted.fetch_add(count, Ordering::Relaxed);
+        Self(wanted, count)
+    }
+}
+
+impl Drop for Wants<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}
+
+/// The last moment at which one of these may be attempted: a slot beyond it would be lost.
+fn latest_ms(due: &[InFlightDelivery], subscription: &Subscription) -> u64 {
+    let of_policy = |delivery: &Delivery| {
+        let lives_ms = subscription.retry.time_to_live_ms?;
+        Some(delivery.published_ms.saturating_add(lives_ms).saturating_add(delivery.held_ms))
+    };
+    let latest = |one: &InFlightDelivery| {
+        let longest_ms = one.delivery.published_ms.saturating_add(LIFETIME_MAX_MS);
+        of_policy(&one.delivery).map_or(longest_ms, |latest_ms| latest_ms.min(longest_ms))
+    };
+    due.iter().map(latest).min().unwrap_or_default().saturating_sub(1)
 }
 
 /// Whether a delivery comes for the slot that it has waited for.

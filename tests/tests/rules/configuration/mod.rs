@@ -79,11 +79,10 @@ fn the_documented_defaults_are_the_real_ones() {
         documents.iter().find(|(kind, _)| kind == "Subscription").expect("there are subscriptions");
     let (mut all, mut tried) = (plain.clone(), 0);
     for field in fields {
-        // `onRefused` is invalid alone: nothing is batched by default.
-        let Some(default) = field.default.as_ref().filter(|_| field.path != "spec.batch.onRefused")
-        else {
-            continue;
-        };
+        // Invalid alone: nothing is batched by default, and nothing is disabled.
+        let is_alone =
+            ["spec.batch.onRefused", "spec.destination.disable.then"].contains(&&*field.path);
+        let Some(default) = field.default.as_ref().filter(|_| !is_alone) else { continue };
         let path = field.path.strip_prefix("spec.").expect("only the spec has defaults");
         put(&mut all, path, default);
         tried += 1;

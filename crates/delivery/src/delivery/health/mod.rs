@@ -3,6 +3,8 @@
 //!
 //! A healthy destination is in none of these memories, so it costs nothing.
 
+pub mod notice;
+pub mod permits;
 pub mod probation;
 pub mod shared;
 pub mod slots;
@@ -49,6 +51,12 @@ impl DestinationKey {
         let mut key = [0; KEY_BYTES];
         key.copy_from_slice(&Sha256::digest(url.as_str())[..KEY_BYTES]);
         Self(key)
+    }
+
+    /// The key of the document that says who may make how many requests at once.
+    #[must_use]
+    pub fn permits_document(&self) -> String {
+        format!("{FOLDER}/{self}.permits.json")
     }
 
     /// The key of the document that says which slots of its rate are taken.

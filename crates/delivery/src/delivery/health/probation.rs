@@ -25,6 +25,8 @@ use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// The failed attempts in a row that put a destination on probation.
 pub const FAILURES: u32 = 10;
+/// So many failures in a row one process finds before it tells others.
+pub const SHARED_AT_ONCE: u32 = 3;
 /// The longest probation.
 pub const LONGEST_MS: u64 = HOUR_MS;
 /// While a probe is under way, other deliveries wait this long for its result, and not for another
@@ -81,9 +83,11 @@ impl<K> Default for Probations<K> {
 }
 
 /// The failures in a row at one destination.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Record {
     failures: u32,
+    /// Failures that other processes do not know of.
+    unshared: u32,
     /// How long its last probation was, if that is over.
     lasted_ms: u64,
     /// The delivery of the first failure, until another one failed as well.
@@ -123,6 +127,13 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         (now_ms < probe_ms.saturating_add(PROBE_LOST_MS)).then(|| now_ms.saturating_add(wait_ms))
     }
 
+    /// Whether a probe is under way.
+    #[must_use]
+    pub fn is_probing(&self, destination: &K) -> bool {
+        let probation = self.0.get(destination).and_then(|record| record.probation);
+        probation.is_some_and(|probation| probation.probe_ms.is_some())
+    }
+
     /// Returns an admission that was not used. Whether it was the probe: then another delivery may be
     /// that.
     pub fn release(&mut self, destination: &K) -> bool {
@@ -150,11 +161,11 @@ impl<K: Eq + Hash + Clone> Probations<K> {
             self.release(destination);
             return None;
         }
-        let new_record =
-            Record { failures: 0, lasted_ms: 0, only_delivery: Some(*first), probation: None };
+        let new_record = Record { only_delivery: Some(*first), ..Record::default() };
         let record = self.0.entry(destination.clone()).or_insert(new_record);
         // Also for outcomes that begin no probation: every failed request counts among the ten.
         record.failures = record.failures.saturating_add(1);
+        record.unshared = record.unshared.saturating_add(1);
         if record
             .only_delivery
             .is_some_and(|only_delivery| only_delivery != *first || !others.is_empty())
@@ -198,11 +209,12 @@ impl<K: Eq + Hash + Clone> Probations<K> {
     /// Takes over what another process knows: that a destination is on probation. Its clock may be ahead
     /// of ours, or wrong.
     pub fn adopt(&mut self, destination: &K, spell: Spell, now_ms: u64) {
-        let Spell { until_ms, lasts_ms, .. } = spell.at_most(LONGEST_MS, now_ms);
-        let new_record =
-            Record { failures: FAILURES, lasted_ms: 0, only_delivery: None, probation: None };
+        let Some(spell) = spell.at_most(LONGEST_MS, now_ms) else { return };
+        let Spell { until_ms, lasts_ms, .. } = spell;
+        let new_record = Record { failures: FAILURES, ..Record::default() };
         let record = self.0.entry(destination.clone()).or_insert(new_record);
-        if record.probation.is_none_or(|known| known.until_ms < until_ms) {
+        // An operator may have ended it sooner.
+        if record.probation.is_none_or(|known| known.probe_ms.is_none()) {
             record.probation = Some(Probation { until_ms, lasts_ms, probe_ms: None });
         }
     }
@@ -210,6 +222,17 @@ impl<K: Eq + Hash + Clone> Probations<K> {
     /// Takes over what another process knows: that a destination is not on probation any more.
     pub fn forget(&mut self, destination: &K) {
         self.0.remove(destination);
+    }
+
+    /// Failures of several events that other processes should know of: a few at a time, or each failure
+    /// of a destination that fails now and then would be written.
+    pub fn take_unshared(&mut self, destination: &K) -> u32 {
+        let Some(record) = self.0.get_mut(destination) else { return 0 };
+        let is_known = record.only_delivery.is_some() || record.probation.is_some();
+        if is_known || record.unshared < SHARED_AT_ONCE {
+            return 0;
+        }
+        std::mem::take(&mut record.unshared)
     }
 
     fn record_success(&mut self, destination: &K) -> Option<Finding> {
@@ -223,6 +246,7 @@ impl<K: Eq + Hash + Clone> Probations<K> {
             (record.failures, record.lasted_ms) = (FAILURES, probation.lasts_ms);
         }
         record.failures /= 2;
+        record.unshared /= 2;
         // Removed: a map of failing destinations only does not grow with all others.
         if record.failures == 0 {
             self.0.remove(destination);
@@ -406,19 +430,19 @@ mod tests {
     }
 
     #[test]
-    fn what_others_know_is_taken_over_unless_it_is_older() {
+    fn what_others_know_is_taken_over_unless_a_probe_is_under_way() {
         let mut probations = Probations::default();
         let spell = |until_ms| Spell { since_ms: 0, until_ms, lasts_ms: 600_000 };
+        probations.adopt(&"d", spell(6_000), 1_000);
         probations.adopt(&"d", spell(5_000), 1_000);
-        probations.adopt(&"d", spell(4_000), 1_000);
         assert_eq!(probations.admit(&"d", 4_999), Admission::Deferred { until_ms: 5_000 });
         assert_eq!(probations.admit(&"d", 5_000), Admission::Probe);
+        probations.adopt(&"d", spell(9_000), 5_000);
         let failed = probations.record_outcome(&"d", &[id(1)], Outcome::Busy, 5_001);
         assert_eq!(failed, Some(Finding::GoesOn { lasts_ms: 1_200_000 }));
         assert_eq!(probations.destinations().collect::<Vec<_>>(), [&"d"]);
         probations.adopt(&"e", spell(u64::MAX), 1_000);
-        let longest = Admission::Deferred { until_ms: 1_000 + HOUR_MS };
-        assert_eq!(probations.admit(&"e", 1_000), longest, "a clock is wrong");
+        assert_eq!(probations.admit(&"e", 1_000), Admission::Admitted, "a clock is wrong");
         probations.forget(&"d");
         assert_eq!(probations.admit(&"d", 5_002), Admission::Admitted);
     }

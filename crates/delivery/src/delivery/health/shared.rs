@@ -10,14 +10,24 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::notice::{Notice, Transition};
 use super::{DestinationKey, FOLDER, Finding, probation, slow};
 use crate::delivery::outcome::Outcome;
-use crate::time::duration::DAY_MS;
+use crate::subscription::{Disable, Disabled};
+use crate::time::duration::{DAY_MS, MINUTE_MS, format_ms};
 
 /// The version of the documents.
 pub(super) const VERSION: u32 = 1;
 /// How many of the last attempts that changed something a document keeps.
 const ATTEMPTS_KEPT: usize = 5;
+/// Failures that are further apart than this are not in a row.
+const FAILURES_MS: u64 = 10 * MINUTE_MS;
+/// No claim of a probe lasts longer: a late answer may take as long as two timeouts.
+const CLAIM_MAX_MS: u64 = 30 * MINUTE_MS;
+/// How far apart the clocks of two processes may be.
+const CLOCKS_MS: u64 = MINUTE_MS;
+/// How many notices wait for being sent, at most: whoever sends them may be out of order for long.
+const NOTICES_KEPT: usize = 20;
 /// How many destinations a digest names. It is read by every process, so it has to stay small.
 const DIGEST_MAX: usize = 2_000;
 
@@ -39,10 +49,22 @@ pub struct Spell {
 }
 
 impl Spell {
-    /// The same, for at most so long from now.
+    /// The same, for at most so long from now; none, if a clock that was wrong wrote it.
     #[must_use]
-    pub fn at_most(self, longest_ms: u64, now_ms: u64) -> Self {
-        Self { until_ms: self.until_ms.min(now_ms.saturating_add(longest_ms)), ..self }
+    pub fn at_most(self, longest_ms: u64, now_ms: u64) -> Option<Self> {
+        let latest_ms = now_ms.saturating_add(longest_ms);
+        let is_plausible = self.until_ms <= latest_ms.saturating_add(CLOCKS_MS);
+        is_plausible.then(|| Self { until_ms: self.until_ms.min(latest_ms), ..self })
+    }
+
+    /// When the last attempt was.
+    fn last_ms(self) -> u64 {
+        self.until_ms.saturating_sub(self.lasts_ms)
+    }
+
+    /// Whether nobody has tried for so long that an attempt now is not its continuation.
+    fn is_stale(self, now_ms: u64) -> bool {
+        now_ms >= self.until_ms.saturating_add(DAY_MS)
     }
 }
 
@@ -60,6 +82,17 @@ pub struct Attempted {
     pub duration_ms: u64,
 }
 
+/// A destination that gets no events until an operator enables it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisabledState {
+    /// Since when.
+    pub since_ms: u64,
+    /// What happens to its deliveries.
+    pub then: Disabled,
+    /// Why, for people.
+    pub why: String,
+}
+
 /// What is known of a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DestinationState {
@@ -71,15 +104,28 @@ pub struct DestinationState {
     /// Since when it keeps failing, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Spell>,
+    /// When it was found to fail no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
     /// Until when the process that probes it may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_until_ms: Option<u64>,
     /// Since when it is slow to answer, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
+    /// Failures that several processes found, none of which has found enough for a probation, and when
+    /// the last ones were added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<(u32, u64)>,
+    /// That it is disabled, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<DisabledState>,
     /// The last attempts that changed something, the newest last.
     #[serde(default)]
     pub attempts: Vec<Attempted>,
+    /// Who is to be told of what changed, until that is sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
     /// When it was written.
     pub changed_ms: u64,
 }
@@ -93,25 +139,51 @@ pub struct Findings {
     pub subscription: String,
     /// Whether it keeps failing, and when that was found.
     pub failing: Option<(Finding, u64)>,
+    /// How often it failed, and how long its probation would be at first.
+    pub failures: Option<(u32, u64)>,
     /// Whether a probe that it had claimed was not made.
     pub is_unprobed: bool,
     /// Whether it is slow, and when that was found.
     pub slow: Option<(Finding, u64)>,
     /// The attempts that showed it.
     pub attempts: Vec<Attempted>,
+    /// When its subscription wants it disabled.
+    pub disable: Option<Disable>,
+    /// Whether anybody wants to be told.
+    pub notifies: bool,
 }
 
 impl Findings {
     /// Nothing yet about this destination.
     #[must_use]
     pub fn new(destination: String, subscription: String) -> Self {
-        let (failing, slow, attempts) = Default::default();
-        Self { destination, subscription, failing, is_unprobed: false, slow, attempts }
+        let (failing, failures, slow, attempts, disable) = Default::default();
+        let (is_unprobed, notifies) = (false, false);
+        Self {
+            destination,
+            subscription,
+            failing,
+            failures,
+            is_unprobed,
+            slow,
+            attempts,
+            disable,
+            notifies,
+        }
+    }
+
+    /// Adds failures, and how long a probation would be at first.
+    pub fn add_failures(&mut self, found: Option<(u32, u64)>) {
+        if let Some((count, first_ms)) = found {
+            let before = self.failures.map_or(0, |(count, _)| count);
+            self.failures = Some((before.saturating_add(count), first_ms));
+        }
     }
 
     /// Adds what was found out before.
     pub fn add_earlier(&mut self, mut earlier: Self) {
         self.failing = self.failing.or(earlier.failing);
+        self.add_failures(earlier.failures);
         self.slow = self.slow.or(earlier.slow);
         earlier.attempts.append(&mut self.attempts);
         self.attempts = earlier.attempts;
@@ -182,20 +254,17 @@ impl DestinationState {
     /// What is known once these findings are added. Writing that twice changes nothing.
     #[must_use]
     pub fn merged(stored: Option<Self>, findings: &Findings, now_ms: u64) -> Self {
-        let Findings { destination, subscription, failing, is_unprobed, slow, attempts } = findings;
-        let mut state = stored.unwrap_or_else(|| Self {
-            v: VERSION,
-            destination: destination.clone(),
-            subscription: subscription.clone(),
-            failing: None,
-            probe_until_ms: None,
-            slow: None,
-            attempts: Vec::new(),
-            changed_ms: now_ms,
-        });
+        let Findings { destination, subscription, failing, is_unprobed, slow, attempts, .. } =
+            findings;
+        let mut state = stored.unwrap_or_else(|| Self::healthy(destination, subscription, now_ms));
+        state.failing = state.failing.filter(|spell| !spell.is_stale(now_ms));
+        state.slow = state.slow.filter(|spell| !spell.is_stale(now_ms));
         let before = state.clone();
-        if let Some((finding, at_ms)) = failing {
-            state.failing = merged_spell(state.failing, *finding, *at_ms, probation::LONGEST_MS);
+        state.add_failures(findings.failures, now_ms);
+        if let Some((finding, at_ms)) = failing.filter(|(_, at_ms)| state.is_news(*at_ms)) {
+            state.failures = None;
+            state.failing = merged_spell(state.failing, finding, at_ms, probation::LONGEST_MS);
+            state.ended_ms = (finding == Finding::Ended).then_some(at_ms).or(state.ended_ms);
         }
         // Whoever was to probe has found something out, or somebody else did.
         if *is_unprobed || failing.is_some() {
@@ -211,20 +280,137 @@ impl DestinationState {
         }
         let too_many = state.attempts.len().saturating_sub(ATTEMPTS_KEPT);
         state.attempts.drain(..too_many);
+        state.disable_if_due(findings.disable);
         if state != before {
             state.changed_ms = now_ms;
         }
+        if findings.notifies {
+            state.note_changes_since(&before, now_ms);
+        } else {
+            state.notices.clear();
+        }
         state
+    }
+
+    /// A destination of which nothing is known.
+    #[must_use]
+    pub fn healthy(destination: &str, subscription: &str, now_ms: u64) -> Self {
+        let (failing, ended_ms, probe_until_ms) = Default::default();
+        let (slow, failures, disabled) = Default::default();
+        let (destination, subscription) = (destination.to_owned(), subscription.to_owned());
+        let (attempts, notices) = Default::default();
+        Self {
+            v: VERSION,
+            destination,
+            subscription,
+            failing,
+            ended_ms,
+            probe_until_ms,
+            slow,
+            failures,
+            disabled,
+            attempts,
+            notices,
+            changed_ms: now_ms,
+        }
+    }
+
+    /// Disabled by an operator.
+    #[must_use]
+    pub fn disabled_by_operator(self, then: Disabled, now_ms: u64) -> Self {
+        let since_ms = self.disabled.as_ref().map_or(now_ms, |disabled| disabled.since_ms);
+        let disabled = Some(DisabledState { since_ms, then, why: "by an operator".to_owned() });
+        self.changed(|state| state.disabled = disabled, now_ms)
+    }
+
+    /// Enabled by an operator: what was known of it is forgotten, so that it is tried at once.
+    #[must_use]
+    pub fn enabled(self, now_ms: u64) -> Self {
+        let forget = |state: &mut Self| {
+            (state.disabled, state.failing, state.probe_until_ms) = Default::default();
+            (state.slow, state.failures) = Default::default();
+        };
+        self.changed(forget, now_ms)
+    }
+
+    /// To be probed at once, if it is failing.
+    #[must_use]
+    pub fn probed_now(self, now_ms: u64) -> Self {
+        let end = |state: &mut Self| {
+            state.probe_until_ms = None;
+            if let Some(failing) = &mut state.failing {
+                failing.until_ms = failing.until_ms.min(now_ms);
+            }
+        };
+        self.changed(end, now_ms)
+    }
+
+    /// The notices are sent.
+    #[must_use]
+    pub fn without_notices(mut self, sent: &[Notice]) -> Self {
+        self.notices.retain(|notice| !sent.contains(notice));
+        self
+    }
+
+    /// What an operator changes is told as well.
+    fn changed(self, change: impl FnOnce(&mut Self), now_ms: u64) -> Self {
+        let mut state = self.clone();
+        change(&mut state);
+        state.changed_ms = now_ms;
+        state.note_changes_since(&self, now_ms);
+        state
+    }
+
+    /// Whether a finding of this time is newer than what is known: a process may have been frozen since.
+    fn is_news(&self, at_ms: u64) -> bool {
+        let failed_ms = self.failing.map(Spell::last_ms);
+        failed_ms.into_iter().chain(self.ended_ms).all(|known_ms| at_ms >= known_ms)
+    }
+
+    /// Ten failures found by several processes are as bad as ten found by one.
+    fn add_failures(&mut self, found: Option<(u32, u64)>, now_ms: u64) {
+        let Some((count, first_ms)) = found.filter(|_| self.failing.is_none()) else { return };
+        let recent = self.failures.filter(|(_, at_ms)| now_ms < at_ms.saturating_add(FAILURES_MS));
+        let count = recent.map_or(0, |(count, _)| count).saturating_add(count);
+        self.failures = Some((count, now_ms));
+        if count >= probation::FAILURES {
+            let until_ms = now_ms.saturating_add(first_ms);
+            self.failing = Some(Spell { since_ms: now_ms, until_ms, lasts_ms: first_ms });
+            self.failures = None;
+        }
+    }
+
+    /// Disables it, if it has kept failing for as long as its subscription says.
+    fn disable_if_due(&mut self, disable: Option<Disable>) {
+        let (Some(Disable { after_ms, then }), Some(failing)) = (disable, self.failing) else {
+            return;
+        };
+        // When it failed last.
+        let at_ms = failing.until_ms.saturating_sub(failing.lasts_ms);
+        if self.disabled.is_none() && at_ms.saturating_sub(failing.since_ms) >= after_ms {
+            let why = format!("it failed for {}", format_ms(after_ms));
+            self.disabled = Some(DisabledState { since_ms: at_ms, then, why });
+        }
+    }
+
+    fn note_changes_since(&mut self, before: &Self, now_ms: u64) {
+        let key = format!("{}\n{}\n{now_ms}", self.destination, self.subscription);
+        let changes = Transition::between(before, self);
+        self.notices.extend(changes.map(|kind| Notice::new(&key, kind, now_ms)));
+        let too_many = self.notices.len().saturating_sub(NOTICES_KEPT);
+        self.notices.drain(..too_many);
     }
 
     /// Whether a process may probe now, with an attempt that ends before `ends_ms`.
     #[must_use]
     pub fn claim(&self, now_ms: u64, ends_ms: u64) -> Claim {
         let Some(failing) = self.failing else { return Claim::Recovered };
-        if now_ms < failing.until_ms {
-            return Claim::Failing(failing.at_most(probation::LONGEST_MS, now_ms));
+        let failing = failing.at_most(probation::LONGEST_MS, now_ms);
+        if let Some(failing) = failing.filter(|failing| now_ms < failing.until_ms) {
+            return Claim::Failing(failing);
         }
-        if self.probe_until_ms.is_some_and(|until_ms| now_ms < until_ms) {
+        let is_claimed = |until_ms: u64| now_ms < until_ms && until_ms <= now_ms + CLAIM_MAX_MS;
+        if self.probe_until_ms.is_some_and(is_claimed) {
             return Claim::Probed;
         }
         let claimed = Self { probe_until_ms: Some(ends_ms), changed_ms: now_ms, ..self.clone() };
@@ -250,7 +436,7 @@ fn merged_spell(
         lasts_ms,
     };
     // Whoever wrote it may have a clock that is wrong.
-    let stored = stored.map(|stored| stored.at_most(longest_ms, at_ms));
+    let stored = stored.and_then(|stored| stored.at_most(longest_ms, at_ms));
     let Some(stored) = stored else { return Some(found(lasts_ms)) };
     let lasts_ms = match finding {
         // Its time was over, and it fails again: as if its probe had failed.
@@ -288,6 +474,9 @@ pub struct Summary {
     /// That it is slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
+    /// That it is disabled, and what happens to its deliveries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<Disabled>,
 }
 
 /// All destinations that are not healthy.
@@ -310,6 +499,12 @@ impl Digest {
         self.destinations.get(&key).copied().unwrap_or_default()
     }
 
+    /// Whether there may be unhealthy destinations that it does not name.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.destinations.len() >= DIGEST_MAX
+    }
+
     /// The destinations that it names.
     pub fn iter(&self) -> impl Iterator<Item = (DestinationKey, Summary)> {
         self.destinations.iter().map(|(key, summary)| (*key, *summary))
@@ -322,13 +517,17 @@ impl Digest {
         let is_recent = |spell: Option<Spell>| {
             spell.is_some_and(|spell| now_ms < spell.until_ms.saturating_add(DAY_MS))
         };
-        self.destinations.retain(|_, it| is_recent(it.failing) || is_recent(it.slow));
+        self.destinations
+            .retain(|_, it| it.disabled.is_some() || is_recent(it.failing) || is_recent(it.slow));
         let is_smaller = self.destinations.len() < before;
-        let summary = Summary { failing: state.failing, slow: state.slow };
-        if state.is_healthy() {
+        let disabled = state.disabled.as_ref().map(|disabled| disabled.then);
+        let summary = Summary { failing: state.failing, slow: state.slow, disabled };
+        if summary == Summary::default() {
             return self.destinations.remove(&key).is_some() || is_smaller;
         }
-        if self.destinations.len() >= DIGEST_MAX && !self.destinations.contains_key(&key) {
+        let is_new = !self.destinations.contains_key(&key);
+        // What is disabled has to be known by all.
+        if is_new && self.is_full() && summary.disabled.is_none() {
             return is_smaller;
         }
         self.destinations.insert(key, summary) != Some(summary) || is_smaller
@@ -399,14 +598,14 @@ mod tests {
     #[test]
     fn an_end_leaves_a_healthy_destination_with_its_last_five_attempts() {
         let mut state = DestinationState::merged(None, &began(1_000, 10_000), 1_000);
-        for at_ms in 10..20 {
+        for at_ms in 1_010..1_020 {
             let attempts = vec![Attempted::new(at_ms, Outcome::TimedOut, None, 30_000)];
             let ended = Findings { attempts, ..findings(Some((Finding::Ended, at_ms))) };
             state = DestinationState::merged(Some(state), &ended, at_ms);
         }
         assert!(state.is_healthy());
         let kept: Vec<u64> = state.attempts.iter().map(|attempt| attempt.at_ms).collect();
-        assert_eq!(kept, [15, 16, 17, 18, 19]);
+        assert_eq!(kept, [1_015, 1_016, 1_017, 1_018, 1_019]);
     }
 
     #[test]
@@ -443,5 +642,43 @@ mod tests {
         assert_eq!(digest.iter().map(|(key, _)| key).collect::<Vec<_>>(), [key(1)]);
         assert!(digest.note(key(3), &healthy, 11_000 + DAY_MS));
         assert_eq!(digest.iter().count(), 0);
+    }
+
+    #[test]
+    fn failures_that_several_processes_found_add_up_unless_they_are_far_apart() {
+        let found = Findings { failures: Some((4, 10_000)), ..findings(None) };
+        let add = |state, now_ms| DestinationState::merged(state, &found, now_ms);
+        let twice = add(Some(add(None, 1_000)), 2_000);
+        assert_eq!((twice.failing, twice.failures), (None, Some((8, 2_000))));
+        let far_apart = add(Some(twice.clone()), 2_000 + FAILURES_MS);
+        assert_eq!(far_apart.failures, Some((4, 2_000 + FAILURES_MS)));
+        let third = add(Some(twice), 3_000);
+        assert_eq!((failing(&third), third.failures), ((3_000, 13_000, 10_000), None));
+        assert_eq!(failing(&add(Some(third), 4_000)), (3_000, 13_000, 10_000));
+    }
+
+    #[test]
+    fn an_old_finding_or_one_of_a_wrong_clock_decides_nothing() {
+        let state = DestinationState::merged(None, &began(50_000, 10_000), 50_000);
+        // A process writes at last what it found before that.
+        let ended = findings(Some((Finding::Ended, 49_000)));
+        let state = DestinationState::merged(Some(state), &ended, 51_000);
+        assert_eq!(failing(&state), (50_000, 60_000, 10_000));
+        let ended = findings(Some((Finding::Ended, 61_000)));
+        let healthy = DestinationState::merged(Some(state), &ended, 61_000);
+        let again = DestinationState::merged(Some(healthy), &began(52_000, 10_000), 70_000);
+        assert!(again.is_healthy());
+        let ahead = DestinationState::merged(None, &began(u64::MAX / 2, 10_000), 1_000);
+        assert!(matches!(ahead.claim(1_000, 2_000), Claim::Write(_)));
+    }
+
+    #[test]
+    fn failures_of_long_ago_are_not_the_beginning_of_those_of_today() {
+        let disable = Some(Disable { after_ms: DAY_MS, then: Disabled::Hold });
+        let state = DestinationState::merged(None, &began(1_000, 10_000), 1_000);
+        let now_ms = 11_000 + DAY_MS;
+        let again = Findings { disable, ..began(now_ms, 10_000) };
+        let state = DestinationState::merged(Some(state), &again, now_ms);
+        assert_eq!((failing(&state).0, state.disabled), (now_ms, None));
     }
 }

@@ -23,10 +23,25 @@ pub const LATE_MS: u64 = 5 * SECOND_MS;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slots {
     v: u32,
+    /// For how many requests a second they were given out.
+    per_second: u32,
     /// In all seconds before this one every slot is taken, or over.
     from_s: u64,
     /// How many are taken in each second from there on.
     taken: Vec<u32>,
+}
+
+/// What a process wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// How many requests a second the destination takes.
+    pub per_second: u32,
+    /// So many slots, as early as possible.
+    pub count: u32,
+    /// No later than this: what waits for longer has ended by then.
+    pub latest_ms: u64,
+    /// Up to so many in each of the coming seconds, as far as they are free: nobody waits for them yet.
+    pub ahead: u32,
 }
 
 /// Slots of one second.
@@ -40,39 +55,48 @@ pub struct Reserved {
 
 impl Default for Slots {
     fn default() -> Self {
-        Self { v: VERSION, from_s: 0, taken: Vec::new() }
+        Self { v: VERSION, per_second: 0, from_s: 0, taken: Vec::new() }
     }
 }
 
 impl Document for Slots {}
 
 impl Slots {
-    /// Reserves the next `wanted` slots, and up to `ahead` in each of the coming seconds. The latter only
-    /// as far as they are free: nobody waits for them yet.
-    pub fn reserve(
-        &mut self,
-        per_second: u32,
-        now_ms: u64,
-        wanted: u32,
-        ahead: u32,
-    ) -> Vec<Reserved> {
-        let (per_second, now_s) = (per_second.max(1), now_ms / SECOND_MS);
+    /// Reserves the next slots. There may be fewer than wanted: none is later than its latest.
+    pub fn reserve(&mut self, wanted: Wanted, now_ms: u64) -> Vec<Reserved> {
+        let (per_second, now_s) = (wanted.per_second.max(1), now_ms / SECOND_MS);
         self.forget_before(now_s);
+        self.change_rate(per_second, now_s);
         let mut reserved = Vec::new();
-        let mut left = wanted;
-        for second in self.from_s.. {
+        let mut left = wanted.count;
+        for second in self.from_s..=wanted.latest_ms / SECOND_MS {
             if left == 0 {
                 break;
             }
             left -= self.take(second, left, per_second, &mut reserved);
         }
         for second in now_s + 1..=now_s + AHEAD_SECONDS {
-            self.take(second, ahead, per_second, &mut reserved);
+            self.take(second, wanted.ahead, per_second, &mut reserved);
         }
         let full = self.taken.iter().take_while(|taken| **taken >= per_second).count();
         self.taken.drain(..full);
         self.from_s += full as u64;
         reserved
+    }
+
+    /// What is given out takes as much shorter or longer as the destination takes more or fewer requests.
+    fn change_rate(&mut self, per_second: u32, now_s: u64) {
+        let before = std::mem::replace(&mut self.per_second, per_second);
+        if before == 0 || before == per_second {
+            return;
+        }
+        let seconds = self.from_s.saturating_sub(now_s);
+        let changed = seconds.saturating_mul(before.into()).div_ceil(per_second.into());
+        self.from_s = now_s.saturating_add(changed);
+        if per_second > before {
+            // Those who wait keep the seconds that they were given.
+            self.taken.clear();
+        }
     }
 
     /// When the next free slot is, at the earliest.
@@ -140,11 +164,19 @@ impl OwnSlots {
         if first.count == 0 {
             self.free.remove(0);
         }
-        match self.used.last_mut() {
-            Some(last) if last.at_ms == at_ms => last.count += 1,
-            Some(_) | None => self.used.push(Reserved { at_ms, count: 1 }),
+        // Who waits for a later one comes back with it.
+        if at_ms <= now_ms.saturating_add(SECOND_MS) {
+            match self.used.last_mut() {
+                Some(last) if last.at_ms == at_ms => last.count += 1,
+                Some(_) | None => self.used.push(Reserved { at_ms, count: 1 }),
+            }
         }
         Some(at_ms)
+    }
+
+    /// Returns one that was too late for whoever took it.
+    pub fn give_back(&mut self, at_ms: u64) {
+        self.add(vec![Reserved { at_ms, count: 1 }]);
     }
 
     /// How many it used per second lately: so many it will need.
@@ -161,6 +193,10 @@ impl OwnSlots {
 mod tests {
     use super::*;
 
+    fn wanted(per_second: u32, count: u32, ahead: u32) -> Wanted {
+        Wanted { per_second, count, latest_ms: u64::MAX, ahead }
+    }
+
     fn reserved(at_s: u64, count: u32) -> Reserved {
         Reserved { at_ms: at_s * SECOND_MS, count }
     }
@@ -168,42 +204,56 @@ mod tests {
     #[test]
     fn a_backlog_gets_the_next_seconds_one_after_the_other() {
         let mut slots = Slots::default();
-        let all = slots.reserve(20, 100_500, 50, 0);
+        let all = slots.reserve(wanted(20, 50, 0), 100_500);
         assert_eq!(all, [reserved(100, 20), reserved(101, 20), reserved(102, 10)]);
-        assert_eq!(slots.reserve(20, 100_900, 15, 0), [reserved(102, 10), reserved(103, 5)]);
+        assert_eq!(
+            slots.reserve(wanted(20, 15, 0), 100_900),
+            [reserved(102, 10), reserved(103, 5)]
+        );
         assert_eq!(slots.next_ms(), 103_000);
         // What is over is not given out.
-        assert_eq!(slots.reserve(20, 200_000, 1, 0), [reserved(200, 1)]);
+        assert_eq!(slots.reserve(wanted(20, 1, 0), 200_000), [reserved(200, 1)]);
     }
 
     #[test]
     fn a_backlog_of_any_length_is_a_short_document() {
         let mut slots = Slots::default();
         for _ in 0..10_000 {
-            slots.reserve(20, 1_000_000, 10, 0);
+            slots.reserve(wanted(20, 10, 0), 1_000_000);
         }
         assert_eq!(slots.next_ms(), 1_000_000 + 5_000 * SECOND_MS);
-        assert!(slots.write().len() < 60, "{}", String::from_utf8_lossy(&slots.write()));
+        assert!(slots.write().len() < 80, "{}", String::from_utf8_lossy(&slots.write()));
         assert_eq!(Slots::read(&slots.write()), Ok(slots));
     }
 
     #[test]
     fn what_is_reserved_ahead_leaves_the_rest_to_others_and_waits_for_nobody() {
         let mut slots = Slots::default();
-        let ahead = slots.reserve(10, 0, 1, 4);
+        let ahead = slots.reserve(wanted(10, 1, 4), 0);
         assert_eq!(ahead[0], reserved(0, 1));
         assert_eq!(ahead[1..], (1..=10).map(|second| reserved(second, 4)).collect::<Vec<_>>()[..]);
-        let others: u32 = slots.reserve(10, 0, 69, 0).iter().map(|slot| slot.count).sum();
+        let others: u32 = slots.reserve(wanted(10, 69, 0), 0).iter().map(|slot| slot.count).sum();
         assert_eq!((others, slots.next_ms()), (69, 11_000));
         // While there is a backlog, nothing is free.
-        assert_eq!(slots.reserve(10, 0, 1, 4), [reserved(11, 1)]);
+        assert_eq!(slots.reserve(wanted(10, 1, 4), 0), [reserved(11, 1)]);
     }
 
     #[test]
-    fn a_smaller_rate_keeps_what_was_given_out() {
+    fn another_rate_makes_the_backlog_longer_or_shorter() {
         let mut slots = Slots::default();
-        slots.reserve(20, 0, 30, 0);
-        assert_eq!(slots.reserve(5, 0, 1, 0), [reserved(2, 1)]);
+        slots.reserve(wanted(1, 3_600, 0), 0);
+        assert_eq!(slots.next_ms(), 3_600_000);
+        assert_eq!(slots.reserve(wanted(100, 1, 0), 0), [reserved(36, 1)]);
+        assert_eq!(slots.reserve(wanted(10, 1, 0), 0), [reserved(360, 1)]);
+    }
+
+    #[test]
+    fn nothing_is_reserved_that_would_come_too_late() {
+        let mut slots = Slots::default();
+        let early = Wanted { latest_ms: 2_999, ..wanted(10, 100, 0) };
+        let count: u32 = slots.reserve(early, 0).iter().map(|slot| slot.count).sum();
+        assert_eq!((count, slots.next_ms()), (30, 3_000));
+        assert!(slots.reserve(early, 0).is_empty());
     }
 
     #[test]

@@ -96,12 +96,10 @@ impl<K: Eq + Hash + Clone> SlowDestinations<K> {
 
     /// Takes over what another process knows: that a destination is slow.
     pub fn adopt(&mut self, destination: &K, spell: Spell, now_ms: u64) {
-        let Spell { until_ms, lasts_ms, .. } = spell.at_most(LONGEST_MS, now_ms);
-        let slow =
-            self.0.entry(destination.clone()).or_insert(Slow { until_ms, lasts_ms, in_time: 0 });
-        if slow.until_ms < until_ms {
-            *slow = Slow { until_ms, lasts_ms, ..*slow };
-        }
+        let Some(spell) = spell.at_most(LONGEST_MS, now_ms) else { return };
+        let Spell { until_ms, lasts_ms, .. } = spell;
+        let in_time = self.0.get(destination).map_or(0, |known| known.in_time);
+        self.0.insert(destination.clone(), Slow { until_ms, lasts_ms, in_time });
     }
 
     /// Takes over what another process knows: that a destination is not slow any more.

@@ -133,7 +133,7 @@ fn what_is_sent_is_reported_field_by_field_and_secrets_by_name() {
             format!("{a} headers: k from env:OLD -> k from env:NEW, o from $['data']['id']"),
             format!("{a} schema: as published -> eventgrid"),
             format!("{a} signing: none -> env:S, ssm:t"),
-            format!("{a} maxConcurrency: 50 -> 5"),
+            format!("{a} maxConcurrency: 50, of each function -> 5, of all functions together"),
         ]
     );
 }

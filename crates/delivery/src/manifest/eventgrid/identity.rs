@@ -61,7 +61,7 @@ impl<'a> LastmileSection<'a> {
             retry_on: retried,
             max_per_second: per_second.and_then(|cursor| cursor.integer(rates::PER_SECOND)),
             on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
-            topic: fields.given("topic").and_then(|cursor| topic(&cursor)),
+            topic: fields.given("topic").and_then(|cursor| names::topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),
         }
     }
@@ -81,17 +81,6 @@ impl LastmileSection<'_> {
             (batch, None) => batch,
         }
     }
-}
-
-fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
-    let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
-        cursor
-            .refuse(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"))
-    })?;
-    Some(TopicName {
-        namespace: names::checked(namespace, cursor)?,
-        topic: names::checked(topic, cursor)?,
-    })
 }
 
 /// Detects the dialect from a resource's own fields; whether the endpoint is a resource is decided

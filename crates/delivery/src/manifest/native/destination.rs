@@ -16,13 +16,16 @@ use crate::event::schema::Schema;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
 use crate::subscription::secret::{SECRET_NAME_RULE, SecretName};
-use crate::subscription::{Destination, MAX_CONCURRENCY, SLOW_AFTER_MS};
+use crate::subscription::{Destination, Disable, Disabled, MAX_CONCURRENCY, SLOW_AFTER_MS};
+use crate::time::duration::{DAY_MS, HOUR_MS};
 
 /// Requests in flight at once.
 const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
 /// The longest late response window: like a response timeout, it has to end before its function
 /// does.
 const LATE_WINDOW_MAX_MS: u64 = RESPONSE_TIMEOUT_MAX_MS;
+/// How long a destination may have to keep failing before it is disabled: deliveries wait no longer.
+const DISABLE_AFTER_MS: std::ops::RangeInclusive<u64> = HOUR_MS..=14 * DAY_MS;
 /// The most secrets that sign a request: usually one, several while it is rotated.
 const SECRETS_MAX: usize = 10;
 
@@ -48,6 +51,7 @@ pub(super) fn read(
         Scope::Subscription => fields.required("url").and_then(|cursor| url(&cursor, destinations)),
     };
     let timeout_ms = fields.read("timeout", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS));
+    let max_concurrency = fields.read("maxConcurrency", |at| at.integer(CONCURRENCY));
     let slow_after_ms = fields.read("slowAfter", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS));
     let late_window_ms =
         fields.read("lateResponseWindow", |at| at.duration_ms(0..=LATE_WINDOW_MAX_MS));
@@ -55,17 +59,25 @@ pub(super) fn read(
         schema: fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str)),
         headers: fields.read("headers", |at| headers::list(at, header)).unwrap_or_default(),
         signing: fields.section("signing", signing).flatten().unwrap_or_default(),
-        max_concurrency: fields
-            .read("maxConcurrency", |at| at.integer(CONCURRENCY))
-            .unwrap_or(MAX_CONCURRENCY),
+        max_concurrency: max_concurrency.unwrap_or(MAX_CONCURRENCY),
+        shares_concurrency: max_concurrency.is_some(),
         max_per_second: fields.read("maxPerSecond", |at| at.integer(rates::PER_SECOND)),
         slow_after_ms: slow_after_ms.unwrap_or(SLOW_AFTER_MS),
         late_window_ms: late_window_ms.unwrap_or(profile.late_window_ms),
         probation: fields.read("probation", Cursor::boolean).unwrap_or(profile.probation),
+        disable: fields.section("disable", disable).flatten(),
         consent: fields.section("consent", consent::read).flatten(),
         // Evaluated last: a missing URL ends the reading only when every field was read.
         ..Destination::new(url?, timeout_ms.unwrap_or(profile.response_timeout_ms))
     })
+}
+
+/// When it is disabled, and what happens then.
+fn disable(fields: &Fields<'_>) -> Option<Disable> {
+    let after = fields.required("after");
+    let after_ms = after.and_then(|at| at.duration_ms(DISABLE_AFTER_MS));
+    let then = fields.read("then", |at| at.word(&Disabled::ALL, Disabled::as_str));
+    Some(Disable { after_ms: after_ms?, then: then.unwrap_or(Disabled::Hold) })
 }
 
 fn no_url(fields: &Fields<'_>) -> Option<Url> {

@@ -7,7 +7,7 @@ use super::super::reader::Cursor;
 use super::super::sinks::DeadLettersAt;
 
 /// Field → the path in a `spec` or `delivery` that states it.
-const FIELD_PATHS: [(&str, &str); 30] = [
+const FIELD_PATHS: [(&str, &str); 31] = [
     ("maxAttempts", "retry.maxAttempts"),
     ("timeToLive", "retry.timeToLive"),
     ("schedule", "retry.schedule"),
@@ -19,6 +19,7 @@ const FIELD_PATHS: [(&str, &str); 30] = [
     ("signing", "destination.signing"),
     ("maxPerSecond", "destination.maxPerSecond"),
     ("slowAfter", "destination.slowAfter"),
+    ("disable", "destination.disable"),
     ("lateResponseWindow", "destination.lateResponseWindow"),
     ("probation", "destination.probation"),
     ("consent", "destination.consent"),

@@ -1,8 +1,9 @@
 //! S3 on a plain folder: the file `<data>/<bucket>/<key>` is an object.
 //!
 //! It is separate from the queues because the two share only the port. The crate `s3s` implements
-//! the protocol, `adapters::storage` keeps the objects. It promises conditional reads and writes. It
-//! has no versions, multipart uploads, copies, metadata, virtual-hosted addresses or access control.
+//! the protocol, `adapters::storage` keeps the objects. It promises conditional reads and writes.
+//! It has no versions, multipart uploads, copies, metadata, virtual-hosted addresses or access
+//! control.
 
 mod buckets;
 mod chunked;

@@ -1,0 +1,73 @@
+//! Notices about destinations are published to the topic that wants them, and delivered as any event.
+
+use std::sync::Arc;
+
+use delivery::delivery::Publication;
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::notice::Notice;
+use delivery::delivery::health::shared::{DestinationState, Findings};
+use delivery::ports::{Attribute, DispatchPorts, Message, MessageGroup, QueueName};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::wire::write_publication;
+
+use crate::dispatch::{Dispatch, Invocation};
+
+/// Whether anybody wants to be told of these findings. Whoever is told is not told of itself: that would
+/// go on for ever.
+pub(super) fn are_wanted(findings: &Findings, catalogue: &Catalogue) -> bool {
+    let of_itself = |topic: &TopicName| {
+        let name = findings.subscription.parse::<SubscriptionName>();
+        name.is_ok_and(|name| name.topic == *topic)
+    };
+    catalogue.topic_of_notices().is_some_and(|topic| !of_itself(topic))
+}
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Sends the notices of a destination; whether all were. They stay beside its state until they are sent: should this
+    /// break off, they are sent again, with the same ids.
+    pub(super) async fn send_notices(
+        &self,
+        key: DestinationKey,
+        state: &DestinationState,
+        of: &Invocation<'_>,
+    ) -> bool {
+        let Some(topic) = of.catalogue.topic_of_notices() else { return true };
+        let mut sent = Vec::new();
+        for notice in &state.notices {
+            let message = message(notice, state, topic);
+            if self.send(QueueName::FanOut, message, of.deadline).await {
+                sent.push(notice.clone());
+            }
+        }
+        let forget = |stored: Option<DestinationState>| {
+            (stored.unwrap_or_else(|| state.clone()).without_notices(&sent), ())
+        };
+        if !sent.is_empty() {
+            let _ = self.update_shared(&key.document(), forget, of.deadline).await;
+        }
+        sent.len() == state.notices.len()
+    }
+}
+
+/// A notice as a record that somebody published.
+fn message(notice: &Notice, state: &DestinationState, topic: &TopicName) -> Message {
+    let publication = Publication {
+        message: notice.id.to_string(),
+        published_ms: notice.at_ms,
+        topic: Some(topic.to_string()),
+        group: None,
+        traceparent: None,
+        hold: Default::default(),
+        part: None,
+    };
+    Message {
+        body: Arc::from(notice.event(state)),
+        topic: Some(topic.clone()),
+        attribute: Attribute::Publication(write_publication(&publication)),
+        group: MessageGroup::Received(None),
+        receives: 0,
+        unread: 0,
+        wait_ms: 0,
+    }
+}

@@ -1,0 +1,297 @@
+//! A destination whose file says how many requests it takes at once (`maxConcurrency`) gets no more, from
+//! all processes together.
+//!
+//! The rule is `delivery::delivery::health::permits`. A process leases permits in the shared document, for
+//! longer than its attempts may take, and returns them at the end of its invocation. A delivery waits
+//! while this process has permits, all in use; if it has none, it is re-enqueued, which is not an
+//! attempt. While storage is down, each process keeps to its share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use adapters::runtime::contained;
+use adapters::telemetry::{self, HoldReason};
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::permits::{Permits, Wanted};
+use delivery::delivery::{DeliveryTarget, Hold};
+use delivery::machine::step::End;
+use delivery::ports::DispatchPorts;
+use delivery::subscription::{Destination, Subscription};
+use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+use futures::FutureExt as _;
+use futures::future::join_all;
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use super::GATHER_MS;
+use crate::deadline::Deadline;
+use crate::dispatch::{Dispatch, Invocation};
+use crate::health::NotUpdated;
+use crate::message::fits_a_message;
+use crate::progress::{InFlightDelivery, Unfinished};
+
+/// A lease lasts this much longer than the attempt it is for.
+const LEASE_MARGIN_MS: u64 = MINUTE_MS;
+/// While all permits of a process are in use, it asks for more this often.
+const ASK_EVERY_MS: u64 = SECOND_MS;
+/// The longest wait of a delivery for which there was no permit.
+const WAIT_MAX_S: u32 = 30;
+
+/// The destinations for which this process holds permits, or did.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    /// Who holds them.
+    holder: OnceLock<Uuid>,
+    own: Mutex<HashMap<DestinationKey, Arc<OwnLease>>>,
+}
+
+/// The permits of one destination that this process holds.
+#[derive(Debug, Default)]
+struct OwnLease {
+    /// How many deliveries wait for one.
+    waiting: AtomicU32,
+    held: Mutex<Held>,
+    /// Locked while the document is changed.
+    asking: tokio::sync::Mutex<()>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    count: u32,
+    until_ms: u64,
+    in_use: u32,
+    asked_ms: Option<u64>,
+}
+
+impl OwnLease {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A permit for an attempt that ends before this time.
+    fn take(self: &Arc<Self>, ends_ms: u64) -> Option<LeasedPermit> {
+        let mut held = self.held();
+        let is_free = held.in_use < held.count && ends_ms <= held.until_ms;
+        is_free.then(|| {
+            held.in_use += 1;
+            LeasedPermit(Arc::clone(self))
+        })
+    }
+}
+
+/// A permit to make one request, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct LeasedPermit(Arc<OwnLease>);
+
+impl Drop for LeasedPermit {
+    fn drop(&mut self) {
+        let mut held = self.0.held();
+        held.in_use = held.in_use.saturating_sub(1);
+        drop(held);
+        self.0.freed.notify_waiters();
+    }
+}
+
+impl Leases {
+    fn of(&self, key: DestinationKey) -> Arc<OwnLease> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(own.entry(key).or_default())
+    }
+
+    /// Those of which nothing is in use, to be returned.
+    fn idle(&self) -> Vec<(DestinationKey, Arc<OwnLease>)> {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_idle = |lease: &Arc<OwnLease>| {
+            let held = lease.held();
+            held.count > 0 && held.in_use == 0
+        };
+        own.iter().filter(|(_, it)| is_idle(it)).map(|(key, it)| (*key, Arc::clone(it))).collect()
+    }
+}
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Those that may be sent in one request now, with its permit: all of them, or none, and then each
+    /// was re-enqueued.
+    pub(crate) async fn lease_permit(
+        &self,
+        due: Vec<InFlightDelivery>,
+        subscription: &Subscription,
+        of: &Invocation<'_>,
+    ) -> (Vec<InFlightDelivery>, Option<LeasedPermit>) {
+        let destination = &subscription.destination;
+        let to_destination =
+            |one: &InFlightDelivery| one.delivery.target == DeliveryTarget::Destination;
+        if !destination.shares_concurrency || !due.iter().any(to_destination) {
+            return (due, None);
+        }
+        let cannot_wait = due.iter().any(|one| !fits_a_message(&one.delivery));
+        // One request more than allowed is better than a dead letter, or than no probe.
+        if cannot_wait || self.health.is_probe(subscription, &due) {
+            return (due, None);
+        }
+        match self.wait_for_permit(destination, of).boxed().await {
+            Some(permit) => (due, Some(permit)),
+            None => {
+                let leaving = due.into_iter().map(without_permit).collect();
+                self.finish_all(of, leaving).await;
+                (Vec::new(), None)
+            }
+        }
+    }
+
+    /// A permit of this destination; `None` while other processes have all of them.
+    async fn wait_for_permit(
+        &self,
+        destination: &Destination,
+        of: &Invocation<'_>,
+    ) -> Option<LeasedPermit> {
+        let key = DestinationKey::of(&destination.url);
+        let own = self.leases.of(key);
+        let takes_ms = destination.response_timeout_ms.saturating_add(destination.late_window_ms);
+        let _waiting = Waiting::of(&own);
+        loop {
+            // Made before the count is read, or a permit that is freed in between would be missed.
+            let freed = own.freed.notified();
+            let ends_ms = self.ports.now_ms().saturating_add(takes_ms);
+            if let Some(permit) = own.take(ends_ms) {
+                return Some(permit);
+            }
+            self.ask_for_permits(key, &own, destination, ends_ms, of.deadline).await;
+            if let Some(permit) = own.take(ends_ms) {
+                return Some(permit);
+            }
+            if own.held().in_use == 0 || self.ports.now_ms() >= of.deadline.stops_ms() {
+                return None;
+            }
+            // Whoever has them is not waited for only because this one waits.
+            let _pause = of.active_work.pause();
+            tokio::select! {
+                () = freed => {}
+                // Others may have returned some.
+                () = self.ports.sleep(ASK_EVERY_MS) => {}
+            }
+        }
+    }
+
+    /// Asks for as many permits as deliveries wait for one, and for a longer lease.
+    async fn ask_for_permits(
+        &self,
+        key: DestinationKey,
+        own: &Arc<OwnLease>,
+        destination: &Destination,
+        ends_ms: u64,
+        deadline: &Deadline,
+    ) {
+        let _asking = own.asking.lock().await;
+        let now_ms = self.ports.now_ms();
+        let has_asked = own.held().asked_ms.is_some_and(|at_ms| now_ms < at_ms + ASK_EVERY_MS);
+        let has_time = ends_ms <= own.held().until_ms;
+        // Whoever waited for the lock has its answer.
+        if has_asked && has_time {
+            return;
+        }
+        {
+            // Until it is known how many it has, none is given out.
+            let mut held = own.held();
+            held.count = held.in_use;
+        }
+        self.ports.sleep(GATHER_MS).await;
+        let until_ms = ends_ms.saturating_add(LEASE_MARGIN_MS);
+        let most = destination.max_concurrency.max(1);
+        let count = match self.lease(key, own, most, until_ms, deadline).await {
+            Ok(granted) => granted,
+            Err(NotUpdated::Contended) => own.held().in_use,
+            Err(NotUpdated::Unreachable) => self.share_of(most),
+        };
+        let mut held = own.held();
+        (held.count, held.until_ms, held.asked_ms) = (count, until_ms, Some(now_ms));
+    }
+
+    /// How many permits it has now.
+    async fn lease(
+        &self,
+        key: DestinationKey,
+        own: &OwnLease,
+        most: u32,
+        until_ms: u64,
+        deadline: &Deadline,
+    ) -> Result<u32, NotUpdated> {
+        let holder = self.holder();
+        let change = |permits: Option<Permits>| {
+            let mut permits = permits.unwrap_or_default();
+            let in_use = own.held().in_use;
+            let count = in_use.saturating_add(own.waiting.load(Ordering::Relaxed));
+            let wanted = Wanted { count, in_use, until_ms };
+            let granted = permits.lease(holder, wanted, most, self.ports.now_ms());
+            (permits, granted)
+        };
+        let (_, granted) = self.update_shared(&key.permits_document(), change, deadline).await?;
+        Ok(granted)
+    }
+
+    /// The share of this process in so many permits. Where there are fewer than functions, only some have
+    /// one, now these, now those.
+    fn share_of(&self, most: u32) -> u32 {
+        let functions = self.gates.functions;
+        let has_one = self.ports.next_jitter().0 % functions < most;
+        (most / functions).max(u32::from(has_one))
+    }
+
+    /// This process among others.
+    fn holder(&self) -> Uuid {
+        let random =
+            || u64::from(self.ports.next_jitter().0) << 32 | u64::from(self.ports.next_jitter().0);
+        *self.leases.holder.get_or_init(|| Uuid::from_u64_pair(random(), random()))
+    }
+
+    /// Returns the permits that are not in use, so that other processes need not wait for them.
+    pub(crate) async fn return_leases(&self, deadline: &Deadline) {
+        let idle = self.leases.idle();
+        if !idle.is_empty() {
+            let returned = idle.into_iter().map(|(key, own)| self.return_lease(key, own, deadline));
+            contained("return_leases", join_all(returned).map(drop).boxed()).await;
+        }
+    }
+
+    async fn return_lease(&self, key: DestinationKey, own: Arc<OwnLease>, deadline: &Deadline) {
+        let _asking = own.asking.lock().await;
+        {
+            let mut held = own.held();
+            // Another invocation of this process may have taken one, where there are several.
+            if held.in_use > 0 {
+                return;
+            }
+            *held = Held::default();
+        }
+        // What cannot be returned now ends by itself.
+        let _ = self.lease(key, &own, 0, 0, deadline).await;
+    }
+}
+
+/// One more delivery that waits for a permit.
+struct Waiting<'a>(&'a OwnLease);
+
+impl<'a> Waiting<'a> {
+    fn of(own: &'a OwnLease) -> Self {
+        own.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(own)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A delivery that waits for a permit as a message: a second longer each time, at most 30.
+fn without_permit(mut in_flight: InFlightDelivery) -> Unfinished {
+    let hold = in_flight.delivery.hold;
+    let turns = hold.turns.saturating_add(1);
+    let wait_ms = u64::from(turns.min(WAIT_MAX_S)) * SECOND_MS;
+    in_flight.delivery.hold = Hold { turns, ..hold };
+    telemetry::held(&in_flight.delivery, HoldReason::Concurrency, wait_ms);
+    Unfinished { in_flight, end: End::Retry { wait_ms } }
+}

@@ -1,0 +1,113 @@
+//! `maxConcurrency` of all functions together: permits are leased, and returned.
+
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::permits::{Permits, Wanted};
+use delivery::delivery::health::shared::Document as _;
+use delivery::ports::{Clock as _, Message, QueueName, Record};
+use delivery::subscription::Subscription;
+use dispatch::{Deadline, Dispatch};
+use futures::future::join;
+use uuid::Uuid;
+
+use super::reactions::{Reaction, answers};
+use super::{EVENT, carried, subscription};
+use crate::fake_ports::{FakePorts, catalogue_of, container, record};
+
+/// A destination that takes this many requests at once.
+fn limited(most: u32) -> Subscription {
+    let mut subscription = subscription("shop/orders/s0");
+    subscription.destination.max_concurrency = most;
+    subscription.destination.shares_concurrency = true;
+    subscription
+}
+
+fn ports(most: u32, reactions: &[Reaction]) -> FakePorts {
+    let ports = FakePorts::new(catalogue_of([limited(most)]));
+    ports.with_reactions("s0.example.com", reactions)
+}
+
+fn process(ports: &FakePorts) -> Dispatch<FakePorts> {
+    Dispatch::new(ports.clone(), container(), None)
+}
+
+fn events(name: &str, count: u32) -> Vec<Record> {
+    (0..count).map(|number| record(&format!("{name}{number}"), EVENT)).collect()
+}
+
+fn deadline(ports: &FakePorts) -> Deadline {
+    Deadline::new(ports.now_ms(), ports.now_ms() + 120_000)
+}
+
+fn document() -> String {
+    DestinationKey::of(&limited(1).destination.url).permits_document()
+}
+
+/// How many permits are left, of so many.
+fn left(ports: &FakePorts, most: u32) -> u32 {
+    let text = ports.shared_document(&document()).expect("it was written");
+    let mut permits = Permits::read(text.as_bytes()).expect("it is one");
+    let wanted = Wanted { count: most, in_use: 0, until_ms: u64::MAX };
+    // Later than anybody was short of them.
+    permits.lease(Uuid::nil(), wanted, most, ports.now_ms())
+}
+
+#[test]
+fn one_process_uses_all_permits_and_returns_them() {
+    let ports = ports(3, &[answers(200).after_ms(1_000)]);
+    let (records, deadline) = (events("m", 6), deadline(&ports));
+    assert_eq!(ports.run(process(&ports).handle(&records, &deadline)), [""; 0]);
+    assert_eq!((ports.requests(), ports.most_requests_at_once()), (6, 3));
+    assert!((2_000..2_100).contains(&ports.elapsed_ms()), "{}", ports.elapsed_ms());
+    assert_eq!(left(&ports, 3), 3);
+}
+
+#[test]
+fn two_processes_together_make_no_more_requests_at_once_and_what_has_to_wait_is_not_counted() {
+    let ports = ports(3, &[answers(200).after_ms(1_000)]);
+    let (first, second) = (process(&ports), process(&ports.clone().with_random(1)));
+    let (of_first, of_second) = (events("a", 5), events("b", 5));
+    let deadline = deadline(&ports);
+    let both = join(first.handle(&of_first, &deadline), second.handle(&of_second, &deadline));
+    ports.run(both);
+    assert!(ports.most_requests_at_once() <= 3, "{}", ports.most_requests_at_once());
+    let sent = ports.sent();
+    assert_eq!(ports.requests() + sent.len(), 10, "each was attempted or waits");
+    assert!(!sent.is_empty() && sent.iter().all(waits_a_second), "{sent:?}");
+}
+
+fn waits_a_second((queue, message): &(QueueName, Message)) -> bool {
+    let delivery = carried(message);
+    let is_uncounted = (delivery.attempts, delivery.hold.turns) == (0, 1);
+    *queue == QueueName::Retry && message.wait_ms == 1_000 && is_uncounted
+}
+
+#[test]
+fn a_process_that_is_gone_keeps_its_permits_until_its_lease_is_over() {
+    let ports = ports(1, &[answers(200)]);
+    let mut permits = Permits::default();
+    let until_ms = ports.now_ms() + 90_000;
+    permits.lease(Uuid::max(), Wanted { count: 1, in_use: 0, until_ms }, 1, ports.now_ms());
+    ports.set_shared_document(&document(), &permits.write());
+    let process = process(&ports);
+    ports.run(process.handle(&events("a", 1), &deadline(&ports)));
+    assert_eq!((ports.requests(), ports.sent().len()), (0, 1));
+    ports.advance_ms(90_000);
+    ports.run(process.handle(&events("b", 1), &deadline(&ports)));
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 1));
+}
+
+#[test]
+fn without_storage_each_process_keeps_to_its_share() {
+    let ports = ports(6, &[answers(200).after_ms(1_000)]);
+    ports.set_shared_unreachable(true);
+    let process = process(&ports).with_max_concurrency(3);
+    ports.run(process.handle(&events("m", 6), &deadline(&ports)));
+    assert_eq!((ports.requests(), ports.most_requests_at_once()), (6, 2));
+}
+
+#[test]
+fn a_destination_whose_file_says_nothing_asks_for_no_permit() {
+    let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]));
+    ports.run(process(&ports).handle(&events("m", 6), &deadline(&ports)));
+    assert_eq!((ports.requests(), ports.shared_document(&document())), (6, None));
+}
