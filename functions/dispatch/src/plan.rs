@@ -94,3 +94,62 @@ impl BatchPlan {
         (work, progress, returned)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use delivery::delivery::{Delivery, Origin};
+    use delivery::event::{Event, Input};
+    use delivery::subscription::name::SubscriptionName;
+    use delivery::subscription::profile::Dialect;
+
+    use super::*;
+
+    fn record(message: &str) -> Record {
+        Record {
+            message: message.to_owned(),
+            receipt: message.to_owned(),
+            queue: QueueName::Events,
+            body: "{}".into(),
+            topic: Some("n/t".to_owned()),
+            attribute: None,
+            group: None,
+            earlier_receives: 0,
+            unread: 0,
+            traceparent: None,
+            sent_ms: 0,
+            first_received_ms: 0,
+            receives: 1,
+        }
+    }
+
+    fn deliveries(count: usize) -> Vec<WorkItem> {
+        let name: SubscriptionName = "n/t/s".parse().unwrap();
+        let url = "https://example.com/".parse().unwrap();
+        let subscription = Arc::new(Subscription::new(name.clone(), Dialect::Native, url));
+        let event = Event::recall(&"{}".into(), Input::Auto);
+        let origin = Origin { message: "m1".to_owned(), index: 0 };
+        let delivery = Box::new(Delivery::new(event, name, origin, 0));
+        vec![WorkItem::Deliver(subscription, delivery); count]
+    }
+
+    #[test]
+    fn a_large_record_waits_where_another_one_leaves_no_room_for_it() {
+        for (before, next, waits) in [
+            (101, 5_899, false),
+            (101, 5_900, true),
+            (5_899, 101, false),
+            (5_900, 101, true),
+            // Neither a small record, nor a large one beside small ones.
+            (6_000, 100, false),
+            (100, 6_000, false),
+        ] {
+            let mut plan = BatchPlan::default();
+            plan.add(&record("m1"), deliveries(before), |_| false);
+            plan.add(&record("m2"), deliveries(next), |_| false);
+            let (work, ..) = plan.into_work(0);
+            let waiting = work.iter().filter(|work| matches!(work, Work::Forward(..))).count();
+            let expected = if waits { (1, before + 1) } else { (0, before + next) };
+            assert_eq!((waiting, work.len()), expected, "{before} and {next}");
+        }
+    }
+}

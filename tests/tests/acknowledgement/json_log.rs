@@ -13,7 +13,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::reactions::{answers, times_out_after};
 use super::{EVENT, dead_letter_record, letter, long_given_up, subscription};
-use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, container, record, subscriptions};
+use crate::fake_ports::{
+    FakePorts, Fault, NOW_MS, catalogue_of, container, record, subscriptions,
+    subscriptions_with_sink,
+};
 
 /// The publisher's trace context, as received with the record.
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
@@ -128,6 +131,49 @@ fn an_unmatched_event_is_logged_with_its_own_id() {
         ["event_id", "source", "type", "topic", "message_id"].map(|name| line[name].to_string())
     };
     assert_eq!(fields(&lines[1]), [r#""2""#, r#""s""#, r#""t""#, r#""shop/orders""#, r#""m1""#]);
+}
+
+#[test]
+fn a_divided_record_is_logged_with_its_number_of_parts() {
+    let ports = FakePorts::new(subscriptions(11));
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let lines = log_lines(tracing::Level::INFO, || {
+        ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
+    });
+    let [line] = &lines[..] else { panic!("{lines:#?}") };
+    let fields = ["message", "message_id", "parts"].map(|name| line[name].to_string());
+    assert_eq!(fields, [r#""record.divided""#, r#""m1""#, "2"]);
+}
+
+#[test]
+fn a_dead_letter_is_logged_only_when_it_was_sent_or_stored() {
+    let refused = |sink: &str| FakePorts::new(subscriptions_with_sink(sink)).with_status(400);
+    let handle = |ports: &FakePorts, record: Record| {
+        let dispatch = Dispatch::new(ports.clone(), container(), None);
+        ports.run(dispatch.handle(&[record], &Deadline::new(NOW_MS, 0)))
+    };
+    let (container_sink, address) = ("s3://letters", "https://sink.example.com/");
+    // Enqueued for its sink, which refuses it as the destination did.
+    let before = refused(address);
+    handle(&before, record("m1", EVENT));
+    let (queue, message) = before.sent().remove(0);
+    let returned = received_from(&message, queue);
+    for (sink, record, reported) in [
+        (container_sink, record("m1", EVENT), "delivery.ended"),
+        (address, returned, "deadletter.returned"),
+    ] {
+        let stuck = refused(sink)
+            .with_queue_fault(QueueName::DeadLetter, Fault::Refuses)
+            .with_put_error("letters", PutError::Unavailable("503".to_owned()));
+        for (ports, is_sent) in [(refused(sink), true), (stuck, false)] {
+            let mut redelivered = Vec::new();
+            let lines = log_lines(tracing::Level::INFO, || {
+                redelivered = handle(&ports, record.clone());
+            });
+            assert_eq!(redelivered.is_empty(), is_sent);
+            assert_eq!(messages(&lines).contains(&reported), is_sent, "{lines:#?}");
+        }
+    }
 }
 
 #[test]

@@ -46,6 +46,7 @@ use crate::fake_ports::{
     FakePorts, NOW_MS, catalogue_of, container, record, subscriptions,
     subscriptions_with_destination, subscriptions_with_sink,
 };
+use crate::reactions::answers;
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 /// A deadline two minutes away, as the template sets it.
@@ -236,6 +237,17 @@ fn out_of_time_the_unfinished_deliveries_of_a_started_record_are_re_enqueued() {
 }
 
 #[test]
+fn out_of_time_what_is_too_large_to_wait_is_a_dead_letter_if_its_record_was_begun() {
+    // Redelivered, the record would repeat what its first subscription has.
+    let ports = FakePorts::new(subscriptions(2)).with_duration_ms(60_000);
+    assert_eq!(dispatch(&ports, &[record("m1", &large())], NOW_MS + 45_000), [""; 0]);
+    let blobs = ports.blobs();
+    let [(key, letter)] = &blobs[..] else { panic!("{} blobs", blobs.len()) };
+    assert!(key.starts_with("letters/shop/orders/s1/") && letter.contains("EventTooLargeToResend"));
+    assert_eq!((ports.requests(), ports.visibility_changes()), (1, Vec::new()));
+}
+
+#[test]
 fn a_panic_counts_as_an_attempt_and_affects_no_other_record() {
     let ports = FakePorts::new(subscriptions(1)).with_one_panic();
     assert_eq!(dispatch(&ports, &[record("m1", EVENT), record("m2", EVENT)], ENDS_MS), [""; 0]);
@@ -267,6 +279,20 @@ fn a_remaining_wait_below_a_second_is_spent_in_place() {
     early.due_ms = NOW_MS + 1_000;
     assert_eq!(dispatch(&ports, &[retry_record(&early)], ENDS_MS), [""; 0]);
     assert_eq!((ports.requests(), waits(&ports)), (0, vec![(QueueName::Retry, 1_000)]));
+}
+
+#[test]
+fn a_wait_for_a_retry_below_a_second_is_spent_in_place() {
+    for (delay_ms, requests, sent) in
+        [(999, 2, vec![]), (1_000, 1, vec![(QueueName::Retry, 1_000)])]
+    {
+        let mut quick = subscription("shop/orders/s0");
+        quick.retry.schedule = Schedule { kind: Kind::Constant { delay_ms }, max_ms: None };
+        let ports = FakePorts::new(catalogue_of([quick]))
+            .with_reactions("s0.example.com", &[answers(503), answers(200)]);
+        assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+        assert_eq!((ports.requests(), waits(&ports)), (requests, sent), "{delay_ms}");
+    }
 }
 
 #[test]
