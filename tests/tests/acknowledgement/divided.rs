@@ -6,11 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC};
-use delivery::delivery::{Delivery, Origin};
+use delivery::delivery::{Delivery, Hold, Origin, Publication};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, MESSAGE_MAX_BYTES, Message, QueueName, Record};
 use delivery::subscription::catalogue::{Catalogue, Topic};
+use delivery::subscription::filter::Filter;
 use delivery::subscription::{Batch, OnRefused, Subscription};
+use delivery::wire::write_publication;
 use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE};
 
 use super::{ENDS_MS, dispatch, letter, publication, subscription};
@@ -18,6 +20,8 @@ use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions};
 
 /// The most messages that one invocation may send for one record.
 const SENDS_MAX: usize = 3 * PARTS_MAX;
+/// No record here needs as many invocations.
+const INVOCATIONS_MAX: usize = 5_000;
 
 fn event(number: usize) -> String {
     format!(r#"{{"specversion":"1.0","id":"{number}","source":"s","type":"t"}}"#)
@@ -55,6 +59,7 @@ fn run_out(ports: &FakePorts, first: Record) -> usize {
         }
         taken = sent.len();
         invocations += 1;
+        assert!(invocations < INVOCATIONS_MAX, "it is divided without an end");
     }
     invocations
 }
@@ -98,12 +103,30 @@ fn a_divided_record_is_delivered_as_if_it_had_not_been_divided() {
 #[test]
 fn ten_deliveries_run_in_place_and_eleven_are_two_parts() {
     for (count, subscribers, requests, parts) in
-        [(1, 10, 10, 0), (1, 11, 0, 2), (5, 2, 10, 0), (11, 1, 0, 2)]
+        [(1, 10, 10, 0), (1, 11, 0, 2), (2, 11, 0, 2), (5, 2, 10, 0), (11, 1, 0, 2)]
     {
         let ports = FakePorts::new(subscriptions(subscribers));
         dispatch(&ports, &[events(count)], ENDS_MS);
         let queues: Vec<_> = ports.sent().iter().map(|(queue, _)| *queue).collect();
         assert_eq!((ports.requests(), queues), (requests, vec![QueueName::FanOut; parts]));
+    }
+}
+
+/// How many messages this record becomes.
+fn parts_of(catalogue: Catalogue, record: Record) -> usize {
+    let ports = FakePorts::new(catalogue);
+    assert_eq!(dispatch(&ports, &[record], ENDS_MS), [""; 0]);
+    assert_eq!(ports.requests(), 0);
+    ports.sent().len()
+}
+
+#[test]
+fn parts_are_as_few_as_run_in_place_and_of_more_than_a_hundred_a_hundred_are_one() {
+    for (deliveries, parts) in [(45, 5), (1_000, 100), (1_001, 2), (2_500, 3)] {
+        let many =
+            names(deliveries).into_iter().map(|name| subscription(&format!("shop/orders/{name}")));
+        assert_eq!(parts_of(catalogue_of(many), events(1)), parts, "1×{deliveries}");
+        assert_eq!(parts_of(subscriptions(1), events(deliveries)), parts, "{deliveries}×1");
     }
 }
 
@@ -115,9 +138,7 @@ fn a_part_carries_all_that_is_known_of_its_record() {
     let whole = Record { group, traceparent, ..events(12) };
     dispatch(&ports, std::slice::from_ref(&whole), ENDS_MS);
     let sent = ports.sent();
-    let first: Vec<u32> =
-        sent.iter().map(|(_, part)| publication(part).part.expect("a part").first).collect();
-    assert_eq!(first, [0, 5, 10]);
+    assert_eq!(first_of_parts(&ports), [0, 5, 10]);
     let of_whole = whole.as_publication();
     for (_, part) in &sent {
         let publication = publication(part);
@@ -131,6 +152,18 @@ fn a_part_carries_all_that_is_known_of_its_record() {
         );
     }
     assert_eq!(sent[2].1.body.as_ref(), format!("[{},{}]", event(10), event(11)));
+}
+
+#[test]
+fn a_part_of_a_record_that_was_held_begins_without_a_hold() {
+    let hold = Hold { count: 9, until_ms: NOW_MS + 2_700_000, ..Hold::default() };
+    let held = write_publication(&Publication { hold, ..events(12).as_publication() });
+    let attribute = Some(Attribute::Publication(held));
+    let ports = FakePorts::new(subscriptions(1));
+    let held = Record { queue: QueueName::FanOut, attribute, ..events(12) };
+    assert_eq!(dispatch(&ports, &[held], ENDS_MS), [""; 0]);
+    assert_eq!(first_of_parts(&ports), [0, 10]);
+    assert!(ports.sent().iter().all(|(_, part)| publication(part).hold.is_none()));
 }
 
 #[test]
@@ -303,6 +336,7 @@ fn a_batch_stays_together_although_not_all_deliveries_are_counted() {
 fn large_batches_are_full() {
     for (max_events, expected) in [
         (3_000, vec![3_000, 3_000, 1_000]),
+        (2_500, vec![2_500, 2_500, 2_000]),
         (1_000, vec![1_000; 7]),
         (400, [vec![400; 17], vec![200]].concat()),
     ] {
@@ -312,6 +346,52 @@ fn large_batches_are_full() {
     }
 }
 
+/// The index of the first event of each part that was sent.
+fn first_of_parts(ports: &FakePorts) -> Vec<u32> {
+    let first = |part: &Message| publication(part).part.expect("a part").first;
+    ports.sent().iter().map(|(_, part)| first(part)).collect()
+}
+
+#[test]
+fn with_more_than_a_thousand_events_in_place_no_further_batch_begins() {
+    for (max_events, first) in [(1_000, vec![0, 2_000, 4_000]), (999, vec![0, 1_998, 3_996])] {
+        let ports = FakePorts::new(catalogue_of([batching("shop/orders/s0", max_events)]));
+        dispatch(&ports, &[events(5_000)], ENDS_MS);
+        assert_eq!(first_of_parts(&ports), first, "{max_events}");
+    }
+}
+
+#[test]
+fn batches_of_several_subscriptions_are_full_however_many_events_there_are() {
+    for count in [5_000, 5_001, 7_000] {
+        let both = ["s0", "s1"].map(|name| batching(&format!("shop/orders/{name}"), 1_000));
+        let ports = FakePorts::new(catalogue_of(both));
+        run_out(&ports, events(count));
+        let mut full = vec![1_000; count / 1_000];
+        full.extend(Some(count % 1_000).filter(|rest| *rest > 0));
+        for name in ["s0", "s1"] {
+            assert_eq!(batch_sizes(&ports, name), full, "{count}");
+        }
+    }
+}
+
+#[test]
+fn batches_are_full_although_not_all_deliveries_are_counted() {
+    // Of elements so small, a record has more than are counted.
+    let topic =
+        Topic { input: Input::Custom, ..Topic::new("shop/orders".parse().expect("a topic")) };
+    let mut catalogue = Catalogue::default();
+    catalogue.add_topic(topic);
+    catalogue.add_subscription(batching("shop/orders/s0", 5_000));
+    let ports = FakePorts::new(catalogue);
+    let body = format!("[{}]", vec!["{}"; 32_000].join(","));
+    run_out(&ports, record("m1", &body));
+    // Each is an empty object and a comma or a bracket.
+    let mut sizes: Vec<_> = ports.posts().iter().map(|post| post.body.len() / 3).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [[2_000].as_slice(), &[5_000; 6]].concat());
+}
+
 #[test]
 fn events_that_nobody_wants_are_bounded_and_acknowledged() {
     let mut nothing = subscription("shop/orders/s0");
@@ -319,6 +399,36 @@ fn events_that_nobody_wants_are_bounded_and_acknowledged() {
     let ports = FakePorts::new(catalogue_of([nothing]));
     assert!(run_out(&ports, events(8_000)) > 1);
     assert_eq!((ports.requests(), letters(&ports).0), (0, 0));
+}
+
+#[test]
+fn elements_that_are_not_counted_are_divided_as_those_before() {
+    let wanted = |number: usize| event(number).replace(r#""t""#, r#""wanted""#);
+    let of = |wanted_ones: usize| {
+        let all = (0..wanted_ones).map(wanted).chain((wanted_ones..2_900).map(event));
+        record("m1", &format!("[{}]", all.collect::<Vec<_>>().join(",")))
+    };
+    let only_wanted = |name: String| {
+        let mut only = subscription(&format!("shop/orders/{name}"));
+        only.filter = Filter::Exact { name: "type".to_owned(), value: "wanted".to_owned() };
+        only
+    };
+    let catalogue = || catalogue_of(names(10).into_iter().map(only_wanted));
+    // The ten deliveries of each run in place, a hundred times that is a part.
+    assert_eq!(parts_of(catalogue(), of(2_000)), 20);
+    // With more than twenty thousand deliveries the others count as if they had ten each.
+    assert_eq!(parts_of(catalogue(), of(2_001)), 29);
+}
+
+#[test]
+fn before_events_of_an_unknown_topic_are_divided_the_newest_subscriptions_are_read() {
+    // Dead letters would be divided, and the batch torn apart.
+    for count in [1, 3, 25] {
+        let newest = catalogue_of([batching("shop/orders/s0", 1_000)]);
+        let ports = FakePorts::new(Catalogue::default()).with_newer_catalogue(newest);
+        assert_eq!(dispatch(&ports, &[events(count)], ENDS_MS), [""; 0]);
+        assert_eq!((batch_sizes(&ports, "s0"), ports.sent().len()), (vec![count], 0));
+    }
 }
 
 #[test]
@@ -337,6 +447,26 @@ fn what_is_too_large_for_a_part_runs_in_place_and_the_rest_is_divided() {
         run_out(&ports, received(number, part));
     }
     assert_eq!(posts(&ports).iter().collect::<BTreeSet<_>>().len(), 33);
+}
+
+#[test]
+fn what_runs_in_place_together_and_is_too_large_for_one_part_is_halved() {
+    let ports = FakePorts::new(subscriptions(1));
+    // Ten of eleven run in place together, and the record is as large as a message can be.
+    let padded = |number: usize, bytes: usize| {
+        event(number).replace('}', &format!(r#","data":"{}"}}"#, "x".repeat(bytes)))
+    };
+    let body = |bytes: usize| {
+        let large: Vec<String> = (0..10).map(|number| padded(number, bytes)).collect();
+        format!("[{},{}]", large.join(","), event(10))
+    };
+    let body = body((MESSAGE_MAX_BYTES - body(0).len()) / 10);
+    dispatch(&ports, &[record("m1", &body)], ENDS_MS);
+    assert_eq!((first_of_parts(&ports), ports.requests()), (vec![0, 5, 10], 0));
+    for (number, part) in ports.sent().iter().enumerate() {
+        run_out(&ports, received(number, part));
+    }
+    assert_eq!(posts(&ports).iter().collect::<BTreeSet<_>>().len(), 11);
 }
 
 #[test]
@@ -383,6 +513,10 @@ fn a_long_name_of_an_unknown_topic_hinders_no_division() {
     let ones = format!("[{}]", vec!["1"; 500].join(","));
     run_out(&ports, Record { topic, ..record("m1", &ones) });
     assert_eq!((letters(&ports).0, ports.blobs().len()), (500, 0));
+    // Its beginning is there for people.
+    let unknown = ports.sent().into_iter().filter(|(queue, _)| *queue == QueueName::DeadLetter);
+    let named = unknown.filter_map(|(_, message)| letter(&message).detail);
+    assert_eq!(named.filter(|detail| detail.starts_with(r#""öööö"#)).count(), 500);
 }
 
 #[test]

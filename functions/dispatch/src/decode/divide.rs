@@ -101,7 +101,7 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
         if leaves.len() == 1 && !has_too_large {
             decoded.append(&mut read);
         } else if counted > COUNTED_MAX {
-            extrapolate(&mut leaves, index + 1, elements.len());
+            extrapolate(&mut leaves, elements.len());
             break;
         }
     }
@@ -118,10 +118,15 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     Decoded { misses_a_name, ..division.decoded }
 }
 
-/// Adds leaves for the elements that were not counted, as long as the counted ones are on average.
-fn extrapolate(leaves: &mut Vec<usize>, counted: usize, end: usize) {
-    let length = counted.div_ceil(leaves.len());
-    leaves.extend((counted..end).step_by(length));
+/// Adds leaves for the elements that were not counted, as long as the counted ones are on average. The
+/// last one was not counted to its end, so it is replaced.
+fn extrapolate(leaves: &mut Vec<usize>, end: usize) {
+    let start = leaves.pop().unwrap_or_default();
+    let length = match leaves.len() {
+        0 => 1,
+        counted => start.div_ceil(counted),
+    };
+    leaves.extend((start..end).step_by(length));
 }
 
 /// The subscriptions that match a record, as far as they decide how it is divided.
@@ -167,7 +172,7 @@ impl Division<'_> {
         if parts.iter().all(Message::fits) {
             parts.into_iter().for_each(|part| self.send(part));
             // No part can know that no other takes them.
-            unmatched.into_iter().for_each(|index| self.run_in_place(index..index + 1));
+            unmatched.into_iter().for_each(|index| self.run_in_place(index));
         } else {
             self.divide_elements(leaves, self.elements.len());
         }
@@ -210,7 +215,7 @@ impl Division<'_> {
         if part.fits() && !is_all {
             self.send(part);
         } else if elements.len() == 1 {
-            self.run_in_place(elements);
+            self.run_in_place(elements.start);
         } else {
             let middle = elements.start + elements.len() / 2;
             self.send_elements(elements.start..middle);
@@ -226,11 +231,8 @@ impl Division<'_> {
         self.decoded.items.push(WorkItem::Forward(QueueName::FanOut, Box::new(part)));
     }
 
-    fn run_in_place(&mut self, elements: Range<usize>) {
-        for index in elements {
-            let mut read = self.published.read(self.elements, index);
-            self.decoded.append(&mut read);
-        }
+    fn run_in_place(&mut self, index: usize) {
+        self.decoded.append(&mut self.published.read(self.elements, index));
     }
 
     fn matched(&self) -> Matched {
@@ -301,4 +303,67 @@ fn step(count: usize) -> usize {
         step *= PARTS_MAX;
     }
     step
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery::delivery::{Delivery, Origin};
+    use delivery::event::{Event, Input};
+    use delivery::subscription::name::SubscriptionName;
+    use delivery::subscription::profile::Dialect;
+
+    use super::*;
+
+    /// Names in order, each with its number of requests and whether it batches.
+    fn matched(names: &[(&str, usize, bool)]) -> BTreeMap<String, MatchedName> {
+        let url = "https://example.com/".parse().unwrap();
+        let name: SubscriptionName = "n/t/s".parse().unwrap();
+        let subscription = Arc::new(Subscription::new(name.clone(), Dialect::Native, url));
+        let event = Event::recall(&"{}".into(), Input::Auto);
+        let origin = Origin { message: "m1".to_owned(), index: 0 };
+        let delivery = Delivery::new(event, name, origin, 0);
+        let of = |requests: usize, batches: bool| {
+            let mut of = MatchedName { batches, ..MatchedName::default() };
+            (0..requests).for_each(|_| {
+                of.requests.place(&subscription, &delivery, 0);
+            });
+            of
+        };
+        names
+            .iter()
+            .map(|(name, requests, batches)| ((*name).to_owned(), of(*requests, *batches)))
+            .collect()
+    }
+
+    #[test]
+    fn as_many_names_stay_together_as_have_ten_requests() {
+        let names = matched(&[("a", 4, false), ("b", 6, false), ("c", 1, false), ("d", 9, false)]);
+        assert_eq!(cuts(&names, true), ["c"]);
+        // The first one is never cut off from nothing.
+        let names = matched(&[("a", 11, false), ("b", 10, false), ("c", 1, false)]);
+        assert_eq!(cuts(&names, true), ["b", "c"]);
+    }
+
+    #[test]
+    fn more_stay_together_where_their_elements_are_divided_later_and_none_of_them_batches() {
+        let single = [("a", 50, false), ("b", 50, false)];
+        let names = matched(&[&single[..], &[("c", 5, true), ("d", 5, false)]].concat());
+        assert_eq!(cuts(&names, false), ["c"]);
+        // Neither before nor behind a batch.
+        let names = matched(&[("a", 1, true), ("b", 50, false), ("c", 50, false)]);
+        assert_eq!(cuts(&names, false), ["b"]);
+    }
+
+    #[test]
+    fn few_requests_with_very_many_events_are_cut_in_the_middle() {
+        let names = matched(&[("a", 2, true), ("b", 2, true), ("c", 2, true), ("d", 2, true)]);
+        assert_eq!(cuts(&names, false), ["c"]);
+        assert_eq!(cuts(&matched(&[("a", 2, true), ("b", 2, true)]), false), ["b"]);
+    }
+
+    #[test]
+    fn parts_are_at_most_a_hundred_and_those_of_parts_are_full() {
+        let steps = [1, 100, 101, 10_000, 10_001].map(step);
+        assert_eq!(steps, [1, 1, 100, 100, 10_000]);
+    }
 }

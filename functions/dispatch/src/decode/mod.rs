@@ -49,11 +49,10 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// Moves everything of another one here.
+    /// Moves the items and the unmatched events of another one here.
     pub(crate) fn append(&mut self, other: &mut Self) {
         self.items.append(&mut other.items);
         self.unmatched.append(&mut other.unmatched);
-        self.misses_a_name |= other.misses_a_name;
     }
 }
 
@@ -285,6 +284,40 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         assert_eq!(decoded(&event, None, None), unknown("_/_/_unknown"));
         let default: TopicName = "shop/orders".parse().unwrap();
         assert_eq!(decoded(&event, None, Some(&default))[0].0, "shop/orders/audit");
+    }
+
+    /// A published record, or the parts that it becomes, and theirs: all that are read.
+    fn read_all(first: Record, catalogue: &Catalogue) -> Vec<Decoded> {
+        let (mut waiting, mut all) = (vec![first], Vec::new());
+        while let Some(record) = waiting.pop() {
+            let decoded = decode_and_match(&record, catalogue, None, 2_000).expect("readable");
+            for item in &decoded.items {
+                let WorkItem::Forward(queue, part) = item else { continue };
+                let (queue, body) = (*queue, Arc::clone(&part.body));
+                let attribute = Some(part.attribute.clone());
+                waiting.push(Record { queue, body, attribute, ..record.clone() });
+            }
+            all.push(decoded);
+        }
+        all
+    }
+
+    #[test]
+    fn an_event_that_nobody_wants_is_reported_once_however_its_record_is_divided() {
+        let wants = "filter: {exact: {type: order.created}}";
+        let two = SUBSCRIPTIONS
+            .replace("audit.example.com/'}", &format!("audit.example.com/'}}, {wants}"));
+        let batching = two.replacen(wants, &format!("{wants}, batch: {{maxEvents: 1000}}"), 1);
+        for (text, wanted) in [(&two, 2), (&two, 40), (&batching, 40)] {
+            let catalogue = manifest::read(&[Source { name: "test", text }]).into_result().unwrap();
+            let wanted = vec![event("order.created"); wanted].join(",");
+            let body = format!("[{wanted},{},{wanted}]", event("nobody.wants"));
+            let all = read_all(record(&body, Some("shop/orders")), &catalogue);
+            let reported: Vec<_> = all.iter().flat_map(|decoded| &decoded.unmatched).collect();
+            let [(name, unwanted)] = &reported[..] else { panic!("{reported:?}") };
+            assert_eq!(name.to_string(), "shop/orders/_");
+            assert_eq!(unwanted.text().as_ref(), event("nobody.wants"));
+        }
     }
 
     const FROM: &str = "
