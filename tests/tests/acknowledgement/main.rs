@@ -306,6 +306,20 @@ fn after_five_waits_in_place_a_delivery_waits_as_a_message() {
 }
 
 #[test]
+fn out_of_time_a_delivery_that_waits_in_place_is_re_enqueued_with_the_attempts_that_it_had() {
+    let mut quick = subscription("shop/orders/s0");
+    quick.retry.schedule = Schedule { kind: Kind::Constant { delay_ms: 500 }, max_ms: None };
+    quick.destination.slow_after_ms = 600_000;
+    let ports = FakePorts::new(catalogue_of([quick])).with_status(503).with_duration_ms(60_000);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], NOW_MS + 45_000), [""; 0]);
+    assert_eq!((ports.requests(), waits(&ports)), (1, vec![(QueueName::Retry, 0)]));
+    // The second one never began, so nothing was aborted.
+    let waiting = carried(&ports.sent()[0].1);
+    let newest = waiting.history.newest().map(|entry| entry.outcome.to_string());
+    assert_eq!((waiting.attempts, newest.as_deref()), (1, Some("Busy")));
+}
+
+#[test]
 fn subscriptions_are_reread_before_a_missing_name_becomes_a_dead_letter() {
     let ports = FakePorts::new(subscriptions(0)).with_newer_catalogue(subscriptions(1));
     assert_eq!(dispatch(&ports, &[retry_record(&delivery("shop/orders/s0"))], ENDS_MS), [""; 0]);

@@ -65,6 +65,17 @@ fn an_attempt_that_nothing_else_waits_with_is_abandoned_after_two_seconds_and_no
 }
 
 #[test]
+fn an_attempt_that_times_out_when_it_would_be_abandoned_counts() {
+    let mut short = subscription("shop/orders/s0");
+    short.destination.response_timeout_ms = short.destination.slow_after_ms;
+    // The timer of the exchange is not the one that says that it is slow.
+    let process = Process::new(short, &[times_out_after(2_001)], &[]);
+    let (sent, _) = process.invoke(&[record("m1", EVENT)]);
+    let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((carried(message).abandoned, carried(message).attempts), (false, 1));
+}
+
+#[test]
 fn its_answer_is_waited_for_while_others_are_at_work() {
     let slow = [answers(200).after_ms(6_000)];
     let others = [answers(200).after_ms(1_500)];

@@ -346,11 +346,12 @@ mod tests {
 
     #[test]
     fn more_stay_together_where_their_elements_are_divided_later_and_none_of_them_batches() {
-        let single = [("a", 50, false), ("b", 50, false)];
-        let names = matched(&[&single[..], &[("c", 5, true), ("d", 5, false)]].concat());
-        assert_eq!(cuts(&names, false), ["c"]);
+        let single = [("a", 50, false), ("b", 50, false), ("c", 50, false)];
+        let names = matched(&[&single[..], &[("d", 5, true), ("e", 5, false)]].concat());
+        assert_eq!(cuts(&names, false), ["d"]);
         // Neither before nor behind a batch.
-        let names = matched(&[("a", 1, true), ("b", 50, false), ("c", 50, false)]);
+        let single = [("b", 50, false), ("c", 50, false), ("d", 50, false)];
+        let names = matched(&[&[("a", 1, true)], &single[..]].concat());
         assert_eq!(cuts(&names, false), ["b"]);
     }
 
