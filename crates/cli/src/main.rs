@@ -29,8 +29,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::{
-    apply, check, completions, deadletters, demo, dev, explain, publish, rollback, subscriber,
-    validate,
+    apply, check, completions, deadletters, demo, destinations, dev, explain, publish, rollback,
+    subscriber, validate,
 };
 use crate::files::UsageError;
 
@@ -63,6 +63,8 @@ enum Command {
     Validate(validate::Arguments),
     /// Lists, explains, replays and removes dead letters
     Deadletters(Box<deadletters::Arguments>),
+    /// Lists destinations that are not healthy; disables, enables and probes them
+    Destinations(destinations::Arguments),
     /// Estimates what a load costs and needs
     Cost(Box<commands::cost::Arguments>),
     /// Publishes events from files
@@ -84,6 +86,7 @@ async fn main() -> ExitCode {
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
+        Command::Destinations(arguments) => destinations::run(arguments).await,
         Command::Cost(arguments) => commands::cost::run(*arguments),
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Subscriber(arguments) => subscriber::run(arguments).await,

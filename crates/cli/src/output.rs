@@ -1,6 +1,6 @@
 //! Data on standard output: tables for people, JSON for tools.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 
 use clap::ValueEnum;
 
@@ -36,4 +36,10 @@ pub(crate) fn out(text: &str) -> anyhow::Result<()> {
     // At the end of the program an error, such as a closed pipe, would be lost.
     output.flush()?;
     Ok(())
+}
+
+/// Whether a command ended because the reader of its output, such as `head`, has read enough.
+pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod cost;
 pub(crate) mod deadletters;
 pub(crate) mod demo;
+pub(crate) mod destinations;
 pub(crate) mod dev;
 pub(crate) mod explain;
 pub(crate) mod publish;

@@ -19,10 +19,11 @@ mod stats;
 mod tail;
 mod why;
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+
+use crate::output::is_closed;
 
 /// The exit code of a failure.
 const FAILED: u8 = 2;
@@ -75,11 +76,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Serve(arguments) => serve::run(arguments).await,
     };
     done.or_else(|error| {
-        // The reader of our output, such as `head`, has read enough.
-        let is_closed = error
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe);
-        if is_closed {
+        if is_closed(&error) {
             return Ok(ExitCode::SUCCESS);
         }
         eprintln!("lastmile: {error:#}");

@@ -1,0 +1,247 @@
+//! `lastmile destinations disable`, `enable` and `probe`.
+//!
+//! The document of the destination is changed first, then the digest, of which functions learn it.
+//! Either may be written by functions at the same moment: then it is read again and changed again.
+
+use std::process::ExitCode;
+
+use adapters::machine::Machine;
+use anyhow::{Context as _, bail, ensure};
+use clap::ValueEnum;
+use delivery::delivery::health::notice::Notice;
+use delivery::delivery::health::shared::{
+    DestinationState, Digest, Spell, Summary, digest_document,
+};
+use delivery::ports::Clock as _;
+use delivery::subscription::Disabled;
+use delivery::time::duration::SECOND_MS;
+
+use super::documents::Updated;
+use super::known::Destination;
+use super::name::Name;
+use super::place::{Place, PlaceArgs};
+use crate::output::out;
+
+/// How often the digest is looked at: a function that wrote the document before we did may write the
+/// digest after we did.
+const LOOKS: u32 = 5;
+/// Longer than functions usually take from the one to the other.
+const LOOK_AGAIN_MS: u64 = 2 * SECOND_MS;
+/// When functions read the digest: `functions/dispatch/src/health/sharing.rs`.
+const KNOWN_WITHIN: &str =
+    "functions know it within 5 minutes, within 30 seconds where something is unhealthy";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ChangeArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// A subscription (namespace/topic/name) that delivers there, or the address
+    #[arg(value_name = "NAME")]
+    name: Name,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct DisableArgs {
+    #[command(flatten)]
+    change: ChangeArgs,
+    /// What happens to its deliveries
+    #[arg(long, value_enum, default_value_t = Then::Hold)]
+    then: Then,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Then {
+    /// They wait until it is enabled, for 14 days from their publication at most
+    Hold,
+    /// They become dead letters
+    #[value(alias = "deadLetter")]
+    Deadletter,
+}
+
+/// A destination that is to be changed.
+struct Change {
+    place: Place,
+    destination: Destination,
+    /// Whether somebody wants to be told of it, as far as the subscriptions can be read.
+    notifies: bool,
+    now_ms: u64,
+}
+
+/// What a change did.
+struct Changed {
+    /// The state after it.
+    state: DestinationState,
+    /// Whether the document is another one than before.
+    document: bool,
+    /// The same of the digest.
+    digest: bool,
+}
+
+pub(super) async fn disable(arguments: DisableArgs) -> anyhow::Result<ExitCode> {
+    let (then, does) = match arguments.then {
+        Then::Hold => (Disabled::Hold, "deliveries wait until it is enabled, for 14 days at most"),
+        Then::Deadletter => {
+            (Disabled::DeadLetter, "deliveries become dead letters until it is enabled")
+        }
+    };
+    let change = Change::open(&arguments.change).await?;
+    let is_done = |state: &DestinationState| {
+        state.disabled.as_ref().is_some_and(|disabled| disabled.then == then)
+    };
+    let now_ms = change.now_ms;
+    let disabled = |state: DestinationState| state.disabled_by_operator(then, now_ms);
+    let changed = change.make(is_done, disabled).await?;
+    let is_new = if changed.document { "disabled" } else { "disabled already" };
+    change.report(&changed, &format!("{is_new}: {does}"))
+}
+
+pub(super) async fn enable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
+    let change = Change::open(&arguments).await?;
+    let now_ms = change.now_ms;
+    let is_done = |state: &DestinationState| state.disabled.is_none();
+    let changed = change.make(is_done, |state| state.enabled(now_ms)).await?;
+    let what = match (changed.document, changed.state.is_healthy()) {
+        (true, _) => {
+            "enabled: deliveries are attempted as they come, those that were held within 15 minutes"
+        }
+        (false, true) => "enabled already",
+        (false, false) => {
+            "enabled already, but it is not healthy; `lastmile destinations show` has the details"
+        }
+    };
+    change.report(&changed, what)
+}
+
+pub(super) async fn probe(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
+    let change = Change::open(&arguments).await?;
+    let now_ms = change.now_ms;
+    let is_done = |state: &DestinationState| {
+        let waits = state.failing.is_some_and(|failing| now_ms < failing.until_ms);
+        // Perhaps by a process that is gone.
+        let is_probed = state.probe_until_ms.is_some_and(|until_ms| now_ms < until_ms);
+        state.disabled.is_some() || !(waits || is_probed)
+    };
+    let changed = change.make(is_done, |state| state.probed_now(now_ms)).await?;
+    let state = &changed.state;
+    if state.disabled.is_some() {
+        let address = &change.destination.address;
+        bail!(
+            "{address} is disabled, so nothing probes it; `lastmile destinations enable` ends that"
+        );
+    }
+    let what = match (state.failing, state.slow) {
+        (Some(_), _) if changed.document => {
+            "the next delivery that is due probes it; those that were put off keep their time"
+        }
+        (Some(_), _) => "the next delivery that is due probes it anyway",
+        (None, Some(_)) => "it is slow but not failing, so its deliveries are attempted anyway",
+        (None, None) => "it is not failing, so its deliveries are attempted anyway",
+    };
+    change.report(&changed, what)
+}
+
+impl Change {
+    async fn open(arguments: &ChangeArgs) -> anyhow::Result<Self> {
+        let place = arguments.place.open().await?;
+        let subscriptions = place.subscriptions().await;
+        let destination = place.destination(&arguments.name, &subscriptions).await?;
+        subscriptions.report();
+        let notifies = subscriptions.want_notices_of(&destination);
+        Ok(Self { place, destination, notifies, now_ms: Machine.now_ms() })
+    }
+
+    /// Changes the document, unless that is done already, and has the digest say the same.
+    async fn make(
+        &self,
+        is_done: impl Fn(&DestinationState) -> bool,
+        change: impl Fn(DestinationState) -> DestinationState,
+    ) -> anyhow::Result<Changed> {
+        let key = self.destination.key.document();
+        let changed = |state: Option<&DestinationState>| {
+            let state = state.cloned().unwrap_or_else(|| self.healthy());
+            (!is_done(&state)).then(|| self.noticed(state.clone(), change(state)))
+        };
+        let Updated { document, has_changed } = self.place.update(&key, changed).await?;
+        let digest = self.tell(&key, has_changed).await.with_context(|| {
+            let what = if has_changed { "is changed" } else { "is as it should be" };
+            let document = self.place.object(&key);
+            format!("{document} {what}, but functions may not learn of it; repeat the command")
+        })?;
+        let state = document.unwrap_or_else(|| self.healthy());
+        Ok(Changed { state, document: has_changed, digest })
+    }
+
+    /// Has the digest say what the document says; whether that changed it.
+    async fn tell(&self, document: &str, is_new: bool) -> anyhow::Result<bool> {
+        let (key, digest_key) = (self.destination.key, digest_document());
+        let mut has_changed = false;
+        for look in 0..LOOKS {
+            if look > 0 {
+                Machine.sleep(LOOK_AGAIN_MS).await;
+            }
+            let state = self.place.document::<DestinationState>(document).await?;
+            let state = state.unwrap_or_else(|| self.healthy());
+            let disabled = state.disabled.as_ref().map(|disabled| disabled.then);
+            let note = |digest: Option<&Digest>| {
+                let mut digest = digest.cloned().unwrap_or_default();
+                // What else functions have found out since then, they note themselves.
+                let is_known = (look > 0 || !is_new) && agrees(digest.get(key), &state);
+                (!is_known && digest.note(key, &state, self.now_ms)).then_some(digest)
+            };
+            let updated = self.place.update(&digest_key, note).await?;
+            let digest = updated.document.unwrap_or_default();
+            ensure!(
+                digest.get(key).disabled == disabled,
+                "{} names as many destinations as it can",
+                self.place.object(&digest_key)
+            );
+            if !updated.has_changed {
+                break;
+            }
+            has_changed = true;
+        }
+        Ok(has_changed)
+    }
+
+    /// The state after a change, with a notice of it only if somebody wants that.
+    fn noticed(&self, before: DestinationState, after: DestinationState) -> DestinationState {
+        if self.notifies {
+            return after;
+        }
+        let is_new = |notice: &&Notice| !before.notices.contains(notice);
+        let new: Vec<Notice> = after.notices.iter().filter(is_new).cloned().collect();
+        after.without_notices(&new)
+    }
+
+    /// A destination of which nothing is known.
+    fn healthy(&self) -> DestinationState {
+        let subscription = self.destination.names().into_iter().next().unwrap_or_default();
+        DestinationState::healthy(&self.destination.address, &subscription, self.now_ms)
+    }
+
+    /// Prints what was changed, and for whom.
+    fn report(&self, changed: &Changed, what: &str) -> anyhow::Result<ExitCode> {
+        let mut text = format!("{}: {what}\n", self.destination.address);
+        for name in self.destination.names() {
+            text.push_str(&format!("  {name}\n"));
+        }
+        match (changed.document, changed.digest) {
+            (true, _) => text.push_str(&format!("{KNOWN_WITHIN}\n")),
+            (false, true) => {
+                text.push_str(&format!("the digest said something else; {KNOWN_WITHIN}\n"));
+            }
+            (false, false) => {}
+        }
+        out(&text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Whether the digest keeps back no deliveries that the document does not keep back. It may say less: it
+/// forgets what nobody has tried for a day.
+fn agrees(digest: Summary, state: &DestinationState) -> bool {
+    let until = |spell: Option<Spell>| spell.map_or(0, |spell| spell.until_ms);
+    digest.disabled == state.disabled.as_ref().map(|disabled| disabled.then)
+        && until(digest.failing) <= until(state.failing)
+        && until(digest.slow) <= until(state.slow)
+}

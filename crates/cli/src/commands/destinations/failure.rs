@@ -1,0 +1,75 @@
+//! What storage did not do, for people: which object, why, and which permission it takes.
+
+use adapters::storage::{Storage, StorageError, StoredObject};
+use anyhow::anyhow;
+
+/// What was to be done with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    Read,
+    Write,
+    List,
+}
+
+/// The error of a command, from that of storage.
+pub(super) fn failure(doing: Doing, object: &StoredObject, error: &StorageError) -> anyhow::Error {
+    let cannot = match doing {
+        Doing::Read => format!("{object} cannot be read"),
+        Doing::Write => format!("{object} cannot be written"),
+        Doing::List => format!("{object} cannot be listed"),
+    };
+    match error {
+        StorageError::NoSuchBucket(_) => {
+            anyhow!("{cannot}: the bucket {} does not exist", object.storage)
+        }
+        StorageError::Refused(why) if why.starts_with("AccessDenied") => {
+            anyhow!("{cannot}: {}; {}", without_debug(why), needed(doing, object))
+        }
+        StorageError::Refused(why) | StorageError::Unavailable(why) => {
+            anyhow!("{cannot}: {}", without_debug(why))
+        }
+        StorageError::InvalidKey(_) => anyhow!("{cannot}: {error}"),
+    }
+}
+
+/// The permissions that it takes.
+fn needed(doing: Doing, object: &StoredObject) -> String {
+    let storage = &object.storage;
+    match (storage, doing) {
+        (Storage::Folder(_), _) => "see its permissions".to_owned(),
+        // S3 refuses to say that an object does not exist to those who may not list the bucket.
+        (Storage::Bucket(_), Doing::Read) => format!(
+            "it takes s3:GetObject on it and, as it may not exist, s3:ListBucket on {storage}"
+        ),
+        (Storage::Bucket(_), Doing::Write) => "it takes s3:PutObject on it".to_owned(),
+        (Storage::Bucket(_), Doing::List) => format!("it takes s3:ListBucket on {storage}"),
+    }
+}
+
+/// What happened on the way to S3: without the structures that the SDK writes behind it, in
+/// parentheses.
+fn without_debug(text: &str) -> &str {
+    let structures = text.match_indices(" (").map(|(at, _)| at).find(|at| {
+        let name: String = text[at + 2..].chars().take_while(char::is_ascii_alphanumeric).collect();
+        let after = &text[at + 2 + name.len()..];
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+            && (after.starts_with('(') || after.starts_with(" {"))
+    });
+    structures.map_or(text, |at| &text[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_sdk_writes_for_its_developers_is_left_out() {
+        let text = "dispatch failure: io error: client error (Connect): tcp connect error: refused \
+                    (DispatchFailure(DispatchFailure { source: ConnectorError { kind: Io } }))";
+        let expected =
+            "dispatch failure: io error: client error (Connect): tcp connect error: refused";
+        assert_eq!(without_debug(text), expected);
+        assert_eq!(without_debug("failed (Error { kind: Io })"), "failed");
+        assert_eq!(without_debug("is denied (os error 13)"), "is denied (os error 13)");
+    }
+}

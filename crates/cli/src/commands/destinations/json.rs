@@ -1,0 +1,136 @@
+//! A destination as JSON, for tools. All members are there in every one; times are RFC 3339.
+
+use delivery::delivery::health::notice::Notice;
+use delivery::delivery::health::shared::{Attempted, DestinationState, Spell};
+use delivery::time::moment::rfc3339;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::known::Destination;
+use super::state::{NextAttempt, next_attempt};
+
+/// A destination as `list` shows it.
+#[derive(Debug, Serialize)]
+pub(super) struct ListedJson {
+    key: String,
+    /// Without credentials and query.
+    destination: String,
+    subscriptions: Vec<String>,
+    /// Whether it is neither failing nor slow nor disabled.
+    healthy: bool,
+    failing: Option<SpellJson>,
+    slow: Option<SpellJson>,
+    disabled: Option<DisabledJson>,
+    /// When it gets its next request, if that is known.
+    next_attempt_at: Option<String>,
+    changed_at: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct SpellJson {
+    since: String,
+    until: String,
+}
+
+#[derive(Debug, Serialize)]
+struct DisabledJson {
+    since: String,
+    /// As in subscription files.
+    then: &'static str,
+    why: String,
+}
+
+/// A destination with all that is known of it.
+#[derive(Debug, Serialize)]
+pub(super) struct DestinationJson {
+    #[serde(flatten)]
+    listed: ListedJson,
+    /// Until when the process that probes it may take.
+    probe_until: Option<String>,
+    attempts: Vec<AttemptJson>,
+    /// The lowest rate of its subscriptions.
+    max_per_second: Option<u32>,
+    /// Until when its slots are given out.
+    next_slot_at: Option<String>,
+    /// Those that are not sent yet.
+    notices: Vec<NoticeJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct AttemptJson {
+    at: String,
+    /// Nothing for one that was abandoned.
+    outcome: Option<String>,
+    status: Option<u16>,
+    duration_ms: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct NoticeJson {
+    id: Uuid,
+    kind: String,
+    at: String,
+}
+
+impl ListedJson {
+    pub(super) fn new(destination: &Destination, now_ms: u64) -> Self {
+        let state = destination.state.as_ref();
+        let spell = |spell: Spell| SpellJson {
+            since: rfc3339(spell.since_ms),
+            until: rfc3339(spell.until_ms),
+        };
+        let disabled = state.and_then(|state| state.disabled.as_ref());
+        let next = state.filter(|_| disabled.is_none()).map(|state| next_attempt(state, now_ms));
+        Self {
+            key: destination.key.to_string(),
+            destination: destination.address.clone(),
+            subscriptions: destination.names(),
+            healthy: disabled.is_none() && state.is_none_or(DestinationState::is_healthy),
+            failing: state.and_then(|state| state.failing).map(spell),
+            slow: state.and_then(|state| state.slow).map(spell),
+            disabled: disabled.map(|disabled| DisabledJson {
+                since: rfc3339(disabled.since_ms),
+                then: disabled.then.as_str(),
+                why: disabled.why.clone(),
+            }),
+            next_attempt_at: match next {
+                Some(NextAttempt::At(at_ms)) => Some(rfc3339(at_ms)),
+                Some(NextAttempt::UnderWay(_) | NextAttempt::Due | NextAttempt::Always) | None => {
+                    None
+                }
+            },
+            changed_at: state.map(|state| rfc3339(state.changed_ms)),
+        }
+    }
+}
+
+impl DestinationJson {
+    pub(super) fn new(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> Self {
+        let state = destination.state.as_ref();
+        let rates = destination.subscriptions.iter();
+        let attempts = state.into_iter().flat_map(|state| &state.attempts);
+        let notices = state.into_iter().flat_map(|state| &state.notices);
+        Self {
+            listed: ListedJson::new(destination, now_ms),
+            probe_until: state.and_then(|state| state.probe_until_ms).map(rfc3339),
+            attempts: attempts.map(AttemptJson::new).collect(),
+            max_per_second: rates.filter_map(|it| it.destination.max_per_second).min(),
+            next_slot_at: next_slot_ms.map(rfc3339),
+            notices: notices.map(NoticeJson::new).collect(),
+        }
+    }
+}
+
+impl AttemptJson {
+    fn new(attempt: &Attempted) -> Self {
+        let Attempted { at_ms, outcome, status, duration_ms } = attempt;
+        let (at, outcome) = (rfc3339(*at_ms), outcome.clone());
+        Self { at, outcome, status: *status, duration_ms: *duration_ms }
+    }
+}
+
+impl NoticeJson {
+    fn new(notice: &Notice) -> Self {
+        Self { id: notice.id, kind: notice.kind.to_string(), at: rfc3339(notice.at_ms) }
+    }
+}

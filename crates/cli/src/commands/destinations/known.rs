@@ -1,0 +1,182 @@
+//! The destinations that somebody knows: a subscription delivers there, or there is a document.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::bail;
+use delivery::delivery::health::shared::DestinationState;
+use delivery::delivery::health::{DestinationKey, FOLDER};
+use delivery::subscription::Subscription;
+use delivery::subscription::name::SubscriptionName;
+use url::Url;
+
+use super::name::Name;
+use super::place::{Place, Subscriptions};
+use crate::text;
+
+/// How many names an error suggests.
+const SUGGESTED: usize = 10;
+
+/// A destination.
+#[derive(Debug, Clone)]
+pub(super) struct Destination {
+    pub(super) key: DestinationKey,
+    /// Without credentials and query.
+    pub(super) address: String,
+    /// Those that deliver there, as far as the subscriptions can be read.
+    pub(super) subscriptions: Vec<Arc<Subscription>>,
+    pub(super) state: Option<DestinationState>,
+}
+
+impl Destination {
+    /// What is known of this one; `None` if nobody knows it.
+    pub(super) fn new(
+        key: DestinationKey,
+        state: Option<DestinationState>,
+        subscriptions: &Subscriptions,
+    ) -> Option<Self> {
+        let delivering = subscriptions.to(key);
+        let address = match (&state, delivering.first()) {
+            (Some(state), _) => text::line(&state.destination),
+            (None, Some(subscription)) => subscription.destination.display(),
+            (None, None) => return None,
+        };
+        Some(Self { key, address, subscriptions: delivering, state })
+    }
+
+    /// The names of its subscriptions, or the one of which its document knows.
+    pub(super) fn names(&self) -> Vec<String> {
+        match (&self.subscriptions[..], &self.state) {
+            ([], Some(state)) => vec![text::line(&state.subscription)],
+            (subscriptions, _) => subscriptions.iter().map(|it| it.name.to_string()).collect(),
+        }
+    }
+}
+
+impl Subscriptions {
+    /// Those that deliver to this destination.
+    fn to(&self, key: DestinationKey) -> Vec<Arc<Subscription>> {
+        let all = self.catalogue.subscriptions();
+        all.filter(|it| DestinationKey::of(&it.destination.url) == key).cloned().collect()
+    }
+
+    /// Whether somebody wants to be told what changes for a destination; a topic of notices is not told
+    /// of its own destinations. Where the subscriptions cannot be read, somebody may want to.
+    pub(super) fn want_notices_of(&self, destination: &Destination) -> bool {
+        let Some(topic) = self.catalogue.topic_of_notices() else { return self.problem.is_some() };
+        destination.subscriptions.first().is_none_or(|first| first.name.topic != *topic)
+    }
+
+    /// A problem with reading them is worth a line, not the end of a command.
+    pub(super) fn report(&self) {
+        if let Some(problem) = &self.problem {
+            eprintln!("{problem}");
+        }
+    }
+}
+
+impl Place {
+    /// The destination of this name.
+    pub(super) async fn destination(
+        &self,
+        name: &Name,
+        subscriptions: &Subscriptions,
+    ) -> anyhow::Result<Destination> {
+        let keys = match name {
+            Name::Key(key) => BTreeSet::from([*key]),
+            Name::Subscription(name) => match subscriptions.catalogue.subscription(name) {
+                Some(found) => BTreeSet::from([DestinationKey::of(&found.destination.url)]),
+                // It was removed, or cannot be read.
+                None => self.keys_where(|state| state.subscription == name.to_string()).await?,
+            },
+            Name::Address(url) => self.keys_of_address(url, subscriptions).await?,
+        };
+        let mut found = Vec::new();
+        for key in keys {
+            let state = self.document(&key.document()).await?;
+            found.extend(Destination::new(key, state, subscriptions));
+        }
+        match found.len() {
+            0 => bail!(self.unknown(name, subscriptions)),
+            1 => Ok(found.remove(0)),
+            count => {
+                let keys: Vec<String> = found
+                    .iter()
+                    .map(|it| format!("{} ({})", it.key, it.names().join(", ")))
+                    .collect();
+                let keys = keys.join(", ");
+                bail!("{name} names {count} destinations; name one of them by its key: {keys}")
+            }
+        }
+    }
+
+    /// The destination with this very address, or those whose address is this one without its query.
+    async fn keys_of_address(
+        &self,
+        url: &Url,
+        subscriptions: &Subscriptions,
+    ) -> anyhow::Result<BTreeSet<DestinationKey>> {
+        let key = DestinationKey::of(url);
+        let is_known = !subscriptions.to(key).is_empty()
+            || self.document::<DestinationState>(&key.document()).await?.is_some();
+        if is_known {
+            return Ok(BTreeSet::from([key]));
+        }
+        let mut keys = self.keys_where(|state| state.destination == url.as_str()).await?;
+        let all = subscriptions.catalogue.subscriptions().map(|it| &it.destination);
+        keys.extend(
+            all.filter(|it| it.display() == url.as_str()).map(|it| DestinationKey::of(&it.url)),
+        );
+        Ok(keys)
+    }
+
+    async fn keys_where(
+        &self,
+        is_it: impl Fn(&DestinationState) -> bool,
+    ) -> anyhow::Result<BTreeSet<DestinationKey>> {
+        let found = self.states().await?;
+        found.problems.iter().for_each(|problem| eprintln!("{problem}"));
+        Ok(found.states.iter().filter(|(_, state)| is_it(state)).map(|(key, _)| *key).collect())
+    }
+
+    /// That nobody knows this name, and what would be right.
+    fn unknown(&self, name: &Name, subscriptions: &Subscriptions) -> String {
+        let nothing = format!("and nothing is known of it below {}", self.object(FOLDER));
+        if let Some(problem) = &subscriptions.problem {
+            return format!("{name} is not known: {problem}, {nothing}");
+        }
+        let source = &subscriptions.source;
+        match name {
+            Name::Subscription(name) => {
+                let there = suggested(of_topic_or_all(name, subscriptions), "there is none");
+                format!("there is no subscription {name} in {source}, {nothing}; {there}")
+            }
+            Name::Address(_) | Name::Key(_) => {
+                let all = subscriptions.catalogue.subscriptions();
+                let all = all.map(|it| it.destination.display()).collect();
+                let there = suggested(all, "it has no subscription");
+                format!("no subscription in {source} delivers to {name}, {nothing}; {there}")
+            }
+        }
+    }
+}
+
+/// The subscriptions of the same topic; if there are none, all.
+fn of_topic_or_all(name: &SubscriptionName, subscriptions: &Subscriptions) -> BTreeSet<String> {
+    let names = || subscriptions.catalogue.subscriptions().map(|it| &it.name);
+    let of_topic: BTreeSet<String> =
+        names().filter(|it| it.topic == name.topic).map(ToString::to_string).collect();
+    if of_topic.is_empty() { names().map(ToString::to_string).collect() } else { of_topic }
+}
+
+fn suggested(names: BTreeSet<String>, none: &str) -> String {
+    let (count, names) = (names.len(), names.into_iter().take(SUGGESTED).collect::<Vec<_>>());
+    match count {
+        0 => none.to_owned(),
+        _ if count > SUGGESTED => {
+            format!("there are {} and {} more", names.join(", "), count - SUGGESTED)
+        }
+        1 => format!("there is {}", names.join("")),
+        _ => format!("there are {}", names.join(", ")),
+    }
+}

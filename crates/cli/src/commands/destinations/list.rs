@@ -1,0 +1,110 @@
+//! `lastmile destinations list`: destinations that are failing, slow or disabled.
+
+use std::cmp::Reverse;
+use std::process::ExitCode;
+
+use adapters::machine::Machine;
+use comfy_table::Table;
+use delivery::delivery::health::FOLDER;
+use delivery::ports::Clock as _;
+
+use super::json::ListedJson;
+use super::known::Destination;
+use super::place::PlaceArgs;
+use super::state::{Condition, conditions, next_attempt_text, since};
+use crate::output::{Output, out};
+use crate::text;
+
+const COLUMNS: [&str; 5] = ["state", "since", "next attempt", "subscriptions", "destination"];
+/// How many subscriptions of a destination the table names.
+const NAMED: usize = 5;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Also those that are healthy again
+    #[arg(long)]
+    all: bool,
+    /// The format of the output
+    #[arg(long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+/// A destination, and in which ways it is unhealthy.
+struct Listed {
+    destination: Destination,
+    conditions: Vec<Condition>,
+}
+
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let place = arguments.place.open().await?;
+    let (subscriptions, found) = (place.subscriptions().await, place.states().await?);
+    subscriptions.report();
+    found.problems.iter().for_each(|problem| eprintln!("{problem}"));
+    let states = found.states.into_iter();
+    let destinations =
+        states.filter_map(|(key, state)| Destination::new(key, Some(state), &subscriptions));
+    let listed = destinations.map(|destination| Listed {
+        conditions: destination.state.as_ref().map(conditions).unwrap_or_default(),
+        destination,
+    });
+    let mut listed: Vec<Listed> =
+        listed.filter(|it| arguments.all || !it.conditions.is_empty()).collect();
+    listed.sort_by_cached_key(|it| (Reverse(it.since_ms()), it.destination.address.clone()));
+    let now_ms = Machine.now_ms();
+    let json = |it: &Listed| serde_json::to_value(ListedJson::new(&it.destination, now_ms));
+    let json = listed.iter().map(json).collect::<Result<_, _>>()?;
+    let is_empty = listed.is_empty();
+    arguments.output.write(is_empty, || json, || format!("{}\n", table(&listed, now_ms)))?;
+    if !found.problems.is_empty() {
+        return Ok(ExitCode::FAILURE);
+    }
+    if is_empty && arguments.output == Output::Table {
+        let place = place.object(FOLDER);
+        out(&format!("all destinations are healthy, as far as {place} tells\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Listed {
+    /// When it began to be unhealthy, or was healthy again.
+    fn since_ms(&self) -> u64 {
+        let began = self.conditions.iter().map(|condition| condition.since_ms).min();
+        let changed = self.destination.state.as_ref().map(|state| state.changed_ms);
+        began.or(changed).unwrap_or_default()
+    }
+}
+
+fn table(listed: &[Listed], now_ms: u64) -> Table {
+    let mut table = text::table(&COLUMNS);
+    for it in listed {
+        let Listed { destination, conditions } = it;
+        let (mut names, mut times) = ("healthy".to_owned(), since(it.since_ms(), now_ms));
+        if !conditions.is_empty() {
+            let lines = |line: &dyn Fn(&Condition) -> String| {
+                conditions.iter().map(line).collect::<Vec<_>>().join("\n")
+            };
+            names = lines(&|condition| condition.name.to_owned());
+            times = lines(&|condition| since(condition.since_ms, now_ms));
+        }
+        let state = destination.state.as_ref();
+        table.add_row([
+            names,
+            times,
+            state.map(|state| next_attempt_text(state, now_ms)).unwrap_or_default(),
+            first_names(&destination.names()),
+            destination.address.clone(),
+        ]);
+    }
+    table
+}
+
+fn first_names(names: &[String]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let mut lines = names[..names.len() - more].to_vec();
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines.join("\n")
+}

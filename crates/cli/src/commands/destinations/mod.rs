@@ -1,0 +1,64 @@
+//! `lastmile destinations`: which destinations are not healthy, and what an operator changes about them.
+//!
+//! It reads and writes the documents that the functions share (`delivery::delivery::health`), with or
+//! without them running. What functions read of an operator's change is the digest, so each change is
+//! written to the destination's document and to the digest.
+//!
+//! One verb, one file; the three that change something are `change`. Where the documents are:
+//! `place`. Which destination a name means: `name`.
+
+mod change;
+mod documents;
+mod failure;
+mod json;
+mod known;
+mod list;
+mod name;
+mod place;
+mod show;
+mod state;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::output::is_closed;
+
+const EXAMPLES: &str = "\
+Examples:
+  lastmile destinations list --stack NAME
+  lastmile destinations show shop/orders/billing --stack NAME
+  lastmile destinations disable https://billing.example.com/events --then hold --stack NAME
+  lastmile destinations enable shop/orders/billing --stack NAME";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Lists destinations that are failing, slow or disabled
+    List(list::Arguments),
+    /// Shows all that is known of a destination, and what happens to its next deliveries
+    Show(show::Arguments),
+    /// Makes no more requests to a destination, until it is enabled
+    Disable(change::DisableArgs),
+    /// Enables a destination that is disabled, and forgets that it was failing or slow
+    Enable(change::ChangeArgs),
+    /// Ends the wait of a destination that is failing: its next delivery probes it at once
+    Probe(change::ChangeArgs),
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let done = match arguments.verb {
+        Verb::List(arguments) => list::run(arguments).await,
+        Verb::Show(arguments) => show::run(arguments).await,
+        Verb::Disable(arguments) => change::disable(arguments).await,
+        Verb::Enable(arguments) => change::enable(arguments).await,
+        Verb::Probe(arguments) => change::probe(arguments).await,
+    };
+    done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })
+}

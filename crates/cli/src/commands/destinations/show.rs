@@ -1,0 +1,109 @@
+//! `lastmile destinations show`: all that is known of a destination.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use adapters::machine::Machine;
+use delivery::delivery::health::shared::DestinationState;
+use delivery::delivery::health::slots::Slots;
+use delivery::ports::Clock as _;
+
+use super::json::DestinationJson;
+use super::known::Destination;
+use super::name::Name;
+use super::place::PlaceArgs;
+use super::state::{conditions, next, outcome, since, until};
+use crate::output::Output;
+use crate::text;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// A subscription (namespace/topic/name) that delivers there, or the address
+    #[arg(value_name = "NAME")]
+    name: Name,
+    /// The format of the output
+    #[arg(long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let place = arguments.place.open().await?;
+    let subscriptions = place.subscriptions().await;
+    let destination = place.destination(&arguments.name, &subscriptions).await?;
+    subscriptions.report();
+    let slots = place.document::<Slots>(&destination.key.slots_document()).await?;
+    let (next_slot_ms, now_ms) = (slots.map(|slots| slots.next_ms()), Machine.now_ms());
+    let json = serde_json::to_value(DestinationJson::new(&destination, next_slot_ms, now_ms))?;
+    arguments.output.write(false, || json, || describe(&destination, next_slot_ms, now_ms))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> String {
+    let state = destination.state.as_ref();
+    let fields = [
+        ("destination", vec![destination.address.clone()]),
+        ("key", vec![destination.key.to_string()]),
+        ("subscriptions", destination.names()),
+        ("state", states(state, now_ms)),
+        ("next", state.map(|state| next(state, now_ms)).into_iter().collect()),
+        ("rate", rate(destination, next_slot_ms, now_ms).into_iter().collect()),
+    ];
+    let mut description = String::new();
+    for (mut name, lines) in fields {
+        for line in lines {
+            description.push_str(&format!("{name:<15}{line}\n"));
+            // Once for all of its lines.
+            name = "";
+        }
+    }
+    let Some(state) = state else { return description };
+    let attempts = state.attempts.iter().map(|it| (it.at_ms, outcome(it)));
+    description.push_str(&section("last attempts that changed something", attempts));
+    let notices = state.notices.iter().map(|it| (it.at_ms, it.kind.to_string()));
+    description.push_str(&section("notices that are not sent yet", notices));
+    description
+}
+
+fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<String> {
+    let Some(state) = state else {
+        return vec!["healthy: no attempt has shown anything else".to_owned()];
+    };
+    let conditions = conditions(state);
+    if conditions.is_empty() {
+        return vec![format!("healthy; this changed last {}", since(state.changed_ms, now_ms))];
+    }
+    let line = |name, since_ms, why: &str| {
+        let colon = if why.is_empty() { "" } else { ", " };
+        format!("{name} since {}{colon}{why}", since(since_ms, now_ms))
+    };
+    conditions.iter().map(|it| line(it.name, it.since_ms, &it.why)).collect()
+}
+
+/// How many requests it takes, and when a new delivery would get its turn.
+fn rate(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> Option<String> {
+    let rates = destination.subscriptions.iter().filter_map(|it| it.destination.max_per_second);
+    let rates: BTreeSet<u32> = rates.collect();
+    // Subscriptions may have different ones.
+    let allowed: Vec<String> = rates.iter().map(ToString::to_string).collect();
+    let allowed = match allowed.is_empty() {
+        true => "no limit any more".to_owned(),
+        false => format!("at most {} requests a second", allowed.join(" or ")),
+    };
+    let given_out = next_slot_ms.filter(|next_ms| now_ms < *next_ms);
+    match (given_out, rates.is_empty()) {
+        (Some(next_ms), _) => {
+            Some(format!("{allowed}; all given out until {}", until(next_ms, now_ms)))
+        }
+        (None, false) => Some(format!("{allowed}; the next one is free")),
+        (None, true) => None,
+    }
+}
+
+/// Times and what happened then, below a title; nothing of nothing.
+fn section(title: &str, lines: impl Iterator<Item = (u64, String)>) -> String {
+    let lines: String =
+        lines.map(|(at_ms, what)| format!("  {}  {what}\n", text::at(Some(at_ms)))).collect();
+    if lines.is_empty() { lines } else { format!("\n{title}\n{lines}") }
+}

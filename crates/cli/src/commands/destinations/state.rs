@@ -1,0 +1,216 @@
+//! The state of a destination in words, for people.
+
+use delivery::delivery::health::shared::{Attempted, DestinationState};
+use delivery::delivery::outcome::Outcome;
+use delivery::subscription::Disabled;
+use delivery::time::duration::MINUTE_MS;
+
+use crate::text;
+
+/// One of the ways to be unhealthy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Condition {
+    /// Such as `disabled: hold`.
+    pub(super) name: &'static str,
+    pub(super) since_ms: u64,
+    /// Why, as far as that is known.
+    pub(super) why: String,
+}
+
+/// In which ways a destination is unhealthy; none if it gets its deliveries as usual.
+pub(super) fn conditions(state: &DestinationState) -> Vec<Condition> {
+    let disabled = state.disabled.as_ref().map(|disabled| Condition {
+        name: match disabled.then {
+            Disabled::Hold => "disabled: hold",
+            Disabled::DeadLetter => "disabled: dead letter",
+        },
+        since_ms: disabled.since_ms,
+        why: text::line(&disabled.why),
+    });
+    let failing = state.failing.map(|failing| Condition {
+        name: "failing",
+        since_ms: failing.since_ms,
+        why: last(state, "last attempt", |attempt| !is_slow(attempt)),
+    });
+    let slow = state.slow.map(|slow| Condition {
+        name: "slow",
+        since_ms: slow.since_ms,
+        why: last(state, "last slow attempt", is_slow),
+    });
+    [disabled, failing, slow].into_iter().flatten().collect()
+}
+
+/// What an attempt brought, and how long it took.
+pub(super) fn outcome(attempt: &Attempted) -> String {
+    let took = text::duration(attempt.duration_ms);
+    match &attempt.outcome {
+        None => format!("abandoned after {took}"),
+        Some(outcome) => format!("{} in {took}", text::outcome(Some(outcome), attempt.status)),
+    }
+}
+
+/// The newest of such attempts, if it is kept.
+fn last(state: &DestinationState, name: &str, is_it: impl Fn(&Attempted) -> bool) -> String {
+    let newest = state.attempts.iter().rev().find(|attempt| is_it(attempt));
+    newest.map(|attempt| format!("{name}: {}", outcome(attempt))).unwrap_or_default()
+}
+
+/// Whether an attempt is kept because it took long, and for no other reason.
+fn is_slow(attempt: &Attempted) -> bool {
+    attempt.outcome.as_deref().is_none_or(|outcome| outcome == Outcome::Success.as_str())
+}
+
+/// What happens to its next deliveries.
+pub(super) fn next(state: &DestinationState, now_ms: u64) -> String {
+    if let Some(disabled) = &state.disabled {
+        return match disabled.then {
+            Disabled::Hold => "deliveries wait until it is enabled, for 14 days at most".to_owned(),
+            Disabled::DeadLetter => "deliveries become dead letters until it is enabled".to_owned(),
+        };
+    }
+    match (next_attempt(state, now_ms), state.slow) {
+        (NextAttempt::At(at_ms), _) => {
+            format!("no request until {}; then one delivery probes it", until(at_ms, now_ms))
+        }
+        (NextAttempt::UnderWay(until_ms), _) => format!(
+            "a delivery probes it; unless that shows something by {}, another one does",
+            text::at(Some(until_ms))
+        ),
+        (NextAttempt::Due, _) => "the next delivery probes it".to_owned(),
+        (NextAttempt::Always, Some(slow)) if now_ms < slow.until_ms => format!(
+            "deliveries are attempted in the slow lane until {}, or until it answers in time",
+            until(slow.until_ms, now_ms)
+        ),
+        (NextAttempt::Always, Some(_)) => {
+            "the next attempt shows whether it still is slow".to_owned()
+        }
+        (NextAttempt::Always, None) => "deliveries are attempted as they come".to_owned(),
+    }
+}
+
+/// When a destination that is not disabled gets its next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NextAttempt {
+    /// At this time, the probe.
+    At(u64),
+    /// It is being probed; whoever does that may take until then.
+    UnderWay(u64),
+    /// With the next delivery, the probe.
+    Due,
+    /// As deliveries come.
+    Always,
+}
+
+pub(super) fn next_attempt(state: &DestinationState, now_ms: u64) -> NextAttempt {
+    let Some(failing) = state.failing else { return NextAttempt::Always };
+    if now_ms < failing.until_ms {
+        return NextAttempt::At(failing.until_ms);
+    }
+    let probe_ms = state.probe_until_ms.filter(|until_ms| now_ms < *until_ms);
+    probe_ms.map_or(NextAttempt::Due, NextAttempt::UnderWay)
+}
+
+/// The same in a few words.
+pub(super) fn next_attempt_text(state: &DestinationState, now_ms: u64) -> String {
+    match (&state.disabled, next_attempt(state, now_ms)) {
+        (Some(_), _) => "once it is enabled".to_owned(),
+        (None, NextAttempt::At(at_ms)) => format!("in {}", about(at_ms.saturating_sub(now_ms))),
+        (None, NextAttempt::UnderWay(_)) => "is under way".to_owned(),
+        (None, NextAttempt::Due) => "with the next delivery".to_owned(),
+        (None, NextAttempt::Always) if state.slow.is_some_and(|slow| now_ms < slow.until_ms) => {
+            "at once, slow lane".to_owned()
+        }
+        (None, NextAttempt::Always) => "at once".to_owned(),
+    }
+}
+
+/// A time, and how long ago that was.
+pub(super) fn since(at_ms: u64, now_ms: u64) -> String {
+    format!("{} ({})", text::at(Some(at_ms)), about(now_ms.saturating_sub(at_ms)))
+}
+
+/// A time, and how long it is until then.
+pub(super) fn until(at_ms: u64, now_ms: u64) -> String {
+    format!("{} (in {})", text::at(Some(at_ms)), about(at_ms.saturating_sub(now_ms)))
+}
+
+/// A duration; seconds only where they matter.
+fn about(ms: u64) -> String {
+    let whole_ms = if ms < 10 * MINUTE_MS { ms } else { ms - ms % MINUTE_MS };
+    text::duration(whole_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery::delivery::health::shared::Spell;
+    use delivery::time::duration::{HOUR_MS, SECOND_MS};
+
+    use super::*;
+
+    const NOW_MS: u64 = 1_795_158_180_000;
+
+    fn healthy() -> DestinationState {
+        DestinationState::healthy("https://a.example.com/", "n/t/s", NOW_MS - HOUR_MS)
+    }
+
+    fn spell(until_ms: u64) -> Option<Spell> {
+        Some(Spell { since_ms: NOW_MS - HOUR_MS, until_ms, lasts_ms: 60_000 })
+    }
+
+    #[test]
+    fn a_destination_can_be_unhealthy_in_several_ways_each_with_its_reason() {
+        let mut state = healthy();
+        assert_eq!(conditions(&state), []);
+        state.failing = spell(NOW_MS);
+        state.slow = spell(NOW_MS);
+        state.attempts = vec![
+            Attempted::new(1, Outcome::Success, Some(200), 3_000),
+            Attempted::new(2, Outcome::Busy, Some(503), 12),
+            Attempted::abandoned(3, 2_003),
+        ];
+        let state = state.disabled_by_operator(Disabled::DeadLetter, NOW_MS);
+        let found: Vec<_> =
+            conditions(&state).into_iter().map(|it| (it.name, it.since_ms, it.why)).collect();
+        let began_ms = NOW_MS - HOUR_MS;
+        assert_eq!(
+            found,
+            [
+                ("disabled: dead letter", NOW_MS, "by an operator".to_owned()),
+                ("failing", began_ms, "last attempt: 503 Busy in 12 ms".to_owned()),
+                ("slow", began_ms, "last slow attempt: abandoned after 2 s".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_happens_next_depends_on_the_worst_state() {
+        let mut state = healthy();
+        let next_of =
+            |state: &DestinationState| (next_attempt_text(state, NOW_MS), next(state, NOW_MS));
+        assert_eq!(next_of(&state).1, "deliveries are attempted as they come");
+        state.slow = spell(NOW_MS + 90 * SECOND_MS);
+        let (short, long) = next_of(&state);
+        assert_eq!(short, "at once, slow lane");
+        assert!(
+            long.contains("in the slow lane until 2026-11-20 07:04:30Z (in 1 min 30 s)"),
+            "{long}"
+        );
+        state.slow = spell(NOW_MS);
+        let (short, long) = next_of(&state);
+        assert_eq!(
+            (short.as_str(), long.as_str()),
+            ("at once", "the next attempt shows whether it still is slow")
+        );
+        state.failing = spell(NOW_MS + 42 * MINUTE_MS + 59 * SECOND_MS);
+        let (short, long) = next_of(&state);
+        assert_eq!(short, "in 42 min");
+        assert!(long.contains("no request until 2026-11-20 07:45:59Z (in 42 min)"), "{long}");
+        state.failing = spell(NOW_MS);
+        assert_eq!(next_of(&state).1, "the next delivery probes it");
+        state.probe_until_ms = Some(NOW_MS + 1);
+        assert_eq!(next_of(&state).0, "is under way");
+        let disabled = state.disabled_by_operator(Disabled::Hold, NOW_MS);
+        assert_eq!(next_of(&disabled).0, "once it is enabled");
+        assert!(next_of(&disabled).1.contains("14 days"));
+    }
+}

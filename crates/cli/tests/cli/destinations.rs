@@ -1,0 +1,292 @@
+//! `lastmile destinations list` and `show`, over documents as functions write them.
+
+use delivery::subscription::Disabled;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::sample_destinations::{
+    BILLING, CRM, Documents, MAIL, SEARCH, SUBSCRIPTIONS, destinations, disabled, failing, key,
+    recovered, slow,
+};
+
+/// `2026-11-20 07:03:00Z`, with digits for what is no digit here.
+const TIME: &str = "0000-00-00 00:00:00Z";
+const TIME_CHARS: usize = TIME.len();
+
+/// A folder with subscriptions and no documents.
+fn folder() -> (TempDir, Documents) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    std::fs::write(folder.path().join("subscriptions.yaml"), SUBSCRIPTIONS)
+        .expect("the file can be written");
+    let documents = Documents::of_folder(folder.path());
+    (folder, documents)
+}
+
+/// One destination that is failing, one that is slow, one that is disabled, one that is healthy again.
+async fn four() -> (TempDir, Documents) {
+    let (folder, documents) = folder();
+    documents.write_state(BILLING, &failing(BILLING, "shop/orders/billing")).await;
+    documents.write_state(MAIL, &slow(MAIL, "shop/orders/mail")).await;
+    documents.give_out(MAIL, 20, 12 * 60 + 30).await;
+    documents.write_state(CRM, &disabled(CRM, "shop/orders/crm", Disabled::Hold)).await;
+    documents.write_state(SEARCH, &recovered(SEARCH, "shop/orders/search")).await;
+    (folder, documents)
+}
+
+/// The text with all of its times the same.
+fn timeless(text: &str) -> String {
+    let is_time = |text: &str| {
+        let zeros: String =
+            text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        zeros == TIME
+    };
+    let (mut timeless, mut rest) = (String::new(), text);
+    while let Some(first) = rest.chars().next() {
+        let found = rest.get(..TIME_CHARS).is_some_and(is_time);
+        let step = if found { TIME_CHARS } else { first.len_utf8() };
+        timeless.push_str(if found { TIME } else { &rest[..step] });
+        rest = &rest[step..];
+    }
+    timeless
+}
+
+#[tokio::test]
+async fn list_names_what_is_not_healthy_and_since_when_and_who_delivers_there() {
+    let (folder, _) = four().await;
+    let listed = destinations(folder.path(), &["list"]);
+    assert_eq!((listed.code, listed.beside.as_str()), (Some(0), ""), "{}", listed.out);
+    insta::assert_snapshot!(timeless(&listed.out));
+    assert!(!listed.out.contains("secret"), "{}", listed.out);
+    let all = destinations(folder.path(), &["list", "--all"]);
+    let healthy: Vec<&str> = all.out.lines().filter(|line| line.contains("healthy")).collect();
+    assert!(healthy.len() == 1 && healthy[0].contains("shop/orders/search"), "{}", all.out);
+}
+
+#[tokio::test]
+async fn list_as_json_has_every_member_for_tools() {
+    let (folder, _) = four().await;
+    let listed = destinations(folder.path(), &["list", "--output", "json", "--all"]);
+    let json = listed.json();
+    let found = json.as_array().expect("an array");
+    let members = [
+        "key",
+        "destination",
+        "subscriptions",
+        "healthy",
+        "failing",
+        "slow",
+        "disabled",
+        "next_attempt_at",
+        "changed_at",
+    ];
+    for one in found {
+        let one = one.as_object().expect("an object");
+        assert_eq!(one.len(), members.len());
+        assert!(members.iter().all(|member| one.contains_key(*member)), "{one:?}");
+    }
+    let of = |url: &str| {
+        let key = Value::from(key(url).to_string());
+        found.iter().find(|it| it["key"] == key).unwrap_or_else(|| panic!("{url} in {json}"))
+    };
+    let billing = of(BILLING);
+    assert_eq!(billing["destination"], "https://billing.example.com/events");
+    assert_eq!(billing["subscriptions"], json!(["shop/orders/billing", "shop/refunds/billing"]));
+    assert_eq!(billing["failing"]["until"], billing["next_attempt_at"]);
+    assert_eq!((&billing["slow"], &billing["healthy"]), (&Value::Null, &json!(false)));
+    let disabled = &of(CRM)["disabled"];
+    assert_eq!((&disabled["then"], &disabled["why"]), (&json!("hold"), &json!("by an operator")));
+    assert_eq!(of(MAIL)["failing"], Value::Null);
+    assert_eq!((&of(SEARCH)["healthy"], found.len()), (&json!(true), 4));
+    let unhealthy = destinations(folder.path(), &["list", "--output", "json"]).json();
+    assert_eq!(unhealthy.as_array().map(Vec::len), Some(3));
+}
+
+#[tokio::test]
+async fn where_nothing_is_known_all_is_healthy() {
+    let (folder, _) = folder();
+    let listed = destinations(folder.path(), &["list"]);
+    let expected = "all destinations are healthy, as far as ./_destinations tells\n";
+    assert_eq!((listed.out.as_str(), listed.code), (expected, Some(0)), "{}", listed.beside);
+    let listed = destinations(folder.path(), &["list", "--output", "json"]);
+    assert_eq!((listed.out.as_str(), listed.code), ("[]\n", Some(0)));
+    // A mistyped folder is not one in which all is well.
+    let listed = destinations(folder.path(), &["list", "--config", "nowhere"]);
+    let expected = "lastmile: nowhere is no folder and no file\n";
+    assert_eq!((listed.beside.as_str(), listed.code), (expected, Some(1)));
+}
+
+#[tokio::test]
+async fn without_the_subscriptions_the_documents_say_who_delivers_there() {
+    let (folder, _) = four().await;
+    let config = folder.path().to_str().expect("the path is text");
+    let elsewhere = tempfile::tempdir().expect("a folder can be made");
+    let list = ["list", "--config", config];
+    std::fs::write(folder.path().join("subscriptions.yaml"), "kind: Subscription\n")
+        .expect("written");
+    let listed = destinations(elsewhere.path(), &list);
+    assert!(listed.beside.contains("has errors"), "{}", listed.beside);
+    std::fs::remove_file(folder.path().join("subscriptions.yaml")).expect("removed");
+    let listed = destinations(elsewhere.path(), &list);
+    assert!(listed.beside.contains("subscriptions.yaml does not exist"), "{}", listed.beside);
+    assert!(listed.out.contains("shop/orders/billing"), "{}", listed.out);
+    assert!(!listed.out.contains("shop/refunds/billing"), "{}", listed.out);
+    // A subscription that is gone still names its destination.
+    let shown = destinations(elsewhere.path(), &["show", "shop/orders/crm", "--config", config]);
+    assert!(shown.code == Some(0) && shown.out.contains("crm.example.com"), "{}", shown.out);
+    // A file of another name.
+    std::fs::write(folder.path().join("s.yaml"), SUBSCRIPTIONS).expect("written");
+    let file = folder.path().join("s.yaml");
+    let file = file.to_str().expect("the path is text");
+    let listed = destinations(elsewhere.path(), &["list", "--config", file]);
+    assert!(listed.beside.is_empty() && listed.out.contains("refunds"), "{}", listed.beside);
+}
+
+#[tokio::test]
+async fn a_document_that_cannot_be_read_is_reported_and_the_others_are_listed() {
+    let (folder, documents) = four().await;
+    let newer = br#"{"v":2}"#.to_vec();
+    documents.0.put(&key(SEARCH).document(), newer).await.expect("it is written");
+    let listed = destinations(folder.path(), &["list"]);
+    let problem = format!(
+        "./_destinations/{}.json cannot be used: its version 2 is not known\n",
+        key(SEARCH)
+    );
+    assert_eq!((listed.code, listed.beside.as_str()), (Some(1), problem.as_str()));
+    assert!(listed.out.contains("shop/orders/crm"), "{}", listed.out);
+    let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
+    assert_eq!((shown.code, shown.beside), (Some(1), format!("lastmile: {problem}")));
+}
+
+#[tokio::test]
+async fn what_others_wrote_cannot_move_the_cursor() {
+    let (folder, documents) = folder();
+    let mut state = failing(BILLING, "shop/\u{1b}[2Jorders/x");
+    state.destination = "https://\u{1b}[2J.example.com/".to_owned();
+    documents.write_state("https://other.example.com/", &state).await;
+    for verb in [&["list"][..], &["show", &key("https://other.example.com/").to_string()]] {
+        let printed = destinations(folder.path(), verb);
+        assert!(printed.code == Some(0) && printed.out.contains("[2J"), "{}", printed.beside);
+        assert!(!printed.out.contains('\u{1b}'), "{}", printed.out);
+    }
+}
+
+#[tokio::test]
+async fn show_says_why_what_was_tried_and_what_happens_next() {
+    let (folder, _) = four().await;
+    let shown = destinations(folder.path(), &["show", "shop/orders/billing"]);
+    assert_eq!((shown.code, shown.beside.as_str()), (Some(0), ""), "{}", shown.out);
+    insta::assert_snapshot!(timeless(&shown.out));
+    let shown = destinations(folder.path(), &["show", MAIL]);
+    insta::assert_snapshot!(timeless(&shown.out));
+    let shown = destinations(folder.path(), &["show", "shop/orders/crm"]);
+    insta::assert_snapshot!(timeless(&shown.out));
+}
+
+#[tokio::test]
+async fn show_of_a_healthy_destination_says_so() {
+    let (folder, documents) = four().await;
+    let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
+    assert!(shown.out.contains("healthy; this changed last "), "{}", shown.out);
+    assert!(shown.out.contains("deliveries are attempted as they come"), "{}", shown.out);
+    documents.0.delete(&[key(SEARCH).document()]).await.expect("it is removed");
+    let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
+    assert!(shown.out.contains("healthy: no attempt has shown anything else"), "{}", shown.out);
+    assert_eq!(shown.code, Some(0));
+    let shown = destinations(folder.path(), &["show", "shop/orders/search", "--output", "json"]);
+    let json = shown.json();
+    assert_eq!((&json["healthy"], &json["attempts"]), (&json!(true), &json!([])));
+}
+
+#[tokio::test]
+async fn show_as_json_has_attempts_rate_and_notices() {
+    let (folder, documents) = four().await;
+    let show = |name: &str| destinations(folder.path(), &["show", name, "--output", "json"]).json();
+    let billing = show("shop/refunds/billing");
+    let state = documents.state(BILLING).await.expect("it is there");
+    let attempts = billing["attempts"].as_array().expect("an array");
+    assert_eq!(attempts.len(), 3);
+    assert_eq!(attempts[2]["outcome"], "Busy");
+    assert_eq!((&attempts[2]["status"], &attempts[2]["duration_ms"]), (&json!(503), &json!(12)));
+    let notice = &billing["notices"][0];
+    assert_eq!((&notice["kind"], &notice["id"]), (&json!("failing"), &json!(state.notices[0].id)));
+    for member in ["probe_until", "max_per_second", "next_slot_at"] {
+        assert_eq!(billing.get(member), Some(&Value::Null), "{member}");
+    }
+    let mail = show(MAIL);
+    assert_eq!(mail["max_per_second"], 20);
+    assert!(mail["next_slot_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{mail}");
+    assert_eq!(mail["attempts"][0]["outcome"], Value::Null);
+}
+
+#[tokio::test]
+async fn an_address_is_found_with_and_without_its_query_and_by_its_key() {
+    let (folder, documents) = four().await;
+    let billing = key(BILLING).to_string();
+    for name in [BILLING, "https://billing.example.com/events", &billing, "shop/refunds/billing"] {
+        let shown = destinations(folder.path(), &["show", name]);
+        assert!(shown.out.contains(&billing), "{name}: {} {}", shown.out, shown.beside);
+    }
+    // Two that differ in their query only.
+    let other = "https://billing.example.com/events?code=other";
+    let state = failing(other, "shop/orders/gone");
+    documents.write_state(other, &state).await;
+    let shown = destinations(folder.path(), &["show", "https://billing.example.com/events"]);
+    assert_eq!(shown.code, Some(1));
+    for part in ["names 2 destinations", &billing, &key(other).to_string(), "shop/orders/gone"] {
+        assert!(shown.beside.contains(part), "{part} in {}", shown.beside);
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_knows_is_an_error_that_says_what_would_be_right() {
+    let (folder, _) = folder();
+    let nothing = "and nothing is known of it below ./_destinations";
+    let unknown = |name: &str| {
+        let shown = destinations(folder.path(), &["show", name]);
+        assert_eq!((shown.code, shown.out.as_str()), (Some(1), ""), "{name}");
+        shown.beside
+    };
+    let expected = format!(
+        "lastmile: there is no subscription shop/orders/bill in ./subscriptions.yaml, {nothing}; there are \
+         shop/orders/billing, shop/orders/crm, shop/orders/mail, shop/orders/search\n"
+    );
+    assert_eq!(unknown("shop/orders/bill"), expected);
+    assert!(unknown("shop/carts/a").contains("shop/refunds/billing"));
+    let expected = format!(
+        "lastmile: no subscription in ./subscriptions.yaml delivers to https://bill.example.com/, {nothing}; there are \
+         https://billing.example.com/events, https://crm.example.com/hooks, https://mail.example.com/in, \
+         https://search.example.com/\n"
+    );
+    assert_eq!(unknown("https://bill.example.com/?code=hush"), expected);
+    std::fs::remove_file(folder.path().join("subscriptions.yaml")).expect("removed");
+    assert!(unknown("shop/orders/billing").contains("./subscriptions.yaml does not exist"));
+    let wrong = destinations(folder.path(), &["show", "billing"]);
+    assert!(wrong.beside.contains("a subscription (namespace/topic/name) or an address"));
+    assert_eq!(wrong.code, Some(2));
+}
+
+#[tokio::test]
+async fn the_page_about_operating_shows_what_the_program_prints() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+    let page = timeless(&std::fs::read_to_string(page).expect("there is the page"));
+    let (folder, _) = four().await;
+    for verb in [&["list"][..], &["show", "shop/orders/billing"]] {
+        let printed = timeless(&destinations(folder.path(), verb).out);
+        let indented: String =
+            printed.lines().map(|line| format!("   {line}").trim_end().to_owned() + "\n").collect();
+        assert!(page.contains(&printed) || page.contains(&indented), "not on the page:\n{printed}");
+    }
+}
+
+#[test]
+fn help_has_examples_that_work() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let help = destinations(folder.path(), &["--help"]);
+    let examples: Vec<&str> =
+        help.out.lines().filter_map(|line| line.strip_prefix("  lastmile destinations ")).collect();
+    assert_eq!(examples.len(), 4, "{}", help.out);
+    for example in examples {
+        let arguments: Vec<&str> = example.split(' ').chain(["--help"]).collect();
+        assert_eq!(destinations(folder.path(), &arguments).code, Some(0), "{example}");
+    }
+}
