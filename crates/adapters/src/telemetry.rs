@@ -340,11 +340,6 @@ pub fn probation(subscription: &Subscription, outcome: Outcome, found: Finding) 
     }
 }
 
-/// Logs that a destination's probation began because of failures that several functions found.
-pub fn probation_of_all(subscription: &str, destination: &str, lasts_ms: u64) {
-    warn!(subscription, destination, lasts_ms, "probation.began");
-}
-
 /// Logs an attempt that was abandoned after so long without an answer. It counts for nothing.
 pub fn abandoned(delivery: &Delivery, slow_after_ms: u64) {
     line!(Level::INFO, delivery, attempts = delivery.attempts, slow_after_ms, "delivery.abandoned");

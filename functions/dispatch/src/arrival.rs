@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 
 use crate::dispatch::{Dispatch, Invocation};
-use crate::limits::LeasedPermit;
+use crate::memory::leases::LeasedPermit;
 use crate::progress::{InFlightDelivery, Unfinished};
 
 /// Deliveries that have arrived.

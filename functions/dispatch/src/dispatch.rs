@@ -12,11 +12,13 @@ use delivery::subscription::sink::Container;
 use futures::FutureExt as _;
 
 use crate::active_work::ActiveWork;
-use crate::consent::ConsentGates;
 use crate::deadline::Deadline;
-use crate::finished::FinishedDeliveries;
-use crate::health::Health;
-use crate::limits::{ConcurrencyLimits, Leases, Rates};
+use crate::limits::ConcurrencyLimits;
+use crate::memory::consent_gates::ConsentGates;
+use crate::memory::finished::FinishedDeliveries;
+use crate::memory::health::Health;
+use crate::memory::leases::Leases;
+use crate::memory::rates::Rates;
 use crate::plan::Work;
 use crate::progress::BatchProgress;
 

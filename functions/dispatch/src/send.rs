@@ -107,7 +107,7 @@ pub(crate) const NO_ANSWER: &str = "it did not answer in its share of the time";
 
 /// The queue that takes a message when its own does not. Dispatch reads both and treats a message of
 /// either alike; in the other it only waits among retries, or among first attempts. What the slow lane
-/// refuses is attempted among retries, which [`crate::health::Health::note_refusal`] sees to.
+/// refuses is attempted among retries, which `Health::note_refusal` sees to.
 fn substitute(queue: QueueName) -> Option<QueueName> {
     match queue {
         QueueName::Retry => Some(QueueName::FanOut),

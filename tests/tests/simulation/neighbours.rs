@@ -168,15 +168,3 @@ fn of_a_hundred_destinations_those_that_hang_delay_the_others_by_little() {
 
 /// Its answers take longer than `slowAfter`.
 const SLOW: Behaviour = Behaviour::Takes(5_000);
-
-#[test]
-fn a_slow_destination_gets_its_events_beside_those_that_hang() {
-    let ill = [vec![Behaviour::Silent; 10], vec![SLOW]].concat();
-    let (destinations, per_second, concurrency, seconds) = (20, 40, 10, 600);
-    let load = Load { destinations, ill, per_second, fan_out: false, concurrency, seconds };
-    let slow = load.run()(|behaviour| matches!(behaviour, Behaviour::Takes(5_000)));
-    let _ = writeln!(std::io::stdout(), "takes 5 s beside 10 that hang: {slow}");
-    // Those published in the last seconds are still under way.
-    assert!(slow.took_ms.len() * 10 >= slow.published * 9, "{slow}");
-    assert!(slow.share(1.0) <= 60_000, "{slow}");
-}

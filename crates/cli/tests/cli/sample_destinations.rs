@@ -9,7 +9,7 @@ use adapters::storage::{Fetched, Storage};
 use delivery::delivery::health::shared::{
     Attempted, DestinationState, Digest, Document, Findings, digest_document,
 };
-use delivery::delivery::health::slots::Slots;
+use delivery::delivery::health::slots::{Slots, Wanted};
 use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::delivery::outcome::Outcome;
 use delivery::ports::Clock as _;
@@ -99,7 +99,7 @@ pub(crate) fn disabled(url: &str, subscription: &str, then: Disabled) -> Destina
 
 /// Healthy again after one failure.
 pub(crate) fn recovered(url: &str, subscription: &str) -> DestinationState {
-    let at_ms = now_ms() - 50 * MINUTE_MS;
+    let at_ms = now_ms() - MINUTE_MS;
     let state = failing(url, subscription);
     let ended =
         Findings { failing: Some((Finding::Ended, at_ms)), ..findings(url, subscription, at_ms) };
@@ -146,7 +146,9 @@ impl Documents {
     /// Gives out slots for so many seconds.
     pub(crate) async fn give_out(&self, url: &str, per_second: u32, seconds: u32) {
         let mut slots = Slots::default();
-        slots.reserve(per_second, Machine.now_ms(), per_second * seconds, 0);
+        let count = per_second * seconds;
+        let wanted = Wanted { per_second, count, latest_ms: u64::MAX, ahead: 0 };
+        slots.reserve(wanted, Machine.now_ms());
         self.write(&key(url).slots_document(), &slots).await;
     }
 }

@@ -27,7 +27,7 @@ use crate::output::out;
 const LOOKS: u32 = 5;
 /// Longer than functions usually take from the one to the other.
 const LOOK_AGAIN_MS: u64 = 2 * SECOND_MS;
-/// When functions read the digest: `functions/dispatch/src/health/sharing.rs`.
+/// When functions read the digest: `functions/dispatch/src/memory/health/exchange.rs`.
 const KNOWN_WITHIN: &str =
     "functions know it within 5 minutes, within 30 seconds where something is unhealthy";
 

@@ -25,8 +25,6 @@ use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// The failed attempts in a row that put a destination on probation.
 pub const FAILURES: u32 = 10;
-/// So many failures in a row one process finds before it tells others.
-pub const SHARED_AT_ONCE: u32 = 3;
 /// The longest probation.
 pub const LONGEST_MS: u64 = HOUR_MS;
 /// While a probe is under way, other deliveries wait this long for its result, and not for another
@@ -86,8 +84,6 @@ impl<K> Default for Probations<K> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
     failures: u32,
-    /// Failures that other processes do not know of.
-    unshared: u32,
     /// How long its last probation was, if that is over.
     lasted_ms: u64,
     /// The delivery of the first failure, until another one failed as well.
@@ -165,7 +161,6 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         let record = self.0.entry(destination.clone()).or_insert(new_record);
         // Also for outcomes that begin no probation: every failed request counts among the ten.
         record.failures = record.failures.saturating_add(1);
-        record.unshared = record.unshared.saturating_add(1);
         if record
             .only_delivery
             .is_some_and(|only_delivery| only_delivery != *first || !others.is_empty())
@@ -224,17 +219,6 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         self.0.remove(destination);
     }
 
-    /// Failures of several events that other processes should know of: a few at a time, or each failure
-    /// of a destination that fails now and then would be written.
-    pub fn take_unshared(&mut self, destination: &K) -> u32 {
-        let Some(record) = self.0.get_mut(destination) else { return 0 };
-        let is_known = record.only_delivery.is_some() || record.probation.is_some();
-        if is_known || record.unshared < SHARED_AT_ONCE {
-            return 0;
-        }
-        std::mem::take(&mut record.unshared)
-    }
-
     fn record_success(&mut self, destination: &K) -> Option<Finding> {
         // Most destinations have never failed.
         if self.0.is_empty() {
@@ -246,7 +230,6 @@ impl<K: Eq + Hash + Clone> Probations<K> {
             (record.failures, record.lasted_ms) = (FAILURES, probation.lasts_ms);
         }
         record.failures /= 2;
-        record.unshared /= 2;
         // Removed: a map of failing destinations only does not grow with all others.
         if record.failures == 0 {
             self.0.remove(destination);

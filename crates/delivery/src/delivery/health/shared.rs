@@ -20,8 +20,6 @@ use crate::time::duration::{DAY_MS, MINUTE_MS, format_ms};
 pub(super) const VERSION: u32 = 1;
 /// How many of the last attempts that changed something a document keeps.
 const ATTEMPTS_KEPT: usize = 5;
-/// Failures that are further apart than this are not in a row.
-const FAILURES_MS: u64 = 10 * MINUTE_MS;
 /// No claim of a probe lasts longer: a late answer may take as long as two timeouts.
 const CLAIM_MAX_MS: u64 = 30 * MINUTE_MS;
 /// How far apart the clocks of two processes may be.
@@ -113,10 +111,6 @@ pub struct DestinationState {
     /// Since when it is slow to answer, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
-    /// Failures that several processes found, none of which has found enough for a probation, and when
-    /// the last ones were added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failures: Option<(u32, u64)>,
     /// That it is disabled, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<DisabledState>,
@@ -139,8 +133,6 @@ pub struct Findings {
     pub subscription: String,
     /// Whether it keeps failing, and when that was found.
     pub failing: Option<(Finding, u64)>,
-    /// How often it failed, and how long its probation would be at first.
-    pub failures: Option<(u32, u64)>,
     /// Whether a probe that it had claimed was not made.
     pub is_unprobed: bool,
     /// Whether it is slow, and when that was found.
@@ -157,33 +149,14 @@ impl Findings {
     /// Nothing yet about this destination.
     #[must_use]
     pub fn new(destination: String, subscription: String) -> Self {
-        let (failing, failures, slow, attempts, disable) = Default::default();
+        let (failing, slow, attempts, disable) = Default::default();
         let (is_unprobed, notifies) = (false, false);
-        Self {
-            destination,
-            subscription,
-            failing,
-            failures,
-            is_unprobed,
-            slow,
-            attempts,
-            disable,
-            notifies,
-        }
-    }
-
-    /// Adds failures, and how long a probation would be at first.
-    pub fn add_failures(&mut self, found: Option<(u32, u64)>) {
-        if let Some((count, first_ms)) = found {
-            let before = self.failures.map_or(0, |(count, _)| count);
-            self.failures = Some((before.saturating_add(count), first_ms));
-        }
+        Self { destination, subscription, failing, is_unprobed, slow, attempts, disable, notifies }
     }
 
     /// Adds what was found out before.
     pub fn add_earlier(&mut self, mut earlier: Self) {
         self.failing = self.failing.or(earlier.failing);
-        self.add_failures(earlier.failures);
         self.slow = self.slow.or(earlier.slow);
         earlier.attempts.append(&mut self.attempts);
         self.attempts = earlier.attempts;
@@ -260,9 +233,7 @@ impl DestinationState {
         state.failing = state.failing.filter(|spell| !spell.is_stale(now_ms));
         state.slow = state.slow.filter(|spell| !spell.is_stale(now_ms));
         let before = state.clone();
-        state.add_failures(findings.failures, now_ms);
         if let Some((finding, at_ms)) = failing.filter(|(_, at_ms)| state.is_news(*at_ms)) {
-            state.failures = None;
             state.failing = merged_spell(state.failing, finding, at_ms, probation::LONGEST_MS);
             state.ended_ms = (finding == Finding::Ended).then_some(at_ms).or(state.ended_ms);
         }
@@ -296,7 +267,7 @@ impl DestinationState {
     #[must_use]
     pub fn healthy(destination: &str, subscription: &str, now_ms: u64) -> Self {
         let (failing, ended_ms, probe_until_ms) = Default::default();
-        let (slow, failures, disabled) = Default::default();
+        let (slow, disabled) = Default::default();
         let (destination, subscription) = (destination.to_owned(), subscription.to_owned());
         let (attempts, notices) = Default::default();
         Self {
@@ -307,7 +278,6 @@ impl DestinationState {
             ended_ms,
             probe_until_ms,
             slow,
-            failures,
             disabled,
             attempts,
             notices,
@@ -328,7 +298,7 @@ impl DestinationState {
     pub fn enabled(self, now_ms: u64) -> Self {
         let forget = |state: &mut Self| {
             (state.disabled, state.failing, state.probe_until_ms) = Default::default();
-            (state.slow, state.failures) = Default::default();
+            state.slow = None;
         };
         self.changed(forget, now_ms)
     }
@@ -365,19 +335,6 @@ impl DestinationState {
     fn is_news(&self, at_ms: u64) -> bool {
         let failed_ms = self.failing.map(Spell::last_ms);
         failed_ms.into_iter().chain(self.ended_ms).all(|known_ms| at_ms >= known_ms)
-    }
-
-    /// Ten failures found by several processes are as bad as ten found by one.
-    fn add_failures(&mut self, found: Option<(u32, u64)>, now_ms: u64) {
-        let Some((count, first_ms)) = found.filter(|_| self.failing.is_none()) else { return };
-        let recent = self.failures.filter(|(_, at_ms)| now_ms < at_ms.saturating_add(FAILURES_MS));
-        let count = recent.map_or(0, |(count, _)| count).saturating_add(count);
-        self.failures = Some((count, now_ms));
-        if count >= probation::FAILURES {
-            let until_ms = now_ms.saturating_add(first_ms);
-            self.failing = Some(Spell { since_ms: now_ms, until_ms, lasts_ms: first_ms });
-            self.failures = None;
-        }
     }
 
     /// Disables it, if it has kept failing for as long as its subscription says.
@@ -642,19 +599,6 @@ mod tests {
         assert_eq!(digest.iter().map(|(key, _)| key).collect::<Vec<_>>(), [key(1)]);
         assert!(digest.note(key(3), &healthy, 11_000 + DAY_MS));
         assert_eq!(digest.iter().count(), 0);
-    }
-
-    #[test]
-    fn failures_that_several_processes_found_add_up_unless_they_are_far_apart() {
-        let found = Findings { failures: Some((4, 10_000)), ..findings(None) };
-        let add = |state, now_ms| DestinationState::merged(state, &found, now_ms);
-        let twice = add(Some(add(None, 1_000)), 2_000);
-        assert_eq!((twice.failing, twice.failures), (None, Some((8, 2_000))));
-        let far_apart = add(Some(twice.clone()), 2_000 + FAILURES_MS);
-        assert_eq!(far_apart.failures, Some((4, 2_000 + FAILURES_MS)));
-        let third = add(Some(twice), 3_000);
-        assert_eq!((failing(&third), third.failures), ((3_000, 13_000, 10_000), None));
-        assert_eq!(failing(&add(Some(third), 4_000)), (3_000, 13_000, 10_000));
     }
 
     #[test]

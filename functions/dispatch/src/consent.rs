@@ -11,10 +11,6 @@
 //! the store cannot be read, nothing is validated. Does not offer an address to confirm a consent
 //! by: a function cannot listen. `lastmile validate --listen` does.
 
-mod gates;
-
-pub(crate) use gates::ConsentGates;
-
 use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::DeliveryTarget;
 use delivery::delivery::outcome::Unsendable;
@@ -28,8 +24,8 @@ use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Consent, Subscription};
 use futures::FutureExt as _;
 
-use self::gates::ConsentGate;
 use crate::dispatch::{Dispatch, Invocation};
+use crate::memory::consent_gates::ConsentGate;
 use crate::progress::{InFlightDelivery, Unfinished};
 use crate::send::NO_ANSWER;
 

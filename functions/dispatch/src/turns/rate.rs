@@ -6,13 +6,11 @@
 //! place, or later, and then the delivery is re-enqueued until its slot. That is not an attempt, and its
 //! time to live continues. While storage is down, each process keeps to its share of the rate.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::health::DestinationKey;
-use delivery::delivery::health::slots::{LATE_MS, OwnSlots, Reserved, Slots, Wanted};
+use delivery::delivery::health::slots::{LATE_MS, Reserved, Slots, Wanted};
 use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::machine::step::{End, PAUSED_WAIT_MS};
 use delivery::ports::DispatchPorts;
@@ -24,38 +22,13 @@ use futures::FutureExt as _;
 use super::GATHER_MS;
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, Invocation};
-use crate::health::NotUpdated;
+use crate::memory::rates::{Own, Wants};
 use crate::message::fits_a_message;
 use crate::progress::{InFlightDelivery, Unfinished};
+use crate::sharing::NotUpdated;
 
 /// A delivery that got no slot asks again after this long, if not later.
 const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
-
-/// The destinations with a rate that this process has sent to.
-#[derive(Debug, Default)]
-pub(crate) struct Rates(Mutex<HashMap<DestinationKey, Arc<RateOfOne>>>);
-
-/// The slots of one destination that this process has.
-#[derive(Debug, Default)]
-struct RateOfOne {
-    /// How many slots those who wait for the lock want.
-    wanted: AtomicU32,
-    own: tokio::sync::Mutex<Own>,
-}
-
-#[derive(Debug, Default)]
-struct Own {
-    slots: OwnSlots,
-    /// While storage is down: when this process may make its next request.
-    share_next_ms: u64,
-}
-
-impl Rates {
-    fn of(&self, key: DestinationKey) -> Arc<RateOfOne> {
-        let mut rates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(rates.entry(key).or_default())
-    }
-}
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Those that may be sent in one request now: all of them, or none, and then each was re-enqueued
@@ -203,22 +176,6 @@ struct Rate<'a> {
     per_second: u32,
     latest_ms: u64,
     deadline: &'a Deadline,
-}
-
-/// So many slots are wanted, until this is dropped.
-struct Wants<'a>(&'a AtomicU32, u32);
-
-impl<'a> Wants<'a> {
-    fn of(wanted: &'a AtomicU32, count: u32) -> Self {
-        wanted.fetch_add(count, Ordering::Relaxed);
-        Self(wanted, count)
-    }
-}
-
-impl Drop for Wants<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(self.1, Ordering::Relaxed);
-    }
 }
 
 /// The last moment at which one of these may be attempted: a slot beyond it would be lost.

@@ -2,16 +2,14 @@
 //! that are slow to answer. It lives as long as the process, over many invocations.
 //!
 //! The rules are `delivery::delivery::health`. This folder applies them before each attempt
-//! ([`failing`], [`slow`]), records what each attempt showed, and exchanges that with other processes
-//! ([`sharing`]).
+//! ([`failing`], [`slow`]), records what each attempt showed, and keeps what is told to other processes and
+//! learnt from them ([`exchange`]).
 
-mod documents;
+mod exchange;
 mod failing;
-mod notices;
-mod sharing;
 mod slow;
 
-pub(crate) use documents::NotUpdated;
+pub(crate) use failing::Probe;
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -20,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use adapters::telemetry;
 use delivery::delivery::DeliveryTarget;
-use delivery::delivery::health::probation::{self, Probations};
+use delivery::delivery::health::probation::Probations;
 use delivery::delivery::health::shared::{Attempted, Findings};
 use delivery::delivery::health::slow::SlowDestinations;
 use delivery::delivery::health::{DestinationKey, Finding};
@@ -97,14 +95,10 @@ impl Health {
         let (key, at_ms) = (key_of(subscription), exchange.ended_ms());
         let failing = failing::found(&mut memory, key, subscription, due, (outcome, at_ms));
         let slow = slow::found(&mut memory, key, exchange, is_slow);
-        let first_ms = probation::first_ms(outcome).filter(|_| failing.is_none());
-        let failures = first_ms.map(|first_ms| (memory.probations.take_unshared(&key), first_ms));
-        let failures = failures.filter(|(count, _)| *count > 0);
-        if failing.is_some() || failures.is_some() || slow.is_some() {
+        if failing.is_some() || slow.is_some() {
             let (started_ms, took_ms) = (exchange.started_ms, exchange.duration_ms);
             let attempted = Attempted::new(started_ms, outcome, exchange.status(), took_ms);
             let findings = memory.findings(key, subscription);
-            findings.add_failures(failures);
             findings.failing = failing.map(|found| (found, at_ms)).or(findings.failing);
             findings.slow = slow.map(|found| (found, at_ms)).or(findings.slow);
             findings.attempts.push(attempted);
@@ -132,7 +126,7 @@ fn is_slow(subscription: &Subscription, exchange: &Exchange) -> bool {
     exchange.duration_ms > subscription.destination.slow_after_ms
 }
 
-fn key_of(subscription: &Subscription) -> DestinationKey {
+pub(crate) fn key_of(subscription: &Subscription) -> DestinationKey {
     DestinationKey::of(&subscription.destination.url)
 }
 

@@ -13,7 +13,7 @@ use crate::progress::InFlightDelivery;
 
 impl Health {
     /// Whether a delivery may be attempted at its destination now, as far as this process knows.
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &self,
         in_flight: &InFlightDelivery,
         moves: bool,
@@ -67,19 +67,19 @@ impl Health {
 
 /// A probe of this process that others may know nothing of yet, or may have claimed before. Dropped, it
 /// is none.
-pub(super) struct Probe<'a> {
+pub(crate) struct Probe<'a> {
     health: &'a Health,
     key: DestinationKey,
     is_mine: bool,
 }
 
 impl<'a> Probe<'a> {
-    pub(super) fn of(health: &'a Health, key: DestinationKey) -> Self {
+    pub(crate) fn of(health: &'a Health, key: DestinationKey) -> Self {
         Self { health, key, is_mine: false }
     }
 
     /// It will be made.
-    pub(super) fn keep(mut self) {
+    pub(crate) fn keep(mut self) {
         self.is_mine = true;
     }
 }

@@ -6,9 +6,8 @@
 //! while this process has permits, all in use; if it has none, it is re-enqueued, which is not an
 //! attempt. While storage is down, each process keeps to its share.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use adapters::runtime::contained;
 use adapters::telemetry::{self, HoldReason};
@@ -21,15 +20,15 @@ use delivery::subscription::{Destination, Subscription};
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use futures::FutureExt as _;
 use futures::future::join_all;
-use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::GATHER_MS;
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, Invocation};
-use crate::health::NotUpdated;
+use crate::memory::leases::{Held, LeasedPermit, OwnLease, Waiting};
 use crate::message::fits_a_message;
 use crate::progress::{InFlightDelivery, Unfinished};
+use crate::sharing::NotUpdated;
 
 /// A lease lasts this much longer than the attempt it is for.
 const LEASE_MARGIN_MS: u64 = MINUTE_MS;
@@ -37,79 +36,6 @@ const LEASE_MARGIN_MS: u64 = MINUTE_MS;
 const ASK_EVERY_MS: u64 = SECOND_MS;
 /// The longest wait of a delivery for which there was no permit.
 const WAIT_MAX_S: u32 = 30;
-
-/// The destinations for which this process holds permits, or did.
-#[derive(Debug, Default)]
-pub(crate) struct Leases {
-    /// Who holds them.
-    holder: OnceLock<Uuid>,
-    own: Mutex<HashMap<DestinationKey, Arc<OwnLease>>>,
-}
-
-/// The permits of one destination that this process holds.
-#[derive(Debug, Default)]
-struct OwnLease {
-    /// How many deliveries wait for one.
-    waiting: AtomicU32,
-    held: Mutex<Held>,
-    /// Locked while the document is changed.
-    asking: tokio::sync::Mutex<()>,
-    freed: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    count: u32,
-    until_ms: u64,
-    in_use: u32,
-    asked_ms: Option<u64>,
-}
-
-impl OwnLease {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A permit for an attempt that ends before this time.
-    fn take(self: &Arc<Self>, ends_ms: u64) -> Option<LeasedPermit> {
-        let mut held = self.held();
-        let is_free = held.in_use < held.count && ends_ms <= held.until_ms;
-        is_free.then(|| {
-            held.in_use += 1;
-            LeasedPermit(Arc::clone(self))
-        })
-    }
-}
-
-/// A permit to make one request, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct LeasedPermit(Arc<OwnLease>);
-
-impl Drop for LeasedPermit {
-    fn drop(&mut self) {
-        let mut held = self.0.held();
-        held.in_use = held.in_use.saturating_sub(1);
-        drop(held);
-        self.0.freed.notify_waiters();
-    }
-}
-
-impl Leases {
-    fn of(&self, key: DestinationKey) -> Arc<OwnLease> {
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(own.entry(key).or_default())
-    }
-
-    /// Those of which nothing is in use, to be returned.
-    fn idle(&self) -> Vec<(DestinationKey, Arc<OwnLease>)> {
-        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_idle = |lease: &Arc<OwnLease>| {
-            let held = lease.held();
-            held.count > 0 && held.in_use == 0
-        };
-        own.iter().filter(|(_, it)| is_idle(it)).map(|(key, it)| (*key, Arc::clone(it))).collect()
-    }
-}
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Those that may be sent in one request now, with its permit: all of them, or none, and then each
@@ -267,22 +193,6 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         // What cannot be returned now ends by itself.
         let _ = self.lease(key, &own, 0, 0, deadline).await;
-    }
-}
-
-/// One more delivery that waits for a permit.
-struct Waiting<'a>(&'a OwnLease);
-
-impl<'a> Waiting<'a> {
-    fn of(own: &'a OwnLease) -> Self {
-        own.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(own)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -6,6 +6,13 @@
 //! unhealthy, and else every five minutes. Storage that does not answer is left alone for a while: then each process does what it
 //! would do by itself. What is lost with a process is found out again.
 
+mod documents;
+mod notices;
+
+pub(crate) use documents::NotUpdated;
+
+use documents::Stored;
+
 use adapters::runtime::contained;
 use adapters::telemetry;
 use delivery::delivery::health::DestinationKey;
@@ -13,26 +20,18 @@ use delivery::delivery::health::probation::{Admission, PROBE_MS};
 use delivery::delivery::health::shared::{
     Claim, DestinationState, Digest, Findings, Spell, digest_document,
 };
-use delivery::ports::{DispatchPorts, QueueName, Record};
+use delivery::ports::{DispatchPorts, Record};
 use delivery::subscription::Subscription;
-use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+use delivery::time::duration::MINUTE_MS;
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
-use super::documents::Stored;
-use super::failing::Probe;
-use super::{Health, Memory, key_of, notices};
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, Invocation};
+use crate::memory::health::{Probe, key_of};
 use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
-/// How often the digest is read while something is unhealthy.
-const READ_EVERY_MS: u64 = 30 * SECOND_MS;
-/// How often it is read while all is well: an operator may have changed something.
-const LOOK_EVERY_MS: u64 = 5 * MINUTE_MS;
-/// How long storage is not asked after it did not answer.
-const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
 /// How many documents are written at once.
 const WRITES_AT_ONCE: usize = 8;
 /// How much longer than its attempt the claim of a probe lasts.
@@ -145,15 +144,6 @@ impl<P: DispatchPorts> Dispatch<P> {
             let merge = |stored| (DestinationState::merged(stored, &findings, now_ms), ());
             let state = self.update_shared(&key.document(), merge, deadline).await;
             let state = state.ok().map(|(state, ())| state);
-            if let Some(lasts_ms) =
-                state.as_ref().and_then(|state| began_at(state, &findings, now_ms))
-            {
-                telemetry::probation_of_all(
-                    &findings.subscription,
-                    &findings.destination,
-                    lasts_ms,
-                );
-            }
             let mut are_told = true;
             if let Some(state) = state.as_ref().filter(|state| !state.notices.is_empty()) {
                 are_told = self.send_notices(key, state, of).await;
@@ -185,88 +175,5 @@ impl<P: DispatchPorts> Dispatch<P> {
         if let Some((digest, ())) = digest {
             self.health.adopt(&digest, now_ms);
         }
-    }
-}
-
-/// How long a probation lasts that began just now because of what several processes found.
-fn began_at(state: &DestinationState, findings: &Findings, now_ms: u64) -> Option<u64> {
-    let failing = state.failing.filter(|failing| failing.since_ms == now_ms)?;
-    findings.failing.is_none().then_some(failing.lasts_ms)
-}
-
-impl Health {
-    /// Whether the digest is read now. Whatever is in the retry queue or in the slow lane has failed
-    /// before.
-    fn should_learn(&self, records: &[Record], now_ms: u64) -> bool {
-        let memory = self.memory();
-        let has_failed =
-            |record: &Record| matches!(record.queue, QueueName::Retry | QueueName::Slow);
-        let is_trouble = !memory.is_empty() || records.iter().any(has_failed);
-        let every_ms = if is_trouble { READ_EVERY_MS } else { LOOK_EVERY_MS };
-        memory.read_ms.is_none_or(|read_ms| now_ms >= read_ms.saturating_add(every_ms))
-            && now_ms >= memory.unreachable_until_ms
-    }
-
-    /// Takes over what the digest says. What this process has not written yet, it knows better.
-    fn adopt(&self, digest: &Digest, now_ms: u64) {
-        let mut guard = self.memory();
-        let Memory { probations, slow, disabled, unshared, .. } = &mut *guard;
-        *disabled =
-            digest.iter().filter_map(|(key, summary)| Some((key, summary.disabled?))).collect();
-        for (key, summary) in digest.iter().filter(|(key, _)| !unshared.contains_key(key)) {
-            if let Some(spell) = summary.failing {
-                probations.adopt(&key, spell, now_ms);
-            }
-            if let Some(spell) = summary.slow.filter(|spell| now_ms < spell.until_ms) {
-                slow.adopt(&key, spell, now_ms);
-            }
-        }
-        // A full digest may not name a destination that is not healthy.
-        let is_over = |key: &&DestinationKey| !digest.is_full() && !unshared.contains_key(key);
-        let known: Vec<DestinationKey> =
-            probations.destinations().filter(is_over).copied().collect();
-        for key in known.iter().filter(|key| digest.get(**key).failing.is_none()) {
-            probations.forget(key);
-        }
-        let known: Vec<DestinationKey> = slow.destinations().filter(is_over).copied().collect();
-        for key in known.iter().filter(|key| digest.get(**key).slow.is_none()) {
-            slow.forget(key);
-        }
-    }
-
-    fn note_read(&self, now_ms: u64) {
-        self.memory().read_ms = Some(now_ms);
-    }
-
-    fn adopt_failing(&self, key: DestinationKey, spell: Spell, now_ms: u64) {
-        self.memory().probations.adopt(&key, spell, now_ms);
-    }
-
-    fn forget_failing(&self, key: DestinationKey) {
-        self.memory().probations.forget(&key);
-    }
-
-    fn take_unshared(&self, now_ms: u64) -> Vec<(DestinationKey, Findings)> {
-        let mut memory = self.memory();
-        if memory.unshared.is_empty() || now_ms < memory.unreachable_until_ms {
-            return Vec::new();
-        }
-        std::mem::take(&mut memory.unshared).into_iter().collect()
-    }
-
-    fn keep_unshared(&self, key: DestinationKey, findings: Findings) {
-        let mut memory = self.memory();
-        match memory.unshared.get_mut(&key) {
-            Some(newer) => newer.add_earlier(findings),
-            None => _ = memory.unshared.insert(key, findings),
-        }
-    }
-
-    pub(super) fn note_unreachable(&self, now_ms: u64) {
-        self.memory().unreachable_until_ms = now_ms.saturating_add(UNREACHABLE_MS);
-    }
-
-    pub(super) fn is_unreachable(&self, now_ms: u64) -> bool {
-        now_ms < self.memory().unreachable_until_ms
     }
 }
