@@ -119,6 +119,8 @@ struct Calls {
     /// How often shared documents were read or written.
     shared_requests: usize,
     shared_unreachable: bool,
+    /// How often another process still writes a shared document just before this one does.
+    overtaken: usize,
     /// The `webhook-*` headers of the responses to validation requests; if empty, a response has
     /// none.
     consent_headers: Vec<(String, String)>,
@@ -306,6 +308,11 @@ impl FakePorts {
     /// Whether shared documents cannot be read and written.
     pub(crate) fn set_shared_unreachable(&self, unreachable: bool) {
         self.calls().shared_unreachable = unreachable;
+    }
+
+    /// So often from now on another process writes a shared document just before this one does.
+    pub(crate) fn overtake(&self, times: usize) {
+        self.calls().overtaken = times;
     }
 
     /// Another process writes a shared document.
@@ -505,6 +512,10 @@ impl SharedDocuments for FakePorts {
     ) -> Result<bool, SharedDocumentError> {
         self.begin_shared(key).await?;
         let mut calls = self.calls();
+        if calls.overtaken > 0 {
+            calls.overtaken -= 1;
+            return Ok(false);
+        }
         let writes = calls.shared.get(key).map(|(_, writes)| *writes);
         if writes.map(|writes| writes.to_string()).as_deref() != version {
             return Ok(false);

@@ -135,6 +135,19 @@ fn without_storage_a_process_keeps_to_its_share_of_the_rate() {
 }
 
 #[test]
+fn who_is_overtaken_by_others_every_time_asks_again_soon() {
+    let process = Process::of(2);
+    assert_eq!(waits(&process.invoke(&events(6))), BTreeMap::from([(2, 2)]));
+    let before = process.ports.requests();
+    process.ports.overtake(20);
+    let sent = process.invoke(&events(2));
+    assert_eq!((process.ports.requests(), sent.len()), (before, 2), "nobody uses a share as well");
+    for (_, message) in &sent {
+        assert_eq!((message.wait_ms, carried(message).hold.slots), (2_000, 0));
+    }
+}
+
+#[test]
 fn a_destination_without_a_rate_asks_for_nothing() {
     let process = Process::with(FakePorts::new(catalogue_of([subscription("shop/orders/s0")])));
     process.invoke(&events(10));

@@ -65,7 +65,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let latest_ms = latest_ms(&due, subscription);
         let key = DestinationKey::of(&subscription.destination.url);
         let rate = Rate { key, per_second, latest_ms, deadline: of.deadline };
-        let slots = self.next_slots(&rate, due.len()).await;
+        let Taken { slots, is_full } = self.next_slots(&rate, due.len()).await;
         let now_ms = self.ports.now_ms();
         let first_wait_ms = slots.first().map(|first_ms| first_ms.saturating_sub(now_ms));
         if let Some(wait_ms) = first_wait_ms.filter(|wait_ms| *wait_ms <= IN_PLACE_BELOW_MS) {
@@ -79,7 +79,8 @@ impl<P: DispatchPorts> Dispatch<P> {
                     in_flight.delivery.wait_for_slot(slot_ms);
                     slot_ms.saturating_sub(now_ms)
                 }
-                // All slots in its time are taken, or it could not be asked: it asks again.
+                // Others were faster, or the answer came too late: there may be slots for it.
+                None if !is_full => ASK_AGAIN_MS,
                 None => latest_ms.saturating_sub(now_ms).clamp(ASK_AGAIN_MS, PAUSED_WAIT_MS),
             };
             telemetry::held(&in_flight.delivery, HoldReason::Rate, wait_ms);
@@ -92,20 +93,20 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// The next slots that nobody else has: one if that is soon, else so many, as they may come back
     /// apart. Fewer where no more are free in time.
-    async fn next_slots(&self, rate: &Rate<'_>, count: usize) -> Vec<u64> {
+    async fn next_slots(&self, rate: &Rate<'_>, count: usize) -> Taken {
         let of_one = self.rates.of(rate.key);
         let wanted = Wants::of(&of_one.wanted, 1);
         let mut own = of_one.own.lock().await;
-        let mut slots = Vec::new();
-        self.take_slots(rate, &of_one.wanted, &mut own, 1, &mut slots).await;
+        let mut taken = Taken::default();
+        self.take_slots(rate, &of_one.wanted, &mut own, 1, &mut taken).await;
         drop(wanted);
         let is_soon = |slot_ms: &u64| *slot_ms <= self.ports.now_ms() + IN_PLACE_BELOW_MS;
-        if count > 1 && slots.first().is_some_and(|first| !is_soon(first)) {
+        if count > 1 && taken.slots.first().is_some_and(|first| !is_soon(first)) {
             let more = u32::try_from(count - 1).unwrap_or(u32::MAX);
             let _wanted = Wants::of(&of_one.wanted, more);
-            self.take_slots(rate, &of_one.wanted, &mut own, count, &mut slots).await;
+            self.take_slots(rate, &of_one.wanted, &mut own, count, &mut taken).await;
         }
-        slots
+        taken
     }
 
     /// Takes slots until there are so many; reserves what is missing, once.
@@ -115,26 +116,30 @@ impl<P: DispatchPorts> Dispatch<P> {
         wanted: &AtomicU32,
         own: &mut Own,
         count: usize,
-        into: &mut Vec<u64>,
+        into: &mut Taken,
     ) {
         for has_reserved in [false, true] {
-            while into.len() < count {
+            while into.slots.len() < count {
                 let Some(slot_ms) = own.slots.take(self.ports.now_ms()) else { break };
                 if slot_ms > rate.latest_ms {
+                    into.is_full = true;
                     return own.slots.give_back(slot_ms);
                 }
-                into.push(slot_ms);
+                into.slots.push(slot_ms);
             }
-            if into.len() >= count || has_reserved {
+            if into.slots.len() >= count || has_reserved {
                 return;
             }
             self.ports.sleep(GATHER_MS).await;
             match self.reserve_slots(rate, wanted, own).await {
-                Ok(reserved) => own.slots.add(reserved),
+                Ok((slots, reserved)) => {
+                    into.is_full = slots.next_ms() > rate.latest_ms;
+                    own.slots.add(reserved);
+                }
                 Err(NotUpdated::Contended) => return,
                 Err(NotUpdated::Unreachable) => {
-                    let missing = count - into.len();
-                    into.extend((0..missing).map(|_| self.next_of_share(rate, own)));
+                    let missing = count - into.slots.len();
+                    into.slots.extend((0..missing).map(|_| self.next_of_share(rate, own)));
                     return;
                 }
             }
@@ -146,7 +151,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         rate: &Rate<'_>,
         wanted: &AtomicU32,
         own: &mut Own,
-    ) -> Result<Vec<Reserved>, NotUpdated> {
+    ) -> Result<(Slots, Vec<Reserved>), NotUpdated> {
         let ahead = own.slots.per_second(self.ports.now_ms());
         let (per_second, latest_ms) = (rate.per_second, rate.latest_ms);
         let reserve = |slots: Option<Slots>| {
@@ -157,8 +162,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             (slots, reserved)
         };
         let document = rate.key.slots_document();
-        let (_, reserved) = self.update_shared(&document, reserve, rate.deadline).await?;
-        Ok(reserved)
+        self.update_shared(&document, reserve, rate.deadline).await
     }
 
     /// When this process may make its next request, if all that may run share the rate.
@@ -168,6 +172,14 @@ impl<P: DispatchPorts> Dispatch<P> {
         own.share_next_ms = next_ms.saturating_add(every_ms);
         next_ms
     }
+}
+
+/// The slots that deliveries got.
+#[derive(Debug, Default)]
+struct Taken {
+    slots: Vec<u64>,
+    /// Whether no more are free in their time.
+    is_full: bool,
 }
 
 /// What slots are asked for.
