@@ -178,8 +178,10 @@ fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rat
         let (host, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
         let get = |path: &str| {
             let mut stream = TcpStream::connect(host).expect("it listens");
-            write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
-                .expect("sent");
+            let request =
+                format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+            // At once: a server that has answered resets a connection on which more arrives.
+            stream.write_all(request.as_bytes()).expect("sent");
             let mut answer = String::new();
             stream.read_to_string(&mut answer).expect("an answer");
             answer
