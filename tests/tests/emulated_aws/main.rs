@@ -9,10 +9,12 @@
 
 mod campaign;
 mod crashing;
+mod neighbours;
 mod notify;
 mod observability;
 mod processes;
 mod publishers;
+mod rates;
 mod stack;
 mod subscriber;
 mod trust;

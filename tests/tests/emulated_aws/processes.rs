@@ -16,7 +16,12 @@ pub(crate) fn kill_the_function_at(from: SocketAddr, to: SocketAddr) {
 
 /// The same, where the function may have ended; whether it was killed.
 pub(crate) fn try_kill_the_function_at(from: SocketAddr, to: SocketAddr) -> bool {
-    socket_of(from, to).and_then(|socket| owner_of(&socket)).is_some_and(|process| kill(&process))
+    function_at(from, to).is_some_and(|process| kill(&process))
+}
+
+/// The process at the other end of a connection, while that is open.
+pub(crate) fn function_at(from: SocketAddr, to: SocketAddr) -> Option<String> {
+    owner_of(&socket_of(from, to)?)
 }
 
 /// The function processes that this process started, itself or through others.

@@ -16,8 +16,10 @@ use std::time::Duration;
 
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName};
+use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
 use serde_json::Value;
+
+use crate::now;
 
 /// How long the emulated AWS may take to respond to its first request.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -50,16 +52,22 @@ impl Stack {
     /// Builds, starts and deploys everything, with these subscriptions.
     pub(crate) async fn deploy(subscriptions: String) -> Self {
         let port = free_port();
-        Self::deploy_at(port, port, subscriptions).await
+        Self::deploy_at(port, port, &[], subscriptions).await
     }
 
-    /// The same with the emulated AWS on this port, and functions that call it on another one.
-    pub(crate) async fn deploy_at(port: u16, functions_call: u16, subscriptions: String) -> Self {
+    /// The same with the emulated AWS on this port, functions that call it on another one, and values
+    /// (`Name=Value`) that take the place of those of [`PARAMETERS`].
+    pub(crate) async fn deploy_at(
+        port: u16,
+        functions_call: u16,
+        changed: &[&str],
+        subscriptions: String,
+    ) -> Self {
         tools();
         script("build.sh", &[]);
         let server = serve(port, functions_call).await;
-        let printed =
-            script("deploy.sh", &[&[port.to_string().as_str()], PARAMETERS.as_slice()].concat());
+        let port_text = port.to_string();
+        let printed = script("deploy.sh", &[&[port_text.as_str()], &*parameters(changed)].concat());
         let stack = Self {
             endpoint: format!("http://127.0.0.1:{port}"),
             outputs: serde_json::from_str(&printed)
@@ -92,14 +100,27 @@ impl Stack {
         self.send(event, &[("topic", topic)]).await;
     }
 
+    /// Sends these events to the events queue, ten in a request.
+    pub(crate) async fn publish_all(&self, topic: &str, events: &[String]) {
+        for events in events.chunks(10) {
+            let entries = events.iter().enumerate().map(|(number, event)| {
+                let entry = SendMessageBatchRequestEntry::builder().id(number.to_string());
+                let entry = entry.message_body(event).message_attributes("topic", text(topic));
+                entry.build().expect("an id and a body make an entry")
+            });
+            let send = self.queues.send_message_batch().queue_url(self.output("EventsQueueUrl"));
+            let sent = send.set_entries(Some(entries.collect())).send().await;
+            let failed = sent.expect("the events queue accepts a batch").failed;
+            assert!(failed.is_empty(), "{failed:?}");
+        }
+    }
+
     /// Sends a message with these attributes to the events queue.
     pub(crate) async fn send(&self, body: &str, attributes: &[(&str, &str)]) {
         let mut send =
             self.queues.send_message().queue_url(self.output("EventsQueueUrl")).message_body(body);
         for (name, value) in attributes {
-            let text = MessageAttributeValue::builder().data_type("String").string_value(*value);
-            let text = text.build().expect("a type and a value make an attribute");
-            send = send.message_attributes(*name, text);
+            send = send.message_attributes(*name, text(value));
         }
         send.send().await.expect("the events queue accepts an event");
     }
@@ -201,6 +222,20 @@ impl Stack {
         (url, arn)
     }
 
+    /// Makes the event source mappings look into their queues twenty times a second from now on. Lambda's
+    /// long polls return when a delay ends; the emulated mappings see that about a second later, unless
+    /// something else wakes them.
+    pub(crate) async fn poll_often(&self) {
+        let (url, _) = self.new_queue("wakes-the-mappings").await;
+        let queues = self.queues.clone();
+        tokio::spawn(async move {
+            // Until the emulated AWS ends.
+            while queues.send_message().queue_url(&url).message_body("x").send().await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        });
+    }
+
     /// The bodies of some messages of a queue, which are deleted; none after waiting for a second.
     pub(crate) async fn received(&self, url: &str) -> Vec<String> {
         let receive = self
@@ -247,6 +282,22 @@ impl Stack {
         all
     }
 
+    /// Waits until no queue holds a message; what is left after the limit, by queue.
+    pub(crate) async fn drained(&self, limit: Duration) -> Vec<(String, usize)> {
+        let deadline = now() + limit;
+        // Empty twice in a row: a message may be between two queues.
+        let mut empty = 0;
+        loop {
+            let mut left = self.held().await;
+            left.retain(|(_, held)| *held > 0);
+            empty = if left.is_empty() { empty + 1 } else { 0 };
+            if empty == 2 || now() >= deadline {
+                return left;
+            }
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
+    }
+
     /// Sets how long the isolation queue hides what is received.
     pub(crate) async fn hide_isolated_for(&self, seconds: u32) {
         let set = self.queues.set_queue_attributes().queue_url(self.output("IsolationQueueUrl"));
@@ -264,6 +315,18 @@ impl Stack {
         server_log()
     }
 
+    /// The log lines of the functions' invocations that ended, in the order of these ends.
+    pub(crate) fn log_lines(&self) -> Vec<Value> {
+        let log = server_log();
+        log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect()
+    }
+
+    /// How many processes of dispatch the emulated AWS has started.
+    pub(crate) fn dispatch_processes(&self) -> usize {
+        let started = "environment spawned for lastmile-DispatchFunction";
+        server_log().lines().filter(|line| line.contains(started)).count()
+    }
+
     async fn put_subscriptions(&self, subscriptions: String) {
         self.blobs
             .put_object()
@@ -278,6 +341,22 @@ impl Stack {
     fn output(&self, name: &str) -> &str {
         self.outputs.get(name).unwrap_or_else(|| panic!("the stack has no output {name}"))
     }
+}
+
+/// All parameters, with these in the place of those of the same name.
+fn parameters<'a>(changed: &[&'a str]) -> Vec<&'a str> {
+    let is_kept = |kept: &&str| changed.iter().all(|changed| name_of(changed) != name_of(kept));
+    PARAMETERS.into_iter().filter(is_kept).chain(changed.iter().copied()).collect()
+}
+
+fn name_of(parameter: &str) -> Option<&str> {
+    parameter.split('=').next()
+}
+
+/// The value of a message attribute that holds text.
+fn text(value: &str) -> MessageAttributeValue {
+    let text = MessageAttributeValue::builder().data_type("String").string_value(value);
+    text.build().expect("a type and a value make an attribute")
 }
 
 /// Installs the tools, once.

@@ -1,5 +1,5 @@
 //! What the functions call instead of the emulated AWS: it passes calls on, fails a part of the sends,
-//! and kills functions in the middle of chosen calls.
+//! kills functions in the middle of chosen calls, and counts those for documents that they share.
 //!
 //! Separate because a queue that refuses, or whose answer is lost, is nothing an emulator does by
 //! itself. Publishers, event source mappings and the checks at the end do not go through it.
@@ -81,8 +81,8 @@ enum Call {
 }
 
 /// The running gateway.
-pub(super) struct Gateway {
-    pub(super) port: u16,
+pub(crate) struct Gateway {
+    pub(crate) port: u16,
     shared: Arc<Shared>,
 }
 
@@ -96,7 +96,12 @@ struct Shared {
     armed: Mutex<Option<During>>,
     kills: Mutex<usize>,
     sends: Mutex<BTreeMap<Fate, usize>>,
+    shared_documents: Mutex<BTreeMap<SharedCall, usize>>,
 }
+
+/// A call for a document about destinations: its method, the kind of document, and the status of the
+/// answer.
+pub(crate) type SharedCall = (String, &'static str, u16);
 
 /// Ends a connection without an answer.
 #[derive(Debug)]
@@ -112,7 +117,7 @@ impl Error for Cut {}
 
 impl Gateway {
     /// Starts in front of the emulated AWS on this port.
-    pub(super) async fn start(emulator: u16, seed: u64) -> Self {
+    pub(crate) async fn start(emulator: u16, seed: u64) -> Self {
         let listener =
             TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
@@ -126,13 +131,14 @@ impl Gateway {
             armed: Mutex::default(),
             kills: Mutex::default(),
             sends: Mutex::default(),
+            shared_documents: Mutex::default(),
         });
         tokio::spawn(serve(listener, Arc::clone(&shared)));
         Self { port: address.port(), shared }
     }
 
     /// From now on every call is passed on.
-    pub(super) fn calm(&self) {
+    pub(crate) fn calm(&self) {
         self.shared.calm.store(true, Ordering::Relaxed);
     }
 
@@ -151,6 +157,11 @@ impl Gateway {
     /// What happened to the functions' sends.
     pub(super) fn sends(&self) -> BTreeMap<Fate, usize> {
         self.shared.sends.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How often functions asked for documents about destinations.
+    pub(crate) fn shared_documents(&self) -> BTreeMap<SharedCall, usize> {
+        self.shared.shared_documents.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -256,6 +267,11 @@ impl Shared {
         let call = call.headers(end_to_end(&head.headers)).body(body).send();
         let answer = tokio::spawn(call).await.map_err(|_| Cut)?.map_err(|_| Cut)?;
         let (status, headers) = (answer.status(), end_to_end(answer.headers()));
+        if let Some(kind) = shared_document(head.uri.path()) {
+            let call = (head.method.to_string(), kind, status.as_u16());
+            let mut calls = self.shared_documents.lock().unwrap_or_else(PoisonError::into_inner);
+            *calls.entry(call).or_default() += 1;
+        }
         let bytes = answer.bytes().await.map_err(|_| Cut)?;
         let mut response = Response::new(Body::from(bytes));
         *response.status_mut() = status;
@@ -274,6 +290,16 @@ impl Call {
         }
         if head.method == Method::PUT { Self::Store } else { Self::Other }
     }
+}
+
+/// Which document about destinations this is the path of.
+fn shared_document(path: &str) -> Option<&'static str> {
+    let (_, name) = path.split_once("/_destinations/")?;
+    Some(match name {
+        "digest.json" => "digest",
+        name if name.ends_with(".slots.json") => "slots",
+        _ => "state",
+    })
 }
 
 /// SQS has no time now.

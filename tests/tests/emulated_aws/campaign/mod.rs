@@ -6,7 +6,7 @@
 //! its own, because a gateway stands between the functions and the emulated AWS.
 
 mod destinations;
-mod gateway;
+pub(crate) mod gateway;
 mod ledger;
 mod report;
 mod subscriptions;
@@ -76,7 +76,7 @@ async fn campaign(kills: usize) -> Report {
     let port = free_port();
     let gateway = Gateway::start(port, SEED).await;
     let file = subscriptions::file(destinations.address);
-    let stack = Arc::new(Stack::deploy_at(port, gateway.port, file).await);
+    let stack = Arc::new(Stack::deploy_at(port, gateway.port, &[], file).await);
     stack.hide_isolated_for(ISOLATION_VISIBILITY_SECONDS).await;
     let started = now();
     let publisher = Publisher::start(&stack);
@@ -85,7 +85,7 @@ async fn campaign(kills: usize) -> Report {
     report.published = publisher.stop().await;
     report.killing = started.elapsed();
     gateway.calm();
-    report.left = drained(&stack).await;
+    report.left = stack.drained(DRAIN_LIMIT).await;
     report.all = started.elapsed();
     report.sends = gateway.sends();
     report.requests = destinations.requests();
@@ -158,21 +158,5 @@ async fn kill_functions(
         if killed {
             report.count(turn);
         }
-    }
-}
-
-/// Waits until no queue holds a message; what is left after the limit, by queue.
-async fn drained(stack: &Stack) -> Vec<(String, usize)> {
-    let deadline = now() + DRAIN_LIMIT;
-    // Empty twice in a row: a message may be between two queues.
-    let mut empty = 0;
-    loop {
-        let mut left = stack.held().await;
-        left.retain(|(_, held)| *held > 0);
-        empty = if left.is_empty() { empty + 1 } else { 0 };
-        if empty == 2 || now() >= deadline {
-            return left;
-        }
-        tokio::time::sleep(Duration::from_secs(2)).await;
     }
 }
