@@ -15,6 +15,8 @@ pub(crate) enum Behaviour {
     Always(u16),
     /// Never responds in time.
     Silent,
+    /// Returns 500 to the first request of a delivery, and never responds to another one in time.
+    SilentAgain,
     /// Refuses every connection.
     Refuses,
     /// Returns 503 until this time, then accepts everything.
@@ -49,6 +51,11 @@ impl Behaviour {
         }
     }
 
+    /// How it behaves towards a delivery that it has seen before, or not.
+    pub(crate) fn towards(self, is_known: bool) -> Self {
+        if is_known && matches!(self, Self::SilentAgain) { Self::Silent } else { self }
+    }
+
     /// The response to a request at this time.
     pub(crate) fn answer(self, random: &mut SeededRandom, now_ms: u64, timeout_ms: u64) -> Answer {
         let result = match self {
@@ -64,6 +71,7 @@ impl Behaviour {
             Self::Flaky(_) => answered(202, None),
             Self::Always(status) => answered(status, None),
             Self::Silent => TransportResult::TimedOut,
+            Self::SilentAgain => answered(500, None),
             Self::Refuses => TransportResult::SocketError,
             Self::RecoversAt(at_ms) if now_ms < at_ms => answered(503, None),
             Self::RecoversAt(_) => answered(204, None),

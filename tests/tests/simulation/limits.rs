@@ -17,6 +17,9 @@ pub(crate) struct Limits {
     pub(crate) window_ms: u64,
     /// How many batches a mapping gathers at a time.
     pub(crate) pollers: usize,
+    /// Batches are gathered also while as many invocations run as may: not on AWS, where what waits is
+    /// handed out as late as possible, but harder.
+    pub(crate) overpulls: bool,
     /// How many messages of a queue may be received and not deleted: 120,000 on AWS.
     pub(crate) in_flight: usize,
     /// Messages carry groups, and a noisy group is received after the others.
@@ -38,6 +41,7 @@ impl Limits {
         concurrency: usize::MAX,
         window_ms: 0,
         pollers: usize::MAX,
+        overpulls: true,
         in_flight: 120_000,
         fair: false,
         processes: false,
@@ -56,6 +60,7 @@ impl Limits {
             concurrency: random.pick(&[1, 2, 5]),
             window_ms: random.pick(&[0, 1, 5, 300]) * SECOND_MS,
             pollers: 1 + random.below(3) as usize,
+            overpulls: true,
             in_flight: random.pick(&[10, 20, 120_000]),
             fair: random.percent(50),
             processes: true,
@@ -85,9 +90,17 @@ impl Limits {
             QueueName::Events
             | QueueName::FanOut
             | QueueName::Retry
-            | QueueName::Slow
             | QueueName::DeadLetter
             | QueueName::LastResort => 10,
+            // As its mapping in the template.
+            QueueName::Slow => 500,
         }
+    }
+
+    /// How long a mapping gathers a batch of a queue.
+    pub(crate) fn window_of(self, queue: QueueName) -> u64 {
+        // Batches of more than ten records are gathered for at least a second.
+        let at_least_ms = if self.processes && Self::batch_of(queue) > 10 { SECOND_MS } else { 0 };
+        self.window_ms.max(at_least_ms)
     }
 }

@@ -48,7 +48,7 @@ impl Mappings {
             if let Some(ready) = self.0.iter().position(is_ready).filter(|_| !full) {
                 return Some(self.0.remove(ready).batch);
             }
-            if !self.gather(world, queue) {
+            if !self.gather(world, queue, running) {
                 let waits = full && self.0.iter().any(is_ready);
                 if waits {
                     world.random.count(Fault::ConcurrencyReached);
@@ -59,14 +59,18 @@ impl Mappings {
     }
 
     /// Receives messages of a queue into a batch; returns whether there were any.
-    fn gather(&mut self, world: &mut Inner, queue: QueueName) -> bool {
+    fn gather(&mut self, world: &mut Inner, queue: QueueName, running: usize) -> bool {
         let now_ms = world.now_ms;
         if !world.queues.has_visible(queue, now_ms) {
             return false;
         }
         let of_queue = || self.0.iter().filter(|it| it.queue == queue);
         let begun = self.0.iter().position(|it| it.queue == queue && !it.is_ready(now_ms));
-        if begun.is_none() && of_queue().count() >= world.limits.pollers {
+        let free = match world.limits.overpulls {
+            true => world.limits.pollers,
+            false => world.limits.concurrency_of(queue).saturating_sub(running),
+        };
+        if begun.is_none() && of_queue().count() >= world.limits.pollers.min(free) {
             return false;
         }
         // Lambda receives batches of any size up to the maximum.
@@ -91,7 +95,7 @@ impl Mappings {
         match begun {
             Some(begun) => self.0[begun].batch.extend(batch),
             None => {
-                let (since_ms, until_ms) = (now_ms, now_ms + world.limits.window_ms);
+                let (since_ms, until_ms) = (now_ms, now_ms + world.limits.window_of(queue));
                 self.0.push(Gathered { queue, batch, most, since_ms, until_ms });
             }
         }

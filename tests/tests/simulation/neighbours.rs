@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io::Write as _;
+use std::ops::Range;
 
 use delivery::time::duration::SECOND_MS;
 
@@ -88,6 +89,7 @@ impl Load {
             concurrency: self.concurrency,
             // Few, as Lambda has: what arrives while all hold a batch makes the next one larger.
             pollers: 10,
+            overpulls: false,
             fair: true,
             processes: true,
             full_batches: true,
@@ -96,31 +98,38 @@ impl Load {
         world
     }
 
-    /// What the destinations noticed that behave like this.
-    fn run(&self) -> impl Fn(fn(&Behaviour) -> bool) -> Noticed {
+    /// The world half a minute after the last event.
+    fn lived(&self) -> World {
         let world = World::new(self.world());
         let ends_ms = BEGINNING_MS + (self.seconds as u64 + 30) * SECOND_MS;
         Driver::new(world.clone()).run_while(|world| world.now_ms < ends_ms);
-        move |is_meant| {
-            let world = world.lock();
-            assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
-            let mut noticed = Noticed::default();
-            for (id, known) in &world.ledger.known {
-                let published_ms = world.ledger.published[known.record].1.at_ms;
-                let number = known.subscription.expect("every event is wanted");
-                if published_ms < BEGINNING_MS + LEARNT_MS || !is_meant(&world.behaviours[number]) {
-                    continue;
-                }
-                noticed.published += 1;
-                let taken = world.ledger.seen.get(id).into_iter().flatten().find(|seen| seen.taken);
-                noticed
-                    .took_ms
-                    .extend(taken.map(|seen| seen.ended_ms.saturating_sub(published_ms)));
-            }
-            noticed.took_ms.sort_unstable();
-            noticed
-        }
+        world
     }
+
+    /// What the destinations noticed that behave like this.
+    fn run(&self) -> impl Fn(fn(&Behaviour) -> bool) -> Noticed {
+        let world = self.lived();
+        let from_ms = BEGINNING_MS + LEARNT_MS;
+        move |is_meant| noticed(&world.lock(), is_meant, from_ms..u64::MAX)
+    }
+}
+
+/// What the destinations noticed that behave like this, of what was published at these times.
+fn noticed(world: &Inner, is_meant: fn(&Behaviour) -> bool, at_ms: Range<u64>) -> Noticed {
+    assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
+    let mut noticed = Noticed::default();
+    for (id, known) in &world.ledger.known {
+        let published_ms = world.ledger.published[known.record].1.at_ms;
+        let number = known.subscription.expect("every event is wanted");
+        if !at_ms.contains(&published_ms) || !is_meant(&world.behaviours[number]) {
+            continue;
+        }
+        noticed.published += 1;
+        let taken = world.ledger.seen.get(id).into_iter().flatten().find(|seen| seen.taken);
+        noticed.took_ms.extend(taken.map(|seen| seen.ended_ms.saturating_sub(published_ms)));
+    }
+    noticed.took_ms.sort_unstable();
+    noticed
 }
 
 fn is_healthy(behaviour: &Behaviour) -> bool {
@@ -155,6 +164,7 @@ fn one_of_twenty_that_hangs_delays_the_others_by_little() {
     assert_spared("1 of 20 hangs", load(vec![Behaviour::Silent], false, 100));
     assert_spared("1 of 20 of a topic hangs", load(vec![Behaviour::Silent], true, 10));
     assert_spared("4 of 20 hang", load(vec![Behaviour::Silent; 4], false, 100));
+    assert_spared("4 of 20, retries hang", load(vec![Behaviour::SilentAgain; 4], false, 100));
 }
 
 #[test]
@@ -162,9 +172,49 @@ fn one_of_twenty_that_hangs_delays_the_others_by_little() {
 fn of_a_hundred_destinations_those_that_hang_delay_the_others_by_little() {
     assert_spared("1 of 100 hangs", of_a_hundred(vec![Behaviour::Silent]));
     assert_spared("10 of 100 hang", of_a_hundred(vec![Behaviour::Silent; 10]));
+    assert_spared("10 of 100, retries hang", of_a_hundred(vec![Behaviour::SilentAgain; 10]));
     assert_spared("10 of 100 fail", of_a_hundred(vec![Behaviour::Always(503); 10]));
     assert_spared("10 of 100 take 5 s", of_a_hundred(vec![SLOW; 10]));
 }
 
 /// Its answers take longer than `slowAfter`.
 const SLOW: Behaviour = Behaviour::Takes(5_000);
+
+/// One that is slow beside ten that hang: its events take less than a minute, also at the beginning.
+fn assert_slow_is_bounded(per_second: usize, concurrency: usize) {
+    let mut ill = vec![Behaviour::Silent; 10];
+    ill.push(SLOW);
+    let (destinations, fan_out, seconds) = (20, false, 300);
+    let load = Load { destinations, ill, per_second, fan_out, concurrency, seconds };
+    let world = load.lived();
+    let world = world.lock();
+    let (mut most_ms, mut taken) = (Vec::new(), 0);
+    for half_minute in 0..10 {
+        let from_ms = BEGINNING_MS + half_minute * 30 * SECOND_MS;
+        let slow = noticed(&world, is_slow, from_ms..from_ms + 30 * SECOND_MS);
+        most_ms.push(slow.share(1.0));
+        taken += slow.took_ms.len();
+    }
+    let name = format!("{per_second} events/s, {concurrency} at once");
+    let _ =
+        writeln!(std::io::stdout(), "{name}: {taken}; of each half minute at most ms {most_ms:?}");
+    assert_eq!(taken, per_second * seconds / destinations, "{name}");
+    assert!(most_ms.iter().all(|most_ms| *most_ms < 60 * SECOND_MS), "{name}: {most_ms:?}");
+}
+
+fn is_slow(behaviour: &Behaviour) -> bool {
+    matches!(behaviour, Behaviour::Takes(5_000))
+}
+
+#[test]
+fn ten_that_hang_delay_one_that_is_slow_by_less_than_a_minute() {
+    assert_slow_is_bounded(20, 10);
+}
+
+#[test]
+#[ignore = "takes a minute; run by hand"]
+fn ten_that_hang_delay_one_that_is_slow_by_less_than_a_minute_under_more_load() {
+    assert_slow_is_bounded(40, 10);
+    assert_slow_is_bounded(100, 10);
+    assert_slow_is_bounded(200, 50);
+}

@@ -132,8 +132,9 @@ impl Inner {
         let at_sink = self.ledger.known[&ids[0]].route == Route::Sink;
         let behaviour =
             if at_sink { self.sink_behaviours[number] } else { self.behaviours[number] };
+        let is_known = self.ledger.seen.get(&ids[0]).is_some_and(|seen| !seen.is_empty());
         let Answer { mut result, mut duration_ms } =
-            behaviour.answer(&mut self.random, now_ms, request.timeout_ms);
+            behaviour.towards(is_known).answer(&mut self.random, now_ms, request.timeout_ms);
         let mut taken = self.rules[number].expected(&result) == Expected::Delivered;
         let lost = self.random.injects(Fault::HttpAnswerLost);
         if lost && self.random.percent(50) {

@@ -22,6 +22,7 @@ const LIMITS: Limits = Limits {
     concurrency: 5,
     window_ms: SECOND_MS,
     pollers: 3,
+    overpulls: true,
     in_flight: 120_000,
     fair: true,
     processes: true,

@@ -54,6 +54,7 @@ fn a_mapping_acknowledges_what_the_function_does_not_name() {
 #[test]
 fn a_record_that_may_crash_a_function_is_handled_alone() {
     assert_eq!(mappings("DispatchFunction")["IsolationQueue"]["BatchSize"], 1);
+    assert_eq!(mappings("DispatchFunction")["SlowQueue"]["BatchSize"], 500);
     assert_eq!(mappings("DeadLetterFunction")["UnprocessedQueue"]["BatchSize"], 1);
 }
 
