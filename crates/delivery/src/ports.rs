@@ -290,6 +290,7 @@ impl Record {
             traceparent: self.traceparent.clone(),
             hold: Hold::default(),
             part: None,
+            dead_letters_ms: None,
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::active_work::ActiveWork;
 use crate::deadline::Deadline;
 use crate::limits::ConcurrencyLimits;
 use crate::memory::consent_gates::ConsentGates;
+use crate::memory::dead_letters::DeadLetterCounts;
 use crate::memory::finished::FinishedDeliveries;
 use crate::memory::health::Health;
 use crate::memory::leases::Leases;
@@ -36,6 +37,7 @@ pub struct Dispatch<P> {
     pub(crate) health: Health,
     pub(crate) rates: Rates,
     pub(crate) leases: Leases,
+    pub(crate) dead_letters: DeadLetterCounts,
     pub(crate) gates: ConsentGates,
     pub(crate) finished: Mutex<FinishedDeliveries>,
     pub(crate) telemetry: Telemetry,
@@ -73,10 +75,21 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        let (health, rates, leases) = Default::default();
+        let (health, rates, leases, dead_letters) = Default::default();
         let gates = ConsentGates::shared_by(1);
         let (finished, telemetry) = (Mutex::default(), Telemetry::default());
-        Self { ports, container, default_topic, health, rates, leases, gates, finished, telemetry }
+        Self {
+            ports,
+            container,
+            default_topic,
+            health,
+            rates,
+            leases,
+            dead_letters,
+            gates,
+            finished,
+            telemetry,
+        }
     }
 
     /// Sets how many functions may run at once: they share the rates that destinations allow.

@@ -11,7 +11,6 @@ use delivery::ports::{DispatchPorts, QueueName};
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
-use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, Invocation};
 use crate::message::{delivery_message, fits_a_message};
 use crate::progress::{InFlightDelivery, ItemId, Stage, Unfinished};
@@ -60,7 +59,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         in_flight: &InFlightDelivery,
         follow_ups: Vec<FollowUp>,
     ) {
-        if follow_ups.is_empty() || self.send_all(follow_ups, of.deadline).boxed().await {
+        if follow_ups.is_empty() || self.send_all(follow_ups, of).boxed().await {
             self.finish(of, in_flight, End::Done).await;
         } else {
             // The delivery will be repeated: a second request is better than a lost reply.
@@ -75,7 +74,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         id: ItemId,
         letter: &DeadLetter,
     ) {
-        of.progress.set_sent(id, self.send_dead_letter(letter, of.deadline).await);
+        of.progress.set_sent(id, self.send_dead_letter(letter, of).await);
     }
 
     /// Re-enqueues a delivery as a message of its own, to be received after about the wait.
@@ -123,25 +122,26 @@ impl<P: DispatchPorts> Dispatch<P> {
             Some(FollowUp::Deliver(first)) => Some(first.target.clone()),
             Some(FollowUp::DeadLetter(_) | FollowUp::Drop(_)) | None => None,
         };
-        let sent = self.send_all(follow_ups, of.deadline).await;
+        let sent = self.send_all(follow_ups, of).await;
         of.progress.set_sent(in_flight.id, sent);
         if let Some(target) = target.filter(|_| sent) {
             self.telemetry.sent_to_sink(letter, &target);
+            self.dead_letters.note(letter, &of.catalogue);
         }
     }
 
     /// Sends everything that follows from an end; stops at the first that cannot be sent.
-    async fn send_all(&self, follow_ups: Vec<FollowUp>, deadline: &Deadline) -> bool {
+    async fn send_all(&self, follow_ups: Vec<FollowUp>, of: &Invocation<'_>) -> bool {
         // After a failure the record is redelivered: more messages would only be more duplicates.
         for follow_up in follow_ups {
-            if !self.send_follow_up(follow_up, deadline).await {
+            if !self.send_follow_up(follow_up, of).await {
                 return false;
             }
         }
         true
     }
 
-    async fn send_follow_up(&self, follow_up: FollowUp, deadline: &Deadline) -> bool {
+    async fn send_follow_up(&self, follow_up: FollowUp, of: &Invocation<'_>) -> bool {
         let now_ms = self.ports.now_ms();
         match follow_up {
             FollowUp::Deliver(next) => {
@@ -150,13 +150,13 @@ impl<P: DispatchPorts> Dispatch<P> {
                 if !message.fits() {
                     let reason = Reason::EventTooLargeToResend;
                     let letter = DeadLetter::without_subscription(*next, reason, now_ms);
-                    return self.send_dead_letter(&letter, deadline).await;
+                    return self.send_dead_letter(&letter, of).await;
                 }
                 // What is due at once is fresh, and does not wait behind a backlog of retries.
                 let queue = if wait_ms == 0 { QueueName::FanOut } else { QueueName::Retry };
-                self.send(queue, message, deadline).await
+                self.send(queue, message, of.deadline).await
             }
-            FollowUp::DeadLetter(letter) => self.send_dead_letter(&letter, deadline).await,
+            FollowUp::DeadLetter(letter) => self.send_dead_letter(&letter, of).await,
             FollowUp::Drop(letter) => {
                 self.telemetry.dropped(&letter.delivery, &letter.reason);
                 true

@@ -7,12 +7,14 @@ use adapters::telemetry;
 use delivery::ports::{DispatchPorts, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::time::duration::SECOND_MS;
+use futures::FutureExt as _;
 
 use crate::deadline::Deadline;
 use crate::decode::{self, Decoded, WorkItem};
 use crate::dispatch::Dispatch;
 use crate::hold::{self, Wait};
 use crate::message::is_published;
+use crate::sharing;
 
 /// How long after the end of an invocation a record in isolation is received again if it crashed.
 const AFTER_END_MS: u64 = 5 * SECOND_MS;
@@ -76,6 +78,14 @@ impl<P: DispatchPorts> Dispatch<P> {
             telemetry::isolated(&record.message, message.receives);
             return Some(vec![WorkItem::Forward(QueueName::Isolation, Box::new(message))]);
         }
+        if let Some(minute) = sharing::announced(record) {
+            let told = self.tell_of_minute(minute, record, catalogue, deadline).boxed().await;
+            let until_known = || hold::until_known(record, self.ports.now_ms());
+            return match told {
+                Ok(items) => Some(items),
+                Err(why) => self.wait(record, until_known(), &why).await,
+            };
+        }
         let (wait, why) = match self.decode_record(record, catalogue).await {
             Ok(decoded) => {
                 // Not before the second look, or an event could be reported twice.
@@ -94,13 +104,18 @@ impl<P: DispatchPorts> Dispatch<P> {
             // Its queue hides it, and then it is isolated.
             Err(Unread::Panicked) => return None,
         };
+        self.wait(record, wait, &why).await
+    }
+
+    /// The items of a record that cannot be handled now.
+    async fn wait(&self, record: &Record, wait: Wait, why: &str) -> Option<Vec<WorkItem>> {
         match wait {
             Wait::Requeued(queue, message) => {
-                telemetry::record_held(&record.message, &why, message.wait_ms);
+                telemetry::record_held(&record.message, why, message.wait_ms);
                 Some(vec![WorkItem::Forward(queue, message)])
             }
             Wait::Hidden { seconds } => {
-                self.return_to_queue(record, &why, seconds).await;
+                self.return_to_queue(record, why, seconds).await;
                 None
             }
         }

@@ -13,7 +13,7 @@ use delivery::ports::{DispatchPorts, Message, QueueError, QueueName};
 use futures::FutureExt as _;
 
 use crate::deadline::Deadline;
-use crate::dispatch::Dispatch;
+use crate::dispatch::{Dispatch, Invocation};
 use crate::message::dead_letter_message;
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -40,13 +40,16 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Sends a dead letter to its queue. One that does not fit a message, or that its queue does not
     /// take, is stored from here.
-    pub(crate) async fn send_dead_letter(&self, letter: &DeadLetter, deadline: &Deadline) -> bool {
+    pub(crate) async fn send_dead_letter(&self, letter: &DeadLetter, of: &Invocation<'_>) -> bool {
         let message = dead_letter_message(letter);
-        let sent = message.fits() && self.send_to_storage(message, deadline).await;
-        let sent = sent || self.store(letter, deadline).boxed().await;
+        let sent = message.fits() && self.send_to_storage(message, of.deadline).await;
+        let sent = sent || self.store(letter, of.deadline).boxed().await;
         match &letter.returned {
             Some(returned) if sent => telemetry::returned(letter, returned),
-            None if sent => telemetry::dead_letter_sent(letter),
+            None if sent => {
+                telemetry::dead_letter_sent(letter);
+                self.dead_letters.note(letter, &of.catalogue);
+            }
             Some(_) | None => {}
         }
         sent

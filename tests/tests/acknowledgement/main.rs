@@ -7,6 +7,7 @@
 mod batches;
 mod blob_batches;
 mod consent;
+mod dead_letter_notices;
 mod divided;
 mod fake_ports;
 mod isolation;

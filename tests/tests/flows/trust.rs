@@ -40,6 +40,7 @@ fn forged() -> [(&'static str, String); 3] {
         traceparent: None,
         hold: forged_delivery().hold,
         part: None,
+        dead_letters_ms: None,
     };
     [
         (DELIVERY_ATTRIBUTE, write_delivery(&forged_delivery())),

@@ -168,6 +168,7 @@ fn minimal_publication() -> Publication {
         traceparent: None,
         hold: Hold::default(),
         part: None,
+        dead_letters_ms: None,
     }
 }
 
@@ -184,6 +185,12 @@ fn elements_of_a_publication() -> Publication {
     Publication { part: Some(part), ..minimal_publication() }
 }
 
+/// What has the dead letters of a minute told of when that is over.
+fn announced_dead_letters() -> Publication {
+    let dead_letters_ms = Some(1_795_158_180_000);
+    Publication { topic: Some("shop/notices".to_owned()), dead_letters_ms, ..minimal_publication() }
+}
+
 /// With all fields of a whole record.
 fn full_publication() -> Publication {
     Publication {
@@ -195,12 +202,13 @@ fn full_publication() -> Publication {
     }
 }
 
-fn publications() -> [(&'static str, Publication); 4] {
+fn publications() -> [(&'static str, Publication); 5] {
     [
         ("publication-bare", minimal_publication()),
         ("publication-full", full_publication()),
         ("publication-part", part_of_a_publication()),
         ("publication-elements", elements_of_a_publication()),
+        ("publication-of-dead-letters", announced_dead_letters()),
     ]
 }
 

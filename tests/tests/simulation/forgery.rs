@@ -44,6 +44,7 @@ fn publication() -> Publication {
         traceparent: None,
         hold: Hold { count: 99, turns: 99, slots: 99, until_ms: u64::MAX / 2 },
         part: None,
+        dead_letters_ms: None,
     }
 }
 

@@ -42,6 +42,7 @@ impl Inner {
                     traceparent: None,
                     hold: Hold::default(),
                     part: None,
+                    dead_letters_ms: None,
                 },
             };
             queued.body == message.body

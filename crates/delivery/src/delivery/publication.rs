@@ -35,6 +35,10 @@ pub struct Publication {
     /// Which part of the record it is; none, if all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
+    /// The beginning of the minute whose dead letters it announces: what is known of them is published in
+    /// its place when that minute is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_letters_ms: Option<u64>,
 }
 
 /// A part of a published record that was too large to be handled at once: some of its elements, for
@@ -156,6 +160,7 @@ mod tests {
             traceparent: None,
             hold: Hold::default(),
             part,
+            dead_letters_ms: None,
         };
         let part = |first, from: &str, before: Option<&str>| {
             let names = NameRange { from: from.to_owned(), before: before.map(ToOwned::to_owned) };

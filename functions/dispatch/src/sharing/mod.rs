@@ -6,9 +6,11 @@
 //! unhealthy, and else every five minutes. Storage that does not answer is left alone for a while: then each process does what it
 //! would do by itself. What is lost with a process is found out again.
 
+mod dead_letters;
 mod documents;
 mod notices;
 
+pub(crate) use dead_letters::announced;
 pub(crate) use documents::NotUpdated;
 
 use documents::Stored;
@@ -133,6 +135,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             // The batch is done: a panic must not return it.
             contained("share", self.share_all(unshared, of).boxed()).await;
         }
+        contained("share", self.share_dead_letters(of).boxed()).await;
         self.return_leases(of.deadline).await;
     }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use delivery::delivery::Publication;
 use delivery::delivery::health::DestinationKey;
-use delivery::delivery::health::notice::Notice;
 use delivery::delivery::health::shared::{DestinationState, Findings};
 use delivery::ports::{Attribute, DispatchPorts, Message, MessageGroup, QueueName};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::wire::write_publication;
+use uuid::Uuid;
 
 use crate::dispatch::{Dispatch, Invocation};
 
@@ -35,7 +35,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let Some(topic) = of.catalogue.topic_of_notices() else { return true };
         let mut sent = Vec::new();
         for notice in &state.notices {
-            let message = message(notice, state, topic);
+            let (_, message) = published(notice.id, notice.at_ms, notice.event(state), topic);
             if self.send(QueueName::FanOut, message, of.deadline).await {
                 sent.push(notice.clone());
             }
@@ -51,23 +51,30 @@ impl<P: DispatchPorts> Dispatch<P> {
 }
 
 /// A notice as a record that somebody published.
-fn message(notice: &Notice, state: &DestinationState, topic: &TopicName) -> Message {
+pub(super) fn published(
+    id: Uuid,
+    at_ms: u64,
+    event: String,
+    topic: &TopicName,
+) -> (Publication, Message) {
     let publication = Publication {
-        message: notice.id.to_string(),
-        published_ms: notice.at_ms,
+        message: id.to_string(),
+        published_ms: at_ms,
         topic: Some(topic.to_string()),
         group: None,
         traceparent: None,
         hold: Default::default(),
         part: None,
+        dead_letters_ms: None,
     };
-    Message {
-        body: Arc::from(notice.event(state)),
+    let message = Message {
+        body: Arc::from(event),
         topic: Some(topic.clone()),
         attribute: Attribute::Publication(write_publication(&publication)),
         group: MessageGroup::Received(None),
         receives: 0,
         unread: 0,
         wait_ms: 0,
-    }
+    };
+    (publication, message)
 }

@@ -14,7 +14,7 @@ use super::shared::DestinationState;
 use crate::time::moment::rfc3339;
 
 /// The namespace of all ids of notices (UUIDv5).
-const NOTICE_NAMESPACE: Uuid = uuid!("0b6c5a1e-3f0d-5c7b-8d1e-7a52c1d94e10");
+pub(super) const NOTICE_NAMESPACE: Uuid = uuid!("0b6c5a1e-3f0d-5c7b-8d1e-7a52c1d94e10");
 /// The `source` of all notices.
 const SOURCE: &str = "/lastmile/destinations";
 

@@ -1,0 +1,80 @@
+//! The dead letters that this process counted and has not written yet, where anybody is to be told of
+//! them.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::delivery::health::dead_letters::{Causes, Minute};
+use delivery::delivery::{DeadLetter, Delivery};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::SubscriptionName;
+use delivery::time::duration::SECOND_MS;
+
+/// How long nothing is written after others wrote at the same time again and again.
+const PAUSE_MS: u64 = 10 * SECOND_MS;
+
+/// What is counted and not written.
+#[derive(Debug, Default)]
+pub(crate) struct DeadLetterCounts(Mutex<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    causes: Causes,
+    /// The minute for which a message is on its way that has it told of.
+    announced: Option<Minute>,
+    paused_until_ms: u64,
+}
+
+impl DeadLetterCounts {
+    /// Counts a dead letter, if anybody is to be told. Not one of the notices themselves, and none that
+    /// followed from those: that would go on for ever.
+    pub(crate) fn note(&self, letter: &DeadLetter, catalogue: &Catalogue) {
+        let Some(topic) = catalogue.topic_of_notices() else { return };
+        let Delivery { id, subscription, via, .. } = &letter.delivery;
+        if subscription.topic == *topic || via.contains(topic) {
+            return;
+        }
+        let (reason, name) = (letter.newest_reason(), name_of(subscription, catalogue));
+        self.lock().causes.note(&reason.to_string(), &name.to_string(), *id);
+    }
+
+    /// Takes what is to be written now.
+    pub(crate) fn take(&self, now_ms: u64) -> Option<Causes> {
+        let mut counted = self.lock();
+        let is_due = !counted.causes.is_empty() && now_ms >= counted.paused_until_ms;
+        is_due.then(|| std::mem::take(&mut counted.causes))
+    }
+
+    /// Keeps what was not written. It counts for a later minute.
+    pub(crate) fn keep(&self, unwritten: &Causes) {
+        self.lock().causes.add_all(unwritten);
+    }
+
+    /// Others write at the same time.
+    pub(crate) fn pause(&self, now_ms: u64) {
+        self.lock().paused_until_ms = now_ms.saturating_add(PAUSE_MS);
+    }
+
+    /// Whether this process knows that a minute will be told of.
+    pub(crate) fn is_announced(&self, minute: Minute) -> bool {
+        self.lock().announced == Some(minute)
+    }
+
+    pub(crate) fn note_announced(&self, minute: Minute) {
+        self.lock().announced = Some(minute);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Its subscription. The topic of what has none may be free text of a publisher.
+fn name_of(subscription: &SubscriptionName, catalogue: &Catalogue) -> SubscriptionName {
+    let is_placeholder =
+        matches!(subscription.name.as_str(), MALFORMED | UNKNOWN_TOPIC | UNPROCESSED);
+    match is_placeholder && catalogue.topic(&subscription.topic).is_none() {
+        true => SubscriptionName { topic: nameless_topic(), name: subscription.name.clone() },
+        false => subscription.clone(),
+    }
+}

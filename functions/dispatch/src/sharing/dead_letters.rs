@@ -1,0 +1,116 @@
+//! Whoever wants notices is told of dead letters: once a minute and cause, how many there were.
+//!
+//! At the end of an invocation its dead letters are added to the document of the minute. Before the first
+//! of a minute is, a delayed message is sent: a published record that announces the minute. When it is
+//! received, what the document says is published in its place. So no minute that was written is
+//! forgotten, and a message for one that was not finds nothing. While storage does not answer, the record
+//! waits as any that needs storage; at last it is delivered as it is, and says only that there were dead
+//! letters.
+
+use std::sync::Arc;
+
+use delivery::delivery::Publication;
+use delivery::delivery::health::dead_letters::{Causes, Minute, MinuteOfDeadLetters};
+use delivery::ports::{Attribute, DispatchPorts, Message, QueueName, Record};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
+use delivery::wire::{read_publication, write_publication};
+
+use super::NotUpdated;
+use super::notices::published;
+use crate::deadline::Deadline;
+use crate::decode::WorkItem;
+use crate::dispatch::{Dispatch, Invocation};
+use crate::message::same_message;
+
+/// How often a minute waits for storage, seven hours in all: its document is replaced after a day.
+const HOLDS_MAX: u32 = 10;
+
+/// The minute whose dead letters a record announces, unless it has waited for long enough.
+pub(crate) fn announced(record: &Record) -> Option<Minute> {
+    let Some(Attribute::Publication(text)) = record.trusted_attribute() else { return None };
+    let publication = read_publication(text).ok()?;
+    let at_ms = publication.dead_letters_ms.filter(|_| publication.hold.count < HOLDS_MAX)?;
+    Some(Minute { at_ms })
+}
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Writes what was counted, if anybody is to be told. What cannot be written now is written later.
+    pub(super) async fn share_dead_letters(&self, of: &Invocation<'_>) {
+        let Some(topic) = of.catalogue.topic_of_notices() else { return };
+        let now_ms = self.ports.now_ms();
+        if self.health.is_unreachable(now_ms) {
+            return;
+        }
+        let Some(counted) = self.dead_letters.take(now_ms) else { return };
+        let written = self.write_minute(Minute::of(now_ms), &counted, topic, of.deadline).await;
+        if let Err(why) = written {
+            self.dead_letters.keep(&counted);
+            if why == NotUpdated::Contended {
+                self.dead_letters.pause(self.ports.now_ms());
+            }
+        }
+    }
+
+    async fn write_minute(
+        &self,
+        minute: Minute,
+        counted: &Causes,
+        topic: &TopicName,
+        deadline: &Deadline,
+    ) -> Result<(), NotUpdated> {
+        let key = minute.document();
+        if !self.dead_letters.is_announced(minute) {
+            let stored = self.read_shared::<MinuteOfDeadLetters>(&key, deadline).await;
+            let known = stored.ok_or(NotUpdated::Unreachable)?.document;
+            if !known.is_some_and(|known| known.is_of(minute)) {
+                let message = announcement(minute, counted, topic, self.ports.now_ms());
+                let sent = self.send(QueueName::FanOut, message, deadline).await;
+                sent.then_some(()).ok_or(NotUpdated::Unreachable)?;
+            }
+            self.dead_letters.note_announced(minute);
+        }
+        let add = |stored| (MinuteOfDeadLetters::with(stored, minute, counted), ());
+        self.update_shared(&key, add, deadline).await.map(|_| ())
+    }
+
+    /// What follows from a record that announces a minute: one record for each cause, or itself again if
+    /// it is too early.
+    ///
+    /// # Errors
+    /// Why it has to wait.
+    pub(crate) async fn tell_of_minute(
+        &self,
+        minute: Minute,
+        record: &Record,
+        catalogue: &Result<Arc<Catalogue>, String>,
+        deadline: &Deadline,
+    ) -> Result<Vec<WorkItem>, String> {
+        let now_ms = self.ports.now_ms();
+        let forward = |message| WorkItem::Forward(QueueName::FanOut, Box::new(message));
+        if now_ms < minute.due_ms() {
+            return Ok(vec![forward(same_message(record, minute.due_ms() - now_ms))]);
+        }
+        let catalogue = catalogue.as_ref().map_err(Clone::clone)?;
+        let Some(topic) = catalogue.topic_of_notices() else { return Ok(Vec::new()) };
+        let stored = self.read_shared::<MinuteOfDeadLetters>(&minute.document(), deadline).await;
+        let stored = stored.ok_or("the dead letters of a minute cannot be read")?;
+        let document = stored.document.filter(|document| document.is_of(minute));
+        let messages = document.iter().flat_map(MinuteOfDeadLetters::events);
+        let messages = messages.map(|(id, event)| published(id, now_ms, event, topic).1);
+        Ok(messages.map(forward).collect())
+    }
+}
+
+/// A record that has a minute told of when it is over. Whoever cannot read that delivers what is here.
+fn announcement(minute: Minute, counted: &Causes, topic: &TopicName, now_ms: u64) -> Message {
+    let (id, event) = minute.event(counted);
+    let (publication, message) = published(id, now_ms, event, topic);
+    let publication = Publication { dead_letters_ms: Some(minute.at_ms), ..publication };
+    let wait_ms = minute.due_ms().saturating_sub(now_ms);
+    Message {
+        attribute: Attribute::Publication(write_publication(&publication)),
+        wait_ms,
+        ..message
+    }
+}
