@@ -9,6 +9,8 @@
 //! Metrics do not depend on the log level, and a line below the level costs one comparison.
 
 use delivery::delivery::health::Finding;
+use delivery::delivery::health::notice::Transition;
+use delivery::delivery::health::shared::DestinationState;
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, Word, trace};
@@ -232,6 +234,35 @@ impl Telemetry {
         );
     }
 
+    /// Logs and counts an attempt that was abandoned after so long without an answer. It counts for
+    /// nothing else.
+    pub fn abandoned(&self, delivery: &Delivery, slow_after_ms: u64) {
+        self.meter.count_alone(Metric::AbandonedAttemptCount);
+        line!(
+            Level::INFO,
+            delivery,
+            attempts = delivery.attempts,
+            slow_after_ms,
+            "delivery.abandoned"
+        );
+    }
+
+    /// Counts what became of a destination, once for all processes, and logs that it is disabled; what
+    /// else each process finds out is logged by itself.
+    pub fn destination_changed(&self, state: &DestinationState, change: Transition) {
+        let count = |metric| self.meter.count_alone(metric);
+        match change {
+            Transition::Failing => count(Metric::DestinationFailingCount),
+            Transition::Slow => count(Metric::DestinationSlowCount),
+            Transition::Disabled => {
+                count(Metric::DestinationDisabledCount);
+                let DestinationState { subscription, destination, .. } = state;
+                warn!(subscription, destination, "destination.disabled");
+            }
+            Transition::Recovered | Transition::Enabled => {}
+        }
+    }
+
     /// Logs and counts a delivery that ends without success and without a dead letter, as its
     /// subscription asks.
     pub fn dropped(&self, delivery: &Delivery, reason: &Word<Reason>) {
@@ -338,11 +369,6 @@ pub fn probation(subscription: &Subscription, outcome: Outcome, found: Finding) 
         }
         Finding::Ended => info!(subscription = %name, destination, "probation.ended"),
     }
-}
-
-/// Logs an attempt that was abandoned after so long without an answer. It counts for nothing.
-pub fn abandoned(delivery: &Delivery, slow_after_ms: u64) {
-    line!(Level::INFO, delivery, attempts = delivery.attempts, slow_after_ms, "delivery.abandoned");
 }
 
 /// Logs that a destination became slow to answer, or recovered.

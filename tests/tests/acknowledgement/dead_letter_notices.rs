@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use delivery::delivery::health::dead_letters::{Minute, MinuteOfDeadLetters};
+use delivery::delivery::health::dead_letters::{Causes, Minute, MinuteOfDeadLetters};
 use delivery::delivery::health::shared::Document as _;
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
 use delivery::subscription::Subscription;
 use delivery::subscription::sink::Sink;
 use dispatch::{Deadline, Dispatch};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{EVENT, publication, subscription};
 use crate::fake_ports::{FakePorts, Fault, NOW_MS, catalogue_of, container, record};
@@ -247,7 +248,9 @@ fn an_announcement_of_a_minute_that_was_not_written_finds_nothing() {
     let sent = deployment.invoke(0, &[record("m1", EVENT)]);
     let announcement = announcements(&sent).remove(0);
     let tomorrow = Minute { at_ms: NOW_MS + 86_400_000 };
-    let other = MinuteOfDeadLetters::with(None, tomorrow, &Default::default());
+    let mut counted = Causes::default();
+    counted.note("ReplyLoop", "shop/orders/s0", Uuid::nil());
+    let other = MinuteOfDeadLetters::with(None, tomorrow, &counted);
     deployment.ports.set_shared_document(&MINUTE.document(), &other.write());
     assert!(deployment.tell(0, &announcement).is_empty());
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use adapters::metrics::{MetricsSettings, NAMESPACE};
+use adapters::metrics::{Metric, MetricsSettings, NAMESPACE};
 use adapters::telemetry::Telemetry;
 use deadletter::DeadLetters;
 use delivery::delivery::DeadLetter;
@@ -11,17 +11,20 @@ use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::reason::Reason;
 use delivery::manifest;
 use delivery::manifest::Source;
-use delivery::ports::{PutError, QueueName, Record};
+use delivery::ports::{Clock as _, PutError, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::{Disable, Disabled};
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 
-use super::reactions::{answers, times_out_after};
+use super::reactions::{Reaction, answers, times_out_after};
 use super::{
     ENDS_MS, EVENT, carried, dead_letter_record, delivery, large, letter, retry_record,
-    subscriptions,
+    subscription, subscriptions,
 };
-use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions_with_destination};
+use crate::fake_ports::{
+    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
+};
 
 /// One event for four destinations: one accepts it, one is busy, one refuses it, and one refuses it
 /// without a dead letter; and a topic whose events no filter matches.
@@ -331,4 +334,57 @@ fn without_telemetry_nothing_is_counted() {
     let dispatch = Dispatch::new(ports.clone(), container(), None);
     ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, ENDS_MS)));
     assert!(dispatch.metrics().is_empty());
+}
+
+/// The topic shop/orders with s0, whose destination may be on probation and is disabled after an hour.
+fn unhealthy(reactions: &[Reaction]) -> FakePorts {
+    let mut subscription = subscription("shop/orders/s0");
+    subscription.destination.probation = true;
+    subscription.destination.disable = Some(Disable { after_ms: 3_600_000, then: Disabled::Hold });
+    FakePorts::new(catalogue_of([subscription])).with_reactions("s0", reactions)
+}
+
+/// What an invocation of a process counts of unhealthy destinations.
+fn unhealthy_metrics(ports: &FakePorts, dispatch: &Dispatch<FakePorts>, id: &str) -> Vec<String> {
+    let (records, now_ms) = ([record(id, EVENT)], ports.now_ms());
+    ports.run(dispatch.handle(&records, &Deadline::new(now_ms, now_ms + 120_000)));
+    let is_of_unhealthy = |line: &String| {
+        let metrics = Metric::ALL.into_iter().filter(|metric| metric.is_of_unhealthy());
+        metrics.into_iter().any(|metric| line.contains(&metric.name()))
+    };
+    table(&dispatch.metrics()).into_iter().filter(is_of_unhealthy).collect()
+}
+
+#[test]
+fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_dimensions() {
+    let ports = unhealthy(&[answers(503)]);
+    // The second one reads nothing of what the first one writes: storage was down for it.
+    let processes = [with_telemetry(&ports, true), with_telemetry(&ports, true)];
+    ports.set_shared_unreachable(true);
+    for number in 0..9 {
+        for process in &processes {
+            let counted = unhealthy_metrics(&ports, process, &format!("m{number}"));
+            assert!(counted.is_empty(), "{counted:?}");
+        }
+    }
+    assert!(unhealthy_metrics(&ports, &processes[0], "m9").is_empty(), "not written yet");
+    ports.set_shared_unreachable(false);
+    ports.advance_ms(30_000);
+    let failing = ["[] DestinationFailingCount 1"];
+    assert_eq!(unhealthy_metrics(&ports, &processes[0], "m10"), failing);
+    assert!(unhealthy_metrics(&ports, &processes[1], "m11").is_empty());
+    // After more than an hour of failed probes it is disabled.
+    let mut counted = Vec::new();
+    for number in 12..300 {
+        ports.advance_ms(60_000);
+        counted.extend(unhealthy_metrics(&ports, &processes[0], &format!("m{number}")));
+    }
+    assert_eq!(counted, ["[] DestinationDisabledCount 1"]);
+}
+
+#[test]
+fn a_destination_that_is_slow_counts_and_so_does_the_attempt_that_is_abandoned() {
+    let ports = unhealthy(&[answers(200).after_ms(5_000)]);
+    let counted = unhealthy_metrics(&ports, &with_telemetry(&ports, true), "m1");
+    assert_eq!(counted, ["[] AbandonedAttemptCount 1", "[] DestinationSlowCount 1"]);
 }

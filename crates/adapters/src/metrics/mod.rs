@@ -44,6 +44,14 @@ pub enum Metric {
     FailedDeadLetteredCount,
     /// Attempts after which a retry was scheduled.
     RetryScheduledCount,
+    /// Destinations that began to keep failing.
+    DestinationFailingCount,
+    /// Destinations that became slow to answer.
+    DestinationSlowCount,
+    /// Destinations that were disabled because they failed for too long.
+    DestinationDisabledCount,
+    /// Attempts that were given up because their destination is slow.
+    AbandonedAttemptCount,
     /// How long a destination took, per attempt that sent a packet.
     DestinationProcessingDurationInMs,
     /// From publication to the end of a successful delivery.
@@ -52,7 +60,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric, in the order of the documentation.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::MatchedEventCount,
         Self::UnmatchedEventCount,
         Self::DeliverySuccessCount,
@@ -61,6 +69,10 @@ impl Metric {
         Self::DroppedEventCount,
         Self::FailedDeadLetteredCount,
         Self::RetryScheduledCount,
+        Self::DestinationFailingCount,
+        Self::DestinationSlowCount,
+        Self::DestinationDisabledCount,
+        Self::AbandonedAttemptCount,
         Self::DestinationProcessingDurationInMs,
         Self::EventAgeAtDeliveryInMs,
     ];
@@ -83,18 +95,35 @@ impl Metric {
             | Self::DeadLetteredCount
             | Self::DroppedEventCount
             | Self::FailedDeadLetteredCount
-            | Self::RetryScheduledCount => "Count",
+            | Self::RetryScheduledCount
+            | Self::DestinationFailingCount
+            | Self::DestinationSlowCount
+            | Self::DestinationDisabledCount
+            | Self::AbandonedAttemptCount => "Count",
             Self::DestinationProcessingDurationInMs | Self::EventAgeAtDeliveryInMs => {
                 "Milliseconds"
             }
         }
     }
 
+    /// Whether it is about a destination that is not healthy: its address may be that of several
+    /// topics, so there is only the sum.
+    #[must_use]
+    pub const fn is_of_unhealthy(self) -> bool {
+        matches!(
+            self,
+            Self::DestinationFailingCount
+                | Self::DestinationSlowCount
+                | Self::DestinationDisabledCount
+                | Self::AbandonedAttemptCount
+        )
+    }
+
     /// Whether it can have the set `[topic, subscription]`: an event that matches no subscription
     /// has none.
     #[must_use]
     pub const fn is_per_subscription(self) -> bool {
-        !matches!(self, Self::UnmatchedEventCount)
+        !matches!(self, Self::UnmatchedEventCount) && !self.is_of_unhealthy()
     }
 
     /// The dimension sets it has in every deployment; `[topic, subscription]` is added where a
@@ -110,6 +139,10 @@ impl Metric {
             Self::DeliveryAttemptFailCount | Self::RetryScheduledCount => {
                 &[Dimensions::None, Dimensions::Topic, Dimensions::Outcome]
             }
+            Self::DestinationFailingCount
+            | Self::DestinationSlowCount
+            | Self::DestinationDisabledCount
+            | Self::AbandonedAttemptCount => &[Dimensions::None],
             Self::DeadLetteredCount | Self::DroppedEventCount | Self::FailedDeadLetteredCount => {
                 &[Dimensions::None, Dimensions::Topic, Dimensions::Reason]
             }
@@ -184,6 +217,11 @@ impl Meter {
     /// Counts one.
     pub fn count(&self, metric: Metric, subscription: &SubscriptionName, label: Label) {
         self.with(|tally| tally.count(metric, subscription, label));
+    }
+
+    /// Counts one of the whole deployment.
+    pub fn count_alone(&self, metric: Metric) {
+        self.with(|tally| tally.count_alone(metric));
     }
 
     /// Adds a measured value.

@@ -46,6 +46,11 @@ impl Tally {
         });
     }
 
+    /// Counts one of the whole deployment, which belongs to no topic.
+    pub fn count_alone(&mut self, metric: Metric) {
+        *self.all.counts.entry(metric).or_default() += 1;
+    }
+
     /// Adds a measured value.
     pub fn measure(&mut self, metric: Metric, subscription: &SubscriptionName, value: u64) {
         self.add(metric, subscription, Label::None, |totals| {

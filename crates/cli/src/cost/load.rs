@@ -207,7 +207,8 @@ fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
 }
 
 impl Deployment {
-    /// Custom metrics of this traffic: each metric once per value of each of its dimension sets.
+    /// Custom metrics of this traffic: each metric once per value of each of its dimension sets. Those of
+    /// unhealthy destinations are written in few hours, and each is billed for these.
     pub(crate) fn metrics(&self) -> f64 {
         let values = |of: &Dimensions| match of {
             Dimensions::None => 1.0,
@@ -223,7 +224,7 @@ impl Deployment {
                 .map(values)
                 .sum::<f64>()
         };
-        Metric::ALL.into_iter().map(sets).sum()
+        Metric::ALL.into_iter().filter(|of| !of.is_of_unhealthy()).map(sets).sum()
     }
 }
 

@@ -8,7 +8,6 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use adapters::telemetry;
 use delivery::delivery::Delivery;
 use delivery::delivery::outcome::Exchange;
 use delivery::ports::{DispatchPorts, QueueName};
@@ -68,7 +67,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         // All of them first: a panic from here on is not one of an attempt.
         due.iter().for_each(|one| of.progress.keep(one, Stage::Waiting));
         let slow_after_ms = subscription.destination.slow_after_ms;
-        due.iter().for_each(|one| telemetry::abandoned(&one.delivery, slow_after_ms));
+        due.iter().for_each(|one| self.telemetry.abandoned(&one.delivery, slow_after_ms));
         join_all(due.iter().map(|one| self.requeue(of, one, QueueName::Slow, 0))).await;
     }
 }

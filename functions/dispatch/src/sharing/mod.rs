@@ -18,6 +18,7 @@ use documents::Stored;
 use adapters::runtime::contained;
 use adapters::telemetry;
 use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::notice::Transition;
 use delivery::delivery::health::probation::{Admission, PROBE_MS};
 use delivery::delivery::health::shared::{
     Claim, DestinationState, Digest, Findings, Spell, digest_document,
@@ -144,9 +145,16 @@ impl<P: DispatchPorts> Dispatch<P> {
         let share = async |(key, mut findings): (DestinationKey, Findings)| {
             let now_ms = self.ports.now_ms();
             findings.notifies = notices::are_wanted(&findings, &of.catalogue);
-            let merge = |stored| (DestinationState::merged(stored, &findings, now_ms), ());
+            let merge = |stored: Option<DestinationState>| {
+                let merged = DestinationState::merged(stored.clone(), &findings, now_ms);
+                let changes = Transition::since(stored.as_ref(), &merged);
+                (merged, changes)
+            };
             let state = self.update_shared(&key.document(), merge, deadline).await;
-            let state = state.ok().map(|(state, ())| state);
+            let state = state.ok().map(|(state, changes)| {
+                changes.for_each(|change| self.telemetry.destination_changed(&state, change));
+                state
+            });
             let mut are_told = true;
             if let Some(state) = state.as_ref().filter(|state| !state.notices.is_empty()) {
                 are_told = self.send_notices(key, state, of).await;

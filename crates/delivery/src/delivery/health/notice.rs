@@ -47,6 +47,15 @@ impl fmt::Display for Transition {
 }
 
 impl Transition {
+    /// What changed since a state was read; a destination without one was healthy.
+    pub fn since(
+        before: Option<&DestinationState>,
+        after: &DestinationState,
+    ) -> impl Iterator<Item = Self> + use<> {
+        let healthy = DestinationState::healthy("", "", after.changed_ms);
+        Self::between(before.unwrap_or(&healthy), after)
+    }
+
     /// What changed from one state to another.
     pub(super) fn between(
         before: &DestinationState,
