@@ -129,6 +129,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                     // It drops its permit before this work counts as done: whoever gets it is polled
                     // before those who wait for the end of all work.
                     self.deliver(group, permit, of).await;
+                    self.return_leases(of.deadline).await;
                 }
             }
         };

@@ -46,9 +46,9 @@ fn document() -> String {
 fn left(ports: &FakePorts, most: u32) -> u32 {
     let text = ports.shared_document(&document()).expect("it was written");
     let mut permits = Permits::read(text.as_bytes()).expect("it is one");
-    let wanted = Wanted { count: most, in_use: 0, until_ms: u64::MAX };
+    let wanted = Wanted { new: 0, waited: most, in_use: 0, until_ms: u64::MAX };
     // Later than anybody was short of them.
-    permits.lease(Uuid::nil(), wanted, most, ports.now_ms())
+    permits.lease(Uuid::nil(), wanted, most, ports.now_ms()).permits
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn one_process_uses_all_permits_and_returns_them() {
 }
 
 #[test]
-fn two_processes_together_make_no_more_requests_at_once_and_what_has_to_wait_is_not_counted() {
+fn two_processes_together_make_no_more_requests_at_once() {
     let ports = ports(3, &[answers(200).after_ms(1_000)]);
     let (first, second) = (process(&ports), process(&ports.clone().with_random(1)));
     let (of_first, of_second) = (events("a", 5), events("b", 5));
@@ -70,15 +70,31 @@ fn two_processes_together_make_no_more_requests_at_once_and_what_has_to_wait_is_
     let both = join(first.handle(&of_first, &deadline), second.handle(&of_second, &deadline));
     ports.run(both);
     assert!(ports.most_requests_at_once() <= 3, "{}", ports.most_requests_at_once());
-    let sent = ports.sent();
-    assert_eq!(ports.requests() + sent.len(), 10, "each was attempted or waits");
-    assert!(!sent.is_empty() && sent.iter().all(waits_a_second), "{sent:?}");
+    assert_eq!(ports.requests() + ports.sent().len(), 10, "each was attempted or waits");
 }
 
-fn waits_a_second((queue, message): &(QueueName, Message)) -> bool {
+#[test]
+fn what_has_to_wait_gets_a_turn_of_its_own_by_how_long_attempts_take() {
+    let ports = ports(3, &[answers(200)]);
+    let mut permits = Permits::default();
+    permits.note_taken(9_000);
+    let until_ms = ports.now_ms() + 90_000;
+    let wanted = Wanted { new: 0, waited: 3, in_use: 0, until_ms };
+    permits.lease(Uuid::max(), wanted, 3, ports.now_ms());
+    ports.set_shared_document(&document(), &permits.write());
+    ports.run(process(&ports).handle(&events("a", 5), &deadline(&ports)));
+    let sent = ports.sent();
+    assert_eq!((ports.requests(), sent.len()), (0, 5));
+    assert!(sent.iter().all(waits_for_its_turn), "{sent:?}");
+    let mut waits_ms: Vec<u64> = sent.iter().map(|(_, message)| message.wait_ms / 100).collect();
+    waits_ms.sort_unstable();
+    assert_eq!(waits_ms, [34, 69, 103, 137, 172]);
+}
+
+fn waits_for_its_turn((queue, message): &(QueueName, Message)) -> bool {
     let delivery = carried(message);
     let is_uncounted = (delivery.attempts, delivery.hold.turns) == (0, 1);
-    *queue == QueueName::Retry && message.wait_ms == 1_000 && is_uncounted
+    *queue == QueueName::Retry && message.wait_ms > 1_000 && is_uncounted
 }
 
 #[test]
@@ -86,7 +102,12 @@ fn a_process_that_is_gone_keeps_its_permits_until_its_lease_is_over() {
     let ports = ports(1, &[answers(200)]);
     let mut permits = Permits::default();
     let until_ms = ports.now_ms() + 90_000;
-    permits.lease(Uuid::max(), Wanted { count: 1, in_use: 0, until_ms }, 1, ports.now_ms());
+    permits.lease(
+        Uuid::max(),
+        Wanted { new: 0, waited: 1, in_use: 0, until_ms },
+        1,
+        ports.now_ms(),
+    );
     ports.set_shared_document(&document(), &permits.write());
     let process = process(&ports);
     ports.run(process.handle(&events("a", 1), &deadline(&ports)));

@@ -276,6 +276,12 @@ impl Delivery {
         self.hold.slots = self.hold.slots.saturating_add(1);
     }
 
+    /// Lets it wait until a permit of its destination will be free. This is not an attempt.
+    pub fn wait_for_permit(&mut self, turn_ms: u64) {
+        self.due_ms = turn_ms;
+        self.hold.turns = self.hold.turns.saturating_add(1);
+    }
+
     /// Records an exchange: one more attempt, one more entry.
     pub fn record(&mut self, exchange: &Exchange, policy: &RetryPolicy) {
         self.attempts = self.attempts.saturating_add(1);

@@ -3,6 +3,7 @@
 mod abandon;
 
 use delivery::delivery::Delivery;
+use delivery::delivery::health::DestinationKey;
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::ports::{DispatchPorts, Late};
 use delivery::request::{self, AttemptContext};
@@ -49,6 +50,10 @@ impl<P: DispatchPorts> Dispatch<P> {
             Err(problem) => (problem.exchange(now_ms), None),
         };
         admitted.record(&exchange);
+        if destination.shares_concurrency {
+            let key = DestinationKey::of(&destination.url);
+            self.leases.of(key).held().note_taken(exchange.duration_ms);
+        }
         // Redacted here, since the secrets' values are dropped with this attempt.
         let keyring = keyring.unwrap_or_default();
         let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();

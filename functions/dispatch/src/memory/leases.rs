@@ -1,6 +1,6 @@
 //! The permits that this process holds of destinations that take so many requests at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -19,8 +19,9 @@ pub(crate) struct Leases {
 /// The permits of one destination that this process holds.
 #[derive(Debug, Default)]
 pub(crate) struct OwnLease {
-    /// How many deliveries wait for one.
-    pub(crate) waiting: AtomicU32,
+    /// How many deliveries that are new want one, and how many whose turn it is.
+    pub(crate) new: AtomicU32,
+    pub(crate) waited: AtomicU32,
     held: Mutex<Held>,
     /// Locked while the document is changed.
     pub(crate) asking: tokio::sync::Mutex<()>,
@@ -34,11 +35,23 @@ pub(crate) struct Held {
     pub(crate) until_ms: u64,
     pub(crate) in_use: u32,
     pub(crate) asked_ms: Option<u64>,
+    /// Until when others wait for their turns: who is new comes after them.
+    pub(crate) turns_until_ms: u64,
+    /// Turns that nobody has taken yet.
+    pub(crate) turns_ms: VecDeque<u64>,
+    /// How long its attempts took since that was told to others, all together, and how many they were.
+    pub(crate) took_ms: u64,
+    pub(crate) attempts: u32,
 }
 
 impl OwnLease {
     pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many deliveries want a permit: those that are new, and those whose turn it is.
+    pub(crate) fn waiting(&self) -> [u32; 2] {
+        [&self.new, &self.waited].map(|count| count.load(Ordering::Relaxed))
     }
 
     /// A permit for an attempt that ends before this time.
@@ -49,6 +62,33 @@ impl OwnLease {
             held.in_use += 1;
             LeasedPermit(Arc::clone(self))
         })
+    }
+}
+
+impl Held {
+    /// Notes an attempt with one of its permits.
+    pub(crate) fn note_taken(&mut self, took_ms: u64) {
+        self.took_ms = self.took_ms.saturating_add(took_ms);
+        self.attempts = self.attempts.saturating_add(1);
+    }
+
+    /// How long an attempt took on average since this was asked last, if there was one.
+    pub(crate) fn take_mean_ms(&mut self) -> Option<u64> {
+        let attempts = std::mem::take(&mut self.attempts);
+        std::mem::take(&mut self.took_ms).checked_div(u64::from(attempts))
+    }
+
+    /// Whether there is a turn that nobody has taken.
+    pub(crate) fn has_turn(&mut self, now_ms: u64) -> bool {
+        // What is over was for somebody who got a permit after all.
+        self.turns_ms.retain(|turn_ms| now_ms <= *turn_ms);
+        !self.turns_ms.is_empty()
+    }
+
+    /// Takes the next turn.
+    pub(crate) fn take_turn(&mut self, now_ms: u64) -> Option<u64> {
+        self.has_turn(now_ms);
+        self.turns_ms.pop_front()
     }
 }
 
@@ -72,29 +112,30 @@ impl Leases {
         Arc::clone(own.entry(key).or_default())
     }
 
-    /// Those of which nothing is in use, to be returned.
+    /// Those that nobody uses or waits for, to be returned.
     pub(crate) fn idle(&self) -> Vec<(DestinationKey, Arc<OwnLease>)> {
         let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let is_idle = |lease: &Arc<OwnLease>| {
             let held = lease.held();
-            held.count > 0 && held.in_use == 0
+            held.count > 0 && held.in_use == 0 && lease.waiting() == [0, 0]
         };
         own.iter().filter(|(_, it)| is_idle(it)).map(|(key, it)| (*key, Arc::clone(it))).collect()
     }
 }
 
 /// One more delivery that waits for a permit.
-pub(crate) struct Waiting<'a>(&'a OwnLease);
+pub(crate) struct Waiting<'a>(&'a AtomicU32);
 
 impl<'a> Waiting<'a> {
-    pub(crate) fn of(own: &'a OwnLease) -> Self {
-        own.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(own)
+    pub(crate) fn of(own: &'a OwnLease, has_waited: bool) -> Self {
+        let count = if has_waited { &own.waited } else { &own.new };
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -137,7 +137,6 @@ impl<P: DispatchPorts> Dispatch<P> {
             contained("share", self.share_all(unshared, of).boxed()).await;
         }
         contained("share", self.share_dead_letters(of).boxed()).await;
-        self.return_leases(of.deadline).await;
     }
 
     async fn share_all(&self, unshared: Vec<(DestinationKey, Findings)>, of: &Invocation<'_>) {
