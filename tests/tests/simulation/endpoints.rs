@@ -21,6 +21,8 @@ pub(crate) enum Behaviour {
     Refuses,
     /// Returns 503 until this time, then accepts everything.
     RecoversAt(u64),
+    /// Returns 503 for this long, accepts everything for as long, and so on.
+    Flaps(u64),
     /// Presents an untrusted certificate.
     Untrusted,
     /// Accepts everything after this long.
@@ -75,6 +77,8 @@ impl Behaviour {
             Self::Refuses => TransportResult::SocketError,
             Self::RecoversAt(at_ms) if now_ms < at_ms => answered(503, None),
             Self::RecoversAt(_) => answered(204, None),
+            Self::Flaps(period_ms) if now_ms / period_ms % 2 == 0 => answered(503, None),
+            Self::Flaps(_) => answered(204, None),
             Self::Untrusted => TransportResult::TlsError,
             Self::Takes(_) => answered(204, None),
         };

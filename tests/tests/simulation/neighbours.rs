@@ -218,3 +218,37 @@ fn ten_that_hang_delay_one_that_is_slow_by_less_than_a_minute_under_more_load() 
     assert_slow_is_bounded(100, 10);
     assert_slow_is_bounded(200, 50);
 }
+
+/// Every kind at several shares: the rows of `bench/neighbours`.
+#[test]
+#[ignore = "prints a table; bench/neighbours runs it"]
+fn table_of_neighbours() {
+    let ill = [
+        ("hang", Behaviour::Silent),
+        ("take 5 s", SLOW),
+        ("answer 503", Behaviour::Always(503)),
+        ("answer 503 for 20 s, then 204 for 20 s", Behaviour::Flaps(20 * SECOND_MS)),
+    ];
+    let load = |ill: Vec<Behaviour>| {
+        let (destinations, per_second, concurrency, seconds) = (20, 100, 10, 120);
+        Load { destinations, ill, per_second, fan_out: false, concurrency, seconds }
+    };
+    let print = |name: &str, ill: Vec<Behaviour>| {
+        let healthy = load(ill).run()(is_healthy);
+        let [half, most, nearly_all, all] = [0.5, 0.95, 0.99, 1.0].map(|of| healthy.share(of));
+        let (arrived, published) = (healthy.took_ms.len(), healthy.published);
+        assert_eq!(arrived, published, "{name}: all of it was delivered");
+        // What was published after half a minute, for a minute and a half.
+        let per_second = arrived as f64 / 90.0;
+        let _ = writeln!(
+            std::io::stdout(),
+            "| {name} | {half} | {most} | {nearly_all} | {all} | {per_second:.1} |"
+        );
+    };
+    print("none", Vec::new());
+    for (name, behaviour) in ill {
+        for count in [1, 4, 10] {
+            print(&format!("{count} of 20 {name}"), vec![behaviour; count]);
+        }
+    }
+}

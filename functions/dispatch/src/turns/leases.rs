@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use adapters::runtime::contained;
 use adapters::telemetry::{self, HoldReason};
-use delivery::delivery::DeliveryTarget;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::permits::{Permits, Wanted};
+use delivery::delivery::{DeliveryTarget, Hold};
 use delivery::machine::step::End;
 use delivery::ports::DispatchPorts;
 use delivery::subscription::{Destination, Subscription};
@@ -63,7 +63,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             Ok(permit) => (due, Some(permit)),
             Err(turn_ms) => {
                 let now_ms = self.ports.now_ms();
-                let wait = |one| without_permit(one, turn_ms, now_ms);
+                let wait = |one| until_turn(one, turn_ms, now_ms);
                 self.finish_all(of, due.into_iter().map(wait).collect()).await;
                 (Vec::new(), None)
             }
@@ -231,18 +231,21 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 }
 
-/// A delivery that waits for a permit as a message: until its turn, and after that a second longer each
-/// time, at most 30.
-fn without_permit(
-    mut in_flight: InFlightDelivery,
-    turn_ms: Option<u64>,
-    now_ms: u64,
-) -> Unfinished {
-    let delivery = &mut in_flight.delivery;
-    let again_s = delivery.hold.turns.saturating_add(1).min(WAIT_MAX_S);
-    let turn_ms = turn_ms.unwrap_or(now_ms + u64::from(again_s) * SECOND_MS);
-    delivery.wait_for_permit(turn_ms);
+/// A delivery that waits for a permit as a message: until its turn, if it has one to come back for.
+fn until_turn(mut in_flight: InFlightDelivery, turn_ms: Option<u64>, now_ms: u64) -> Unfinished {
+    let Some(turn_ms) = turn_ms else { return without_permit(in_flight) };
+    in_flight.delivery.wait_for_permit(turn_ms);
     let wait_ms = turn_ms.saturating_sub(now_ms);
-    telemetry::held(delivery, HoldReason::Concurrency, wait_ms);
+    telemetry::held(&in_flight.delivery, HoldReason::Concurrency, wait_ms);
+    Unfinished { in_flight, end: End::Retry { wait_ms } }
+}
+
+/// A delivery that waits for a permit as a message: a second longer each time, at most 30.
+fn without_permit(mut in_flight: InFlightDelivery) -> Unfinished {
+    let hold = in_flight.delivery.hold;
+    let turns = hold.turns.saturating_add(1);
+    let wait_ms = u64::from(turns.min(WAIT_MAX_S)) * SECOND_MS;
+    in_flight.delivery.hold = Hold { turns, ..hold };
+    telemetry::held(&in_flight.delivery, HoldReason::Concurrency, wait_ms);
     Unfinished { in_flight, end: End::Retry { wait_ms } }
 }
