@@ -5,6 +5,7 @@
 //! them: every HTTP status of every dialect, whole lifetimes of deliveries, and the bytes that
 //! leave the system. Nothing here does I/O except for reading its files.
 
+mod adaptive;
 mod addresses;
 mod arbitrary;
 mod aws_envelopes;

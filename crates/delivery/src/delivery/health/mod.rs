@@ -1,12 +1,14 @@
-//! What is known of destinations that are not healthy: which keep failing, which are slow to answer, and
-//! what all processes of a deployment share of that.
+//! What is known of destinations that are not healthy: which keep failing, which are slow to answer or have
+//! too much to do, and what all processes of a deployment share of that.
 //!
 //! A healthy destination is in none of these memories, so it costs nothing.
 
 pub mod dead_letters;
+pub mod adaptive;
 pub mod notice;
 pub mod permits;
 pub mod probation;
+pub mod retry_after;
 pub mod shared;
 pub mod slots;
 pub mod slow;

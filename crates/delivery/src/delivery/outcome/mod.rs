@@ -12,4 +12,4 @@ mod verdict;
 
 pub use exchange::{Content, Exchange, TransportResult, Unsendable};
 pub use kind::Outcome;
-pub use verdict::{Verdict, judge, retry_after_ms};
+pub use verdict::{Verdict, judge, requested_wait_ms, retry_after_ms};

@@ -48,14 +48,10 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
         TransportResult::Answered { status, .. } if policy.never_retry.contains(*status) => {
             Verdict::Undeliverable(Reason::of_status(*status))
         }
-        TransportResult::Answered { status, retry_after, .. } => {
-            // RFC 9110 and RFC 6585 give Retry-After a meaning for these two among the failures.
-            let asked = retry_after.as_deref().filter(|_| matches!(status, 429 | 503));
-            let asked_ms =
-                asked.and_then(|text| retry_after_ms(text, exchange.ended_ms())).unwrap_or(0);
+        TransportResult::Answered { status, .. } => {
             // Not capped: it is the policy's own, while Retry-After is what an endpoint asks for.
             let least_ms = policy.least_waits.of_status(*status);
-            Verdict::Retry { least_wait_ms: least_ms.max(asked_ms.min(policy.retry_after_max_ms)) }
+            Verdict::Retry { least_wait_ms: least_ms.max(requested_wait_ms(policy, exchange)) }
         }
         TransportResult::TimedOut
         | TransportResult::SocketError
@@ -71,6 +67,17 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
             Verdict::Undeliverable(Reason::UndeliverableDueToInvalidRequest)
         }
     }
+}
+
+/// The wait that an answer asks for by `Retry-After`, as far as the policy obeys it; zero if it asks for none.
+#[must_use]
+pub fn requested_wait_ms(policy: &RetryPolicy, exchange: &Exchange) -> u64 {
+    let TransportResult::Answered { status, retry_after, .. } = &exchange.result else { return 0 };
+    // RFC 9110 and RFC 6585 give Retry-After a meaning for these two among the failures.
+    let is_busy = matches!(status, 429 | 503) && !policy.success.contains(*status);
+    let asked = retry_after.as_deref().filter(|_| is_busy);
+    let asked_ms = asked.and_then(|text| retry_after_ms(text, exchange.ended_ms()));
+    asked_ms.unwrap_or(0).min(policy.retry_after_max_ms)
 }
 
 /// The wait that `Retry-After` asks for: seconds or an HTTP date (RFC 9110 §10.2.3). A date in the

@@ -1,0 +1,319 @@
+//! Adaptive concurrency: how many requests one process makes at once to a destination that shows that it
+//! has too many.
+//!
+//! A destination has its whole limit (`maxConcurrency`, the ceiling) until an answer says that this is too
+//! much: 429, 503, a timeout, or answers that take clearly longer than they used to. Then the limit is
+//! halved, and grows by one after as many successes as it allows at once. At its ceiling it is forgotten, so
+//! a healthy destination is not in this memory and costs nothing. This is how TCP avoids congestion, and how
+//! Vector limits its requests (<https://vector.dev/docs/architecture/arc/>).
+//!
+//! What was under way when the limit was halved says nothing about the new one, and is not counted.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::delivery::outcome::Outcome;
+use crate::time::duration::MINUTE_MS;
+
+/// So many requests under way at once are many: with fewer, answers that take longer say nothing about
+/// concurrency. So many answers are a round, whose average is compared.
+pub const MANY: u32 = 10;
+/// Answers take clearly longer if it is at least this much.
+const SLOWER_MS: u64 = 100;
+/// Destinations that are remembered; beyond them those are forgotten that were last limited this long ago.
+const REMEMBERED: usize = 1_000;
+/// See [`REMEMBERED`].
+const FORGOTTEN_MS: u64 = 10 * MINUTE_MS;
+
+/// The limits that one process keeps to, and how long answers take where it makes many requests at once.
+#[derive(Debug)]
+pub struct AdaptiveLimits<K> {
+    limited: HashMap<K, Limited>,
+    latencies: HashMap<K, Latency>,
+}
+
+/// What one attempt showed.
+#[derive(Debug, Clone, Copy)]
+pub struct Observed {
+    /// What happened.
+    pub outcome: Outcome,
+    /// When the request began.
+    pub started_ms: u64,
+    /// When its outcome was known.
+    pub ended_ms: u64,
+    /// How many requests to this destination were under way.
+    pub under_way: u32,
+    /// The most that it may have.
+    pub ceiling: u32,
+}
+
+/// A destination below its ceiling.
+#[derive(Debug, Clone, Copy)]
+struct Limited {
+    limit: u32,
+    decreased_ms: u64,
+    /// Since the limit was changed.
+    successes: u32,
+}
+
+/// How long answers take: the average of the rounds so far, how far a round is from it on average, and the
+/// round that is not complete.
+#[derive(Debug, Clone, Copy, Default)]
+struct Latency {
+    average_ms: Option<u64>,
+    deviation_ms: u64,
+    sum_ms: u64,
+    count: u32,
+}
+
+impl<K> Default for AdaptiveLimits<K> {
+    fn default() -> Self {
+        Self { limited: HashMap::new(), latencies: HashMap::new() }
+    }
+}
+
+impl<K: Eq + Hash + Clone> AdaptiveLimits<K> {
+    /// Whether every destination has its whole limit.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.limited.is_empty()
+    }
+
+    /// How many requests a destination gets at once, if that is less than its ceiling.
+    #[must_use]
+    pub fn limit(&self, destination: &K, ceiling: u32) -> Option<u32> {
+        let limited = self.limited.get(destination)?;
+        (limited.limit < ceiling).then_some(limited.limit)
+    }
+
+    /// Takes into account what an attempt showed.
+    pub fn note(&mut self, destination: &K, observed: Observed) {
+        let limited = self.limited.get(destination);
+        if limited.is_some_and(|limited| observed.started_ms <= limited.decreased_ms) {
+            return;
+        }
+        let is_too_much = matches!(observed.outcome, Outcome::Busy | Outcome::TimedOut);
+        if is_too_much || self.is_slower(destination, observed) {
+            self.decrease(destination, observed);
+        } else if observed.outcome == Outcome::Success {
+            self.increase(destination, observed.ceiling);
+        }
+    }
+
+    /// Halves the limit. At first, half of what was under way: where that is less than the ceiling, half of
+    /// the ceiling would change nothing. A few requests are taken for many, or one unlucky answer would
+    /// leave a destination one request at a time.
+    fn decrease(&mut self, destination: &K, observed: Observed) {
+        let before = match self.limited.get(destination) {
+            Some(limited) => limited.limit,
+            None => observed.under_way.max(MANY),
+        };
+        if self.limited.len() >= REMEMBERED {
+            let oldest_ms = observed.ended_ms.saturating_sub(FORGOTTEN_MS);
+            self.limited.retain(|_, limited| limited.decreased_ms > oldest_ms);
+        }
+        let limit = (before.min(observed.ceiling) / 2).max(1);
+        let limited = Limited { limit, decreased_ms: observed.ended_ms, successes: 0 };
+        self.limited.insert(destination.clone(), limited);
+        // The rest of the round was under way as well.
+        if let Some(latency) = self.latencies.get_mut(destination) {
+            (latency.sum_ms, latency.count) = (0, 0);
+        }
+    }
+
+    fn increase(&mut self, destination: &K, ceiling: u32) {
+        let Some(limited) = self.limited.get_mut(destination) else { return };
+        limited.successes += 1;
+        if limited.successes >= limited.limit {
+            (limited.limit, limited.successes) = (limited.limit.saturating_add(1), 0);
+        }
+        if limited.limit >= ceiling {
+            self.limited.remove(destination);
+        }
+    }
+
+    /// Whether this answer completes a round that took clearly longer than those before.
+    fn is_slower(&mut self, destination: &K, observed: Observed) -> bool {
+        if observed.under_way < MANY || observed.outcome != Outcome::Success {
+            return false;
+        }
+        if self.latencies.len() >= REMEMBERED && !self.latencies.contains_key(destination) {
+            self.latencies.clear();
+        }
+        let latency = self.latencies.entry(destination.clone()).or_default();
+        latency.add(observed.ended_ms.saturating_sub(observed.started_ms))
+    }
+}
+
+impl Latency {
+    /// Adds an answer; whether it completes a round that took clearly longer. The average follows each
+    /// round by a quarter, so a destination that stays slower is not limited for that for ever.
+    fn add(&mut self, took_ms: u64) -> bool {
+        self.sum_ms = self.sum_ms.saturating_add(took_ms);
+        self.count += 1;
+        if self.count < MANY {
+            return false;
+        }
+        let round_ms = self.sum_ms / u64::from(self.count);
+        (self.sum_ms, self.count) = (0, 0);
+        let Some(average_ms) = self.average_ms else {
+            (self.average_ms, self.deviation_ms) = (Some(round_ms), round_ms / 2);
+            return false;
+        };
+        // As TCP decides how long to wait for an acknowledgement.
+        let margin_ms = self.deviation_ms.saturating_mul(4).max(average_ms / 2).max(SLOWER_MS);
+        let off_ms = round_ms.abs_diff(average_ms);
+        self.deviation_ms = quarter_closer(self.deviation_ms, off_ms);
+        self.average_ms = Some(quarter_closer(average_ms, round_ms));
+        round_ms > average_ms.saturating_add(margin_ms)
+    }
+}
+
+/// A quarter of the way from one value to another.
+fn quarter_closer(from: u64, to: u64) -> u64 {
+    if to >= from { from.saturating_add((to - from) / 4) } else { from - (from - to) / 4 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CEILING: u32 = 50;
+
+    /// An attempt that begins at this time and takes a millisecond.
+    fn attempt(outcome: Outcome, started_ms: u64) -> Observed {
+        let ended_ms = started_ms + 1;
+        Observed { outcome, started_ms, ended_ms, under_way: 50, ceiling: CEILING }
+    }
+
+    /// So many rounds of answers that take this long, of many requests at once.
+    fn rounds(limits: &mut AdaptiveLimits<char>, count: u32, from_ms: u64, took_ms: u64) {
+        for number in 0..u64::from(count * MANY) {
+            let started_ms = from_ms + number;
+            let ended_ms = started_ms + took_ms;
+            limits.note(&'d', Observed { ended_ms, ..attempt(Outcome::Success, started_ms) });
+        }
+    }
+
+    #[test]
+    fn only_429_503_and_timeouts_halve_the_limit() {
+        for outcome in Outcome::ALL {
+            let mut limits = AdaptiveLimits::default();
+            limits.note(&'d', attempt(outcome, 1));
+            let expected = match outcome {
+                Outcome::Busy | Outcome::TimedOut => Some(25),
+                Outcome::Success
+                | Outcome::NotFound
+                | Outcome::Unauthorized
+                | Outcome::Forbidden
+                | Outcome::BadRequest
+                | Outcome::PayloadTooLarge
+                | Outcome::GenericError
+                | Outcome::SocketError
+                | Outcome::ResolutionError
+                | Outcome::TlsError
+                | Outcome::Blocked
+                | Outcome::Probation
+                | Outcome::Aborted => None,
+            };
+            assert_eq!(limits.limit(&'d', CEILING), expected, "{outcome}");
+            assert_eq!(
+                (limits.is_empty(), limits.limit(&'e', CEILING)),
+                (expected.is_none(), None)
+            );
+        }
+    }
+
+    #[test]
+    fn the_first_time_it_is_half_of_what_is_under_way_but_of_ten_at_least() {
+        for (under_way, ceiling, limit) in [
+            (50, 50, 25),
+            (30, 50, 15),
+            (30, 20, 10),
+            (11, 50, 5),
+            (1, 50, 5),
+            (1, 6, 3),
+            (1, 2, 1),
+        ] {
+            let mut limits = AdaptiveLimits::default();
+            let busy = Observed { under_way, ceiling, ..attempt(Outcome::Busy, 1) };
+            limits.note(&'d', busy);
+            assert_eq!(limits.limit(&'d', ceiling), Some(limit), "{under_way} of {ceiling}");
+        }
+        // It cannot have fewer than one.
+        let mut limits = AdaptiveLimits::default();
+        limits.note(&'d', Observed { ceiling: 1, ..attempt(Outcome::Busy, 1) });
+        assert_eq!(limits.limit(&'d', 1), None);
+    }
+
+    #[test]
+    fn it_is_halved_once_per_round_down_to_one() {
+        let mut limits = AdaptiveLimits::default();
+        for (round, limit) in [25, 12, 6, 3, 1, 1].into_iter().enumerate() {
+            let started_ms = 10 * round as u64 + 1;
+            for ended_ms in [started_ms + 3, started_ms + 7] {
+                limits.note(&'d', Observed { ended_ms, ..attempt(Outcome::Busy, started_ms) });
+                assert_eq!(limits.limit(&'d', CEILING), Some(limit));
+            }
+        }
+    }
+
+    #[test]
+    fn it_grows_by_one_after_as_many_successes_and_is_forgotten_at_its_ceiling() {
+        let mut limits = AdaptiveLimits::default();
+        let ceiling = 8;
+        limits.note(&'d', Observed { ceiling, ..attempt(Outcome::Busy, 1) });
+        for limit in 4..ceiling {
+            for _ in 0..limit {
+                assert_eq!(limits.limit(&'d', ceiling), Some(limit));
+                // What was under way before says nothing.
+                limits.note(&'d', Observed { ceiling, ..attempt(Outcome::Success, 2) });
+                let few = Observed { ceiling, under_way: 1, ..attempt(Outcome::Success, 3) };
+                limits.note(&'d', few);
+            }
+        }
+        assert!(limits.is_empty());
+    }
+
+    #[test]
+    fn answers_that_take_clearly_longer_halve_it_and_a_destination_that_stays_slower_recovers() {
+        for (usual_ms, later_ms, is_slower) in [
+            (20, 100, false),
+            (20, 119, false),
+            (20, 121, true),
+            (1_000, 1_400, false),
+            (1_000, 1_600, true),
+            (1_000, 100, false),
+        ] {
+            let mut limits = AdaptiveLimits::default();
+            // Until a round is where the others are.
+            rounds(&mut limits, 40, 0, usual_ms);
+            assert!(limits.is_empty());
+            rounds(&mut limits, 1, 10_000, later_ms);
+            let limit = is_slower.then_some(25);
+            assert_eq!(limits.limit(&'d', CEILING), limit, "{usual_ms} then {later_ms}");
+            rounds(&mut limits, 200, 20_000, later_ms);
+            assert!(limits.is_empty(), "{usual_ms} then {later_ms}");
+        }
+    }
+
+    #[test]
+    fn of_few_requests_it_does_not_matter_how_long_they_take() {
+        let mut limits = AdaptiveLimits::default();
+        rounds(&mut limits, 40, 0, 20);
+        for number in 0..100 {
+            let few = attempt(Outcome::Success, 10_000 + number);
+            let ended_ms = few.started_ms + 9_000;
+            limits.note(&'d', Observed { under_way: MANY - 1, ended_ms, ..few });
+        }
+        assert!(limits.is_empty());
+    }
+
+    #[test]
+    fn destinations_that_were_limited_long_ago_are_forgotten_when_there_are_many() {
+        let mut limits = AdaptiveLimits::default();
+        (0..REMEMBERED).for_each(|number| limits.note(&number, attempt(Outcome::Busy, 0)));
+        limits.note(&REMEMBERED, attempt(Outcome::Busy, 2 * FORGOTTEN_MS));
+        assert_eq!(limits.limited.len(), 1);
+    }
+}
