@@ -90,7 +90,8 @@ pub enum HoldReason {
     Consent,
     /// The rate that its destination allows is used up.
     Rate,
-    /// Other functions make all the requests that its destination takes at once.
+    /// Its destination takes no more requests at once: other functions make all of them, or it has too
+    /// much to do.
     Concurrency,
     /// The invocation had no time left for it.
     Time,
@@ -98,6 +99,8 @@ pub enum HoldReason {
     Slow,
     /// Its destination is disabled.
     Disabled,
+    /// Its destination asked to be left alone, by `Retry-After` of another answer.
+    RetryAfter,
 }
 
 impl HoldReason {
@@ -110,6 +113,7 @@ impl HoldReason {
             Self::Time => "time",
             Self::Slow => "slow",
             Self::Disabled => "disabled",
+            Self::RetryAfter => "retryAfter",
         }
     }
 }

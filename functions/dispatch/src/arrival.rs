@@ -70,7 +70,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     /// What happens to a delivery that is due but must not be attempted, because its destination is
-    /// disabled or on probation.
+    /// disabled, asked to be left alone, or is on probation.
     async fn defer_or_end(
         &self,
         in_flight: &mut InFlightDelivery,
@@ -86,9 +86,12 @@ impl<P: DispatchPorts> Dispatch<P> {
                 let (reason, now_ms) = (Reason::DestinationDisabled, self.ports.now_ms());
                 Some(step::end_without_success(delivery, subscription, reason, now_ms))
             }
-            // Asked last: it may admit the only probe, which nothing else may use up.
             None => {
-                let wait_ms = self.defer(in_flight, moves, of).await?;
+                let wait_ms = match self.left_alone_ms(in_flight) {
+                    Some(wait_ms) => wait_ms,
+                    // Asked last: it may admit the only probe, which nothing else may use up.
+                    None => self.defer(in_flight, moves, of).await?,
+                };
                 Some(End::Retry { wait_ms })
             }
         }

@@ -14,6 +14,7 @@ use futures::FutureExt as _;
 use crate::active_work::ActiveWork;
 use crate::deadline::Deadline;
 use crate::limits::ConcurrencyLimits;
+use crate::memory::adaptive::Adaptive;
 use crate::memory::consent_gates::ConsentGates;
 use crate::memory::dead_letters::DeadLetterCounts;
 use crate::memory::finished::FinishedDeliveries;
@@ -38,6 +39,7 @@ pub struct Dispatch<P> {
     pub(crate) rates: Rates,
     pub(crate) leases: Leases,
     pub(crate) dead_letters: DeadLetterCounts,
+    pub(crate) adaptive: Adaptive,
     pub(crate) gates: ConsentGates,
     pub(crate) finished: Mutex<FinishedDeliveries>,
     pub(crate) telemetry: Telemetry,
@@ -75,7 +77,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        let (health, rates, leases, dead_letters) = Default::default();
+        let (health, rates, leases, dead_letters, adaptive) = Default::default();
         let gates = ConsentGates::shared_by(1);
         let (finished, telemetry) = (Mutex::default(), Telemetry::default());
         Self {
@@ -86,6 +88,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             rates,
             leases,
             dead_letters,
+            adaptive,
             gates,
             finished,
             telemetry,
@@ -120,16 +123,12 @@ impl<P: DispatchPorts> Dispatch<P> {
                     of.progress.set_sent(item, sent);
                 }
                 Work::Deliver(group) => {
-                    let events = group.members.iter().map(|one| &one.delivery.event);
-                    let bytes = events.map(|event| event.text().len()).sum();
-                    // Slow destinations are not waited for only because others wait for their turn.
-                    let pause = of.active_work.pause();
-                    let permit = of.limits.acquire(&group.subscription, bytes).await;
-                    drop(pause);
-                    // It drops its permit before this work counts as done: whoever gets it is polled
-                    // before those who wait for the end of all work.
-                    self.deliver(group, permit, of).await;
-                    self.return_leases(of.deadline).await;
+                    if let Some((group, permit)) = self.acquire_permit(group, of).await {
+                        // It drops its permit before this work counts as done: whoever gets it is polled
+                        // before those who wait for the end of all work.
+                        self.deliver(group, permit, of).await;
+                        self.return_leases(of.deadline).await;
+                    }
                 }
             }
         };

@@ -327,6 +327,11 @@ impl FakePorts {
         self.calls().queue_faults.clear();
     }
 
+    /// Counts the most requests at once from here on.
+    pub(crate) fn forget_requests_at_once(&self) {
+        self.calls().most_under_way = 0;
+    }
+
     pub(crate) fn advance_ms(&self, wait_ms: u64) {
         self.clock.advance(wait_ms);
     }

@@ -4,6 +4,7 @@
 //! One test per rule of returning, splitting and acknowledging records, over fake ports that record
 //! every call.
 
+mod adaptive;
 mod batches;
 mod blob_batches;
 mod consent;

@@ -6,7 +6,7 @@ use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Subscription;
 use dispatch::{Deadline, Dispatch};
 
-use super::reactions::{Reaction, answers, times_out_after};
+use super::reactions::{Reaction, answers, breaks_off_after, times_out_after};
 use super::{EVENT, carried, delivery, retry_record, subscription};
 use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, container, record};
 
@@ -108,8 +108,12 @@ fn consecutive_postponements_leave_one_history_entry_and_a_failed_probe_doubles_
 
 #[test]
 fn of_several_due_deliveries_one_probes_and_after_its_success_all_are_delivered() {
-    let process = Process::after_ten_timeouts(&[answers(200).after_ms(500)]);
-    process.ports.advance_ms(10_000);
+    // Not timeouts: after them only one request is made at a time.
+    let refused = vec![breaks_off_after(1_000); 10];
+    let process =
+        Process::with_reactions_of_s0(&[&refused[..], &[answers(200).after_ms(500)]].concat());
+    (0..10).for_each(|number| _ = process.invoke(&[record(&format!("m{number}"), EVENT)]));
+    process.ports.advance_ms(30_000);
     let sent = process.invoke(&[record("m11", EVENT), record("m12", EVENT), record("m13", EVENT)]);
     assert_eq!((process.ports.requests(), sent.len()), (11, 2));
     assert!(

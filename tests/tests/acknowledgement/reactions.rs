@@ -43,10 +43,23 @@ pub(crate) fn times_out_after(takes_ms: u64) -> Reaction {
     Reaction { result: TransportResult::TimedOut, takes_ms, ..answers(0) }
 }
 
+/// A connection that breaks off after this long.
+pub(crate) fn breaks_off_after(takes_ms: u64) -> Reaction {
+    Reaction { result: TransportResult::SocketError, takes_ms, ..answers(0) }
+}
+
 impl Reaction {
     /// The same, after this long.
     pub(crate) fn after_ms(self, takes_ms: u64) -> Self {
         Self { takes_ms, ..self }
+    }
+
+    /// The same, with this `Retry-After`.
+    pub(crate) fn with_retry_after(mut self, text: &str) -> Self {
+        if let TransportResult::Answered { retry_after, .. } = &mut self.result {
+            *retry_after = Some(text.to_owned());
+        }
+        self
     }
 
     /// The response comes late, this long after the start of the request.

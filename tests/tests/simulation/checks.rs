@@ -19,7 +19,7 @@ use super::world::{Inner, Touched};
 impl Inner {
     /// A message has to report exactly what happened.
     pub(crate) fn check_sent(&mut self, queue: QueueName, message: &Message, carried: &Carried) {
-        self.count_send(queue, carried);
+        self.count_send(queue, carried, message.wait_ms);
         let stores = self.invocation().stores;
         match (queue, carried) {
             (_, Carried::Publication(publication)) if !stores => {
@@ -146,16 +146,21 @@ impl Inner {
         if self.random.quiet
             && !paused
             && !split
+            && !self.waits_for_turn(delivery, wait_ms)
+            && !self.is_left_alone(delivery, wait_ms)
             && wait_ms != delivery.due_ms.saturating_sub(self.clock_ms())
         {
             self.record_violation(id, "re-enqueued with another wait than the rest");
         }
-        self.note_deferred(delivery, &bases);
+        self.note_deferred(delivery, &bases, wait_ms);
         let ([base], 0, false) =
             (&bases[..], self.invocations[self.current].panics, self.is_told(id))
         else {
             return;
         };
+        if tally.requests == 0 && queue == QueueName::Retry {
+            self.check_unchanged(delivery, base, wait_ms);
+        }
         let batching = match tally.last {
             Some((_, Expected::RetriedAlone)) => Batching::RetryAlone,
             Some(_) if base.batching != Batching::Allowed => Batching::Disabled,

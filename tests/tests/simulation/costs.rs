@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 
-use delivery::delivery::Hold;
+use delivery::delivery::{Delivery, Hold};
 use delivery::ports::QueueName;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
@@ -98,11 +98,11 @@ impl Costs {
 
 impl Inner {
     /// Counts a message that is sent, or that a queue refuses.
-    pub(crate) fn count_send(&mut self, queue: QueueName, carried: &Carried) {
+    pub(crate) fn count_send(&mut self, queue: QueueName, carried: &Carried, wait_ms: u64) {
         let (now_ms, stores) = (self.now_ms, self.invocation().stores);
         let is_part = matches!(carried, Carried::Publication(of) if of.part.is_some());
         let moves_on = matches!(queue, QueueName::Isolation | QueueName::Slow);
-        let excused = moves_on || is_part || self.gives_up_its_turn(carried);
+        let excused = moves_on || is_part || self.check_turn(carried, wait_ms);
         if let Some(sends) = self.ledger.costs.of(carried, stores) {
             sends.add(now_ms).excused += u64::from(excused);
         }
@@ -117,13 +117,12 @@ impl Inner {
     }
 
     /// A delivery waits without an attempt because its invocation had no time left, or did not know
-    /// the subscriptions. Or because it waits for a slot of its destination's rate.
-    fn gives_up_its_turn(&mut self, carried: &Carried) -> bool {
+    /// the subscriptions. Or because it waits for a slot of its destination's rate, or for a turn where
+    /// that has too much to do, or is to be left alone.
+    fn check_turn(&mut self, carried: &Carried, wait_ms: u64) -> bool {
         let Carried::Delivery(delivery) = carried else { return false };
-        let waits = |hold: Hold| hold.count + hold.turns;
-        let before = self.bases(delivery.id).iter().map(|base| waits(base.hold)).max();
         let invocation = &self.invocations[self.current];
-        let given_up = before.unwrap_or(0) < waits(delivery.hold);
+        let given_up = self.gives_up_its_turn(delivery);
         let slots = self.bases(delivery.id).iter().map(|base| base.hold.slots).max();
         let got_slot = slots.unwrap_or(0) < delivery.hold.slots;
         let ran_ms = self.now_ms - invocation.started_ms;
@@ -134,10 +133,18 @@ impl Inner {
             || invocation.short
             || invocation.unreadable
             || number.is_some_and(shares);
-        if given_up && !excused && ran_ms < TURN_AFTER_MS {
+        let waits_for_turn = self.waits_for_turn(delivery, wait_ms);
+        if given_up && !excused && !waits_for_turn && ran_ms < TURN_AFTER_MS {
             self.record_violation(delivery.id, "gave up its turn although there was time");
         }
-        given_up || got_slot
+        given_up || got_slot || self.is_left_alone(delivery, wait_ms)
+    }
+
+    /// Whether a delivery waits once more than it did when it was received.
+    pub(crate) fn gives_up_its_turn(&self, delivery: &Delivery) -> bool {
+        let waits = |hold: Hold| hold.count + hold.turns;
+        let before = self.bases(delivery.id).iter().map(|base| waits(base.hold)).max();
+        before.unwrap_or(0) < waits(delivery.hold)
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Invocation {
     pub(crate) versions: Vec<usize>,
     /// Its work, by delivery.
     pub(crate) tallies: BTreeMap<Uuid, Tally>,
+    /// The deliveries that it attempted, with the numbers of their subscriptions; also what it abandoned.
+    pub(crate) attempted: BTreeSet<(usize, Uuid)>,
     /// The deliveries whose responses carried a reply, and the record that stands for it.
     pub(crate) answered: Vec<(Uuid, usize)>,
     /// Panics that were injected into it.

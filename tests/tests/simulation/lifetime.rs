@@ -4,6 +4,7 @@ use std::fmt;
 
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 
+use super::adaptive::Loads;
 use super::dead_letter_ends::SinkCounts;
 use super::driver::Driver;
 use super::endpoints::Behaviour;
@@ -142,6 +143,7 @@ impl Setting {
             storage,
             versions,
             watches: vec![Watch::default(); rules.len()],
+            loads: Loads::default(),
             shared: SharedStore::default(),
             rules,
             behaviours,

@@ -22,6 +22,7 @@
 
 mod abandoned;
 mod acknowledging;
+mod adaptive;
 mod blobs;
 mod checks;
 mod costs;

@@ -11,6 +11,7 @@ use delivery::delivery::outcome::{Exchange, Outcome, TransportResult};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
+use super::queues::DELAY_MAX_MS;
 use super::requests::Base;
 use super::rules::Expected;
 use super::world::Inner;
@@ -110,6 +111,7 @@ impl Inner {
     /// A request of these deliveries starts. Replies and dead letters do not go to the destination
     /// and are not counted.
     pub(crate) fn watch_request(&mut self, number: usize, ids: &[Uuid]) {
+        self.check_left_alone(number, ids);
         let watched = self.rules[number].subscription.destination.probation;
         let (now_ms, [first, ..]) = (self.clock_ms(), ids) else { return };
         if let Some(complaint) =
@@ -125,6 +127,7 @@ impl Inner {
         if ids.is_empty() {
             return;
         }
+        self.note_load(number, exchange);
         if self.rules[number].expected(&exchange.result) == Expected::Delivered {
             self.watches[number].success_seen();
         } else {
@@ -166,7 +169,13 @@ impl Inner {
 
     /// Records that a delivery was postponed, also of one whose chains were received together: each
     /// postponement costs a message.
-    pub(crate) fn note_deferred(&mut self, delivery: &Delivery, bases: &[Base]) {
+    pub(crate) fn note_deferred(&mut self, delivery: &Delivery, bases: &[Base], wait_ms: u64) {
+        let now_ms = self.clock_ms();
+        // As long as it waits for its turn, or its destination is left alone.
+        if self.gives_up_its_turn(delivery) || self.is_left_alone(delivery, wait_ms) {
+            let postponed = (now_ms, now_ms + wait_ms.min(DELAY_MAX_MS));
+            self.ledger.postponements.entry(delivery.id).or_default().push(postponed);
+        }
         if is_deferred(delivery) && bases.iter().all(|base| base.due_ms != delivery.due_ms) {
             let postponed = (self.clock_ms(), delivery.due_ms);
             self.ledger.postponements.entry(delivery.id).or_default().push(postponed);

@@ -25,29 +25,30 @@ pub(crate) struct DeliveryRecord<'a> {
     pub(crate) big: bool,
     /// Some subscription in its world waits for late responses.
     pub(crate) waits_for_late: bool,
+    /// How long it may wait for its turn in place.
+    pub(crate) turn_ms: u64,
 }
 
 /// Replays the attempts by the rules; returns the reasons that the delivery may have ended with,
 /// none if it was delivered.
 pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String> {
-    let DeliveryRecord { rules, seen, postponements, published_ms, route, big, waits_for_late } =
-        routing;
+    let DeliveryRecord { rules, seen, published_ms, route, big, turn_ms, .. } = routing;
     let retry = &rules.subscription.retry;
     let limit_ms = published_ms + retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
     let names_limit = rules.subscription.dialect.as_str().starts_with("eventgrid");
     let mut due_ms = (published_ms, published_ms);
-    let mut postponements = postponements.iter().peekable();
+    let mut postponements = routing.postponements.iter().peekable();
     for (index, attempt) in seen.iter().enumerate() {
         let attempts = index as u32 + 1;
         while let Some((at_ms, until_ms)) =
             postponements.next_if(|(at_ms, until_ms)| precedes(*at_ms, *until_ms, attempt.at_ms))
         {
-            due_ms = check_postponement(due_ms, *at_ms, *until_ms)?;
+            due_ms = check_postponement(due_ms, *at_ms, *until_ms, turn_ms)?;
         }
         // Where its invocation ran out of time, it was re-enqueued with the last of the others.
         let before = index.checked_sub(1).map(|before| &seen[before].result_seen);
-        let held_up = waits_for_late && matches!(before, Some(TransportResult::TimedOut));
-        let late_ms = ROUNDING_MS + if held_up { LISTENING_MS } else { 0 };
+        let held_up = routing.waits_for_late && matches!(before, Some(TransportResult::TimedOut));
+        let late_ms = ROUNDING_MS + turn_ms + if held_up { LISTENING_MS } else { 0 };
         if attempt.at_ms < due_ms.0 || attempt.at_ms > due_ms.1 + late_ms {
             return Err(format!(
                 "attempt {attempts} at {} although due within {due_ms:?}",
@@ -83,10 +84,10 @@ pub(crate) fn replay(routing: DeliveryRecord<'_>) -> Result<Vec<String>, String>
         }
     }
     for (at_ms, until_ms) in postponements {
-        due_ms = check_postponement(due_ms, *at_ms, *until_ms)?;
+        due_ms = check_postponement(due_ms, *at_ms, *until_ms, turn_ms)?;
     }
     let mut ends = Vec::new();
-    if due_ms.1 + ROUNDING_MS >= limit_ms {
+    if due_ms.1 + ROUNDING_MS + turn_ms >= limit_ms {
         ends.push("TimeToLiveExceeded".to_owned());
     }
     if big
@@ -107,8 +108,13 @@ fn precedes(at_ms: u64, until_ms: u64, attempt_ms: u64) -> bool {
 }
 
 /// A due attempt is postponed: not to before it was due, and not long after.
-fn check_postponement(due_ms: (u64, u64), at_ms: u64, until_ms: u64) -> Result<(u64, u64), String> {
-    if at_ms < due_ms.0 || at_ms > due_ms.1 + ROUNDING_MS {
+fn check_postponement(
+    due_ms: (u64, u64),
+    at_ms: u64,
+    until_ms: u64,
+    turn_ms: u64,
+) -> Result<(u64, u64), String> {
+    if at_ms < due_ms.0 || at_ms > due_ms.1 + ROUNDING_MS + turn_ms {
         return Err(format!("postponed at {at_ms} although due within {due_ms:?}"));
     }
     Ok((until_ms, until_ms))

@@ -128,6 +128,7 @@ impl Inner {
             return (Exchange::new(TransportResult::Aborted, clock_ms, 0), None);
         }
         self.check_body(number, &ids, request);
+        self.invocation().attempted.extend(ids.iter().map(|id| (number, *id)));
         self.ledger.shared_requests += u64::from(ids.len() > 1);
         let at_sink = self.ledger.known[&ids[0]].route == Route::Sink;
         let behaviour =

@@ -123,6 +123,11 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                     .rules
                     .iter()
                     .any(|rules| rules.subscription.destination.late_window_ms > 0);
+                // It may have waited for its turn in place, and once more in the slow lane.
+                let turn_ms = match world.loads.is_pressed(number) {
+                    true => 2 * rules.subscription.destination.slow_after_ms,
+                    false => 0,
+                };
                 replay(DeliveryRecord {
                     rules,
                     seen,
@@ -131,6 +136,7 @@ fn inexact(world: &Inner, blobs: &BTreeMap<Uuid, Vec<Blob>>) -> Vec<String> {
                     route: known.route,
                     big: published.big,
                     waits_for_late,
+                    turn_ms,
                 })
                 .and_then(|end| match known.route {
                     Route::Sink => sink_delivery_agrees(end, seen, blobs),

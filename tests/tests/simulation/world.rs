@@ -13,6 +13,7 @@ use delivery::ports::QueueName;
 use delivery::subscription::catalogue::Catalogue;
 use uuid::Uuid;
 
+use super::adaptive::Loads;
 use super::endpoints::Behaviour;
 use super::faults::{Fault, SeededRandom};
 use super::invocations::Invocation;
@@ -44,6 +45,7 @@ pub(crate) struct Inner {
     /// The behaviours of the sinks' addresses.
     pub(crate) sink_behaviours: Vec<Behaviour>,
     pub(crate) watches: Vec<Watch>,
+    pub(crate) loads: Loads,
     /// What all processes share.
     pub(crate) shared: SharedStore,
     pub(crate) ledger: Ledger,

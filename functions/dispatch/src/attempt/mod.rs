@@ -54,6 +54,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             let key = DestinationKey::of(&destination.url);
             self.leases.of(key).held().note_taken(exchange.duration_ms);
         }
+        self.note_load(subscription, due, &exchange, of);
         // Redacted here, since the secrets' values are dropped with this attempt.
         let keyring = keyring.unwrap_or_default();
         let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();

@@ -241,7 +241,7 @@ fn until_turn(mut in_flight: InFlightDelivery, turn_ms: Option<u64>, now_ms: u64
 }
 
 /// A delivery that waits for a permit as a message: a second longer each time, at most 30.
-fn without_permit(mut in_flight: InFlightDelivery) -> Unfinished {
+pub(super) fn without_permit(mut in_flight: InFlightDelivery) -> Unfinished {
     let hold = in_flight.delivery.hold;
     let turns = hold.turns.saturating_add(1);
     let wait_ms = u64::from(turns.min(WAIT_MAX_S)) * SECOND_MS;

@@ -1,6 +1,7 @@
 //! Whose turn it is, where a destination takes so many requests a second or so many at once, from all
-//! processes together.
+//! processes together, or has too much to do.
 
+mod adaptive;
 mod leases;
 mod rate;
 

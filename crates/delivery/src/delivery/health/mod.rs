@@ -3,8 +3,8 @@
 //!
 //! A healthy destination is in none of these memories, so it costs nothing.
 
-pub mod dead_letters;
 pub mod adaptive;
+pub mod dead_letters;
 pub mod notice;
 pub mod permits;
 pub mod probation;

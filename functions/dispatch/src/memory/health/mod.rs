@@ -132,6 +132,6 @@ pub(crate) fn key_of(subscription: &Subscription) -> DestinationKey {
 
 /// Whether an attempt of these deliveries says something about the destination: replies and sinks have
 /// other addresses.
-fn are_to_destination(due: &[InFlightDelivery]) -> bool {
+pub(crate) fn are_to_destination(due: &[InFlightDelivery]) -> bool {
     due.iter().all(|one| one.delivery.target == DeliveryTarget::Destination)
 }

@@ -5,12 +5,21 @@
 //! that waits for a permit of its subscription holds none of the total. A permit may come so late that
 //! the invocation has no time left; the flow sees that when it asks its deadline.
 
+mod adaptive;
+
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use delivery::delivery::health::adaptive::{MANY, Observed};
+use delivery::delivery::outcome::Exchange;
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use self::adaptive::{AdaptivePermit, AdaptivePermits};
+use crate::memory::adaptive::{Adaptive, ceiling_of};
+use crate::memory::health::key_of;
 
 /// Requests of one invocation that are under way at once, to all destinations together: each is an
 /// open socket, and a function has 1,024 file descriptors. Idle connections have some as well, for
@@ -21,44 +30,84 @@ const REQUESTS_AT_ONCE: usize = 500;
 /// So many bytes of events count as one more request, so that those of 500 requests stay below 32 MiB.
 const BYTES_OF_A_REQUEST: usize = 64 * 1_024;
 
-/// The limits of one invocation, one per subscription and one for all.
+/// The limits of one invocation, one per subscription, one for all, and those of destinations that have too
+/// much to do.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimits {
     total: Arc<Semaphore>,
     by_subscription: Mutex<HashMap<SubscriptionName, Arc<Semaphore>>>,
+    /// Of destinations that have too much to do.
+    pub(crate) adaptive: AdaptivePermits,
 }
 
 /// A permit to make requests, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     _of_total: Option<OwnedSemaphorePermit>,
+    _of_destination: Option<AdaptivePermit>,
     _of_subscription: Option<OwnedSemaphorePermit>,
 }
 
 impl Default for ConcurrencyLimits {
     fn default() -> Self {
         let total = Arc::new(Semaphore::new(REQUESTS_AT_ONCE));
-        Self { total, by_subscription: Mutex::default() }
+        Self { total, by_subscription: Mutex::default(), adaptive: AdaptivePermits::default() }
     }
 }
 
 impl ConcurrencyLimits {
-    /// Waits for a permit of this subscription, then for one of the total, for a request with so many
-    /// bytes of events. In this order: the other way round, a destination that hangs would hold permits
-    /// of the total while it waits.
-    pub(crate) async fn acquire(&self, subscription: &Subscription, bytes: usize) -> Permit {
+    /// Waits for a permit of this subscription, then for one of its destination, if that has too much to
+    /// do, then for one of the total, for a request with so many bytes of events. In this order: the other
+    /// way round, a destination that hangs would hold permits of the total while it waits.
+    pub(crate) async fn acquire(
+        &self,
+        subscription: &Subscription,
+        bytes: usize,
+        of_destination: impl Future<Output = Option<AdaptivePermit>>,
+    ) -> Permit {
         let requests = (1 + bytes / BYTES_OF_A_REQUEST).min(REQUESTS_AT_ONCE);
         let requests = u32::try_from(requests).unwrap_or(u32::MAX);
         // The semaphores are never closed; should one be, its requests are not limited.
         let of_subscription = self.limit_of(subscription).acquire_owned().await.ok();
+        let of_destination = of_destination.await;
         let of_total = Arc::clone(&self.total).acquire_many_owned(requests).await.ok();
-        Permit { _of_subscription: of_subscription, _of_total: of_total }
+        Permit {
+            _of_total: of_total,
+            _of_destination: of_destination,
+            _of_subscription: of_subscription,
+        }
+    }
+
+    /// Whether many requests are under way, to all destinations together. Large ones count as more.
+    pub(crate) fn are_many_under_way(&self) -> bool {
+        REQUESTS_AT_ONCE - self.total.available_permits() >= MANY as usize
+    }
+
+    /// Takes into account what an attempt showed.
+    pub(crate) fn note(
+        &self,
+        subscription: &Subscription,
+        exchange: &Exchange,
+        adaptive: &Adaptive,
+    ) {
+        let (key, ceiling) = (key_of(subscription), ceiling_of(subscription));
+        let under_way = match adaptive.limit(&key, ceiling) {
+            // The others wait for a permit.
+            Some(_) => self.adaptive.in_use(key),
+            None => {
+                let free = self.limit_of(subscription).available_permits();
+                ceiling.saturating_sub(u32::try_from(free).unwrap_or(u32::MAX))
+            }
+        };
+        let outcome = exchange.outcome(&subscription.retry);
+        let (started_ms, ended_ms) = (exchange.started_ms, exchange.ended_ms());
+        let observed = Observed { outcome, started_ms, ended_ms, under_way, ceiling };
+        adaptive.note(&key, observed);
+        self.adaptive.notify();
     }
 
     fn limit_of(&self, subscription: &Subscription) -> Arc<Semaphore> {
-        // At least one, or its deliveries would wait for ever.
-        let new =
-            || Arc::new(Semaphore::new(subscription.destination.max_concurrency.max(1) as usize));
+        let new = || Arc::new(Semaphore::new(ceiling_of(subscription) as usize));
         let mut limits = self.by_subscription.lock().unwrap_or_else(PoisonError::into_inner);
         // Looked up first: `entry` would need a clone of the name every time.
         match limits.get(&subscription.name) {
@@ -70,6 +119,8 @@ impl ConcurrencyLimits {
 
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
+
     use delivery::subscription::profile::Dialect;
     use futures::FutureExt as _;
 
@@ -86,7 +137,7 @@ mod tests {
     fn a_subscription_at_its_limit_keeps_no_other_waiting() {
         let limits = ConcurrencyLimits::default();
         let (slow, fast) = (subscription("n/t/slow", 2), subscription("n/t/fast", 600));
-        let permit = |subscription| limits.acquire(subscription, 100).now_or_never();
+        let permit = |subscription| limits.acquire(subscription, 100, ready(None)).now_or_never();
         let held = [permit(&slow), permit(&slow)];
         assert!(held.iter().all(Option::is_some) && permit(&slow).is_none());
         let others: Vec<Permit> = (2..REQUESTS_AT_ONCE).map_while(|_| permit(&fast)).collect();
@@ -100,23 +151,24 @@ mod tests {
     fn what_waits_for_its_subscription_holds_nothing_of_the_total() {
         let limits = ConcurrencyLimits::default();
         let (slow, fast) = (subscription("n/t/slow", 2), subscription("n/t/fast", 1));
-        let mut waiting: Vec<_> =
-            (0..=REQUESTS_AT_ONCE).map(|_| Box::pin(limits.acquire(&slow, 100))).collect();
+        let mut waiting: Vec<_> = (0..=REQUESTS_AT_ONCE)
+            .map(|_| Box::pin(limits.acquire(&slow, 100, ready(None))))
+            .collect();
         let held: Vec<Permit> =
             waiting.iter_mut().filter_map(|one| one.as_mut().now_or_never()).collect();
         assert_eq!(held.len(), 2);
-        assert!(limits.acquire(&fast, 100).now_or_never().is_some());
+        assert!(limits.acquire(&fast, 100, ready(None)).now_or_never().is_some());
     }
 
     #[test]
     fn large_events_use_up_the_total_sooner() {
         let limits = ConcurrencyLimits::default();
         let subscription = subscription("n/t/s", 600);
-        let large = || limits.acquire(&subscription, 1_048_576).now_or_never();
+        let large = || limits.acquire(&subscription, 1_048_576, ready(None)).now_or_never();
         let held: Vec<Permit> = std::iter::from_fn(large).collect();
         assert_eq!(held.len(), REQUESTS_AT_ONCE / 17);
         drop(held);
         // Larger than any, but not so large that it would wait for ever.
-        assert!(limits.acquire(&subscription, usize::MAX).now_or_never().is_some());
+        assert!(limits.acquire(&subscription, usize::MAX, ready(None)).now_or_never().is_some());
     }
 }

@@ -1,0 +1,158 @@
+//! Destinations that have too much to do, implemented a second time: who may wait for a turn, and until
+//! when a destination asked to be left alone.
+//!
+//! What a process knows is what its own requests showed. How many requests a destination gets at once is
+//! not computed here: the rule has properties of its own. But only where an answer showed too much may a
+//! delivery give up its turn, while others of its invocation are attempted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use delivery::delivery::Delivery;
+use delivery::delivery::outcome::{Exchange, TransportResult};
+use delivery::time::duration::{HOUR_MS, SECOND_MS};
+use uuid::Uuid;
+
+use super::limits::SKEW_MAX_MS;
+use super::queued::Queued;
+use super::requests::Base;
+use super::rules::Expected;
+use super::sinks::Route;
+use super::world::Inner;
+
+/// A message is sent at most so long after its wait was computed, if no call is slow.
+const SENT_WITHIN_MS: u64 = 500;
+
+/// What the processes found out.
+#[derive(Debug, Default)]
+pub(crate) struct Loads {
+    /// The processes that found that a destination, by its number, has too much to do.
+    pressed: BTreeSet<(usize, usize)>,
+    /// When a destination answered a process that it is to be left alone, and until when.
+    requested: BTreeMap<(usize, usize), Vec<(u64, u64)>>,
+}
+
+impl Loads {
+    /// Whether some process found that a destination has too much to do.
+    pub(crate) fn is_pressed(&self, number: usize) -> bool {
+        self.pressed.iter().any(|(_, of)| *of == number)
+    }
+}
+
+impl Inner {
+    /// The function gets the result of a request to a destination.
+    pub(crate) fn note_load(&mut self, number: usize, exchange: &Exchange) {
+        if self.rules[number].expected(&exchange.result) == Expected::Delivered {
+            return;
+        }
+        let key = (self.invocation().process, number);
+        let is_too_much = match &exchange.result {
+            TransportResult::Answered { status, .. } => matches!(status, 408 | 429 | 503),
+            TransportResult::TimedOut => true,
+            TransportResult::SocketError
+            | TransportResult::ResolutionError
+            | TransportResult::TlsError
+            | TransportResult::Blocked
+            | TransportResult::Unsendable
+            | TransportResult::Aborted => false,
+        };
+        if is_too_much {
+            self.loads.pressed.insert(key);
+        }
+        if let TransportResult::Answered { status: 429 | 503, retry_after: Some(text), .. } =
+            &exchange.result
+        {
+            let asked_ms = text.parse::<u64>().map_or(0, |seconds| seconds * SECOND_MS);
+            let ended_ms = exchange.ended_ms();
+            let requested = (ended_ms, ended_ms + asked_ms.min(HOUR_MS));
+            self.loads.requested.entry(key).or_default().push(requested);
+        }
+    }
+
+    /// A request starts. In a world without faults its destination must not have asked to be left alone.
+    pub(crate) fn check_left_alone(&mut self, number: usize, ids: &[Uuid]) {
+        let (now_ms, [first, ..]) = (self.clock_ms(), ids) else { return };
+        let key = (self.invocation().process, number);
+        let is_big = |id: &Uuid| self.ledger.published[self.ledger.known[id].record].1.big;
+        let requested = self.loads.requested.get(&key).into_iter().flatten();
+        let disobeys =
+            requested.clone().any(|(asked_ms, until_ms)| *asked_ms < now_ms && now_ms < *until_ms);
+        if disobeys && self.random.quiet && !ids.iter().any(is_big) {
+            self.record_violation(*first, "attempted although its destination is to be left alone");
+        }
+    }
+
+    /// Whether a due delivery waits because its destination asked to be left alone.
+    pub(crate) fn is_left_alone(&self, delivery: &Delivery, wait_ms: u64) -> bool {
+        let Some(known) = self.ledger.known.get(&delivery.id) else { return false };
+        let Some(number) = known.subscription.filter(|_| known.route == Route::Event) else {
+            return false;
+        };
+        let invocation = &self.invocations[self.current];
+        let slack_ms = if invocation.slow { HOUR_MS } else { SENT_WITHIN_MS };
+        let requested = self.loads.requested.get(&(invocation.process, number));
+        requested.into_iter().flatten().any(|(_, until_ms)| {
+            let left_ms = until_ms.saturating_sub(self.clock_ms());
+            delivery.due_ms <= self.clock_ms()
+                && wait_ms > 0
+                && (left_ms..=left_ms + slack_ms).contains(&wait_ms)
+        })
+    }
+
+    /// Whether a message waits for its turn at a destination that has too much to do. Then that has to be
+    /// known, and others have to be attempted, for as long as a delivery waits in place.
+    pub(crate) fn waits_for_turn(&self, delivery: &Delivery, wait_ms: u64) -> bool {
+        let invocation = &self.invocations[self.current];
+        let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
+        let Some(number) = number else { return false };
+        let waited_ms = self.now_ms - invocation.started_ms;
+        let destination = &self.rules[number].subscription.destination;
+        let waited = waited_ms >= destination.slow_after_ms || invocation.short;
+        // One that was multiplied by a fault may wait for itself.
+        let is_alone = self.bases(delivery.id).len() == 1;
+        let is_other =
+            |(of, id): &(usize, Uuid)| *of == number && (*id != delivery.id || !is_alone);
+        let mut attempted = invocation.attempted.iter();
+        // Or it waits in place: until it is due, or for its slot of a rate.
+        let has_rate = destination.max_per_second.is_some();
+        let waits_in_place = |held: &Queued| {
+            held.carried.delivery().is_some_and(|other| {
+                let of = self.ledger.known.get(&other.id).and_then(|known| known.subscription);
+                let earliest_ms = invocation.started_ms.saturating_sub(SKEW_MAX_MS);
+                let waits = has_rate || other.due_ms > earliest_ms;
+                of.is_some_and(|of| is_other(&(of, other.id))) && waits
+            })
+        };
+        let are_others = invocation.slow
+            || attempted.any(is_other)
+            || invocation.taken.iter().any(|(_, held)| waits_in_place(held));
+        let turns_ms = u64::from(delivery.hold.turns.min(30)) * SECOND_MS;
+        let is_known = self.loads.pressed.contains(&(invocation.process, number));
+        is_known && waited && are_others && wait_ms == turns_ms
+    }
+
+    /// A delivery that was due is re-enqueued as it was received, so it needs a reason.
+    pub(crate) fn check_unchanged(&mut self, delivery: &Delivery, base: &Base, wait_ms: u64) {
+        let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
+        let Some(number) = number else { return };
+        let was = (base.attempts, base.due_ms, base.held_ms, base.hold, base.abandoned);
+        let is = (
+            delivery.attempts,
+            delivery.due_ms,
+            delivery.held_ms,
+            delivery.hold,
+            delivery.abandoned,
+        );
+        let was_due = base.due_ms <= self.clock_ms();
+        // Where no slot is free in its time it keeps its due time.
+        let has_rate = self.rules[number].subscription.destination.max_per_second.is_some();
+        let is_excused = has_rate || self.invocations[self.current].slow;
+        if was == is
+            && was_due
+            && wait_ms > 0
+            && !is_excused
+            && !self.is_left_alone(delivery, wait_ms)
+        {
+            self.record_violation(delivery.id, "has to wait although it is due");
+        }
+    }
+}
