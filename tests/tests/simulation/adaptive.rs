@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::delivery::Delivery;
+use delivery::delivery::health::adaptive::MANY;
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
 use uuid::Uuid;
@@ -41,10 +42,15 @@ impl Loads {
 impl Inner {
     /// The function gets the result of a request to a destination.
     pub(crate) fn note_load(&mut self, number: usize, exchange: &Exchange) {
+        let key = (self.invocation().process, number);
+        // Where many are attempted at once, answers that take longer may have shown it too.
+        let of_it = |(of, _): &&(usize, Uuid)| *of == number;
+        if self.invocation().attempted.iter().filter(of_it).count() >= MANY as usize {
+            self.loads.pressed.insert(key);
+        }
         if self.rules[number].expected(&exchange.result) == Expected::Delivered {
             return;
         }
-        let key = (self.invocation().process, number);
         let is_too_much = match &exchange.result {
             TransportResult::Answered { status, .. } => matches!(status, 408 | 429 | 503),
             TransportResult::TimedOut => true,
