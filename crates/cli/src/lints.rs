@@ -15,7 +15,7 @@ use delivery::explain::{Endpoint, explain};
 use delivery::manifest::{Finding, Reading, Severity};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::subscription::sink::Sink;
-use delivery::subscription::{ReplyTo, Subscription};
+use delivery::subscription::{Destination, ReplyTo, Subscription};
 use delivery::time::duration::{SECOND_MS, format_ms};
 use dispatch::RESPONSE_MARGIN_MS;
 use url::Url;
@@ -61,6 +61,7 @@ pub(crate) fn lints(
             ("reply", unsubscribed_reply(subscription, reading)),
             (SINK, rules.refusal(subscription, " dead letters", sink_address(subscription))),
             ("responseTimeout", shortened_timeout(subscription, cut_to_ms)),
+            ("sharedLimit", limits_that_differ(subscription, reading)),
         ];
         let warnings = warnings
             .into_iter()
@@ -154,6 +155,32 @@ fn unsubscribed_reply(subscription: &Subscription, reading: &Reading) -> Option<
             subscription.name
         )
     })
+}
+
+/// Another subscription with the same shared limit and other numbers.
+fn limits_that_differ(subscription: &Subscription, reading: &Reading) -> Option<String> {
+    let limits = |of: &Subscription| {
+        let Destination { max_concurrency, shares_concurrency, max_per_second, .. } =
+            of.destination;
+        (shares_concurrency.then_some(max_concurrency), max_per_second)
+    };
+    let shared = subscription.destination.shared_limit.as_ref()?;
+    let name = &subscription.name;
+    if limits(subscription) == (None, None) {
+        return Some(format!(
+            "{name} shares the limit {shared}, but has neither maxConcurrency nor maxPerSecond"
+        ));
+    }
+    let is_other = |other: &&Subscription| {
+        other.destination.shared_limit.as_ref() == Some(shared)
+            && other.name.topic.namespace == name.topic.namespace
+            && limits(other) != limits(subscription)
+    };
+    let other = reading.catalogue.subscriptions().map(AsRef::as_ref).find(is_other)?;
+    Some(format!(
+        "{name} and {} share the limit {shared}, but not maxConcurrency and maxPerSecond",
+        other.name
+    ))
 }
 
 /// What sending would do. Names are not resolved, except that `localhost` and its subdomains are

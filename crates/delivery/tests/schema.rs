@@ -51,6 +51,7 @@ spec:
       headers: [{name: a, value: true}, {name: b, path: data.id}, {name: c, secret: 'secretsmanager:shop#token'}]
       signing: {secrets: ['env:A']}
       maxPerSecond: 10000
+      sharedLimit: partner
       slowAfter: PT10S
       lateResponseWindow: PT0S
       probation: false
@@ -64,7 +65,7 @@ spec:
 apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: orders, name: slow}
-spec: {destination: {url: 'https://slow.example.com/', slowAfter: PT10S, maxPerSecond: 1, disable: {after: PT1H, then: hold}}}
+spec: {destination: {url: 'https://slow.example.com/', slowAfter: PT10S, maxPerSecond: 1, sharedLimit: partner, disable: {after: PT1H, then: hold}}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Notifications

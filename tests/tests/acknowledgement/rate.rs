@@ -153,3 +153,21 @@ fn a_destination_without_a_rate_asks_for_nothing() {
     process.invoke(&events(10));
     assert_eq!((process.ports.requests(), process.ports.shared_requests()), (10, 1), "the digest");
 }
+
+#[test]
+fn subscriptions_of_two_addresses_share_a_rate_by_name() {
+    let shares = |name, limit: &str| {
+        let mut subscription = subscription(name);
+        subscription.destination.max_per_second = Some(1);
+        subscription.destination.shared_limit = Some(limit.to_owned());
+        subscription
+    };
+    for (second, waiting) in [("partner", 1), ("another", 0)] {
+        let both = [shares("shop/orders/s0", "partner"), shares("shop/orders/s1", second)];
+        let process = Process::with(FakePorts::new(catalogue_of(both)));
+        // Two events: two slots of each limit, and the second one a second later in place.
+        let sent = process.invoke(&events(2));
+        assert_eq!(sent.len(), 2 * waiting, "{second}");
+        assert_eq!(process.ports.requests(), 4 - 2 * waiting, "{second}");
+    }
+}

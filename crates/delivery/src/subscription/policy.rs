@@ -82,6 +82,7 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         signing(&destination.signing),
         max_concurrency(destination),
         Setting::optional("maxPerSecond", destination.max_per_second, "no limit"),
+        Setting::optional("sharedLimit", destination.shared_limit.as_deref(), "its own"),
         Setting::plain("slowAfter", format_ms(destination.slow_after_ms)),
         Setting::plain("lateResponseWindow", format_ms(destination.late_window_ms)),
         Setting::plain("probation", destination.probation),

@@ -42,6 +42,9 @@ pub struct Destination {
     pub shares_concurrency: bool,
     /// The most requests per second, of all running functions together; `None` means any number.
     pub max_per_second: Option<u32>,
+    /// The name under which subscriptions of a namespace share these two limits; `None` means that those
+    /// of one address do.
+    pub shared_limit: Option<String>,
     /// An answer that takes longer than this is slow: others do not wait for it.
     pub slow_after_ms: u64,
     /// How long after its response timeout an answer still counts; 0 means not at all.
@@ -122,6 +125,7 @@ impl Destination {
             max_concurrency: MAX_CONCURRENCY,
             shares_concurrency: false,
             max_per_second: None,
+            shared_limit: None,
             slow_after_ms: SLOW_AFTER_MS,
             late_window_ms: 0,
             probation: false,

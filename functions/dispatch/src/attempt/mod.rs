@@ -51,7 +51,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         };
         admitted.record(&exchange);
         if destination.shares_concurrency {
-            let key = DestinationKey::of(&destination.url);
+            let key = DestinationKey::of_limit(subscription);
             self.leases.of(key).held().note_taken(exchange.duration_ms);
         }
         self.note_load(subscription, due, &exchange, of);

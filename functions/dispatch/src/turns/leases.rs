@@ -59,7 +59,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             return (due, None);
         }
         let has_waited = due.iter().any(|one| one.delivery.hold.turns > 0);
-        match self.wait_for_permit(destination, has_waited, of).boxed().await {
+        match self.wait_for_permit(subscription, has_waited, of).boxed().await {
             Ok(permit) => (due, Some(permit)),
             Err(turn_ms) => {
                 let now_ms = self.ports.now_ms();
@@ -73,11 +73,12 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// A permit of this destination; else the turn to come back for, if it got one.
     async fn wait_for_permit(
         &self,
-        destination: &Destination,
+        subscription: &Subscription,
         mut has_waited: bool,
         of: &Invocation<'_>,
     ) -> Result<LeasedPermit, Option<u64>> {
-        let key = DestinationKey::of(&destination.url);
+        let destination = &subscription.destination;
+        let key = DestinationKey::of_limit(subscription);
         let own = self.leases.of(key);
         let takes_ms = destination.response_timeout_ms.saturating_add(destination.late_window_ms);
         let until_ms = self.ports.now_ms().saturating_add(PATIENCE_MS);

@@ -63,7 +63,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Vec<InFlightDelivery> {
         let latest_ms = latest_ms(&due, subscription);
-        let key = DestinationKey::of(&subscription.destination.url);
+        let key = DestinationKey::of_limit(subscription);
         let rate = Rate { key, per_second, latest_ms, deadline: of.deadline };
         let Taken { slots, is_full } = self.next_slots(&rate, due.len()).await;
         let now_ms = self.ports.now_ms();

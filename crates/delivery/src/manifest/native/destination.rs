@@ -8,6 +8,7 @@ use url::Url;
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
 use super::super::headers;
+use super::super::names;
 use super::super::rates;
 use super::super::reader::{Cursor, Fields};
 use super::consent;
@@ -62,6 +63,7 @@ pub(super) fn read(
         max_concurrency: max_concurrency.unwrap_or(MAX_CONCURRENCY),
         shares_concurrency: max_concurrency.is_some(),
         max_per_second: fields.read("maxPerSecond", |at| at.integer(rates::PER_SECOND)),
+        shared_limit: fields.read("sharedLimit", names::read),
         slow_after_ms: slow_after_ms.unwrap_or(SLOW_AFTER_MS),
         late_window_ms: late_window_ms.unwrap_or(profile.late_window_ms),
         probation: fields.read("probation", Cursor::boolean).unwrap_or(profile.probation),

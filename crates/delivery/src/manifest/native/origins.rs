@@ -7,7 +7,7 @@ use super::super::reader::Cursor;
 use super::super::sinks::DeadLettersAt;
 
 /// Field → the path in a `spec` or `delivery` that states it.
-const FIELD_PATHS: [(&str, &str); 31] = [
+const FIELD_PATHS: [(&str, &str); 32] = [
     ("maxAttempts", "retry.maxAttempts"),
     ("timeToLive", "retry.timeToLive"),
     ("schedule", "retry.schedule"),
@@ -18,6 +18,7 @@ const FIELD_PATHS: [(&str, &str); 31] = [
     ("headers", "destination.headers"),
     ("signing", "destination.signing"),
     ("maxPerSecond", "destination.maxPerSecond"),
+    ("sharedLimit", "destination.sharedLimit"),
     ("slowAfter", "destination.slowAfter"),
     ("disable", "destination.disable"),
     ("lateResponseWindow", "destination.lateResponseWindow"),
