@@ -26,6 +26,7 @@ mod sharing;
 mod turns;
 
 pub use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
+pub use crate::memory::health::{LOOK_EVERY_MS, READ_EVERY_MS};
 pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS};
 pub use crate::{decode::PARTS_MAX, decode::REQUESTS_IN_PLACE};
 use crate::{dispatch::Invocation, limits::Permit, plan::BatchPlan, progress::InFlightDelivery};

@@ -9,10 +9,11 @@ use super::average::{AverageDelivery, Wait, as_f64};
 use super::load::Load;
 use super::plan::{Architecture, LogLevel, Plan};
 use super::prices::{
-    API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, INVOCATION, LOGS,
+    API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, GET, INVOCATION, LOGS,
     LOGS_KEPT, METRIC, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, X86_64,
 };
 use super::queue_load::{QueueLoad, chunks, idle_polls};
+use super::shared_state::SharedState;
 use crate::numbers::{count, decimals, precise, rounded};
 
 /// The length of a month in the bill.
@@ -95,6 +96,7 @@ pub(crate) fn cost_items(plan: &Plan, average: &AverageDelivery, load: &Load) ->
     items.extend(lambda(plan, load));
     items.extend(cloudwatch(plan, average, load));
     items.extend(storage(plan, average, load));
+    items.extend(shared_state(&load.shared));
     items.retain(|item| item.thousandths > 0);
     items
 }
@@ -144,6 +146,8 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     items.extend(drained(&load.retries, ["waits received", "waits deleted"]));
     items.push(sqs_requests("dead letters sent", load.dead_letter_sends, dead_letters));
     items.extend(drained(&load.dead_letters, ["dead letters received", "dead letters deleted"]));
+    let moved = deliveries_moved(plan, load);
+    items.push(sqs_requests("slow lane", load.slow_lane, moved));
     let polls = "6 queues × 5 pollers × 86,400 s ÷ 20 s, less what finds something".to_owned();
     let empty = load.events.empty + load.retries.empty + load.dead_letters.empty + idle_polls();
     items.push(sqs_requests("polls that find nothing", empty, polls));
@@ -158,13 +162,19 @@ fn per_invocation(queue: &QueueLoad, requests: f64) -> String {
     format!("{invocations} invocations of {} {records} × {requests}", queue.fill)
 }
 
-/// The surcharge of requests with a message group: those of waits and dead letters.
+fn deliveries_moved(plan: &Plan, load: &Load) -> String {
+    let moved = load.deliveries * plan.traffic.slow_share;
+    format!("{} deliveries that move, each sent, received and deleted there", count(moved))
+}
+
+/// The surcharge of requests with a message group: those of waits, of the slow lane and of dead letters.
 fn fair_queues(load: &Load) -> CostItem {
-    let sends = load.wait_sends + load.hop_sends + load.dead_letter_sends;
+    let sends = load.wait_sends + load.hop_sends + load.dead_letter_sends + load.slow_lane;
     let queues = [&load.retries, &load.dead_letters];
     let requests =
         queues.iter().fold(sends, |sum, queue| sum + queue.receives - queue.empty + queue.deletes);
-    let formula = "sent, received and deleted above, of waits and dead letters".to_owned();
+    let formula =
+        "sent, received and deleted above, of waits, slow lane and dead letters".to_owned();
     CostItem::new("fair queues", requests, &FAIR_REQUEST, formula)
 }
 
@@ -279,6 +289,25 @@ fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem>
         CostItem::new("dead letters written", load.blobs, &PUT, puts),
         CostItem::new("dead letters kept", gb_months, &STORED, stored_how),
         CostItem::new("requests to destinations", attempts * sent_bytes / GB, &DATA_OUT, out_how),
+    ]
+}
+
+/// Requests for the documents that all processes share: each change reads the document and replaces it.
+fn shared_state(shared: &SharedState) -> [CostItem; 2] {
+    let reads = format!(
+        "{} of the digest + {} before probes + each that is written",
+        count(shared.digests),
+        count(shared.questions)
+    );
+    let writes = format!(
+        "{} about failing destinations + {} of slots + {} of permits",
+        count(shared.findings),
+        count(shared.reservations),
+        count(shared.leases)
+    );
+    [
+        CostItem::new("shared state read", shared.reads(), &GET, reads),
+        CostItem::new("shared state written", shared.writes(), &PUT, writes),
     ]
 }
 

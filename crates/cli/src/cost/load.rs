@@ -15,6 +15,7 @@ use super::plan::{Deployment, Plan, Traffic};
 use super::queue_load::{
     EventSourceMapping, QueueLoad, QueueWork, REQUEST_ENTRIES, REQUEST_MS, any, chunks,
 };
+use super::shared_state::{SharedState, Users};
 use crate::lints::DISPATCH_TIMEOUT_MS;
 use crate::numbers::rounded;
 
@@ -56,6 +57,10 @@ pub(crate) struct Load {
     pub(crate) dead_letter_sends: f64,
     /// Blobs written.
     pub(crate) blobs: f64,
+    /// Requests that move a delivery to the slow lane, and receive and delete it there.
+    pub(crate) slow_lane: f64,
+    /// Requests for the documents that all processes share.
+    pub(crate) shared: SharedState,
 }
 
 impl Load {
@@ -77,6 +82,11 @@ impl Load {
         let dead_letters = deliveries * average.dead_letters;
         let queue = QueueLoad::of(&stored(dead_letters), &DEAD_LETTER_MAPPING, bytes);
         let (hops, hops_together) = hops(deliveries, average, &retries);
+        let users = Users {
+            queues: [&events, &retries],
+            attempts: deliveries * average.attempts,
+            failure_ms: failure_ms(traffic, subscription),
+        };
         Self {
             deliveries,
             publishes: traffic.events / traffic.publish_batch
@@ -89,6 +99,8 @@ impl Load {
             dead_letter_sends: dead_letters * chunks(bytes),
             blobs: dead_letters
                 / f64::from(subscription.dead_letter.events_per_blob.min(queue.fill)),
+            slow_lane: deliveries * traffic.slow_share * (2.0 * chunks(bytes) + 1.0),
+            shared: SharedState::of(plan, &users),
             events,
             retries,
             dead_letters: queue,

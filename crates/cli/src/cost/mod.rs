@@ -12,8 +12,8 @@
 //! Does not model bursts (the load is spread evenly over the day), cold starts, probation, late
 //! answers, batches of several events in one request, replies, free tiers and volume discounts.
 //!
-//! Imports run one way: `report` → `estimate` → `needs`, `cost_items` → `load` → `queue_load` →
-//! `average`, `plan`, `prices`.
+//! Imports run one way: `report` → `estimate` → `needs`, `cost_items` → `load` → `shared_state` →
+//! `queue_load` → `average`, `plan`, `prices`.
 
 mod average;
 mod cost_items;
@@ -24,5 +24,6 @@ pub(crate) mod plan;
 mod prices;
 mod queue_load;
 pub(crate) mod report;
+mod shared_state;
 #[cfg(test)]
 mod tests;

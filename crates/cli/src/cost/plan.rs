@@ -42,6 +42,19 @@ pub(crate) struct Traffic {
     /// The response time of destinations
     #[arg(long = "answer", value_name = "DURATION", default_value = "PT0.1S", value_parser = answer_ms)]
     pub(crate) answer_ms: f64,
+    /// The share of the deliveries that move to the slow lane, because their destination is slow
+    #[arg(long = "slow", value_name = "0..1", default_value = "0", value_parser = probability)]
+    pub(crate) slow_share: f64,
+    /// Destinations that fail all day, on probation: adds what processes tell each other about them, but no
+    /// attempts (--success, --down)
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = destinations())]
+    pub(crate) failing: f64,
+    /// Destinations with maxPerSecond, to which all deliveries go
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = destinations())]
+    pub(crate) rate_limited: f64,
+    /// Destinations with maxConcurrency, to which all deliveries go
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = destinations())]
+    pub(crate) concurrency_limited: f64,
 }
 
 /// The template parameters that matter here, with the defaults of the template, and what is logged
@@ -113,6 +126,10 @@ pub(crate) fn number(text: &str) -> Result<f64, String> {
         text.replace('_', "").parse().map_err(|_| format!("{text:?} is not a number"))?;
     let valid = Some(number).filter(|number| number.is_finite() && *number >= 0.0);
     valid.ok_or_else(|| format!("{text:?} is not zero or more"))
+}
+
+fn destinations() -> impl clap::builder::TypedValueParser<Value = f64> {
+    clap::value_parser!(u32).range(0..=100_000).map(f64::from)
 }
 
 fn up_to_a_million(text: &str) -> Result<f64, String> {

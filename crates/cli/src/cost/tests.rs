@@ -37,6 +37,10 @@ fn plan() -> Plan {
             event_bytes: 1_024.0,
             publish_batch: 1.0,
             answer_ms: 100.0,
+            slow_share: 0.0,
+            failing: 0.0,
+            rate_limited: 0.0,
+            concurrency_limited: 0.0,
         },
         deployment: Deployment {
             batch_size: 10,
@@ -351,6 +355,76 @@ fn a_subscription_of_its_own_has_every_metric_but_that_of_unmatched_events() {
     assert!(close(deployment.metrics(), 10.0 + 10.0 + 2.0 * 5.0 + 3.0 * 2.0));
     (deployment.subscriptions, deployment.metrics_per_subscription) = (100.0, true);
     assert!(close(deployment.metrics(), 36.0 + 900.0));
+}
+
+/// Sixty processes: as many as the template's concurrency of new events and of retries allows.
+fn sixty(change: impl FnOnce(&mut Traffic)) -> Plan {
+    let mut plan = traffic(|of| (of.events, of.success) = (1e9, 0.9));
+    change(&mut plan.traffic);
+    plan
+}
+
+/// What the documents that all processes share cost.
+fn shared_state(plan: &Plan) -> u128 {
+    let items = estimate(plan, &native()).items;
+    let shared = items.iter().filter(|item| item.what.starts_with("shared state"));
+    shared.map(CostItem::pico_dollars).sum()
+}
+
+#[test]
+fn a_hundred_failing_destinations_cost_sixty_processes_at_most_half_a_dollar_a_day() {
+    let plan = sixty(|of| of.failing = 100.0);
+    let shared = estimate(&plan, &native()).load.shared;
+    // 60 processes × 86,400 s ÷ 30 s.
+    assert!(close(shared.digests, 172_800.0), "{shared:?}");
+    // 31 probes each: 9 in the first 5,110 s, then one an hour. Each process asks before and after.
+    assert!(close(shared.questions, 100.0 * 31.0 * 60.0 * 2.0), "{shared:?}");
+    // Each process finds it out and writes two documents; ten claim a probe, one writes its result.
+    assert!(close(shared.findings, 100.0 * (60.0 * 2.0 + 31.0 * 12.0)), "{shared:?}");
+    let cost = shared_state(&plan);
+    assert!(cost <= DOLLAR / 2, "{cost}");
+    // Those that hang are probed for longer, so the others ask more often.
+    let hang = sixty(|of| (of.failing, of.failure) = (100.0, Always::Timeout));
+    assert!(shared_state(&hang) <= DOLLAR * 2 / 3);
+}
+
+#[test]
+fn slots_are_reserved_for_ten_seconds_by_busy_processes_and_one_by_one_by_others() {
+    // 60 processes × 86,400 s ÷ 10 s, each a read and a write.
+    let of = |limited| estimate(&sixty(|of| of.rate_limited = limited), &native()).load;
+    assert!(close(of(1.0).shared.reservations, 518_400.0));
+    let load = of(1_000.0);
+    let attempts = load.deliveries * estimate(&sixty(|_| {}), &native()).average.attempts;
+    assert!(close(load.shared.reservations, attempts), "fewer than one a second: {load:?}");
+    assert!(close(of(0.0).shared.writes(), 0.0));
+}
+
+#[test]
+fn permits_are_leased_and_returned_by_each_invocation_but_not_more_often_than_used() {
+    let of = |limited, fan_out| {
+        let plan = traffic(|of| (of.concurrency_limited, of.fan_out) = (limited, fan_out));
+        estimate(&plan, &native()).load.shared.leases
+    };
+    assert!(close(of(1.0, 1.0), 2e6));
+    assert!(close(of(5.0, 1.0), 2e6), "an invocation with one delivery has one destination");
+    assert!(close(of(5.0, 10.0), 10e6));
+}
+
+#[test]
+fn without_failures_the_digest_is_read_every_five_minutes_but_not_more_often_than_invoked() {
+    let of = |events| estimate(&traffic(|of| of.events = events), &native()).load.shared;
+    assert!(close(of(1e5).digests, 288.0));
+    assert!(close(of(7.0).reads(), 7.0) && close(of(0.0).reads(), 0.0));
+    // Two processes, and one for waits, since whatever waits has failed before.
+    let fails = traffic(|of| of.success = 0.9);
+    assert!(close(estimate(&fails, &native()).load.shared.digests, 2.0 * 288.0 + 2_880.0));
+}
+
+#[test]
+fn a_delivery_that_moves_to_the_slow_lane_is_sent_received_and_deleted_once_more() {
+    let moved = estimate(&traffic(|of| of.slow_share = 0.25), &native());
+    assert_eq!(quantity(&moved, "slow lane"), 750_000);
+    assert_eq!(quantity(&moved, "fair queues"), 750_000);
 }
 
 /// The defaults here have to follow the template.

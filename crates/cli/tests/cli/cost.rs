@@ -255,6 +255,34 @@ fn limits() -> String {
     table("| load | first bottleneck | its limit | reached at events a day |", &rows)
 }
 
+fn shared_state() -> String {
+    const SIXTY: &str = "--events 1e9 --success 0.9";
+    let rows = [
+        ("a million events, all healthy", "--events 1e6 --success 0.99", ""),
+        ("the same", "--events 1e6 --success 0.99", "--failing 100"),
+        ("the same", "--events 1e6 --success 0.99", "--rate-limited 1"),
+        ("the same", "--events 1e6 --success 0.99", "--concurrency-limited 1"),
+        ("60 processes, all healthy", SIXTY, ""),
+        ("the same", SIXTY, "--failing 1"),
+        ("the same", SIXTY, "--failing 100"),
+        ("the same, probes hang for 30 s", SIXTY, "--failing 100 --outcome timeout"),
+        ("the same", SIXTY, "--rate-limited 1"),
+        ("the same, each gets fewer than one request a second", SIXTY, "--rate-limited 1000"),
+        ("the same", SIXTY, "--concurrency-limited 1"),
+    ]
+    .map(|(name, load, options)| {
+        let estimate = json(&format!("{load} {options}"));
+        // The sum of no lines is a negative zero.
+        let of = |member, wanted| 0.0 + sum(&estimate, member, |_, what| what == wanted);
+        let [read, written] = ["shared state read", "shared state written"];
+        let usd = of("usd", read) + of("usd", written);
+        let options = if options.is_empty() { String::new() } else { format!("`{options}`") };
+        let counts = [read, written].map(|what| short(of("quantity", what)));
+        format!("| {name} | {options} | {} | {} | {} |", counts[0], counts[1], short(usd))
+    });
+    table("| load | options | reads | writes | $ a day |", &rows)
+}
+
 fn elsewhere() -> String {
     let rows = LOADS.map(|(name, load)| {
         let estimate = json(&format!("--events 1e6 {load} --dialect eventgrid --batch-window 5"));
@@ -315,6 +343,7 @@ fn expected(name: &str) -> String {
         "money" => money(),
         "waits" => waits(),
         "limits" => limits(),
+        "shared state" => shared_state(),
         "elsewhere" => elsewhere(),
         "turned down" => turned_down(),
         command => {
@@ -343,7 +372,7 @@ fn every_number_of_docs_scale_is_that_of_the_command() {
     }
     written.push_str(rest);
     assert!(
-        ["needed", "money", "limits", "waits", "elsewhere", "turned down"]
+        ["needed", "money", "limits", "waits", "shared state", "elsewhere", "turned down"]
             .iter()
             .all(|name| names.contains(name)),
         "{names:?}"
@@ -416,6 +445,8 @@ fn an_invalid_load_is_a_usage_error_that_names_it() {
         ("--events 1 --down 24h", "ISO 8601"),
         ("--events 1 --down P15D", "14 days"),
         ("--events 1 --batch-size 0", "--batch-size"),
+        ("--events 1 --failing -1", "-1"),
+        ("--events 1 --slow 2", "between 0 and 1"),
         ("--events 1 --event-bytes 1048576", "1048576"),
         ("--events 1 --event-bytes 200000 --publish-batch 10", "1 MiB"),
         ("--events 1 --subscription a/b/c", "--file"),

@@ -8,9 +8,9 @@ use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use super::{Health, Memory};
 
 /// How often the digest is read while something is unhealthy.
-const READ_EVERY_MS: u64 = 30 * SECOND_MS;
+pub const READ_EVERY_MS: u64 = 30 * SECOND_MS;
 /// How often it is read while all is well: an operator may have changed something.
-const LOOK_EVERY_MS: u64 = 5 * MINUTE_MS;
+pub const LOOK_EVERY_MS: u64 = 5 * MINUTE_MS;
 /// How long storage is not asked after it did not answer.
 const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
 

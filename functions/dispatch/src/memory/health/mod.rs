@@ -9,6 +9,7 @@ mod exchange;
 mod failing;
 mod slow;
 
+pub use exchange::{LOOK_EVERY_MS, READ_EVERY_MS};
 pub(crate) use failing::Probe;
 
 use std::collections::BTreeMap;
