@@ -209,13 +209,36 @@ async fn show_as_json_has_attempts_rate_and_notices() {
     assert_eq!((&attempts[2]["status"], &attempts[2]["duration_ms"]), (&json!(503), &json!(12)));
     let notice = &billing["notices"][0];
     assert_eq!((&notice["kind"], &notice["id"]), (&json!("failing"), &json!(state.notices[0].id)));
-    for member in ["probe_until", "max_per_second", "next_slot_at"] {
+    let limits = ["max_per_second", "next_slot_at", "max_concurrency", "permits_in_use"];
+    for member in limits.into_iter().chain(["probe_until"]) {
         assert_eq!(billing.get(member), Some(&Value::Null), "{member}");
     }
     let mail = show(MAIL);
     assert_eq!(mail["max_per_second"], 20);
     assert!(mail["next_slot_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{mail}");
     assert_eq!(mail["attempts"][0]["outcome"], Value::Null);
+}
+
+#[tokio::test]
+async fn show_says_how_many_permits_are_in_use() {
+    let (folder, documents) = folder();
+    let shown = |rest: &[&str]| destinations(folder.path(), &[&["show", SEARCH], rest].concat());
+    assert!(!shown(&[]).out.contains("concurrency"), "it has no limit for all functions");
+    let limited = SUBSCRIPTIONS.replace(
+        "'https://search.example.com/'",
+        "'https://search.example.com/', maxConcurrency: 3",
+    );
+    std::fs::write(folder.path().join("subscriptions.yaml"), limited).expect("written");
+    let line = "concurrency    at most 3 requests at once; ";
+    assert!(
+        shown(&[]).out.contains(&format!("{line}0 permits are in use\n")),
+        "{}",
+        shown(&[]).out
+    );
+    documents.lease(SEARCH, 3, &[(1, 2, 0), (2, 1, 60_000)]).await;
+    assert!(shown(&[]).out.contains(&format!("{line}1 permit is in use\n")), "{}", shown(&[]).out);
+    let json = shown(&["--output", "json"]).json();
+    assert_eq!((&json["max_concurrency"], &json["permits_in_use"]), (&json!(3), &json!(1)));
 }
 
 #[tokio::test]

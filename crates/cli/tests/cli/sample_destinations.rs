@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use adapters::machine::Machine;
 use adapters::storage::{Fetched, Storage};
+use delivery::delivery::health::permits::{self, Permits};
 use delivery::delivery::health::shared::{
     Attempted, DestinationState, Digest, Document, Findings, digest_document,
 };
@@ -16,6 +17,7 @@ use delivery::ports::Clock as _;
 use delivery::subscription::{self, Disabled};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use url::Url;
+use uuid::Uuid;
 
 /// Four destinations; the first one has two subscriptions, and a secret in its query.
 pub(crate) const SUBSCRIPTIONS: &str = "\
@@ -150,6 +152,17 @@ impl Documents {
         let wanted = Wanted { per_second, count, latest_ms: u64::MAX, ahead: 0 };
         slots.reserve(wanted, Machine.now_ms());
         self.write(&key(url).slots_document(), &slots).await;
+    }
+
+    /// Leases permits of so many to processes: the number of each, how many it wants, and for how long.
+    pub(crate) async fn lease(&self, url: &str, most: u32, processes: &[(u128, u32, u64)]) {
+        let (mut permits, now_ms) = (Permits::default(), Machine.now_ms());
+        for (holder, count, lasts_ms) in processes {
+            let until_ms = now_ms + lasts_ms;
+            let wanted = permits::Wanted { new: 0, waited: *count, in_use: 0, until_ms };
+            permits.lease(Uuid::from_u128(*holder), wanted, most, now_ms);
+        }
+        self.write(&key(url).permits_document(), &permits).await;
     }
 }
 

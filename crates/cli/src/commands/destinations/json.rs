@@ -6,7 +6,7 @@ use delivery::time::moment::rfc3339;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::known::Destination;
+use super::known::{Destination, GivenOut};
 use super::state::{NextAttempt, next_attempt};
 
 /// A destination as `list` shows it.
@@ -52,6 +52,10 @@ pub(super) struct DestinationJson {
     max_per_second: Option<u32>,
     /// Until when its slots are given out.
     next_slot_at: Option<String>,
+    /// The lowest limit of requests at once, of all functions together.
+    max_concurrency: Option<u32>,
+    /// For how many of them there are permits.
+    permits_in_use: Option<u32>,
     /// Those that are not sent yet.
     notices: Vec<NoticeJson>,
 }
@@ -105,7 +109,7 @@ impl ListedJson {
 }
 
 impl DestinationJson {
-    pub(super) fn new(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> Self {
+    pub(super) fn new(destination: &Destination, given_out: GivenOut, now_ms: u64) -> Self {
         let state = destination.state.as_ref();
         let rates = destination.subscriptions.iter();
         let attempts = state.into_iter().flat_map(|state| &state.attempts);
@@ -115,7 +119,9 @@ impl DestinationJson {
             probe_until: state.and_then(|state| state.probe_until_ms).map(rfc3339),
             attempts: attempts.map(AttemptJson::new).collect(),
             max_per_second: rates.filter_map(|it| it.destination.max_per_second).min(),
-            next_slot_at: next_slot_ms.map(rfc3339),
+            next_slot_at: given_out.next_slot_ms.map(rfc3339),
+            max_concurrency: destination.shared_concurrency().min(),
+            permits_in_use: given_out.permits,
             notices: notices.map(NoticeJson::new).collect(),
         }
     }

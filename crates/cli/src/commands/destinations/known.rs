@@ -28,6 +28,15 @@ pub(super) struct Destination {
     pub(super) state: Option<DestinationState>,
 }
 
+/// What processes hold of the limits of a destination.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GivenOut {
+    /// When the next slot of its rate is free.
+    pub(super) next_slot_ms: Option<u64>,
+    /// How many requests at once they may make.
+    pub(super) permits: Option<u32>,
+}
+
 impl Destination {
     /// What is known of this one; `None` if nobody knows it.
     pub(super) fn new(
@@ -42,6 +51,12 @@ impl Destination {
             (None, None) => return None,
         };
         Some(Self { key, address, subscriptions: delivering, state })
+    }
+
+    /// The limits of requests at once of all functions together.
+    pub(super) fn shared_concurrency(&self) -> impl Iterator<Item = u32> {
+        let all = self.subscriptions.iter().map(|it| &it.destination);
+        all.filter(|it| it.shares_concurrency).map(|it| it.max_concurrency)
     }
 
     /// The names of its subscriptions, or the one of which its document knows.

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
+use delivery::delivery::health::permits::Permits;
 use delivery::delivery::health::shared::DestinationState;
 use delivery::delivery::health::slots::Slots;
 use delivery::ports::Clock as _;
 
 use super::json::DestinationJson;
-use super::known::Destination;
+use super::known::{Destination, GivenOut};
 use super::name::Name;
 use super::place::PlaceArgs;
 use super::state::{conditions, next, outcome, since, until};
@@ -34,13 +35,18 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let destination = place.destination(&arguments.name, &subscriptions).await?;
     subscriptions.report();
     let slots = place.document::<Slots>(&destination.key.slots_document()).await?;
-    let (next_slot_ms, now_ms) = (slots.map(|slots| slots.next_ms()), Machine.now_ms());
-    let json = serde_json::to_value(DestinationJson::new(&destination, next_slot_ms, now_ms))?;
-    arguments.output.write(false, || json, || describe(&destination, next_slot_ms, now_ms))?;
+    let permits = place.document::<Permits>(&destination.key.permits_document()).await?;
+    let now_ms = Machine.now_ms();
+    let given_out = GivenOut {
+        next_slot_ms: slots.map(|slots| slots.next_ms()),
+        permits: permits.map(|permits| permits.held(now_ms)),
+    };
+    let json = serde_json::to_value(DestinationJson::new(&destination, given_out, now_ms))?;
+    arguments.output.write(false, || json, || describe(&destination, given_out, now_ms))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn describe(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> String {
+fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> String {
     let state = destination.state.as_ref();
     let fields = [
         ("destination", vec![destination.address.clone()]),
@@ -48,7 +54,8 @@ fn describe(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -
         ("subscriptions", destination.names()),
         ("state", states(state, now_ms)),
         ("next", state.map(|state| next(state, now_ms)).into_iter().collect()),
-        ("rate", rate(destination, next_slot_ms, now_ms).into_iter().collect()),
+        ("rate", rate(destination, given_out.next_slot_ms, now_ms).into_iter().collect()),
+        ("concurrency", concurrency(destination, given_out.permits).into_iter().collect()),
     ];
     let mut description = String::new();
     for (mut name, lines) in fields {
@@ -66,7 +73,8 @@ fn describe(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -
     description
 }
 
-fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<String> {
+/// In which states it is, one line for each.
+pub(super) fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<String> {
     let Some(state) = state else {
         return vec!["healthy: no attempt has shown anything else".to_owned()];
     };
@@ -85,12 +93,7 @@ fn states(state: Option<&DestinationState>, now_ms: u64) -> Vec<String> {
 fn rate(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> Option<String> {
     let rates = destination.subscriptions.iter().filter_map(|it| it.destination.max_per_second);
     let rates: BTreeSet<u32> = rates.collect();
-    // Subscriptions may have different ones.
-    let allowed: Vec<String> = rates.iter().map(ToString::to_string).collect();
-    let allowed = match allowed.is_empty() {
-        true => "no limit any more".to_owned(),
-        false => format!("at most {} requests a second", allowed.join(" or ")),
-    };
+    let allowed = allowed(&rates, "a second");
     let given_out = next_slot_ms.filter(|next_ms| now_ms < *next_ms);
     match (given_out, rates.is_empty()) {
         (Some(next_ms), _) => {
@@ -98,6 +101,26 @@ fn rate(destination: &Destination, next_slot_ms: Option<u64>, now_ms: u64) -> Op
         }
         (None, false) => Some(format!("{allowed}; the next one is free")),
         (None, true) => None,
+    }
+}
+
+/// How many requests at once it takes of all functions together, and for how many there are permits.
+fn concurrency(destination: &Destination, permits: Option<u32>) -> Option<String> {
+    let limits: BTreeSet<u32> = destination.shared_concurrency().collect();
+    let (held, allowed) = (permits.unwrap_or_default(), allowed(&limits, "at once"));
+    let text = match held {
+        1 => format!("{allowed}; 1 permit is in use"),
+        held => format!("{allowed}; {held} permits are in use"),
+    };
+    (held > 0 || !limits.is_empty()).then_some(text)
+}
+
+/// A limit of requests. Subscriptions may have different ones.
+fn allowed(limits: &BTreeSet<u32>, of: &str) -> String {
+    let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
+    match limits.is_empty() {
+        true => "no limit any more".to_owned(),
+        false => format!("at most {} requests {of}", limits.join(" or ")),
     }
 }
 

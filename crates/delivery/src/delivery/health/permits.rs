@@ -109,6 +109,15 @@ impl Permits {
     }
 }
 
+impl Permits {
+    /// How many are given out.
+    #[must_use]
+    pub fn held(&self, now_ms: u64) -> u32 {
+        let held = self.leases.iter().filter(|lease| now_ms < lease.until_ms);
+        held.map(|lease| lease.count).sum()
+    }
+}
+
 /// What a process wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
