@@ -81,7 +81,7 @@ async fn main() -> ExitCode {
         Command::Dev(arguments) => dev::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Check(arguments) => check::run(arguments).await,
-        Command::Explain(arguments) => explain::run(arguments),
+        Command::Explain(arguments) => explain::run(arguments).await,
         Command::Apply(arguments) => apply::run(arguments).await,
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::sample_destinations::{
-    BILLING, CRM, Documents, MAIL, SEARCH, SUBSCRIPTIONS, destinations, disabled, failing, key,
-    recovered, slow,
+    BILLING, CRM, Documents, MAIL, Printed, SEARCH, SUBSCRIPTIONS, destinations, disabled, failing,
+    key, lastmile, recovered, slow,
 };
 
 /// `2026-11-20 07:03:00Z`, with digits for what is no digit here.
@@ -239,6 +239,27 @@ async fn show_says_how_many_permits_are_in_use() {
     assert!(shown(&[]).out.contains(&format!("{line}1 permit is in use\n")), "{}", shown(&[]).out);
     let json = shown(&["--output", "json"]).json();
     assert_eq!((&json["max_concurrency"], &json["permits_in_use"]), (&json!(3), &json!(1)));
+}
+
+#[tokio::test]
+async fn explain_says_the_state_of_the_destination_where_it_is_asked_for() {
+    let (folder, _) = four().await;
+    let explain = |rest: &[&str]| {
+        let of = ["explain", "-f", "subscriptions.yaml", "--subscription", "shop/orders/billing"];
+        Printed::by(&mut lastmile(folder.path(), &[&of[..], rest].concat()))
+    };
+    assert!(!explain(&[]).out.contains("now: "));
+    assert!(explain(&["--output", "json"]).json().get("destination").is_none());
+    let shown = explain(&["--config", "."]);
+    assert_eq!((shown.code, shown.beside.as_str()), (Some(0), ""), "{}", shown.out);
+    let now: Vec<&str> = shown.out.lines().filter(|line| line.starts_with("now: ")).collect();
+    assert!(now.len() == 2 && now[0].contains("failing since ") && now[0].contains("503 Busy"));
+    assert!(now[1].contains("no request until "), "{now:?}");
+    let json = explain(&["--config", ".", "--output", "json"]).json();
+    assert_eq!(json["destination"]["healthy"], false, "{json}");
+    assert!(json["destination"]["failing"]["since"].is_string(), "{json}");
+    let nowhere = explain(&["--config", "nowhere"]);
+    assert_eq!(nowhere.beside, "lastmile: nowhere is no folder and no file\n");
 }
 
 #[tokio::test]

@@ -158,9 +158,12 @@ fn explain_draws_a_time_axis_as_text_and_as_svg() {
         table.starts_with("shop/orders/billing (native) -> https://billing.example.com/events\n"),
         "{table}"
     );
-    for part in
-        ["10m  +11m", "MaxDeliveryAttemptsExceeded", "dead letter: 5m later, to s3://letters/shop"]
-    {
+    for part in [
+        "nothing that this endpoint does begins one",
+        "10m  +11m",
+        "MaxDeliveryAttemptsExceeded",
+        "dead letter: 5m later, to s3://letters/shop",
+    ] {
         assert!(table.contains(part), "{part} in {table}");
     }
     assert!(!table.contains("secret"), "{table}");
@@ -168,6 +171,39 @@ fn explain_draws_a_time_axis_as_text_and_as_svg() {
         text(&run(folder.path(), &["explain", "-f", "two.yaml", "--output", "svg"]).stdout);
     assert!(picture.starts_with("<svg ") && picture.trim_end().ends_with("</svg>"), "{picture}");
     assert_eq!((picture.matches("<circle ").count(), picture.contains("href")), (3 + 10, false));
+}
+
+#[test]
+fn explain_says_which_limits_apply_and_when_probation_begins() {
+    let limited = TWO
+        .replace(
+            "secret'}",
+            "secret', maxConcurrency: 4, maxPerSecond: 20, slowAfter: PT5S, disable: {after: P5D}}",
+        )
+        .replace("mail.example.com/'", "mail.example.com/', probation: false");
+    let folder = folder(&[("two.yaml", &limited)]);
+    let explain = |rest: &[&str]| {
+        run(folder.path(), &[&["explain", "-f", "two.yaml", "--outcome", "503"], rest].concat())
+    };
+    let shown = text(&explain(&[]).stdout);
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "4, of all functions together",
+        "50, of each function",
+        "maxPerSecond 20 ",
+        "slowAfter PT5S ",
+        "P5D",
+        "probation: after 10 failed attempts in a row, of two events or more, no request for 10s; then one delivery probes \
+         it, and each probe that fails doubles that, up to 1h",
+        "probation: off",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let explained = json(&explain(&["--output", "json"]));
+    let terms =
+        serde_json::json!({"after_failures": 10, "first_ms": 10_000, "longest_ms": 3_600_000});
+    assert_eq!(explained[0]["probation"], terms);
+    assert_eq!(explained[1]["probation"], serde_json::Value::Null);
 }
 
 #[test]

@@ -11,6 +11,9 @@
 //! timeout.
 
 pub mod diff;
+mod probation;
+
+pub use probation::{ProbationTerms, probation};
 
 use std::str::FromStr;
 

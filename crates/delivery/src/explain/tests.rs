@@ -187,3 +187,17 @@ fn the_wait_after_which_it_was_too_late_is_reported_and_jitter_lengthens_every_w
     );
     assert_eq!(life(&knative(Kind::Constant { delay_ms: 1_000 }, 2), "500").last_wait_ms, 0);
 }
+
+#[test]
+fn probation_depends_on_the_outcome_and_may_be_off() {
+    let mut subscription = subscription(Dialect::Native);
+    let first_ms = |of: &Subscription, outcome| probation(of, &always(outcome)).unwrap().first_ms;
+    assert_eq!(first_ms(&subscription, "503"), Some(10 * SECOND_MS));
+    assert_eq!(first_ms(&subscription, "refused"), Some(30 * SECOND_MS));
+    assert_eq!(first_ms(&subscription, "404"), Some(5 * MINUTE_MS));
+    assert_eq!((first_ms(&subscription, "400"), first_ms(&subscription, "200")), (None, None));
+    let terms = probation(&subscription, &always("timeout")).unwrap();
+    assert_eq!((terms.after_failures, terms.longest_ms), (10, HOUR_MS));
+    subscription.destination.probation = false;
+    assert_eq!(probation(&subscription, &always("503")), None);
+}

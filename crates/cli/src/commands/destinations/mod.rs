@@ -14,6 +14,7 @@ mod json;
 mod known;
 mod list;
 mod name;
+mod now;
 mod place;
 mod show;
 mod state;
@@ -21,6 +22,8 @@ mod state;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+
+pub(crate) use now::{Now, NowArgs};
 
 use crate::output::is_closed;
 

@@ -21,12 +21,12 @@ const SUBSCRIPTIONS: &str = "subscriptions.yaml";
 pub(super) struct PlaceArgs {
     /// The deployed CloudFormation stack, whose outputs say where its subscriptions are
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
-    stack: Option<String>,
+    pub(super) stack: Option<String>,
     /// The config bucket as s3://BUCKET, or the folder of the subscriptions file, by default the
     /// working folder, as for `lastmile dev`; s3://BUCKET/KEY or a file, if the subscriptions are not
     /// in subscriptions.yaml
     #[arg(long, value_name = "LOCATION", default_value = ".")]
-    config: String,
+    pub(super) config: String,
 }
 
 /// The config bucket of a deployment, or the folder of its subscriptions file.

@@ -2,7 +2,9 @@
 //!
 //! Separate because the JSON must not change with our types. `container` is `null` for the default
 //! container of the deployment and for sinks that are not containers. `format` is `null` without a
-//! dead letter. `errorChannel` is present if the sink is a topic.
+//! dead letter. `errorChannel` is present if the sink is a topic. `probation` is `null` where it is off,
+//! its `first_ms` where the outcome begins none. `destination`, the state of the destination now, is
+//! present if it was asked for.
 
 use delivery::subscription::policy::{Setting, sink_uri};
 use delivery::subscription::sink::Sink;
@@ -15,6 +17,9 @@ struct Document<'a> {
     subscription: String,
     dialect: &'static str,
     policy: Policy<'a>,
+    probation: Option<Probation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destination: Option<&'a serde_json::Value>,
     attempts: Vec<Attempt>,
     end: End,
     status: Status,
@@ -27,6 +32,13 @@ struct Policy<'a>(&'a [(Setting, String)]);
 struct Sourced<'a> {
     value: &'a serde_json::Value,
     from: &'a str,
+}
+
+#[derive(Serialize)]
+struct Probation {
+    after_failures: u32,
+    first_ms: Option<u64>,
+    longest_ms: u64,
 }
 
 #[derive(Serialize)]
@@ -74,7 +86,7 @@ pub(super) fn write(explained: &[Explained]) -> serde_json::Result<String> {
 }
 
 fn document(explained: &Explained) -> Document<'_> {
-    let Explained { subscription, policy, life } = explained;
+    let Explained { subscription, policy, life, probation, now } = explained;
     let attempts = life.attempts.iter();
     let stored = life.stored.as_ref();
     let sink = &subscription.dead_letter.sink;
@@ -87,6 +99,12 @@ fn document(explained: &Explained) -> Document<'_> {
         subscription: subscription.name.to_string(),
         dialect: subscription.dialect.as_str(),
         policy: Policy(policy),
+        probation: probation.map(|of| Probation {
+            after_failures: of.after_failures,
+            first_ms: of.first_ms,
+            longest_ms: of.longest_ms,
+        }),
+        destination: now.as_ref().map(|now| &now.json),
         attempts: attempts
             .map(|of| Attempt { attempt: of.attempt, wait_ms: of.wait_ms, at_ms: of.at_ms })
             .collect(),

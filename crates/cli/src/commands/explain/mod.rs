@@ -1,7 +1,8 @@
 //! `lastmile explain`: the life of a delivery whose endpoint always responds the same way.
 //!
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
-//! people, as JSON for tools, or as an SVG for documents. No wait is computed here.
+//! people, as JSON for tools, or as an SVG for documents. No wait is computed here. With `--stack` or
+//! `--config`, text and JSON have the state of the destination now.
 
 mod json;
 mod svg;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use adapters::machine::Machine;
 use clap::ValueEnum;
 use delivery::delivery::outcome::retry_after_ms;
-use delivery::explain::{Always, Endpoint, Life, explain};
+use delivery::explain::{Always, Endpoint, Life, ProbationTerms, explain, probation};
 use delivery::manifest::Reading;
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
@@ -24,6 +25,7 @@ use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
 use dispatch::RESPONSE_MARGIN_MS;
 
+use super::destinations::{Now, NowArgs};
 use crate::files::{Files, usage_error};
 use crate::lints::DISPATCH_TIMEOUT_MS;
 
@@ -41,6 +43,8 @@ pub(crate) struct Arguments {
     /// The Retry-After header of every response: seconds or an HTTP date
     #[arg(long, value_name = "VALUE")]
     retry_after: Option<String>,
+    #[command(flatten)]
+    now: NowArgs,
     /// The output format
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -62,9 +66,13 @@ struct Explained {
     /// Each setting, and the origin of its value.
     policy: Vec<(Setting, String)>,
     life: Life,
+    /// When its destination is put on probation, unless that is off.
+    probation: Option<ProbationTerms>,
+    /// What is known of its destination, where somebody asked.
+    now: Option<Now>,
 }
 
-pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
     let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
     let selected = selected(&reading, arguments.subscription.as_ref())?;
@@ -77,12 +85,16 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         )));
     }
     let endpoint = Endpoint { always: arguments.outcome, retry_after: arguments.retry_after };
+    let now = arguments.now.of(&selected).await?;
     let explained: Vec<Explained> = selected
         .into_iter()
-        .map(|subscription| Explained {
+        .zip(now)
+        .map(|(subscription, now)| Explained {
             life: explain(&subscription, &endpoint, now_ms),
             policy: policy(&subscription, &reading),
+            probation: probation(&subscription, &endpoint),
             subscription,
+            now,
         })
         .collect();
     warn(&explained);

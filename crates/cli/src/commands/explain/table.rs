@@ -1,7 +1,7 @@
 //! Explanations as text: the policy with the origin of each value, the attempts on a time axis, and
 //! the end.
 
-use delivery::explain::{Attempt, Endpoint, Life};
+use delivery::explain::{Attempt, Endpoint, Life, ProbationTerms};
 use delivery::subscription::Subscription;
 
 use super::Explained;
@@ -26,7 +26,8 @@ pub(super) fn write(explained: &[Explained], endpoint: &Endpoint) -> String {
     each.join("\n")
 }
 
-fn one(Explained { subscription, policy, life }: &Explained, endpoint: &Endpoint) -> String {
+fn one(explained: &Explained, endpoint: &Endpoint) -> String {
+    let Explained { subscription, policy, life, probation, now } = explained;
     let retry_after = endpoint
         .retry_after
         .as_ref()
@@ -37,13 +38,33 @@ fn one(Explained { subscription, policy, life }: &Explained, endpoint: &Endpoint
         table.add_row([setting.field, setting.text.as_str(), from.as_str()]);
     }
     format!(
-        "{} ({}{paused}) -> {}\n{table}\n\nits endpoint always does this: {}{retry_after}\n\n{}{}",
+        "{} ({}{paused}) -> {}\n{}{table}\n\nits endpoint always does this: {}{retry_after}\n\n{}{}{}",
         subscription.name,
         subscription.dialect.as_str(),
         subscription.destination.display(),
+        now.iter()
+            .flat_map(|now| &now.lines)
+            .map(|line| format!("now: {line}\n"))
+            .collect::<String>(),
         endpoint.always,
         attempts(life),
-        end(life, subscription)
+        end(life, subscription),
+        probation_text(probation.as_ref())
+    )
+}
+
+fn probation_text(terms: Option<&ProbationTerms>) -> String {
+    let Some(ProbationTerms { after_failures, first_ms, longest_ms }) = terms else {
+        return "probation: off\n".to_owned();
+    };
+    let Some(first_ms) = first_ms else {
+        return "probation: on, but nothing that this endpoint does begins one\n".to_owned();
+    };
+    format!(
+        "probation: after {after_failures} failed attempts in a row, of two events or more, no request for {}; then one \
+         delivery probes it, and each probe that fails doubles that, up to {}\n",
+        hms(*first_ms),
+        hms(*longest_ms)
     )
 }
 
