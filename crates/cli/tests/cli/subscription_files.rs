@@ -314,6 +314,32 @@ fn check_warns_of_valid_files_that_behave_unexpectedly() {
 }
 
 #[test]
+fn subscriptions_that_share_a_limit_by_name_have_the_same_one() {
+    let document = |namespace: &str, name: &str, limits: &str| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+             metadata: {{namespace: {namespace}, topic: orders, name: {name}}}\n\
+             spec: {{destination: {{url: \"https://{name}.example.com/\", sharedLimit: partner{limits}}}}}\n"
+        )
+    };
+    let checked = |documents: [String; 2]| {
+        let folder = folder(&[("two.yaml", &documents.join("---\n"))]);
+        text(&run(folder.path(), &["check", "two.yaml"]).stdout)
+    };
+    let a = || document("shop", "a", ", maxPerSecond: 5");
+    for (other, warning) in [
+        (document("shop", "b", ", maxPerSecond: 5"), None),
+        (document("other", "b", ", maxPerSecond: 6"), None),
+        (document("shop", "b", ", maxPerSecond: 6"), Some("share the limit partner, but not")),
+        (document("shop", "b", ""), Some("has neither maxConcurrency nor maxPerSecond")),
+    ] {
+        let all = checked([a(), other.clone()]);
+        assert_eq!(all.contains("the limit partner"), warning.is_some(), "{other}: {all}");
+        assert!(warning.is_none_or(|warning| all.contains(warning)), "{all}");
+    }
+}
+
+#[test]
 fn apply_does_not_remove_everything_by_an_empty_file_without_allow_empty() {
     let folder = folder(&[("empty.yaml", "# nothing\n"), ("there.yaml", TWO)]);
     let to = format!("file://{}", folder.path().join("there.yaml").display());

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
+use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::permits::Permits;
 use delivery::delivery::health::shared::DestinationState;
 use delivery::delivery::health::slots::Slots;
@@ -34,8 +35,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let subscriptions = place.subscriptions().await;
     let destination = place.destination(&arguments.name, &subscriptions).await?;
     subscriptions.report();
-    let slots = place.document::<Slots>(&destination.key.slots_document()).await?;
-    let permits = place.document::<Permits>(&destination.key.permits_document()).await?;
+    // That of the first: `check` warns where they differ.
+    let limited = destination.subscriptions.iter().find(|it| it.destination.shared_limit.is_some());
+    let limit = limited.map_or(destination.key, |it| DestinationKey::of_limit(it));
+    let slots = place.document::<Slots>(&limit.slots_document()).await?;
+    let permits = place.document::<Permits>(&limit.permits_document()).await?;
     let now_ms = Machine.now_ms();
     let given_out = GivenOut {
         next_slot_ms: slots.map(|slots| slots.next_ms()),
