@@ -76,6 +76,19 @@ fn a_dead_letter_for_an_address_is_enqueued_as_its_own_delivery_with_the_event_u
 }
 
 #[test]
+fn a_dead_letter_that_goes_on_stays_in_the_trace_of_its_delivery() {
+    const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
+    let traced = Delivery { traceparent: Some(TRACE.to_owned()), ..delivery("shop/orders/s0") };
+    let listener = || subscription("shop/lost/s1");
+    for sink in [address(), topic("shop/lost")] {
+        let ports = ports([with_sink("shop/orders/s0", sink.clone()), listener()]);
+        assert_eq!(dispatch(&ports, &[retry_record(&traced)], ENDS_MS), [""; 0]);
+        let (_, sent) = only_message(&ports);
+        assert_eq!(sent.traceparent.as_deref(), Some(TRACE), "{sink:?}");
+    }
+}
+
+#[test]
 fn the_sink_gets_the_event_with_the_reason_and_none_of_the_destinations_headers() {
     let ports = FakePorts::new(catalogue_of([with_sink("shop/orders/s0", address())]));
     assert_eq!(dispatch(&ports, &[retry_record(&sink_delivery())], ENDS_MS), [""; 0]);

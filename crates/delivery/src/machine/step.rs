@@ -176,8 +176,9 @@ impl Grouping {
                 }),
             }
         }
+        let group = self.count;
         self.count += 1;
-        self.count - 1
+        group
     }
 }
 

@@ -201,6 +201,20 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
 }
 
 #[test]
+fn a_reply_may_be_as_long_as_the_limit() {
+    for (length, reason) in [
+        (REPLY_MAX_BYTES, Reason::MalformedEvent),
+        (REPLY_MAX_BYTES + 1, Reason::EventTooLargeToResend),
+    ] {
+        let mut exchange = structured(200, &"x".repeat(length));
+        // One byte more is read, so that this one may be there as a whole.
+        exchange.content.as_mut().unwrap().whole = true;
+        let followed = followed(&delivery(), to_address(), &exchange);
+        assert_eq!(letter(&followed).reason, reason, "{length}");
+    }
+}
+
+#[test]
 fn characters_that_no_queue_takes_are_escaped_in_a_reply() {
     let reply = REPLY.replace("answered", "a\u{fffe}\u{ffff}b");
     let follow_ups = followed(&delivery(), to_address(), &structured(200, &reply));
