@@ -66,6 +66,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         arrived.due = self.check_consent(arrived.due, subscription, of).await;
         arrived.due = self.take_slot(arrived.due, subscription, of).await;
         (arrived.due, arrived.permit) = self.lease_permit(arrived.due, subscription, of).await;
+        self.leave_alone(&mut arrived, of).await;
         arrived
     }
 
@@ -87,7 +88,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Some(step::end_without_success(delivery, subscription, reason, now_ms))
             }
             None => {
-                let wait_ms = match self.left_alone_ms(in_flight) {
+                let wait_ms = match self.left_alone_ms(in_flight, of) {
                     Some(wait_ms) => wait_ms,
                     // Asked last: it may admit the only probe, which nothing else may use up.
                     None => self.defer(in_flight, moves, of).await?,
@@ -95,6 +96,16 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Some(End::Retry { wait_ms })
             }
         }
+    }
+
+    /// Re-enqueues what waited for its turn while its destination asked to be left alone.
+    async fn leave_alone(&self, arrived: &mut Arrived, of: &Invocation<'_>) {
+        let wait_ms = arrived.due.iter().filter_map(|one| self.left_alone_ms(one, of)).max();
+        let Some(wait_ms) = wait_ms else { return };
+        arrived.permit = None;
+        let leave = |in_flight| Unfinished { in_flight, end: End::Retry { wait_ms } };
+        let leaving = std::mem::take(&mut arrived.due).into_iter().map(leave).collect();
+        self.finish_all(of, leaving).boxed().await;
     }
 
     /// Sends deliveries to the lane without an attempt.

@@ -77,7 +77,7 @@ fn two_processes_together_make_no_more_requests_at_once() {
 fn what_has_to_wait_gets_a_turn_of_its_own_by_how_long_attempts_take() {
     let ports = ports(3, &[answers(200)]);
     let mut permits = Permits::default();
-    permits.note_taken(9_000);
+    permits.note_taken(9_000, ports.now_ms());
     let until_ms = ports.now_ms() + 90_000;
     let wanted = Wanted { new: 0, waited: 3, in_use: 0, until_ms };
     permits.lease(Uuid::max(), wanted, 3, ports.now_ms());
@@ -93,8 +93,26 @@ fn what_has_to_wait_gets_a_turn_of_its_own_by_how_long_attempts_take() {
 
 fn waits_for_its_turn((queue, message): &(QueueName, Message)) -> bool {
     let delivery = carried(message);
-    let is_uncounted = (delivery.attempts, delivery.hold.turns) == (0, 1);
+    let is_uncounted = (delivery.attempts, delivery.hold.permits) == (0, 1);
     *queue == QueueName::Retry && message.wait_ms > 1_000 && is_uncounted
+}
+
+#[test]
+fn how_long_an_attempt_took_is_told_when_its_permit_is_returned() {
+    let ports = ports(1, &[answers(200).after_ms(1_000)]);
+    ports.run(process(&ports).handle(&events("a", 1), &deadline(&ports)));
+    let text = ports.shared_document(&document()).expect("it was written");
+    assert!(text.contains(r#""leases":[]"#) && text.contains(r#""takes_ms":1000}"#), "{text}");
+}
+
+#[test]
+fn one_after_the_other_in_one_process_needs_no_turns() {
+    let ports = ports(1, &[answers(200).after_ms(1_000)]);
+    ports.run(process(&ports).handle(&events("a", 5), &deadline(&ports)));
+    assert_eq!((ports.requests(), ports.most_requests_at_once()), (5, 1));
+    assert!(ports.elapsed_ms() < 5_200, "{}", ports.elapsed_ms());
+    let text = ports.shared_document(&document()).expect("it was written");
+    assert!(text.contains(r#""turns_until_us":0"#), "{text}");
 }
 
 #[test]

@@ -64,11 +64,8 @@ fn routing()
         via,
         batching,
         option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"),
-        (any::<[u32; 3]>(), any::<u64>()).prop_map(|([count, turns, slots], until_ms)| Hold {
-            count,
-            turns,
-            slots,
-            until_ms,
+        (any::<[u32; 4]>(), any::<u64>()).prop_map(|([count, turns, slots, permits], until_ms)| {
+            Hold { count, turns, permits, slots, until_ms }
         }),
     )
 }

@@ -169,9 +169,9 @@ impl Inner {
         if delivery.batching != batching {
             self.record_violation(id, "its batching state is wrong");
         }
-        // It got a turn for a permit.
+        // It waits for a permit.
         let shares = self.rules[number].subscription.destination.shares_concurrency;
-        if shares && delivery.hold.turns > base.hold.turns && delivery.due_ms > base.due_ms {
+        if shares && tally.requests == 0 && delivery.due_ms > base.due_ms {
             return;
         }
         if delivery.hold.slots > 0 && delivery.due_ms != base.due_ms {

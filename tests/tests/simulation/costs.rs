@@ -142,7 +142,7 @@ impl Inner {
 
     /// Whether a delivery waits once more than it did when it was received.
     pub(crate) fn gives_up_its_turn(&self, delivery: &Delivery) -> bool {
-        let waits = |hold: Hold| hold.count + hold.turns;
+        let waits = |hold: Hold| hold.count + hold.turns + hold.permits;
         let before = self.bases(delivery.id).iter().map(|base| waits(base.hold)).max();
         before.unwrap_or(0) < waits(delivery.hold)
     }

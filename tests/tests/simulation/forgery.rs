@@ -42,7 +42,7 @@ fn publication() -> Publication {
         topic: Some("other/topic".to_owned()),
         group: None,
         traceparent: None,
-        hold: Hold { count: 99, turns: 99, slots: 99, until_ms: u64::MAX / 2 },
+        hold: Hold { count: 99, turns: 99, slots: 99, permits: 99, until_ms: u64::MAX / 2 },
         part: None,
         dead_letters_ms: None,
     }

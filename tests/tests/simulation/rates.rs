@@ -119,7 +119,7 @@ fn processes_together_make_as_many_requests_at_once_as_a_destination_takes_and_n
     assert_at_once(3, 500, 65_000, 2);
     assert_at_once(3, 100, 60_000, 2);
     assert_at_once(3, 2_000, 250_000, 12);
-    assert_at_once(3, 5_000, 640_000, 14);
+    assert_at_once(3, 5_000, 720_000, 14);
 }
 
 #[test]

@@ -276,10 +276,11 @@ impl Delivery {
         self.hold.slots = self.hold.slots.saturating_add(1);
     }
 
-    /// Lets it wait until a permit of its destination will be free. This is not an attempt.
-    pub fn wait_for_permit(&mut self, turn_ms: u64) {
-        self.due_ms = turn_ms;
-        self.hold.turns = self.hold.turns.saturating_add(1);
+    /// Lets it wait until a permit of its destination will be free: then it is its turn. This is not an
+    /// attempt.
+    pub fn wait_for_permit(&mut self, until_ms: u64) {
+        self.due_ms = until_ms;
+        self.hold.permits = self.hold.permits.saturating_add(1);
     }
 
     /// Records an exchange: one more attempt, one more entry.

@@ -104,6 +104,9 @@ pub struct Hold {
     /// How many slots of its destination's rate it was given; the last one is when it is due.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub slots: u32,
+    /// How often it waited for a permit of its destination; the first time for its turn.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub permits: u32,
     /// Until when it is held; a message is received earlier if it is longer than one delay.
     pub until_ms: u64,
 }

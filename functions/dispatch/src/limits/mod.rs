@@ -78,6 +78,11 @@ impl ConcurrencyLimits {
         }
     }
 
+    /// Whether no more requests can be made, to whichever destination.
+    pub(crate) fn is_full(&self) -> bool {
+        self.total.available_permits() == 0
+    }
+
     /// Whether many requests are under way, to all destinations together. Large ones count as more.
     pub(crate) fn are_many_under_way(&self) -> bool {
         REQUESTS_AT_ONCE - self.total.available_permits() >= MANY as usize

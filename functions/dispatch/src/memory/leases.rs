@@ -37,6 +37,8 @@ pub(crate) struct Held {
     pub(crate) asked_ms: Option<u64>,
     /// Until when others wait for their turns: who is new comes after them.
     pub(crate) turns_until_ms: u64,
+    /// How many of its permits were granted for deliveries that are new.
+    pub(crate) for_new: u32,
     /// Turns that nobody has taken yet.
     pub(crate) turns_ms: VecDeque<u64>,
     /// How long its attempts took since that was told to others, all together, and how many they were.
@@ -52,6 +54,16 @@ impl OwnLease {
     /// How many deliveries want a permit: those that are new, and those whose turn it is.
     pub(crate) fn waiting(&self) -> [u32; 2] {
         [&self.new, &self.waited].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// One of those that were granted for deliveries that are new.
+    pub(crate) fn take_as_new(self: &Arc<Self>, ends_ms: u64) -> Option<LeasedPermit> {
+        self.held().for_new.checked_sub(1)?;
+        let permit = self.take(ends_ms)?;
+        let mut held = self.held();
+        held.for_new = held.for_new.saturating_sub(1);
+        drop(held);
+        Some(permit)
     }
 
     /// A permit for an attempt that ends before this time.
@@ -78,17 +90,26 @@ impl Held {
         std::mem::take(&mut self.took_ms).checked_div(u64::from(attempts))
     }
 
-    /// Whether there is a turn that nobody has taken.
-    pub(crate) fn has_turn(&mut self, now_ms: u64) -> bool {
-        // What is over was for somebody who got a permit after all.
-        self.turns_ms.retain(|turn_ms| now_ms <= *turn_ms);
-        !self.turns_ms.is_empty()
+    /// Whether there is a permit or a turn for a delivery that is new.
+    pub(crate) fn has_answer(&mut self, now_ms: u64) -> bool {
+        self.forget_turns_before(now_ms);
+        (self.for_new > 0 && self.in_use < self.count) || !self.turns_ms.is_empty()
     }
 
     /// Takes the next turn.
     pub(crate) fn take_turn(&mut self, now_ms: u64) -> Option<u64> {
-        self.has_turn(now_ms);
+        self.forget_turns_before(now_ms);
         self.turns_ms.pop_front()
+    }
+
+    fn forget_turns_before(&mut self, now_ms: u64) {
+        // They were for somebody who got a permit after all.
+        self.turns_ms.retain(|turn_ms| now_ms <= *turn_ms);
+    }
+
+    /// What is left once all permits are returned: what nobody was told yet.
+    pub(crate) fn returned(&self) -> Self {
+        Self { took_ms: self.took_ms, attempts: self.attempts, ..Self::default() }
     }
 }
 

@@ -8,13 +8,14 @@
 use std::future::pending;
 
 use adapters::telemetry::{self, HoldReason};
+use delivery::delivery::Hold;
 use delivery::delivery::outcome::{Exchange, Outcome, requested_wait_ms};
 use delivery::machine::step::{self, Arrival, End, Group};
-use delivery::ports::DispatchPorts;
+use delivery::ports::{DispatchPorts, QueueName};
 use delivery::subscription::Subscription;
+use delivery::time::duration::SECOND_MS;
 use futures::FutureExt as _;
 
-use super::leases::without_permit;
 use crate::dispatch::{Dispatch, Invocation};
 use crate::limits::Permit;
 use crate::memory::health::{are_to_destination, key_of};
@@ -24,6 +25,9 @@ use crate::progress::{InFlightDelivery, Unfinished};
 /// A request with more events is not re-enqueued: its events would be received one by one, and sent in
 /// many requests instead of one.
 const EVENTS_MAX: usize = 10;
+
+/// The longest wait of a delivery that got no permit.
+const WAIT_MAX_S: u32 = 30;
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Waits for a permit to make the request of this group. `None` if it got none in time because its
@@ -97,7 +101,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             // Not for a turn: that it waits has another reason.
             Arrival::NotDue { wait_ms } => Unfinished { in_flight, end: End::Retry { wait_ms } },
             Arrival::Paused { .. } | Arrival::Expired(_) | Arrival::Attempt => {
-                without_permit(in_flight)
+                without_turn(in_flight)
             }
         };
         self.finish_all(of, members.into_iter().map(leave).collect()).await;
@@ -105,12 +109,18 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Until when a due delivery waits because its destination asked to be left alone, in milliseconds from
     /// now.
-    pub(crate) fn left_alone_ms(&self, in_flight: &InFlightDelivery) -> Option<u64> {
+    pub(crate) fn left_alone_ms(
+        &self,
+        in_flight: &InFlightDelivery,
+        of: &Invocation<'_>,
+    ) -> Option<u64> {
         let InFlightDelivery { delivery, subscription, .. } = in_flight;
         let now_ms = self.ports.now_ms();
         let until_ms = self.adaptive.left_alone_until_ms(subscription, now_ms)?;
-        // A request that is not wanted is better than a dead letter.
-        if !are_to_destination(std::slice::from_ref(in_flight)) || !fits_a_message(delivery) {
+        // A request that is not wanted is better than a dead letter, and than a record that crashes functions
+        // and leaves isolation.
+        let cannot_wait = !fits_a_message(delivery) || of.queue == QueueName::Isolation;
+        if !are_to_destination(std::slice::from_ref(in_flight)) || cannot_wait {
             return None;
         }
         let wait_ms = until_ms.saturating_sub(now_ms);
@@ -141,4 +151,14 @@ impl<P: DispatchPorts> Dispatch<P> {
             self.adaptive.note_wait(&key_of(subscription), exchange.ended_ms(), wait_ms);
         }
     }
+}
+
+/// A delivery that waits as a message: a second longer each time.
+fn without_turn(mut in_flight: InFlightDelivery) -> Unfinished {
+    let hold = in_flight.delivery.hold;
+    let turns = hold.turns.saturating_add(1);
+    let wait_ms = u64::from(turns.min(WAIT_MAX_S)) * SECOND_MS;
+    in_flight.delivery.hold = Hold { turns, ..hold };
+    telemetry::held(&in_flight.delivery, HoldReason::Concurrency, wait_ms);
+    Unfinished { in_flight, end: End::Retry { wait_ms } }
 }

@@ -16,6 +16,11 @@ use crate::time::duration::{MINUTE_MS, SECOND_MS};
 /// A process that got fewer permits than it wanted is remembered for this long: until then nobody gets
 /// more than an equal share.
 const SHORT_MS: u64 = MINUTE_MS;
+/// Turns are given out for so long ahead: what is known of how long attempts take may soon be wrong. Who
+/// finds none left asks again then.
+pub const TURNS_AHEAD_MS: u64 = 15 * MINUTE_MS;
+/// No lease lasts longer: a late answer may take as long as two timeouts. A clock that was wrong wrote it.
+const LEASE_MAX_MS: u64 = 30 * MINUTE_MS;
 /// How long an attempt takes, until one is known.
 const TAKES_MS: u64 = SECOND_MS / 2;
 /// Turns are given out as if attempts took this many percent of their time: leasing takes some, and a
@@ -60,14 +65,19 @@ impl Document for Permits {}
 
 impl Permits {
     /// Leases permits to a process, of `most` in all, and gives turns to its deliveries that are new and
-    /// got none. What it had is part of them, and it keeps at least those that it uses.
+    /// got none. What it had is part of them, and it keeps at least those that it uses, for as long as it
+    /// had them.
     pub fn lease(&mut self, holder: Uuid, wanted: Wanted, most: u32, now_ms: u64) -> Granted {
         let Wanted { new, waited, in_use, until_ms } = wanted;
+        self.forget_what_is_over(now_ms);
         // Who is new does not overtake those who wait.
         let new_at_once = if now_ms < self.turns_until_ms() { 0 } else { new };
         let count = in_use.saturating_add(waited).saturating_add(new_at_once);
-        self.leases.retain(|lease| now_ms < lease.until_ms && lease.holder != holder);
-        let taken: u32 = self.leases.iter().map(|lease| lease.count).sum();
+        let before = self.leases.iter().position(|lease| lease.holder == holder);
+        let before = before.map(|index| self.leases.swap_remove(index));
+        let needed_ms = before.filter(|_| in_use > 0).map_or(0, |lease| lease.until_ms);
+        let until_ms = until_ms.max(needed_ms);
+        let taken = self.leases.iter().fold(0, |taken: u32, it| taken.saturating_add(it.count));
         let free = most.saturating_sub(taken);
         let holders = u32::try_from(self.leases.len() + 1).unwrap_or(u32::MAX);
         let is_short = now_ms < self.short_until_ms;
@@ -80,15 +90,22 @@ impl Permits {
         if permits > 0 {
             self.leases.push(Lease { holder, count: permits, until_ms });
         }
-        let new_with_permit = permits.saturating_sub(in_use).saturating_sub(waited).min(new);
-        let turns_ms = self.give_turns(new - new_with_permit, most, now_ms);
-        Granted { permits, turns_ms }
+        let for_new = permits.saturating_sub(in_use).saturating_sub(waited).min(new_at_once);
+        let turns_ms = self.give_turns(new - for_new, most, now_ms);
+        Granted { permits, until_ms, for_new, turns_ms }
     }
 
-    /// Notes how long an attempt took.
-    pub fn note_taken(&mut self, took_ms: u64) {
-        let before_ms = if self.takes_ms == 0 { took_ms } else { self.takes_ms };
-        self.takes_ms = (before_ms.saturating_mul(3).saturating_add(took_ms) / 4).max(1);
+    /// Notes how long an attempt took. Turns that are still to come take as much longer or shorter.
+    pub fn note_taken(&mut self, took_ms: u64, now_ms: u64) {
+        let before_ms = self.takes_or_default_ms();
+        let of_before = if self.takes_ms == 0 { took_ms } else { self.takes_ms };
+        self.takes_ms = (of_before.saturating_mul(3).saturating_add(took_ms) / 4).max(1);
+        let now_us = now_ms.saturating_mul(1_000);
+        let left_us = self.turns_until_us.saturating_sub(now_us);
+        if left_us > 0 {
+            let changed_us = left_us.saturating_mul(self.takes_ms) / before_ms;
+            self.turns_until_us = now_us.saturating_add(changed_us);
+        }
     }
 
     /// Until when turns are given out.
@@ -97,24 +114,31 @@ impl Permits {
         self.turns_until_us / 1_000
     }
 
+    fn takes_or_default_ms(&self) -> u64 {
+        if self.takes_ms == 0 { TAKES_MS } else { self.takes_ms }
+    }
+
+    /// Leases that are over, and what a clock that was wrong has written.
+    fn forget_what_is_over(&mut self, now_ms: u64) {
+        let latest_ms = now_ms.saturating_add(LEASE_MAX_MS);
+        self.leases.retain(|lease| now_ms < lease.until_ms && lease.until_ms <= latest_ms);
+        if self.turns_until_ms() > now_ms.saturating_add(2 * TURNS_AHEAD_MS) {
+            self.turns_until_us = now_ms.saturating_mul(1_000);
+        }
+    }
+
+    /// Turns for so many, as far as there are any in the time ahead.
     fn give_turns(&mut self, count: u32, most: u32, now_ms: u64) -> Vec<u64> {
-        let takes_ms = if self.takes_ms == 0 { TAKES_MS } else { self.takes_ms };
-        let each_us = takes_ms.saturating_mul(TAKES_PERCENT * 10) / u64::from(most.max(1));
-        let mut turn = || {
+        let each_us =
+            self.takes_or_default_ms().saturating_mul(TAKES_PERCENT * 10) / u64::from(most.max(1));
+        let last_ms = now_ms.saturating_add(TURNS_AHEAD_MS);
+        let mut turns_ms = Vec::new();
+        while turns_ms.len() < count as usize && self.turns_until_ms() < last_ms {
             let now_us = now_ms.saturating_mul(1_000);
             self.turns_until_us = self.turns_until_us.max(now_us).saturating_add(each_us);
-            self.turns_until_ms()
-        };
-        (0..count).map(|_| turn()).collect()
-    }
-}
-
-impl Permits {
-    /// How many are given out.
-    #[must_use]
-    pub fn held(&self, now_ms: u64) -> u32 {
-        let held = self.leases.iter().filter(|lease| now_ms < lease.until_ms);
-        held.map(|lease| lease.count).sum()
+            turns_ms.push(self.turns_until_ms());
+        }
+        turns_ms
     }
 }
 
@@ -136,7 +160,11 @@ pub struct Wanted {
 pub struct Granted {
     /// How many permits it has now.
     pub permits: u32,
-    /// When those come back that are new and got none.
+    /// Until when.
+    pub until_ms: u64,
+    /// How many of them are for deliveries that are new.
+    pub for_new: u32,
+    /// When those come back that are new and got none; fewer, where too many wait already.
     pub turns_ms: Vec<u64>,
 }
 
@@ -192,24 +220,56 @@ mod tests {
     fn who_is_new_and_gets_no_permit_gets_a_turn_behind_all_others() {
         let new = |new| Wanted { new, waited: 0, in_use: 0, until_ms: 60_000 };
         let mut permits = Permits::default();
-        permits.note_taken(1_000);
+        permits.note_taken(1_000, 0);
         // Three of them now, then one for each third of 1,150 ms.
         let first = permits.lease(A, new(5), 3, 10_000);
-        assert_eq!(first, Granted { permits: 3, turns_ms: vec![10_383, 10_766] });
+        assert_eq!((first.permits, first.for_new), (3, 3));
+        assert_eq!(first.turns_ms, [10_383, 10_766]);
         permits.lease(A, new(0), 3, 10_100);
         // All are free, but two wait.
         let second = permits.lease(B, new(1), 3, 10_200);
-        assert_eq!(second, Granted { permits: 0, turns_ms: vec![11_149] });
+        assert_eq!((second.permits, second.for_new, second.turns_ms), (0, 0, vec![11_149]));
         assert_eq!(permits.lease(B, wanted(1, 0, 60_000), 3, 10_400).permits, 1);
         let later = permits.lease(C, new(1), 3, 11_150);
-        assert_eq!(later, Granted { permits: 1, turns_ms: vec![] });
+        assert_eq!((later.permits, later.for_new, later.turns_ms), (1, 1, vec![]));
+    }
+
+    #[test]
+    fn a_destination_that_recovers_is_not_kept_waiting_by_turns_of_before() {
+        let new = |new| Wanted { new, waited: 0, in_use: 0, until_ms: 60_000 };
+        let mut permits = Permits::default();
+        (0..20).for_each(|_| permits.note_taken(20_000, 0));
+        // 4.6 s each; no more than fit into 15 minutes.
+        assert_eq!(permits.lease(A, new(6_000), 5, 0).turns_ms.len(), 196);
+        assert!(permits.lease(B, new(10), 5, 0).turns_ms.is_empty());
+        (0..40).for_each(|_| permits.note_taken(50, 1_000));
+        assert!(permits.turns_until_ms() < 6_000, "{permits:?}");
+    }
+
+    #[test]
+    fn a_lease_is_not_shortened_while_a_permit_is_in_use() {
+        let mut permits = Permits::default();
+        permits.lease(A, wanted(1, 0, 160_000), 1, 0);
+        assert_eq!(permits.lease(A, wanted(1, 1, 61_000), 1, 1_000).until_ms, 160_000);
+        assert_eq!(permits.lease(B, wanted(1, 0, 200_000), 1, 100_000).permits, 0);
+        assert_eq!(permits.lease(A, wanted(1, 0, 161_000), 1, 100_000).until_ms, 161_000);
+    }
+
+    #[test]
+    fn what_a_wrong_clock_wrote_is_forgotten() {
+        let mut permits = Permits::default();
+        let hour_ms = 60 * MINUTE_MS;
+        let wanted_then = Wanted { new: 2, waited: 0, in_use: 0, until_ms: hour_ms + 60_000 };
+        assert_eq!(permits.lease(A, wanted_then, 1, hour_ms).turns_ms.len(), 1);
+        assert_eq!(permits.lease(B, wanted(1, 0, 60_000), 1, 0).permits, 1);
+        assert_eq!(permits.turns_until_ms(), 0);
     }
 
     #[test]
     fn turns_follow_how_long_attempts_take() {
         let turn = |took_ms: &[u64]| {
             let mut permits = Permits::default();
-            took_ms.iter().for_each(|took_ms| permits.note_taken(*took_ms));
+            took_ms.iter().for_each(|took_ms| permits.note_taken(*took_ms, 0));
             let wanted = Wanted { new: 1, waited: 0, in_use: 0, until_ms: 0 };
             permits.lease(A, wanted, 0, 0).turns_ms
         };
