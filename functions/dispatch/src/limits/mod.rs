@@ -83,9 +83,16 @@ impl ConcurrencyLimits {
         self.total.available_permits() == 0
     }
 
-    /// Whether many requests are under way, to all destinations together. Large ones count as more.
-    pub(crate) fn are_many_under_way(&self) -> bool {
+    /// Whether many requests of a subscription are under way.
+    pub(crate) fn are_many_under_way(&self, subscription: &Subscription) -> bool {
+        // First what needs no map: all destinations together. Large requests count as more.
         REQUESTS_AT_ONCE - self.total.available_permits() >= MANY as usize
+            && self.under_way(subscription) >= MANY
+    }
+
+    fn under_way(&self, subscription: &Subscription) -> u32 {
+        let free = self.limit_of(subscription).available_permits();
+        ceiling_of(subscription).saturating_sub(u32::try_from(free).unwrap_or(u32::MAX))
     }
 
     /// Takes into account what an attempt showed.
@@ -99,10 +106,7 @@ impl ConcurrencyLimits {
         let under_way = match adaptive.limit(&key, ceiling) {
             // The others wait for a permit.
             Some(_) => self.adaptive.in_use(key),
-            None => {
-                let free = self.limit_of(subscription).available_permits();
-                ceiling.saturating_sub(u32::try_from(free).unwrap_or(u32::MAX))
-            }
+            None => self.under_way(subscription),
         };
         let outcome = exchange.outcome(&subscription.retry);
         let (started_ms, ended_ms) = (exchange.started_ms, exchange.ended_ms());
