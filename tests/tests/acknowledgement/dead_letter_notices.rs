@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use delivery::delivery::health::dead_letters::{Causes, Minute, MinuteOfDeadLetters};
 use delivery::delivery::health::shared::Document as _;
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
-use delivery::subscription::Subscription;
 use delivery::subscription::sink::Sink;
+use delivery::subscription::{ReplyTo, Subscription};
 use dispatch::{Deadline, Dispatch};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{EVENT, publication, subscription};
 use crate::fake_ports::{FakePorts, Fault, NOW_MS, catalogue_of, container, record};
-use crate::reactions::answers;
+use crate::reactions::{answers, replies};
 
 const MINUTE: Minute = Minute { at_ms: NOW_MS };
 
@@ -172,6 +172,21 @@ fn nobody_is_told_of_dead_letters_of_notices_and_of_what_follows_from_them() {
     let sent = deployment.invoke(0, &[notice]);
     let [(QueueName::FanOut, of_notice)] = &sent[..] else { panic!("{sent:?}") };
     let sent = deployment.invoke(0, &[received(of_notice)]);
+    assert_eq!((dead_letters(&sent), sent.len()), (1, 1), "{sent:?}");
+    assert_eq!(deployment.document(), None);
+}
+
+#[test]
+fn nobody_is_told_of_a_dead_letter_of_a_reply_to_a_notice() {
+    let mut replying = subscription("shop/notices/s8");
+    replying.reply = Some(ReplyTo::Topic("shop/orders".parse().expect("a topic")));
+    let reply = r#"{"specversion":"1.0","id":"r1","source":"/audit","type":"noted"}"#;
+    let replies = |ports: FakePorts| ports.with_reactions("s8.example.com", &[replies(reply)]);
+    let deployment = Deployment::with([replying, subscription("shop/orders/s0")], replies);
+    let notice = Record { topic: Some("shop/notices".to_owned()), ..record("m1", EVENT) };
+    let sent = deployment.invoke(0, &[notice]);
+    let [(QueueName::FanOut, reply)] = &sent[..] else { panic!("{sent:?}") };
+    let sent = deployment.invoke(0, &[received(reply)]);
     assert_eq!((dead_letters(&sent), sent.len()), (1, 1), "{sent:?}");
     assert_eq!(deployment.document(), None);
 }

@@ -187,7 +187,8 @@ pub struct Delivery {
     pub target: DeliveryTarget,
     /// The length of the chain of replies that led to it.
     pub hops: u32,
-    /// The topics whose dead letters led to it; dead letters never return to one of them.
+    /// The topics whose dead letters led to it, and that of notices if one of its events was answered
+    /// with it; dead letters never return to one of them.
     pub via: Vec<TopicName>,
     /// Whether it may share a request with others; not if the word is not known.
     pub batching: Word<Batching>,

@@ -23,7 +23,7 @@ use crate::event::{Element, Event, Input, binary, decode_one, is_queue_character
 use crate::machine::follow_up::FollowUp;
 use crate::request::REPLY_MAX_BYTES;
 use crate::subscription::catalogue::Catalogue;
-use crate::subscription::name::{ALL_NAMES, SubscriptionName};
+use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
 
@@ -44,7 +44,7 @@ pub fn follow_ups(
         return Vec::new();
     };
     let Some(reply_content) = reply_content(exchange) else { return Vec::new() };
-    let answered = Answered { delivery, subscription, now_ms };
+    let answered = Answered { delivery, subscription, catalogue, now_ms };
     let event = match reply_content {
         ReplyContent::Event(event) => event,
         ReplyContent::Unreadable(text, why) => {
@@ -71,6 +71,7 @@ pub fn follow_ups(
 struct Answered<'a> {
     delivery: &'a Delivery,
     subscription: &'a Subscription,
+    catalogue: &'a Catalogue,
     now_ms: u64,
 }
 
@@ -134,10 +135,20 @@ impl Answered<'_> {
             id: Uuid::new_v5(&DELIVERY_NAMESPACE, name.as_bytes()),
             target,
             hops: self.delivery.hops.saturating_add(1),
+            via: self.notices().cloned().into_iter().collect(),
             // A reply without a trace of its own stays in the trace of the event it answers.
             traceparent: trace::of_delivery(self.delivery).map(|trace| trace.parent),
             ..Delivery::new(event, to.clone(), self.delivery.origin.clone(), self.now_ms)
         }
+    }
+
+    /// The topic of notices, if a notice led to this reply: nobody is told of its dead letters, because
+    /// that would be another notice, and another reply.
+    fn notices(&self) -> Option<&TopicName> {
+        let Delivery { subscription: SubscriptionName { topic: from, .. }, via, .. } =
+            self.delivery;
+        let topic = self.catalogue.topic_of_notices()?;
+        (from == topic || via.contains(topic)).then_some(topic)
     }
 }
 

@@ -90,6 +90,40 @@ fn a_reply_goes_on_in_the_trace_of_the_event_it_answers() {
 }
 
 #[test]
+fn a_reply_that_a_notice_led_to_says_so_and_no_other_does() {
+    let topic = |name: &str| -> TopicName { name.parse().unwrap() };
+    let of_topic =
+        |from: &str| Delivery { subscription: format!("{from}/s").parse().unwrap(), ..delivery() };
+    let of_dead_letter =
+        Delivery { via: vec![topic("n/notices"), topic("n/others")], ..of_topic("n/t") };
+    let of_other = Delivery { via: vec![topic("n/others")], ..of_topic("n/t") };
+    let mut catalogue = catalogue();
+    let answer = structured(200, REPLY);
+    let via = |answered: &Delivery, to: Option<ReplyTo>, catalogue: &Catalogue| {
+        let subscription = subscription("n/t/s", to);
+        let follow_ups = follow_ups(answered, &subscription, &answer, catalogue, NOW_MS);
+        let FollowUp::Deliver(reply) = &follow_ups[0] else { panic!("{follow_ups:?}") };
+        reply.via.clone()
+    };
+    for to in [to_address(), to_topic()] {
+        assert_eq!(via(&of_topic("n/notices"), to, &catalogue), [], "nobody wants notices");
+    }
+    catalogue.notices_go_to(topic("n/notices"));
+    for to in [to_address(), to_topic()] {
+        for (answered, expected) in [
+            (of_topic("n/notices"), vec![topic("n/notices")]),
+            (of_dead_letter.clone(), vec![topic("n/notices")]),
+            (of_other.clone(), vec![]),
+            (of_topic("n/t"), vec![]),
+        ] {
+            assert_eq!(via(&answered, to.clone(), &catalogue), expected, "{answered:?}");
+        }
+    }
+    let after_reply = Delivery { via: vec![topic("n/notices")], ..of_topic("n/answers") };
+    assert_eq!(via(&after_reply, to_topic(), &catalogue), [topic("n/notices")]);
+}
+
+#[test]
 fn a_reply_is_a_delivery_of_its_own_to_the_reply_address() {
     let follow_ups = followed(&delivery(), to_address(), &structured(200, REPLY));
     let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
