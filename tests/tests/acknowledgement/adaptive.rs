@@ -27,6 +27,15 @@ impl Process {
         Self::new(subscription("shop/orders/s0"), reactions)
     }
 
+    /// Its destination answers 503 after half a minute, so it gets one request at once.
+    fn of_one_at_once() -> Self {
+        let mut busy = subscription("shop/orders/s0");
+        busy.destination.probation = false;
+        let process = Self::new(busy, &[answers(503).after_ms(30_000)]);
+        (0..3).for_each(|_| _ = process.invoke(&[slow_record(0), slow_record(0)]));
+        process
+    }
+
     /// Runs one invocation; returns the messages that it sent, how many requests it made, and how long it
     /// took.
     fn invoke(&self, records: &[Record]) -> (Vec<(QueueName, Message)>, usize, u64) {
@@ -71,13 +80,12 @@ fn wait_for_a_turn(sent: &[(QueueName, Message)], seconds: u64) -> usize {
 }
 
 #[test]
-fn each_invocation_with_a_503_halves_the_requests_of_the_next_and_successes_restore_them() {
+fn each_invocation_with_many_503_halves_the_requests_of_the_next_and_successes_restore_them() {
     let busy = answers(503).after_ms(100);
-    let (fails, recovers) = (vec![busy; 3], answers(200).after_ms(100));
+    let (fails, recovers) = (vec![busy; 6], answers(200).after_ms(100));
     let process = Process::of(&[&fails[..], &[recovers]].concat());
     for _ in 0..3 {
-        // Each fails once, and the successes of the others are of requests that began before.
-        process.invoke(&published(1));
+        process.invoke(&published(2));
     }
     assert_eq!(process.most_at_once(1), 1);
     // 10 → 5 → 2 → 1, and one more after as many successes; this is the second.
@@ -87,14 +95,34 @@ fn each_invocation_with_a_503_halves_the_requests_of_the_next_and_successes_rest
 }
 
 #[test]
-fn a_batch_of_which_one_fails_leaves_half_of_what_was_under_way() {
-    for status in [429, 503, 408] {
-        let reactions = [answers(status).after_ms(100), answers(200).after_ms(100)];
-        let process = Process::of(&reactions);
-        assert_eq!((process.most_at_once(20), process.most_at_once(20)), (20, 10), "{status}");
+fn a_batch_of_which_a_fifth_fails_leaves_half_of_what_was_under_way() {
+    for (status, fails, next) in
+        [(429, 4, 10), (503, 4, 10), (408, 4, 10), (503, 1, 20), (408, 1, 20), (500, 4, 20)]
+    {
+        let fail = vec![answers(status).after_ms(100); fails];
+        let process = Process::of(&[&fail[..], &[answers(200).after_ms(100)]].concat());
+        let most = (process.most_at_once(20), process.most_at_once(20));
+        assert_eq!(most, (20, next), "{fails} of {status}");
     }
-    let process = Process::of(&[answers(500).after_ms(100), answers(200).after_ms(100)]);
-    assert_eq!((process.most_at_once(20), process.most_at_once(20)), (20, 20));
+}
+
+#[test]
+fn where_a_few_time_out_no_delivery_leaves_its_turn_and_where_many_do_some_are_attempted() {
+    let (usual, hangs) = (answers(200).after_ms(50), times_out_after(30_000));
+    let slow_lane: Vec<Record> = (0..200).map(|_| slow_record(0)).collect();
+    for (every, waits_max) in [(20, 0), (3, 180)] {
+        let reactions: Vec<_> = (0..1_000)
+            .map(|number| if number % every == 0 { hangs.clone() } else { usual.clone() })
+            .collect();
+        let mut lasting = subscription("shop/orders/s0");
+        lasting.destination.probation = false;
+        let process = Process::new(lasting, &reactions);
+        for _ in 0..5 {
+            let (sent, ..) = process.invoke(&slow_lane);
+            // Where a third hangs, five at once still are attempted, until five of them hang.
+            assert!(wait_for_a_turn(&sent, 1) <= waits_max, "one of {every}");
+        }
+    }
 }
 
 #[test]
@@ -130,7 +158,7 @@ fn answers_that_take_much_longer_than_they_used_to_halve_it() {
 fn in_the_slow_lane_a_batch_for_a_destination_that_hangs_is_not_attempted_one_after_the_other() {
     let process = Process::of(&[times_out_after(30_000)]);
     let batch: Vec<Record> = (0..10).map(|_| slow_record(0)).collect();
-    for (attempted, turns) in [(10, 0), (5, 5), (2, 8), (1, 9), (1, 9)] {
+    for (attempted, turns) in [(10, 0), (5, 5), (5, 5)] {
         let (sent, requests, took_ms) = process.invoke(&batch);
         assert_eq!((requests, wait_for_a_turn(&sent, 1), took_ms), (attempted, turns, 30_000));
     }
@@ -138,8 +166,7 @@ fn in_the_slow_lane_a_batch_for_a_destination_that_hangs_is_not_attempted_one_af
 
 #[test]
 fn a_delivery_waits_a_second_longer_each_time_and_thirty_at_most() {
-    let process = Process::of(&[times_out_after(30_000)]);
-    (0..4).for_each(|_| _ = process.invoke(&[slow_record(0)]));
+    let process = Process::of_one_at_once();
     for (turns, seconds) in [(0, 1), (1, 2), (28, 29), (29, 30), (99, 30)] {
         let (sent, requests, _) = process.invoke(&[slow_record(0), slow_record(turns)]);
         let waiting = sent.iter().find(|(_, message)| carried(message).attempts == 0);
@@ -151,8 +178,7 @@ fn a_delivery_waits_a_second_longer_each_time_and_thirty_at_most() {
 
 #[test]
 fn what_does_not_fit_a_message_is_attempted_all_the_same() {
-    let process = Process::of(&[times_out_after(30_000)]);
-    (0..4).for_each(|_| _ = process.invoke(&[slow_record(0)]));
+    let process = Process::of_one_at_once();
     let large = [record("m1", &large()), record("m2", &large())];
     let (_, requests, took_ms) = process.invoke(&large);
     // The second begins after two seconds.
@@ -162,7 +188,7 @@ fn what_does_not_fit_a_message_is_attempted_all_the_same() {
 #[test]
 fn other_destinations_keep_their_limit() {
     let process = Process::of(&[answers(503).after_ms(100)]);
-    (0..4).for_each(|_| _ = process.invoke(&published(1)));
+    (0..3).for_each(|_| _ = process.invoke(&published(2)));
     let of_s1 = |number| Record { topic: Some("shop/others".to_owned()), ..number };
     let (sent, requests, took_ms) =
         process.invoke(&published(20).into_iter().map(of_s1).collect::<Vec<_>>());

@@ -28,7 +28,7 @@ impl Adaptive {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether every destination has its whole limit.
+    /// Whether no destination had too much to do lately. Then each has its whole limit.
     pub(crate) fn is_empty(&self) -> bool {
         self.memory().limits.is_empty()
     }
