@@ -240,8 +240,70 @@ fn a_minute_that_no_queue_announces_is_not_written_until_one_does() {
     let sent = deployment.invoke(0, &[record("m1", EVENT)]);
     assert_eq!((dead_letters(&sent), deployment.document()), (2, None));
     deployment.ports.repair_queues();
+    deployment.ports.advance_ms(10_000);
     let sent = deployment.invoke(0, &[record("m2", EVENT)]);
     assert_eq!(told(&deployment.tell(0, &announcements(&sent)[0]))[0][1], 4);
+}
+
+#[test]
+fn a_queue_that_does_not_take_an_announcement_holds_one_invocation_up_for_two_seconds() {
+    for (fault, held_ms) in [(Fault::Refuses, 0), (Fault::Hangs, 2_000)] {
+        let deployment = Deployment::new();
+        for queue in [QueueName::FanOut, QueueName::Retry] {
+            deployment.ports.clone().with_queue_fault(queue, fault);
+        }
+        deployment.invoke(0, &[record("m1", EVENT)]);
+        let (asked, now_ms) = (deployment.ports.shared_requests(), deployment.ports.now_ms());
+        assert_eq!(now_ms, NOW_MS + held_ms);
+        deployment.ports.advance_ms(9_999);
+        deployment.invoke(0, &[record("m2", EVENT)]);
+        let after = (deployment.ports.shared_requests(), deployment.ports.now_ms());
+        assert_eq!(after, (asked, now_ms + 9_999));
+        deployment.ports.repair_queues();
+        deployment.ports.advance_ms(1);
+        let sent = deployment.invoke(0, &[record("m3", EVENT)]);
+        assert_eq!(told(&deployment.tell(0, &announcements(&sent)[0]))[0][1], 6);
+    }
+}
+
+#[test]
+fn a_process_writes_at_once_and_then_every_five_seconds_what_it_keeps() {
+    let deployment = Deployment::new();
+    let sent = deployment.invoke(0, &[record("m1", EVENT)]);
+    let asked = deployment.ports.shared_requests();
+    deployment.ports.advance_ms(4_999);
+    deployment.invoke(0, &[record("m2", EVENT)]);
+    assert_eq!(deployment.ports.shared_requests(), asked);
+    // Also one that has no dead letters of its own writes what is kept, once.
+    let notice = Record { topic: Some("shop/notices".to_owned()), ..record("m3", EVENT) };
+    for (wait_ms, requests) in [(0, 0), (1, 2), (4_999, 2), (10_000, 2)] {
+        deployment.ports.advance_ms(wait_ms);
+        deployment.invoke(0, std::slice::from_ref(&notice));
+        assert_eq!(deployment.ports.shared_requests(), asked + requests, "{wait_ms}");
+    }
+    assert_eq!(told(&deployment.tell(0, &announcements(&sent)[0]))[0][1], 4);
+}
+
+#[test]
+fn what_might_be_written_after_its_minute_was_told_of_counts_for_the_next_one() {
+    let deployment = Deployment::new();
+    let first = deployment.invoke(0, &[record("m1", EVENT)]);
+    deployment.ports.advance_ms(59_999);
+    // What others know is read before.
+    let notice = Record { topic: Some("shop/notices".to_owned()), ..record("m3", EVENT) };
+    deployment.invoke(0, &[notice]);
+    // Each request takes long, and others are faster a few times.
+    deployment.ports.slow_shared(1_900);
+    deployment.ports.overtake(4);
+    deployment.invoke(0, &[record("m2", EVENT)]);
+    assert_eq!(deployment.ports.now_ms(), MINUTE.written_until_ms());
+    deployment.ports.slow_shared(0);
+    assert_eq!(told(&deployment.tell(1, &announcements(&first)[0]))[0][1], 2);
+    deployment.ports.advance_ms(5_000);
+    let sent = deployment.invoke(0, &[record("m3", EVENT)]);
+    let next = sent.iter().find(|(queue, _)| *queue == QueueName::FanOut).expect("announced");
+    deployment.ports.advance_ms(75_000);
+    assert_eq!(told(&deployment.invoke(0, &[received(&next.1)]))[0][1], 4);
 }
 
 #[test]

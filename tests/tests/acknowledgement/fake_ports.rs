@@ -119,6 +119,8 @@ struct Calls {
     /// How often shared documents were read or written.
     shared_requests: usize,
     shared_unreachable: bool,
+    /// How long each of these requests takes.
+    shared_takes_ms: u64,
     /// How often another process still writes a shared document just before this one does.
     overtaken: usize,
     /// The `webhook-*` headers of the responses to validation requests; if empty, a response has
@@ -310,6 +312,11 @@ impl FakePorts {
         self.calls().shared_unreachable = unreachable;
     }
 
+    /// Each request for a shared document takes this long.
+    pub(crate) fn slow_shared(&self, takes_ms: u64) {
+        self.calls().shared_takes_ms = takes_ms;
+    }
+
     /// So often from now on another process writes a shared document just before this one does.
     pub(crate) fn overtake(&self, times: usize) {
         self.calls().overtaken = times;
@@ -493,6 +500,10 @@ impl FakePorts {
     async fn begin_shared(&self, key: &str) -> Result<(), SharedDocumentError> {
         self.calls().shared_requests += 1;
         self.hang(Hanging::Shared).await;
+        let takes_ms = self.calls().shared_takes_ms;
+        if takes_ms > 0 {
+            self.clock.sleep(takes_ms).await;
+        }
         let problem = "injected by the test".to_owned();
         match self.calls().shared_unreachable {
             true => Err(SharedDocumentError { key: key.to_owned(), problem }),

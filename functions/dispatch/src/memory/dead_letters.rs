@@ -10,7 +10,10 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 use delivery::time::duration::SECOND_MS;
 
-/// How long nothing is written after others wrote at the same time again and again.
+/// How long nothing is written after something was. What is counted meanwhile is written by a later
+/// invocation, and lost if there is none.
+const WRITTEN_EVERY_MS: u64 = 5 * SECOND_MS;
+/// How long nothing is written after something could not be.
 const PAUSE_MS: u64 = 10 * SECOND_MS;
 
 /// What is counted and not written.
@@ -22,7 +25,8 @@ struct Counted {
     causes: Causes,
     /// The minute for which a message is on its way that has it told of.
     announced: Option<Minute>,
-    paused_until_ms: u64,
+    /// When something is written again.
+    next_ms: u64,
 }
 
 impl DeadLetterCounts {
@@ -41,8 +45,11 @@ impl DeadLetterCounts {
     /// Takes what is to be written now.
     pub(crate) fn take(&self, now_ms: u64) -> Option<Causes> {
         let mut counted = self.lock();
-        let is_due = !counted.causes.is_empty() && now_ms >= counted.paused_until_ms;
-        is_due.then(|| std::mem::take(&mut counted.causes))
+        if counted.causes.is_empty() || now_ms < counted.next_ms {
+            return None;
+        }
+        counted.next_ms = now_ms.saturating_add(WRITTEN_EVERY_MS);
+        Some(std::mem::take(&mut counted.causes))
     }
 
     /// Keeps what was not written. It counts for a later minute.
@@ -50,9 +57,9 @@ impl DeadLetterCounts {
         self.lock().causes.add_all(unwritten);
     }
 
-    /// Others write at the same time.
+    /// Something could not be written.
     pub(crate) fn pause(&self, now_ms: u64) {
-        self.lock().paused_until_ms = now_ms.saturating_add(PAUSE_MS);
+        self.lock().next_ms = now_ms.saturating_add(PAUSE_MS);
     }
 
     /// Whether this process knows that a minute will be told of.

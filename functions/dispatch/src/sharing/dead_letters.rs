@@ -1,6 +1,7 @@
 //! Whoever wants notices is told of dead letters: once a minute and cause, how many there were.
 //!
-//! At the end of an invocation its dead letters are added to the document of the minute. Before the first
+//! At the end of an invocation its dead letters are added to the document of the minute, unless the process
+//! wrote a few seconds ago: then they are kept for a later invocation. Before the first
 //! of a minute is, a delayed message is sent: a published record that announces the minute. When it is
 //! received, what the document says is published in its place. So no minute that was written is
 //! forgotten, and a message for one that was not finds nothing. While storage does not answer, the record
@@ -17,6 +18,7 @@ use delivery::subscription::name::TopicName;
 use delivery::wire::{read_publication, write_publication};
 
 use super::NotUpdated;
+use super::documents::REQUEST_MS;
 use super::notices::published;
 use crate::deadline::Deadline;
 use crate::decode::WorkItem;
@@ -43,12 +45,16 @@ impl<P: DispatchPorts> Dispatch<P> {
             return;
         }
         let Some(counted) = self.dead_letters.take(now_ms) else { return };
-        let written = self.write_minute(Minute::of(now_ms), &counted, topic, of.deadline).await;
-        if let Err(why) = written {
+        let minute = Minute::of(now_ms);
+        let written = tokio::select! {
+            biased;
+            written = self.write_minute(minute, &counted, topic, of.deadline) => written,
+            // The minute may be told of before this is written: it counts for a later one.
+            () = self.ports.sleep(minute.written_until_ms() - now_ms) => Err(NotUpdated::Unreachable),
+        };
+        if written.is_err() {
             self.dead_letters.keep(&counted);
-            if why == NotUpdated::Contended {
-                self.dead_letters.pause(self.ports.now_ms());
-            }
+            self.dead_letters.pause(self.ports.now_ms());
         }
     }
 
@@ -65,7 +71,11 @@ impl<P: DispatchPorts> Dispatch<P> {
             let known = stored.ok_or(NotUpdated::Unreachable)?.document;
             if !known.is_some_and(|known| known.is_of(minute)) {
                 let message = announcement(minute, counted, topic, self.ports.now_ms());
-                let sent = self.send(QueueName::FanOut, message, deadline).await;
+                let sent = tokio::select! {
+                    biased;
+                    sent = self.send(QueueName::FanOut, message, deadline) => sent,
+                    () = self.ports.sleep(REQUEST_MS) => false,
+                };
                 sent.then_some(()).ok_or(NotUpdated::Unreachable)?;
             }
             self.dead_letters.note_announced(minute);

@@ -10,7 +10,7 @@ use crate::deadline::Deadline;
 use crate::dispatch::Dispatch;
 
 /// How long one request may take.
-const REQUEST_MS: u64 = 2 * SECOND_MS;
+pub(super) const REQUEST_MS: u64 = 2 * SECOND_MS;
 /// How often a document is written that others write at the same time, and the longest pause after the
 /// first try; later ones are twice as long each.
 const TRIES: u32 = 7;
@@ -27,7 +27,7 @@ pub(super) struct Stored<D> {
 pub(crate) enum NotUpdated {
     /// Others changed it each time. It may be tried again soon.
     Contended,
-    /// There was no answer that can be used.
+    /// There was no answer that can be used, or none in time.
     Unreachable,
 }
 

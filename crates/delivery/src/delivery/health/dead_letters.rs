@@ -24,6 +24,8 @@ use crate::time::moment::rfc3339;
 const SOURCE: &str = "/lastmile/deadletters";
 /// How long after a minute it is told of: by then all processes have written what they counted in it.
 const AFTER_MS: u64 = 15 * SECOND_MS;
+/// How long after a minute it is still written. The rest is for clocks that differ.
+const WRITTEN_AFTER_MS: u64 = 10 * SECOND_MS;
 /// How many causes have a number of their own; the others share one.
 const CAUSES_MAX: usize = 40;
 /// The cause of what would be one too many.
@@ -108,6 +110,12 @@ impl Minute {
     #[must_use]
     pub fn due_ms(self) -> u64 {
         self.at_ms.saturating_add(MINUTE_MS + AFTER_MS)
+    }
+
+    /// Until when it is written. What is written later might not be told of.
+    #[must_use]
+    pub fn written_until_ms(self) -> u64 {
+        self.at_ms.saturating_add(MINUTE_MS + WRITTEN_AFTER_MS)
     }
 
     /// The key of its document, which is that of the same minute of other days.
@@ -224,6 +232,7 @@ mod tests {
     fn a_minute_has_the_document_of_the_same_minute_of_other_days_and_is_told_of_when_it_is_over() {
         assert_eq!(minute(), Minute { at_ms: NOW_MS });
         assert_eq!(minute().due_ms(), NOW_MS + 75_000);
+        assert_eq!(minute().written_until_ms(), NOW_MS + 70_000);
         let document = minute().document();
         assert_eq!(document, "_destinations/deadletters/0703.json");
         assert_eq!(Minute::of(NOW_MS + DAY_MS).document(), document);
