@@ -2,11 +2,11 @@
 //!
 //! Separate because every test needs it. Scripts belong to paths, so one server stands for all
 //! subscribers. It records every request that it has read completely, even if the caller
-//! disconnects before the response.
+//! disconnects before the response. A path may also be slow, or fail for a while, whatever its script says.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -19,6 +19,17 @@ use tokio::time::Instant;
 
 /// The statuses that a path responds with, in order; the last one repeats.
 pub(crate) type Scripts = BTreeMap<&'static str, &'static [u16]>;
+
+/// How a path differs from its script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Its answers take so long.
+    Takes(Duration),
+    /// Always answers with this status.
+    Answers(u16),
+    /// Answers 503 for so long from this time on, then as its script says for as long, and so on.
+    Flaps(Instant, Duration),
+}
 
 /// One completely read request.
 #[derive(Debug, Clone)]
@@ -44,6 +55,7 @@ struct Shared {
     scripts: Scripts,
     arrivals: watch::Sender<Vec<Arrival>>,
     held: watch::Sender<BTreeSet<&'static str>>,
+    manners: Mutex<BTreeMap<String, Manner>>,
 }
 
 impl Subscriber {
@@ -53,7 +65,12 @@ impl Subscriber {
             TcpListener::bind("127.0.0.1:0").await.expect("this machine has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
         let arrivals = watch::Sender::new(Vec::new());
-        let shared = Arc::new(Shared { scripts, arrivals, held: watch::Sender::default() });
+        let shared = Arc::new(Shared {
+            scripts,
+            arrivals,
+            held: watch::Sender::default(),
+            manners: Mutex::default(),
+        });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         tokio::spawn(async move { axum::serve(listener, service).await });
@@ -95,6 +112,15 @@ impl Subscriber {
     pub(crate) fn release(&self, path: &'static str) {
         self.shared.held.send_if_modified(|held| held.remove(path));
     }
+
+    /// From now on this path differs from its script.
+    pub(crate) fn differ(&self, path: &str, manner: Manner) {
+        locked(&self.shared.manners).insert(path.to_owned(), manner);
+    }
+}
+
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn at_path(arrivals: &[Arrival], path: &str) -> Vec<Arrival> {
@@ -126,7 +152,8 @@ async fn answer(
     let released = held.wait_for(|held| !held.iter().any(|held| path.starts_with(held))).await;
     released.expect("the sender lives as long as this server");
     let script = shared.scripts.get(path.as_str()).copied().unwrap_or(&[404]);
-    let status = script.get(earlier_requests).or(script.last()).copied().unwrap_or(404);
+    let scripted = script.get(earlier_requests).or(script.last()).copied().unwrap_or(404);
+    let status = shared.with_manner(&path, scripted).await;
     shared.arrivals.send_modify(|arrivals| arrivals[index].answered = Some(status));
     StatusCode::from_u16(status).expect("scripts hold statuses")
 }
@@ -141,6 +168,23 @@ impl Shared {
             arrivals.push(arrival);
         });
         index
+    }
+
+    /// The status that this path responds with instead of that of its script, once it responds.
+    async fn with_manner(&self, path: &str, scripted: u16) -> u16 {
+        let manner = locked(&self.manners).get(path).copied();
+        match manner {
+            None => scripted,
+            Some(Manner::Answers(status)) => status,
+            Some(Manner::Takes(long)) => {
+                tokio::time::sleep(long).await;
+                scripted
+            }
+            Some(Manner::Flaps(since, period)) => {
+                let fails = since.elapsed().as_millis() / period.as_millis() % 2 == 0;
+                if fails { 503 } else { scripted }
+            }
+        }
     }
 }
 
