@@ -1,6 +1,6 @@
-//! A rate that several processes keep together.
+//! A rate, and a number of requests at once, that several processes keep together.
 //!
-//! Separate from the rule's own tests and from the simulation: here real processes contend for one
+//! Separate from the rules' own tests and from the simulation: here real processes contend for one
 //! document in storage, and messages are delayed by a queue. Figures: `docs/testing.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::campaign::gateway::{Gateway, SharedCall};
 use crate::processes::function_at;
 use crate::stack::{Stack, free_port};
-use crate::subscriber::{Arrival, Scripts, Subscriber};
+use crate::subscriber::{Arrival, Manner, Scripts, Subscriber};
 use crate::{event, event_id, now};
 
 /// How many events are published without the variable `EVENTS`, and how many invocations for new events and
@@ -27,6 +27,11 @@ const CONCURRENCY: usize = 8;
 const TOPIC: &str = "shop/limited";
 const PATH: &str = "/limited";
 const PER_SECOND: usize = 20;
+
+/// The same for a destination that takes so many requests at once, each for so long.
+const EVENTS_AT_ONCE: usize = 400;
+const AT_ONCE: usize = 3;
+const TAKES: Duration = Duration::from_millis(500);
 
 /// A visibility timeout of six times the functions' timeout.
 const TIMEOUTS: [&str; 2] = ["DispatchTimeout=60", "VisibilityTimeout=360"];
@@ -44,18 +49,10 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(60);
 #[test]
 #[ignore = "takes minutes; run by hand"]
 fn processes_keep_the_rate_of_a_destination_together() {
-    let number = |name, default| match std::env::var(name) {
-        Ok(number) => number.parse().expect("a number"),
-        Err(_) => default,
-    };
-    let (events, concurrency) = (number("EVENTS", EVENTS), number("CONCURRENCY", CONCURRENCY));
-    let runtime = Runtime::new().expect("a runtime starts");
-    let run = runtime.block_on(Run::with(events, concurrency));
-    println!("{run}");
-    assert!(run.left.is_empty(), "did not drain: {:?}", run.left);
-    assert_eq!(run.ids, run.published, "every event arrives");
-    assert_eq!(run.dead_letters, 0);
-    assert!(run.processes.len() >= PROCESSES, "{:?}", run.processes);
+    let limit = Limit::PerSecond;
+    let run = limit.run(EVENTS);
+    println!("{}", Table { limit, run: &run });
+    assert_complete(&run);
     let (minutes, most) = (run.minutes(), run.most_in_a_second());
     // Without the first one, and the last, which is no whole one. The default number of events has none
     // between them, so it is all of them as well that may take a tenth longer at most.
@@ -68,6 +65,61 @@ fn processes_keep_the_rate_of_a_destination_together() {
     assert!(most <= PER_SECOND_MAX, "{most} in a second");
 }
 
+#[test]
+#[ignore = "takes a minute; run by hand"]
+fn processes_keep_the_requests_at_once_of_a_destination_together() {
+    let limit = Limit::AtOnce;
+    let run = limit.run(EVENTS_AT_ONCE);
+    println!("{}", Table { limit, run: &run });
+    assert_complete(&run);
+    // One more: that is a probe, or cannot wait.
+    assert!(run.most_at_once <= AT_ONCE + 1, "{} at once", run.most_at_once);
+}
+
+/// Nothing was lost, and enough processes took part.
+fn assert_complete(run: &Run) {
+    assert!(run.left.is_empty(), "did not drain: {:?}", run.left);
+    assert_eq!(run.ids, run.published, "every event arrives");
+    assert_eq!(run.dead_letters, 0);
+    assert!(run.processes.len() >= PROCESSES, "{:?}", run.processes);
+}
+
+/// What a destination allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    PerSecond,
+    AtOnce,
+}
+
+impl Limit {
+    /// A run with the environment's number of events, or this one.
+    fn run(self, events: usize) -> Run {
+        let number = |name, default| match std::env::var(name) {
+            Ok(number) => number.parse().expect("a number"),
+            Err(_) => default,
+        };
+        let (events, concurrency) = (number("EVENTS", events), number("CONCURRENCY", CONCURRENCY));
+        let runtime = Runtime::new().expect("a runtime starts");
+        runtime.block_on(Run::with(self, events, concurrency))
+    }
+
+    /// As a file says it.
+    fn text(self) -> String {
+        match self {
+            Self::PerSecond => format!("maxPerSecond: {PER_SECOND}"),
+            Self::AtOnce => format!("maxConcurrency: {AT_ONCE}"),
+        }
+    }
+
+    /// How long so many events take if nothing is wasted.
+    fn ideal(self, events: usize) -> Duration {
+        match self {
+            Self::PerSecond => Duration::from_secs((events / PER_SECOND) as u64),
+            Self::AtOnce => TAKES * u32::try_from(events.div_ceil(AT_ONCE)).expect("few events"),
+        }
+    }
+}
+
 /// What a run showed.
 struct Run {
     published: usize,
@@ -77,6 +129,7 @@ struct Run {
     ids: usize,
     /// The time of the clock when each request arrived, the first one first.
     arrived_ms: Vec<u64>,
+    most_at_once: usize,
     dead_letters: usize,
     /// Those whose connections to the subscriber were seen.
     processes: BTreeSet<String>,
@@ -89,21 +142,15 @@ struct Run {
 }
 
 impl Run {
-    async fn with(events: usize, concurrency: usize) -> Self {
+    async fn with(limit: Limit, events: usize, concurrency: usize) -> Self {
         let subscriber = Subscriber::start(Scripts::from([(PATH, [200].as_slice())])).await;
+        if limit == Limit::AtOnce {
+            subscriber.differ(PATH, Manner::Takes(TAKES));
+        }
         let port = free_port();
         let gateway = Gateway::start(port, 0).await;
         gateway.calm();
-        let file = format!(
-            "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
-             metadata: {{namespace: shop, topic: limited, name: all}}\n\
-             spec:\n  destination: {{url: \"http://{}{PATH}\", maxPerSecond: {PER_SECOND}}}\n",
-            subscriber.address
-        );
-        let limits = ["Events", "Retry"].map(|of| format!("{of}Concurrency={concurrency}"));
-        let parameters: Vec<&str> = limits.iter().map(|it| &**it).chain(TIMEOUTS).collect();
-        let stack = Stack::deploy_at(port, gateway.port, &parameters, file).await;
-        stack.poll_often().await;
+        let stack = deployed(limit, concurrency, &subscriber, port, &gateway).await;
         let (started, started_ms) = (now(), Machine.now_ms());
         let at_ms = |at: Instant| {
             let since_ms = at.duration_since(started).as_millis();
@@ -113,7 +160,8 @@ impl Run {
             (0..events).map(|number| event(&format!("limited-{number}"))).collect();
         stack.publish_all(TOPIC, &all).await;
         let publishing = started.elapsed();
-        let processes = processes_until_all_arrived(&subscriber, events, started).await;
+        let limit = limit.ideal(events) * 3 / 2 + Duration::from_secs(60);
+        let processes = processes_until_all_arrived(&subscriber, events, started, limit).await;
         let left = stack.drained(DRAIN_LIMIT).await;
         let arrivals = subscriber.arrivals(PATH);
         let mut arrived_ms: Vec<u64> = arrivals.iter().map(|arrival| at_ms(arrival.at)).collect();
@@ -129,6 +177,7 @@ impl Run {
             publishing,
             ids: arrivals.iter().map(event_id).collect::<BTreeSet<_>>().len(),
             arrived_ms,
+            most_at_once: subscriber.most_at_once(PATH),
             dead_letters: stack.dead_letters("").await.len(),
             processes,
             started_processes: stack.dispatch_processes(),
@@ -173,15 +222,35 @@ impl Run {
     }
 }
 
-/// The processes that make the requests, once all events have arrived, or after half as long again as
-/// the rate takes and a minute.
+/// The application on the emulated AWS, with one destination that has this limit.
+async fn deployed(
+    limit: Limit,
+    concurrency: usize,
+    subscriber: &Subscriber,
+    port: u16,
+    gateway: &Gateway,
+) -> Stack {
+    let file = format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+         metadata: {{namespace: shop, topic: limited, name: all}}\n\
+         spec:\n  destination: {{url: \"http://{}{PATH}\", {}}}\n",
+        subscriber.address,
+        limit.text()
+    );
+    let limits = ["Events", "Retry"].map(|of| format!("{of}Concurrency={concurrency}"));
+    let parameters: Vec<&str> = limits.iter().map(|it| &**it).chain(TIMEOUTS).collect();
+    let stack = Stack::deploy_at(port, gateway.port, &parameters, file).await;
+    stack.poll_often().await;
+    stack
+}
+
+/// The processes that make the requests, once all events have arrived, or after this limit.
 async fn processes_until_all_arrived(
     subscriber: &Subscriber,
     events: usize,
     started: Instant,
+    limit: Duration,
 ) -> BTreeSet<String> {
-    let ideal = Duration::from_secs((events / PER_SECOND) as u64);
-    let limit = ideal * 3 / 2 + Duration::from_secs(60);
     let (mut seen, mut processes) = (BTreeSet::new(), BTreeSet::new());
     while started.elapsed() < limit {
         let arrivals = subscriber.arrivals(PATH);
@@ -199,28 +268,40 @@ async fn processes_until_all_arrived(
     processes
 }
 
-impl fmt::Display for Run {
+/// A run, as the table of `docs/testing.md`.
+struct Table<'a> {
+    limit: Limit,
+    run: &'a Run,
+}
+
+impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let run = self.run;
         writeln!(f, "\n| | |\n|---|---|")?;
         let mut row = |name: &str, value: &dyn fmt::Display| writeln!(f, "| {name} | {value} |");
-        row("events published", &self.published)?;
-        row("publishing, seconds", &format!("{:.1}", self.publishing.as_secs_f64()))?;
-        row("events that arrived", &self.ids)?;
-        row("requests", &self.arrived_ms.len())?;
-        row("dead letters", &self.dead_letters)?;
-        for (minute, count) in (1..).zip(self.minutes()) {
-            row(&format!("requests in minute {minute}"), &count)?;
+        row("events published", &run.published)?;
+        row("publishing, seconds", &format!("{:.1}", run.publishing.as_secs_f64()))?;
+        row("events that arrived", &run.ids)?;
+        row("requests", &run.arrived_ms.len())?;
+        row("dead letters", &run.dead_letters)?;
+        row("from the first request to the last, seconds", &(run.lasted_ms() / SECOND_MS))?;
+        match self.limit {
+            Limit::AtOnce => row("most requests at once", &run.most_at_once)?,
+            Limit::PerSecond => {
+                for (minute, count) in (1..).zip(run.minutes()) {
+                    row(&format!("requests in minute {minute}"), &count)?;
+                }
+                row("most requests within 60 s", &run.most_within(MINUTE_MS))?;
+                row("most requests in a second of the clock", &run.most_in_a_second())?;
+                row("most requests within 1,000 ms", &run.most_within(SECOND_MS))?;
+            }
         }
-        row("from the first request to the last, seconds", &(self.lasted_ms() / SECOND_MS))?;
-        row("most requests within 60 s", &self.most_within(MINUTE_MS))?;
-        row("most requests in a second of the clock", &self.most_in_a_second())?;
-        row("most requests within 1,000 ms", &self.most_within(SECOND_MS))?;
-        row("processes that made requests", &self.processes.len())?;
-        row("processes of dispatch that were started", &self.started_processes)?;
-        for ((method, kind, status), count) in &self.documents {
+        row("processes that made requests", &run.processes.len())?;
+        row("processes of dispatch that were started", &run.started_processes)?;
+        for ((method, kind, status), count) in &run.documents {
             row(&format!("`{method}` of a {kind} document, answered {status}"), count)?;
         }
-        for (message, count) in &self.lines {
+        for (message, count) in &run.lines {
             row(&format!("log lines `{message}`"), count)?;
         }
         Ok(())

@@ -56,6 +56,15 @@ struct Shared {
     arrivals: watch::Sender<Vec<Arrival>>,
     held: watch::Sender<BTreeSet<&'static str>>,
     manners: Mutex<BTreeMap<String, Manner>>,
+    open: Mutex<BTreeMap<String, Open>>,
+}
+
+/// Requests to one path that have no answer yet.
+#[derive(Debug, Default, Clone, Copy)]
+struct Open {
+    now: usize,
+    /// The most there were at once.
+    most: usize,
 }
 
 impl Subscriber {
@@ -70,6 +79,7 @@ impl Subscriber {
             arrivals,
             held: watch::Sender::default(),
             manners: Mutex::default(),
+            open: Mutex::default(),
         });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
@@ -117,6 +127,11 @@ impl Subscriber {
     pub(crate) fn differ(&self, path: &str, manner: Manner) {
         locked(&self.shared.manners).insert(path.to_owned(), manner);
     }
+
+    /// The most requests to this path that waited for their answers at once.
+    pub(crate) fn most_at_once(&self, path: &str) -> usize {
+        locked(&self.shared.open).get(path).map_or(0, |open| open.most)
+    }
 }
 
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -148,6 +163,7 @@ async fn answer(
         answered: None,
     };
     let (index, earlier_requests) = shared.record(arrival);
+    let _waits = Waits::new(&shared, &path);
     let mut held = shared.held.subscribe();
     let released = held.wait_for(|held| !held.iter().any(|held| path.starts_with(held))).await;
     released.expect("the sender lives as long as this server");
@@ -184,6 +200,30 @@ impl Shared {
                 let fails = since.elapsed().as_millis() / period.as_millis() % 2 == 0;
                 if fails { 503 } else { scripted }
             }
+        }
+    }
+}
+
+/// A request that waits for its answer, until it has one or the caller disconnects.
+struct Waits<'a> {
+    shared: &'a Shared,
+    path: &'a str,
+}
+
+impl<'a> Waits<'a> {
+    fn new(shared: &'a Shared, path: &'a str) -> Self {
+        let mut all = locked(&shared.open);
+        let open = all.entry(path.to_owned()).or_default();
+        open.now += 1;
+        open.most = open.most.max(open.now);
+        Self { shared, path }
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = locked(&self.shared.open).get_mut(self.path) {
+            open.now -= 1;
         }
     }
 }

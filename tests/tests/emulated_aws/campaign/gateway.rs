@@ -298,6 +298,7 @@ fn shared_document(path: &str) -> Option<&'static str> {
     Some(match name {
         "digest.json" => "digest",
         name if name.ends_with(".slots.json") => "slots",
+        name if name.ends_with(".permits.json") => "permits",
         _ => "state",
     })
 }
