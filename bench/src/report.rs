@@ -12,6 +12,9 @@ use crate::{BATCHES, MANY_RECORDS, ROUNDS, goals, machine};
 /// contains.
 const NOTES: &str = include_str!("../notes.md");
 
+/// What healthy destinations notice of ill ones, written by `bench/neighbours`.
+const NEIGHBOURS: &str = include_str!("../neighbours.md");
+
 /// The whole file.
 pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> String {
     let mut text = String::from(
@@ -33,8 +36,10 @@ pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> S
     starts_table(&mut text, results, binaries);
     refusals_table(&mut text, results);
     instructions_table(&mut text, results);
-    text.push('\n');
-    text.push_str(NOTES);
+    for section in [NEIGHBOURS, NOTES] {
+        text.push('\n');
+        text.push_str(section);
+    }
     text
 }
 
