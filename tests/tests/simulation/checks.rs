@@ -161,14 +161,7 @@ impl Inner {
         if tally.requests == 0 && queue == QueueName::Retry {
             self.check_unchanged(delivery, base, wait_ms);
         }
-        let batching = match tally.last {
-            Some((_, Expected::RetriedAlone)) => Batching::RetryAlone,
-            Some(_) if base.batching != Batching::Allowed => Batching::Disabled,
-            Some(_) | None => base.batching,
-        };
-        if delivery.batching != batching {
-            self.record_violation(id, "its batching state is wrong");
-        }
+        self.check_batching(delivery, base.batching, tally.last);
         // It waits for a permit.
         let shares = self.rules[number].subscription.destination.shares_concurrency;
         if shares && tally.requests == 0 && delivery.due_ms > base.due_ms {
@@ -203,6 +196,23 @@ impl Inner {
                 self.record_violation(id, "re-enqueued after its end");
             }
             Some((_, Expected::RetriedAlone)) | None => {}
+        }
+    }
+
+    /// Whether a delivery may travel with others follows from its last answer.
+    fn check_batching(
+        &mut self,
+        delivery: &Delivery,
+        before: Batching,
+        last: Option<(u64, Expected)>,
+    ) {
+        let batching = match last {
+            Some((_, Expected::RetriedAlone)) => Batching::RetryAlone,
+            Some(_) if before != Batching::Allowed => Batching::Disabled,
+            Some(_) | None => before,
+        };
+        if delivery.batching != batching {
+            self.record_violation(delivery.id, "its batching state is wrong");
         }
     }
 

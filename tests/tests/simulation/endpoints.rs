@@ -77,7 +77,7 @@ impl Behaviour {
             Self::Refuses => TransportResult::SocketError,
             Self::RecoversAt(at_ms) if now_ms < at_ms => answered(503, None),
             Self::RecoversAt(_) => answered(204, None),
-            Self::Flaps(period_ms) if now_ms / period_ms % 2 == 0 => answered(503, None),
+            Self::Flaps(period_ms) if (now_ms / period_ms).is_multiple_of(2) => answered(503, None),
             Self::Flaps(_) => answered(204, None),
             Self::Untrusted => TransportResult::TlsError,
             Self::Takes(_) => answered(204, None),
