@@ -108,6 +108,13 @@ impl Permits {
         }
     }
 
+    /// How many are given out.
+    #[must_use]
+    pub fn held(&self, now_ms: u64) -> u32 {
+        let held = self.leases.iter().filter(|lease| now_ms < lease.until_ms);
+        held.fold(0, |held, lease| held.saturating_add(lease.count))
+    }
+
     /// Until when turns are given out.
     #[must_use]
     pub fn turns_until_ms(&self) -> u64 {
