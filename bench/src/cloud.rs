@@ -15,6 +15,10 @@ use serde_json::{Value, json};
 use crate::http::{Body, respond};
 
 const AWS_JSON: &str = "application/x-amz-json-1.0";
+
+/// What S3 answers about an object that is not there.
+const NO_SUCH_KEY: &[u8] = b"<Error><Code>NoSuchKey</Code><Message>no</Message></Error>";
+
 /// No contender verifies the checksum, so zeros will do.
 const MD5: &str = "00000000000000000000000000000000";
 
@@ -62,6 +66,10 @@ impl Cloud {
             return self.sqs(&operation, &body);
         }
         let mut response = match *request.method() {
+            // All destinations are healthy.
+            Method::GET if request.uri().path().contains("/_destinations/") => {
+                respond(StatusCode::NOT_FOUND, "application/xml", Bytes::from_static(NO_SUCH_KEY))
+            }
             Method::GET => respond(StatusCode::OK, "application/yaml", self.subscriptions.clone()),
             _ => respond(StatusCode::OK, "application/xml", Bytes::new()),
         };

@@ -225,6 +225,18 @@ fn storage_that_hangs_delays_an_invocation_by_seconds_and_stops_nothing() {
 }
 
 #[test]
+fn a_digest_that_cannot_be_used_is_not_read_by_each_invocation() {
+    for digest in ["not JSON", r#"{"v":2,"anything":true}"#] {
+        let deployment = Deployment::new(1, &[]);
+        deployment.ports.set_shared_document(&digest_document(), digest.as_bytes());
+        for number in 0..3 {
+            deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
+        }
+        assert_eq!((deployment.ports.requests(), deployment.ports.shared_requests()), (3, 1));
+    }
+}
+
+#[test]
 fn what_a_newer_version_wrote_is_left_as_it_is() {
     let deployment = Deployment::new(1, &[answers(503)]);
     let newer = r#"{"v":2,"anything":true}"#;

@@ -122,9 +122,13 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     async fn learn_all(&self, deadline: &Deadline) {
-        if let Some(stored) = self.read_shared::<Digest>(&digest_document(), deadline).await {
-            let now_ms = self.ports.now_ms();
+        let stored = self.read_shared::<Digest>(&digest_document(), deadline).await;
+        let now_ms = self.ports.now_ms();
+        if stored.is_some() || !self.health.is_unreachable(now_ms) {
+            // Also one that cannot be used: the next invocation would find the same.
             self.health.note_read(now_ms);
+        }
+        if let Some(stored) = stored {
             self.health.adopt(&stored.document.unwrap_or_default(), now_ms);
         }
     }
