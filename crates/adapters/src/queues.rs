@@ -258,10 +258,14 @@ fn refusal_of_call(error: &SdkError<SendMessageBatchError>) -> Refused {
 }
 
 /// The delay of a message that carries a wait: whole seconds, at most 900. Rounded up, because a
-/// message that is received early has to be sent again.
+/// message that is received early has to be sent again. A longer wait is several equal delays: if each
+/// but the last were 900 s, all of a long backlog would be received at once, and late.
 #[must_use]
 pub fn delay_seconds(wait_ms: u64) -> i32 {
-    i32::try_from(wait_ms.div_ceil(1_000).min(DELAY_MAX_SECONDS)).expect("at most 900")
+    // A rest below a second is no delay of its own: it is waited in place.
+    let delays = (wait_ms / 1_000).div_ceil(DELAY_MAX_SECONDS).max(1);
+    let seconds = wait_ms.div_ceil(1_000).div_ceil(delays).min(DELAY_MAX_SECONDS);
+    i32::try_from(seconds).expect("at most 900")
 }
 
 /// A message attribute that holds text.
@@ -298,7 +302,11 @@ mod tests {
             (1_000, 1),
             (1_001, 2),
             (899_001, 900),
-            (900_001, 900),
+            (900_000, 900),
+            (900_999, 900),
+            (901_000, 451),
+            (1_800_000, 900),
+            (1_801_000, 601),
             (u64::MAX, 900),
         ] {
             assert_eq!(delay_seconds(wait_ms), seconds);

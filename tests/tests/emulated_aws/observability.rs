@@ -17,12 +17,14 @@ use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 const NAMESPACE: &str = "lastmile/lastmile";
 
 /// Every alarm of infra/observability.yaml.
-const ALARMS: [&str; 15] = [
+const ALARMS: [&str; 17] = [
     "dead-letters",
     "dead-letters-refused",
     "dead-letters-wait",
     "deadletter-errors",
     "deadletter-throttles",
+    "destinations-disabled",
+    "destinations-failing",
     "dispatch-errors",
     "dispatch-throttles",
     "errors-logged",

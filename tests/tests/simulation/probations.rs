@@ -11,7 +11,7 @@ use delivery::delivery::outcome::{Exchange, Outcome, TransportResult};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
-use super::queues::DELAY_MAX_MS;
+use super::queues::delay_ms;
 use super::requests::Base;
 use super::rules::Expected;
 use super::world::Inner;
@@ -173,7 +173,7 @@ impl Inner {
         let now_ms = self.clock_ms();
         // As long as it waits for its turn, or its destination is left alone.
         if self.gives_up_its_turn(delivery) || self.is_left_alone(delivery, wait_ms) {
-            let postponed = (now_ms, now_ms + wait_ms.min(DELAY_MAX_MS));
+            let postponed = (now_ms, now_ms + delay_ms(wait_ms));
             self.ledger.postponements.entry(delivery.id).or_default().push(postponed);
         }
         if is_deferred(delivery) && bases.iter().all(|base| base.due_ms != delivery.due_ms) {

@@ -32,6 +32,12 @@ pub(crate) const ALL: [QueueName; 8] = [
 /// The longest delay of a message.
 pub(crate) const DELAY_MAX_MS: u64 = 900 * SECOND_MS;
 
+/// The delay of a message that carries a wait: a long one is several of the same length.
+pub(crate) fn delay_ms(wait_ms: u64) -> u64 {
+    let delays = (wait_ms / SECOND_MS).div_ceil(DELAY_MAX_MS / SECOND_MS).max(1);
+    (wait_ms.div_ceil(SECOND_MS).div_ceil(delays) * SECOND_MS).min(DELAY_MAX_MS)
+}
+
 /// The visibility timeout of a received message.
 fn visibility_ms(queue: QueueName) -> u64 {
     if queue == QueueName::Isolation { 7_200 * SECOND_MS } else { 720 * SECOND_MS }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::faults::Fault;
 use super::queued::{Carried, Queued};
-use super::queues::DELAY_MAX_MS;
+use super::queues::delay_ms;
 use super::world::{Inner, Touched};
 
 /// Where a message is sent, and after which wait it is received.
@@ -136,7 +136,7 @@ impl Inner {
         carried: Carried,
         part: Option<Arc<BTreeSet<Uuid>>>,
     ) {
-        let seconds_ms = message.wait_ms.div_ceil(1_000).saturating_mul(1_000).min(DELAY_MAX_MS);
+        let seconds_ms = delay_ms(message.wait_ms);
         let mut visible_ms = self.now_ms + seconds_ms;
         if seconds_ms > 0 && self.random.injects(Fault::DeliveredEarly) {
             visible_ms = self.now_ms + self.random.below(seconds_ms);
