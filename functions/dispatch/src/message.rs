@@ -10,6 +10,10 @@ use delivery::wire::{
     write_publication,
 };
 
+/// A request with more events does not go on as messages if it need not: its events would be received one
+/// by one, and sent in many requests instead of one.
+pub(crate) const APART_MAX: usize = 10;
+
 /// Whether a delivery fits a message of its own, state and all.
 pub(crate) fn fits_a_message(delivery: &Delivery) -> bool {
     delivery_message(delivery, 0).fits()

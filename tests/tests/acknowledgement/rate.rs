@@ -155,6 +155,17 @@ fn a_destination_without_a_rate_asks_for_nothing() {
 }
 
 #[test]
+fn what_is_in_isolation_is_attempted_there_without_a_slot() {
+    let process = Process::of(1);
+    // The slots of the coming seconds are taken.
+    assert!(!process.invoke(&events(10)).is_empty());
+    let before = process.ports.requests();
+    let isolated = Record { queue: QueueName::Isolation, ..record("crashes", EVENT) };
+    assert!(process.invoke(&[isolated]).is_empty());
+    assert_eq!(process.ports.requests(), before + 1);
+}
+
+#[test]
 fn subscriptions_of_two_addresses_share_a_rate_by_name() {
     let shares = |name, limit: &str| {
         let mut subscription = subscription(name);

@@ -11,20 +11,17 @@ use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::Hold;
 use delivery::delivery::outcome::{Exchange, Outcome, requested_wait_ms};
 use delivery::machine::step::{self, Arrival, End, Group};
-use delivery::ports::{DispatchPorts, QueueName};
+use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
 use delivery::time::duration::SECOND_MS;
 use futures::FutureExt as _;
 
+use super::can_wait;
 use crate::dispatch::{Dispatch, Invocation};
 use crate::limits::Permit;
 use crate::memory::health::{are_to_destination, key_of};
-use crate::message::fits_a_message;
+use crate::message::APART_MAX;
 use crate::progress::{InFlightDelivery, Unfinished};
-
-/// A request with more events is not re-enqueued: its events would be received one by one, and sent in
-/// many requests instead of one.
-const EVENTS_MAX: usize = 10;
 
 /// The longest wait of a delivery that got no permit.
 const WAIT_MAX_S: u32 = 30;
@@ -81,8 +78,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             return pending().await;
         }
         of.limits.adaptive.limited(subscription, &self.adaptive).await;
-        let fit = || members.iter().all(|one| fits_a_message(&one.delivery));
-        if can_leave != (members.len() <= EVENTS_MAX && fit()) {
+        if can_leave != (members.len() <= APART_MAX && can_wait(members, of)) {
             return pending().await;
         }
         let left_ms = of.deadline.stops_ms().saturating_sub(self.ports.now_ms());
@@ -117,10 +113,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         let InFlightDelivery { delivery, subscription, .. } = in_flight;
         let now_ms = self.ports.now_ms();
         let until_ms = self.adaptive.left_alone_until_ms(subscription, now_ms)?;
-        // A request that is not wanted is better than a dead letter, and than a record that crashes functions
-        // and leaves isolation.
-        let cannot_wait = !fits_a_message(delivery) || of.queue == QueueName::Isolation;
-        if !are_to_destination(std::slice::from_ref(in_flight)) || cannot_wait {
+        let due = std::slice::from_ref(in_flight);
+        if !are_to_destination(due) || !can_wait(due, of) {
             return None;
         }
         let wait_ms = until_ms.saturating_sub(now_ms);

@@ -10,11 +10,10 @@ use std::sync::Arc;
 
 use adapters::runtime::contained;
 use adapters::telemetry::{self, HoldReason};
-use delivery::delivery::DeliveryTarget;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::permits::{Permits, TURNS_AHEAD_MS, Wanted};
 use delivery::machine::step::End;
-use delivery::ports::{DispatchPorts, QueueName};
+use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use futures::FutureExt as _;
@@ -25,7 +24,6 @@ use super::GATHER_MS;
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, Invocation};
 use crate::memory::leases::{LeasedPermit, OwnLease, Waiting};
-use crate::message::fits_a_message;
 use crate::progress::{InFlightDelivery, Unfinished};
 use crate::sharing::NotUpdated;
 
@@ -49,17 +47,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         subscription: &Subscription,
         of: &Invocation<'_>,
     ) -> (Vec<InFlightDelivery>, Option<LeasedPermit>) {
-        let destination = &subscription.destination;
-        let to_destination =
-            |one: &InFlightDelivery| one.delivery.target == DeliveryTarget::Destination;
-        if !destination.shares_concurrency || !due.iter().any(to_destination) {
-            return (due, None);
-        }
-        let cannot_wait = due.iter().any(|one| !fits_a_message(&one.delivery));
-        // One request more than allowed is better than a dead letter, than no probe, and than a record that
-        // crashes functions and leaves isolation.
-        let is_isolated = of.queue == QueueName::Isolation;
-        if cannot_wait || is_isolated || self.health.is_probe(subscription, &due) {
+        let shares = subscription.destination.shares_concurrency;
+        if !shares || !self.is_limited(&due, subscription, of) {
             return (due, None);
         }
         let has_waited = due.iter().any(|one| one.delivery.hold.permits > 0);

@@ -9,9 +9,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use adapters::telemetry::{self, HoldReason};
+use delivery::delivery::Delivery;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::slots::{LATE_MS, Reserved, Slots, Wanted};
-use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::machine::step::{End, PAUSED_WAIT_MS};
 use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
@@ -23,7 +23,6 @@ use super::GATHER_MS;
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, Invocation};
 use crate::memory::rates::{Own, Wants};
-use crate::message::fits_a_message;
 use crate::progress::{InFlightDelivery, Unfinished};
 use crate::sharing::NotUpdated;
 
@@ -41,15 +40,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Vec<InFlightDelivery> {
         let Some(per_second) = subscription.destination.max_per_second else { return due };
         let now_ms = self.ports.now_ms();
-        let to_destination =
-            |one: &InFlightDelivery| one.delivery.target == DeliveryTarget::Destination;
-        if !due.iter().any(to_destination) || due.iter().any(|one| has_slot(&one.delivery, now_ms))
-        {
-            return due;
-        }
-        let cannot_wait = due.iter().any(|one| !fits_a_message(&one.delivery));
-        // One request more than allowed is better than a dead letter, or than no probe.
-        if cannot_wait || self.health.is_probe(subscription, &due) {
+        let has_slot = due.iter().any(|one| has_slot(&one.delivery, now_ms));
+        if has_slot || !self.is_limited(&due, subscription, of) {
             return due;
         }
         self.wait_for_slot(due, subscription, per_second, of).boxed().await
@@ -123,7 +115,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 let Some(slot_ms) = own.slots.take(self.ports.now_ms()) else { break };
                 if slot_ms > rate.latest_ms {
                     into.is_full = true;
-                    return own.slots.give_back(slot_ms);
+                    return own.slots.put_back(slot_ms);
                 }
                 into.slots.push(slot_ms);
             }

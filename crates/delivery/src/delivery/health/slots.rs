@@ -174,8 +174,8 @@ impl OwnSlots {
         Some(at_ms)
     }
 
-    /// Returns one that was too late for whoever took it.
-    pub fn give_back(&mut self, at_ms: u64) {
+    /// Puts one back that was too late for whoever took it.
+    pub fn put_back(&mut self, at_ms: u64) {
         self.add(vec![Reserved { at_ms, count: 1 }]);
     }
 

@@ -12,15 +12,12 @@ use delivery::subscription::Subscription;
 use delivery::time::duration::MINUTE_MS;
 
 use super::{Health, Memory, are_to_destination, key_of};
-use crate::message::fits_a_message;
+use crate::message::{APART_MAX, fits_a_message};
 use crate::progress::InFlightDelivery;
 
 /// The slow lane is not used for this long after it refused a message. Otherwise a delivery could go
 /// from queue to queue and never be attempted.
 const REFUSED_MS: u64 = MINUTE_MS;
-/// A request with more events is not moved: its events would be received one by one, and sent in many
-/// requests instead of one.
-const EVENTS_MAX: usize = 10;
 
 impl Health {
     /// Whether an attempt with so many events, from this queue, may be left to the slow lane. In the lane
@@ -37,7 +34,7 @@ impl Health {
             | QueueName::LastResort => true,
         };
         leads_there
-            && events <= EVENTS_MAX
+            && events <= APART_MAX
             && now_ms >= self.lane_refused_until_ms.load(Ordering::Relaxed)
     }
 
