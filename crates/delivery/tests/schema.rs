@@ -35,6 +35,7 @@ apiVersion: lastmile.dev/v1
 kind: Topic
 metadata: {namespace: shop, name: refunds}
 spec:
+  maxReplies: 0
   from: [{snsTopic: 'arn:aws:sns:us-east-1:123456789012:refunds.fifo'}, {eventSource: a b}, {bucket: a.b}]
   mapping:
     id: {field: orderId}

@@ -29,7 +29,7 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
         |(name, origin, moments, state, routing)| {
             let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) =
                 (moments, state);
-            let (target, hops, via, batching, traceparent, hold) = routing;
+            let (target, (hops, replies_left), via, batching, traceparent, hold) = routing;
             let event = Event::recall(&EVENT.into(), Input::CloudEvents);
             let new = Delivery::new(event, name, origin, published_ms);
             Delivery {
@@ -40,6 +40,7 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
                 last_response,
                 target,
                 hops,
+                replies_left,
                 via,
                 batching,
                 hold,
@@ -51,16 +52,23 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
 }
 
 /// Any position in a chain of replies, in a batch and in a trace.
-fn routing()
--> impl Strategy<Value = (DeliveryTarget, u32, Vec<TopicName>, Word<Batching>, Option<String>, Hold)>
-{
+fn routing() -> impl Strategy<
+    Value = (
+        DeliveryTarget,
+        (u32, Option<u32>),
+        Vec<TopicName>,
+        Word<Batching>,
+        Option<String>,
+        Hold,
+    ),
+> {
     let target = select(&[DeliveryTarget::Destination, DeliveryTarget::Reply][..]);
     let batching = [Batching::Allowed, Batching::RetryAlone, Batching::Disabled];
     let batching = word(select(Vec::from(batching)));
     let via = vec(name().prop_map(|name| name.topic), 0..3);
     (
         target,
-        prop_oneof![Just(0), any::<u32>()],
+        (prop_oneof![Just(0), any::<u32>()], option::of(any::<u32>())),
         via,
         batching,
         option::of("00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]"),

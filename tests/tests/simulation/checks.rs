@@ -89,6 +89,9 @@ impl Inner {
         }) {
             self.record_violation(id, "its position in a chain of replies or topics has changed");
         }
+        if (delivery.hops > 0) != delivery.replies_left.is_some() {
+            self.record_violation(id, "how many replies may follow from it is lost");
+        }
         let published_ms = self.ledger.published_ms(id);
         if published_ms.is_some_and(|published_ms| published_ms != delivery.published_ms) {
             self.record_violation(id, "its age does not begin with its publication");

@@ -96,6 +96,7 @@ impl Inner {
             (delivery.attempts, delivery.first_ms, delivery.history.newest()) == (0, None, None);
         if !fresh
             || delivery.due_ms != delivery.published_ms
+            || delivery.replies_left.is_none()
             || (delivery.hops, Route::of(&delivery.target)) != routing
         {
             self.record_violation(delivery.id, "a reply does not start with fresh state");

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use delivery::delivery::outcome::TransportResult;
+use delivery::subscription::catalogue::{Catalogue, Topic};
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::filter::Filter;
 use delivery::subscription::header::{Header, Value};
@@ -225,12 +226,11 @@ fn batch(random: &mut SeededRandom) -> Option<Batch> {
 }
 
 /// A catalogue of these subscriptions.
-pub(crate) fn catalogue(
-    subscriptions: impl IntoIterator<Item = Subscription>,
-) -> Arc<delivery::subscription::catalogue::Catalogue> {
-    let mut catalogue = delivery::subscription::catalogue::Catalogue::default();
-    catalogue
-        .add_topic(delivery::subscription::catalogue::Topic::new(TOPIC.parse().expect("a topic")));
+pub(crate) fn catalogue(subscriptions: impl IntoIterator<Item = Subscription>) -> Arc<Catalogue> {
+    let mut catalogue = Catalogue::default();
+    // Chains of replies end here by their length; how many may follow from one event is a table of its own.
+    let topic = Topic::new(TOPIC.parse().expect("a topic"));
+    catalogue.add_topic(Topic { max_replies: u32::MAX, ..topic });
     subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
     Arc::new(catalogue)
 }

@@ -57,6 +57,8 @@ pub(super) fn meaning(reason: &str) -> Option<&'static str> {
         Reason::DestinationDisabled => {
             "The destination is disabled, by an operator or because it failed for too long."
         }
-        Reason::ReplyLoop => "The event is a reply that would be sent back to where it came from.",
+        Reason::ReplyLoop => {
+            "The event is a reply, and too many replies have followed from one event already."
+        }
     })
 }

@@ -187,6 +187,9 @@ pub struct Delivery {
     pub target: DeliveryTarget,
     /// The length of the chain of replies that led to it.
     pub hops: u32,
+    /// How many deliveries may still follow from it by replies; `None` for a published event, whose topic
+    /// says it.
+    pub replies_left: Option<u32>,
     /// The topics whose dead letters led to it, and that of notices if one of its events was answered
     /// with it; dead letters never return to one of them.
     pub via: Vec<TopicName>,
@@ -242,6 +245,7 @@ impl Delivery {
             due_ms: published_ms,
             target: DeliveryTarget::Destination,
             hops: 0,
+            replies_left: None,
             via: Vec::new(),
             batching: Batching::Allowed.into(),
             abandoned: false,

@@ -79,10 +79,15 @@ fn to_topic(
             return dead_letter(letter.store_in_default(why));
         }
     };
-    let matching = catalogue.matching(name, &ALL_NAMES, &event, now_ms);
+    let matching: Vec<_> = catalogue.matching(name, &ALL_NAMES, &event, now_ms).collect();
+    // A share of what may follow by replies: a dead letter is no reply, but may be answered.
+    let share = |left: u32| left / u32::try_from(matching.len()).unwrap_or(u32::MAX).max(1);
+    let replies_left = letter.delivery.replies_left.map(share);
     let follow_ups: Vec<FollowUp> = matching
+        .iter()
         .map(|next| {
-            FollowUp::Deliver(Box::new(published(&letter, event.clone(), &next.name, now_ms)))
+            let delivery = published(&letter, event.clone(), &next.name, now_ms);
+            FollowUp::Deliver(Box::new(Delivery { replies_left, ..delivery }))
         })
         .collect();
     if follow_ups.is_empty() {

@@ -28,12 +28,12 @@ mod findings;
 mod headers;
 mod hint;
 mod knative;
+mod limits;
 mod names;
 mod native;
 mod node;
 mod notifications;
 mod origins;
-mod rates;
 mod reader;
 mod sinks;
 mod statuses;
@@ -49,7 +49,7 @@ use sinks::{DeadLettersAt, Routes, UnusedSettings};
 
 use crate::event::envelope::Publisher;
 use crate::subscription::Subscription;
-use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::subscription::catalogue::{Catalogue, REPLIES_MAX, Topic};
 use crate::subscription::name::{SubscriptionName, TopicName};
 
 /// One file: its name, for findings, and its text.
@@ -152,10 +152,19 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds the topic that an object of another family defines, unless a native document describes
-    /// it.
-    fn add_object_topic(&mut self, name: &TopicName) {
-        if !self.described_topics.contains_key(name) {
-            self.topics.push(Topic::new(name.clone()));
+    /// it; with the number of replies that the object states, and where.
+    fn add_object_topic(&mut self, name: &TopicName, max_replies: Option<(u32, &Cursor<'_>)>) {
+        match (self.described_topics.get(name), max_replies) {
+            (None, stated) => {
+                let max_replies = stated.map_or(REPLIES_MAX, |(number, _)| number);
+                self.topics.push(Topic { max_replies, ..Topic::new(name.clone()) });
+            }
+            (Some(described), Some((_, at))) => {
+                let described = described.location();
+                let message = format!("no effect: {name} is described by the Topic at {described}");
+                at.warn(Message::new(message).help("set maxReplies there"));
+            }
+            (Some(_), None) => {}
         }
     }
 

@@ -12,6 +12,10 @@ use crate::event::{Event, Input};
 use crate::subscription::Subscription;
 use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
 
+/// How many deliveries replies may lead to from the second generation on, for one published event, unless
+/// its topic says otherwise.
+pub const REPLIES_MAX: u32 = 64;
+
 /// A topic that a document names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
@@ -23,13 +27,16 @@ pub struct Topic {
     pub mapping: Arc<Mapping>,
     /// Publishers that cannot set the `topic` attribute.
     pub from: Vec<Publisher>,
+    /// How many deliveries replies may lead to from the second generation on, for each of its events.
+    pub max_replies: u32,
 }
 
 impl Topic {
     /// A topic with automatic input that no document describes.
     #[must_use]
     pub fn new(name: TopicName) -> Self {
-        Self { name, input: Input::Auto, mapping: Arc::default(), from: Vec::new() }
+        let max_replies = REPLIES_MAX;
+        Self { name, input: Input::Auto, mapping: Arc::default(), from: Vec::new(), max_replies }
     }
 }
 

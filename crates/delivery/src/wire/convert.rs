@@ -39,6 +39,7 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
             DeliveryTarget::Sink(letter) => Some(Box::new(dead_letter_v1(letter))),
         },
         hops: delivery.hops,
+        replies_left: delivery.replies_left,
         via: delivery.via.iter().map(ToString::to_string).collect(),
         batching: match &delivery.batching {
             Word::Known(Batching::Allowed) => None,
@@ -73,6 +74,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         first_ms: wire.first_ms,
         due_ms: wire.due_ms,
         hops: wire.hops,
+        replies_left: wire.replies_left,
         via: wire
             .via
             .iter()

@@ -42,6 +42,8 @@ pub(super) struct DeliveryV1 {
     pub(super) letter: Option<Box<DeadLetterV1>>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) hops: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replies_left: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) via: Vec<String>,
     // The older word, as above.

@@ -96,6 +96,7 @@ fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
     let texts = |topic: &Topic| {
         [
             ("input", topic.input.as_str().to_owned()),
+            ("maxReplies", topic.max_replies.to_string()),
             ("from", listed(topic.from.iter().map(ToString::to_string))),
             ("mapping", mapping_text(&topic.mapping)),
         ]

@@ -3,11 +3,13 @@
 //! Knative: a subscriber may answer with a CloudEvent, which is sent to the subscription's reply
 //! address, or to a topic. It is a delivery of its own, with attempts of its own, and is enqueued
 //! before the answered delivery is done. A plain body is neither a reply nor an error. Replies to
-//! replies are counted, because two subscriptions can answer each other for ever: past [`HOPS_MAX`]
-//! they become dead letters.
+//! replies are counted, because two subscriptions can answer each other for ever: past [`HOPS_MAX`] of
+//! them in a chain, or past a [`budget`] of all that follow from one event, they become dead letters.
 //!
 //! Promises: a reply is delivered completely or becomes a dead letter, never in part. The same
 //! answer to the same attempt yields the same ids.
+
+mod budget;
 
 use std::sync::Arc;
 
@@ -53,16 +55,11 @@ pub fn follow_ups(
         ReplyContent::TooLarge(beginning) => return answered.dead_letter_too_large(beginning),
     };
     match to {
-        ReplyTo::Address(_) => {
-            answered.deliver(event, &subscription.name, DeliveryTarget::Reply, subscription)
-        }
+        ReplyTo::Address(_) => answered.deliver(&event, DeliveryTarget::Reply, &[subscription]),
         ReplyTo::Topic(topic) => {
             let matching = catalogue.matching(topic, &ALL_NAMES, &event, now_ms);
-            matching
-                .flat_map(|next| {
-                    answered.deliver(event.clone(), &next.name, DeliveryTarget::Destination, next)
-                })
-                .collect()
+            let matching: Vec<_> = matching.map(AsRef::as_ref).collect();
+            answered.deliver(&event, DeliveryTarget::Destination, &matching)
         }
     }
 }
@@ -76,19 +73,38 @@ struct Answered<'a> {
 }
 
 impl Answered<'_> {
+    /// The reply, for each of these subscriptions, or a dead letter if there may not be so many.
     fn deliver(
         &self,
-        event: Event,
-        to: &SubscriptionName,
+        event: &Event,
         target: DeliveryTarget,
-        subscription: &Subscription,
+        to: &[&Subscription],
     ) -> Vec<FollowUp> {
-        let reply = self.reply(event, to, target);
-        if reply.hops <= HOPS_MAX {
-            return vec![FollowUp::Deliver(Box::new(reply))];
-        }
-        let detail = format!("a chain of more than {HOPS_MAX} replies");
-        self.undeliverable(reply, subscription, Reason::ReplyLoop, &detail)
+        let Some(shares) = budget::shares(self.delivery, self.catalogue, to.len(), self.now_ms)
+        else {
+            return self.over_budget(event.clone(), to.len());
+        };
+        let reply = |(subscription, left): (&&Subscription, u32)| {
+            let reply = self.reply(event.clone(), &subscription.name, target.clone());
+            let reply = Delivery { replies_left: Some(left), ..reply };
+            if reply.hops <= HOPS_MAX {
+                return vec![FollowUp::Deliver(Box::new(reply))];
+            }
+            let detail = format!("a chain of more than {HOPS_MAX} replies");
+            self.undeliverable(reply, subscription, Reason::ReplyLoop, &detail)
+        };
+        to.iter().zip(shares).flat_map(reply).collect()
+    }
+
+    /// One dead letter for all deliveries that the reply would have led to.
+    fn over_budget(&self, event: Event, deliveries: usize) -> Vec<FollowUp> {
+        let reply = self.reply(event, &self.subscription.name, DeliveryTarget::Reply);
+        let left = budget::left(self.delivery);
+        let detail = format!(
+            "too many replies follow from one event: this one would lead to {deliveries} more \
+             deliveries where {left} are left (maxReplies of the topic)"
+        );
+        self.undeliverable(reply, self.subscription, Reason::ReplyLoop, &detail)
     }
 
     fn dead_letter(&self, text: String, reason: Reason, why: &str) -> Vec<FollowUp> {

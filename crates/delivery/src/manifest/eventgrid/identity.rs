@@ -6,7 +6,7 @@
 
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
-use super::super::{Draft, batches, names, rates, statuses};
+use super::super::{Draft, batches, limits, names, statuses};
 use super::Context;
 use super::template::Resource;
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -59,7 +59,7 @@ impl<'a> LastmileSection<'a> {
             dialect: fields.given("dialect").and_then(|cursor| cursor.choice(&DIALECTS)),
             never_retry: never,
             retry_on: retried,
-            max_per_second: per_second.and_then(|cursor| cursor.integer(rates::PER_SECOND)),
+            max_per_second: per_second.and_then(|cursor| cursor.integer(limits::PER_SECOND)),
             on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
             topic: fields.given("topic").and_then(|cursor| names::topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),

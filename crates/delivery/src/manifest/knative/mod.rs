@@ -90,15 +90,18 @@ type ReadSpec<'a, R> = fn(&R, &Fields<'a>, &Object<'a>) -> Option<PartialSubscri
 
 impl<'a> Reader<'a, '_> {
     fn read_topic(&mut self, topic_kind: TopicKind, object: &Object<'a>, draft: &mut Draft<'a>) {
-        let parent = object.document.without_error(|| {
+        let read = object.document.without_error(|| {
             role::report_version(object);
             let (metadata, parent) =
                 parent::read(topic_kind, object, &self.addresses, &self.templates)?;
-            draft.name_object(&object.name, &metadata.named_at?).then_some(parent)
+            let is_named = draft.name_object(&object.name, &metadata.named_at?);
+            is_named.then_some((metadata.max_replies, parent))
         });
-        if parent.is_some() {
-            draft.add_object_topic(&object.name);
-        }
+        let parent = read.map(|(max_replies, parent)| {
+            let stated = max_replies.as_ref().map(|stated| (stated.value, &stated.at));
+            draft.add_object_topic(&object.name, stated);
+            parent
+        });
         self.parents.entry((topic_kind, object.name.clone())).or_insert(parent);
     }
 
@@ -122,6 +125,9 @@ impl<'a> Reader<'a, '_> {
                 Some(spec) => read_spec(self, spec, object),
                 None => object.document.refuse("spec is missing"),
             })?;
+            if let Some(stated) = &metadata.max_replies {
+                stated.at.warn("no effect: it belongs to a Broker or a Channel");
+            }
             let (partial, at) = (partial?, metadata.named_at.clone()?);
             let name =
                 SubscriptionName { topic: partial.topic.clone(), name: object.name.topic.clone() };

@@ -9,7 +9,7 @@ use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
-use super::super::{names, rates, statuses};
+use super::super::{limits, names, statuses};
 use super::class;
 use super::delivery::Located;
 use crate::subscription::name::TopicName;
@@ -26,8 +26,10 @@ const NEVER_RETRY: &str = "lastmile.dev/never-retry";
 
 /// How many requests a second the subscriber takes.
 const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
+/// How many deliveries replies to a broker or channel may lead to.
+const MAX_REPLIES: &str = "lastmile.dev/max-replies";
 /// All of them.
-const ANNOTATIONS: [&str; 3] = [RETRY_ON, NEVER_RETRY, MAX_PER_SECOND];
+const ANNOTATIONS: [&str; 4] = [RETRY_ON, NEVER_RETRY, MAX_PER_SECOND, MAX_REPLIES];
 
 /// An object before its fields are read.
 pub(super) struct Object<'a> {
@@ -85,6 +87,8 @@ pub(super) struct Metadata<'a> {
     pub(super) named_at: Option<Cursor<'a>>,
     /// The class of a broker.
     pub(super) class: Option<Cursor<'a>>,
+    /// How many deliveries replies may lead to, for each event of a broker or channel.
+    pub(super) max_replies: Option<Located<'a, u32>>,
     /// The statuses with another meaning.
     pub(super) overrides: Overrides<'a>,
 }
@@ -127,6 +131,9 @@ impl<'a> Metadata<'a> {
         Self {
             named_at: named.filter(|_| in_namespace),
             class: annotations.get(class::ANNOTATION).cloned(),
+            max_replies: annotations.get(MAX_REPLIES).and_then(|at| {
+                Some(Located { value: limits::text(at, limits::REPLIES)?, at: at.clone() })
+            }),
             overrides: Overrides::read(&annotations),
         }
     }
@@ -151,9 +158,9 @@ impl<'a> Overrides<'a> {
         {
             retry.at.error(format!("{status} is in {NEVER_RETRY} too; it can be only one of them"));
         }
-        let max_per_second = annotations
-            .get(MAX_PER_SECOND)
-            .and_then(|at| Some(Located { value: rates::text(at)?, at: at.clone() }));
+        let max_per_second = annotations.get(MAX_PER_SECOND).and_then(|at| {
+            Some(Located { value: limits::text(at, limits::PER_SECOND)?, at: at.clone() })
+        });
         Self { never_retry, retry_on, max_per_second }
     }
 

@@ -8,8 +8,8 @@ use url::Url;
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
 use super::super::headers;
+use super::super::limits;
 use super::super::names;
-use super::super::rates;
 use super::super::reader::{Cursor, Fields};
 use super::consent;
 use crate::event::path::PATH_RULE;
@@ -62,7 +62,7 @@ pub(super) fn read(
         signing: fields.section("signing", signing).flatten().unwrap_or_default(),
         max_concurrency: max_concurrency.unwrap_or(MAX_CONCURRENCY),
         shares_concurrency: max_concurrency.is_some(),
-        max_per_second: fields.read("maxPerSecond", |at| at.integer(rates::PER_SECOND)),
+        max_per_second: fields.read("maxPerSecond", |at| at.integer(limits::PER_SECOND)),
         shared_limit: fields.read("sharedLimit", names::read),
         slow_after_ms: slow_after_ms.unwrap_or(SLOW_AFTER_MS),
         late_window_ms: late_window_ms.unwrap_or(profile.late_window_ms),

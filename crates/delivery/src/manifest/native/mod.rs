@@ -27,10 +27,10 @@ use settings::Settings;
 
 use super::destinations::Destinations;
 use super::reader::{Cursor, Fields};
-use super::{Described, Draft, batches, names};
+use super::{Described, Draft, batches, limits, names};
 use crate::event::Input;
 use crate::event::mapping::Mapping;
-use crate::subscription::catalogue::Topic;
+use crate::subscription::catalogue::{REPLIES_MAX, Topic};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
 
@@ -77,13 +77,14 @@ fn read_topic<'a>(document: &Cursor<'a>, destinations: &Destinations<'_>, draft:
         })
     });
     let Some(name) = named else { return };
-    let Some(TopicSpec { input, from, mapping, .. }) = read else {
+    let Some(TopicSpec { input, from, mapping, max_replies, .. }) = read else {
         // Its subscriptions are left out as well, since its input is not known.
         draft.broken_topics.insert(name);
         return;
     };
+    let max_replies = max_replies.unwrap_or(REPLIES_MAX);
     let from = from.into_iter().map(|(publisher, _)| publisher).collect();
-    draft.topics.push(Topic { name, input, mapping: Arc::new(mapping), from });
+    draft.topics.push(Topic { name, input, mapping: Arc::new(mapping), from, max_replies });
 }
 
 /// The `spec` of a Topic.
@@ -92,6 +93,7 @@ struct TopicSpec<'a> {
     input: Input,
     from: Vec<LocatedPublisher<'a>>,
     mapping: Mapping,
+    max_replies: Option<u32>,
     /// Where it sets delivery defaults.
     delivery_at: Option<Cursor<'a>>,
 }
@@ -104,9 +106,10 @@ impl<'a> TopicSpec<'a> {
         publishers::report_unreadable(&from, input);
         let delivery_at = spec.given_key("delivery");
         let mapping = mapping::read(spec, input);
+        let max_replies = spec.read("maxReplies", |at| at.integer(limits::REPLIES));
         // For its findings alone: each of its subscriptions reads it again, below its own settings.
         spec.section("delivery", |of| Settings::read(of, Scope::Topic, destinations));
-        Self { input, from, mapping, delivery_at }
+        Self { input, from, mapping, max_replies, delivery_at }
     }
 }
 

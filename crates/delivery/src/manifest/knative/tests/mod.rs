@@ -429,6 +429,37 @@ fn what_statuses_mean_can_be_said_by_annotations() {
 }
 
 #[test]
+fn a_broker_says_how_many_replies_may_follow_from_an_event() {
+    let max_replies = |annotation: &str| {
+        let reading = read_one(&broker(annotation, "{}"));
+        let broker = reading.catalogue.topic(&"default/b".parse().unwrap());
+        (broker.map(|broker| broker.max_replies), shown(&reading))
+    };
+    assert_eq!(max_replies("lastmile.dev/max-replies: '200'"), (Some(200), Vec::new()));
+    assert_eq!(max_replies("a: b"), (Some(64), Vec::new()));
+    let (number, found) = max_replies("lastmile.dev/max-replies: -1");
+    assert_eq!(number, None, "it is left out");
+    let message = "\"-1\" is out of range; a whole number from 0 to 10000";
+    assert!(found[0].ends_with(message), "{found:?}");
+}
+
+#[test]
+fn a_number_of_replies_without_effect_is_reported() {
+    let of_broker = broker("lastmile.dev/max-replies: 200", "{}");
+    let topic =
+        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: default, name: b}\n---\n";
+    let found = shown(&read_one(&format!("{topic}{of_broker}")));
+    assert!(
+        found[0].contains("warning") && found[0].ends_with("set maxReplies there"),
+        "{found:?}"
+    );
+    let metadata = "metadata: {name: t, annotations: {lastmile.dev/max-replies: 3}}";
+    let text = trigger("").replace("metadata: {name: t}", metadata);
+    let found = shown(&read_one(&format!("{}{text}", broker("a: b", "{}"))));
+    assert!(found[0].ends_with("no effect: it belongs to a Broker or a Channel"), "{found:?}");
+}
+
+#[test]
 fn a_rate_can_be_said_by_an_annotation_of_the_trigger_or_of_its_broker() {
     let of_broker = broker("lastmile.dev/max-per-second: '20'", "{}");
     let rate = |annotation: &str| {
@@ -441,9 +472,7 @@ fn a_rate_can_be_said_by_an_annotation_of_the_trigger_or_of_its_broker() {
     let text = format!("{}{}", broker("lastmile.dev/max-per-second: many", "{}"), trigger(""));
     let found = shown(&read_one(&text));
     assert!(
-        found[0].ends_with(
-            "\"many\" is no number of requests a second; a whole number from 1 to 10000"
-        ),
+        found[0].ends_with("\"many\" is out of range; a whole number from 1 to 10000"),
         "{found:?}"
     );
 }

@@ -152,6 +152,11 @@ fn a_topic_says_how_its_records_are_read() {
             Some(&Topic { input, ..Topic::new(name.clone()) })
         );
     }
+    let reading = read_one(&format!("{TOPIC}spec: {{maxReplies: 0}}\n"));
+    assert_eq!(
+        reading.catalogue.topic(&"n/t".parse().unwrap()).map(|topic| topic.max_replies),
+        Some(0)
+    );
     assert_eq!(read_one(&format!("{TOPIC}spec:\n")).catalogue, read_one(TOPIC).catalogue);
     for (spec, expected) in [
         (

@@ -1,0 +1,52 @@
+//! How many replies may follow from one published event.
+//!
+//! The length of a chain of replies is bounded, but not its width: two subscriptions that answer each
+//! other's answers would make thousands of requests out of one event. So the deliveries that replies lead
+//! to are counted. Those of the first generation, which answer the event itself, are free: without a loop
+//! there are seldom others. From then on each delivery carries how many may still follow from it, and an
+//! answer to it divides what remains. A share belongs to one branch, so nothing has to be counted
+//! together where branches run at the same time.
+
+use crate::delivery::Delivery;
+use crate::subscription::catalogue::{Catalogue, REPLIES_MAX};
+use crate::subscription::name::ALL_NAMES;
+
+/// What may still follow from each of the deliveries that one answer leads to; `None` if there may not be
+/// so many.
+pub(super) fn shares(
+    answered: &Delivery,
+    catalogue: &Catalogue,
+    deliveries: usize,
+    now_ms: u64,
+) -> Option<impl Iterator<Item = u32>> {
+    let deliveries = u32::try_from(deliveries).ok()?;
+    let left = match answered.hops {
+        0 => share_of_an_answer(answered, catalogue, now_ms),
+        _ => left(answered).checked_sub(deliveries)?,
+    };
+    Some((0..deliveries).map(move |place| part(left, deliveries, place)))
+}
+
+/// How many deliveries may follow from a reply. An older version sent it without the number.
+pub(super) fn left(reply: &Delivery) -> u32 {
+    reply.replies_left.unwrap_or(REPLIES_MAX)
+}
+
+/// What may follow from one answer to a published event: each subscription that takes the event and can
+/// answer it has the same share.
+fn share_of_an_answer(answered: &Delivery, catalogue: &Catalogue, now_ms: u64) -> u32 {
+    let topic = &answered.subscription.topic;
+    let budget = catalogue.topic(topic).map_or(REPLIES_MAX, |topic| topic.max_replies);
+    let matching = catalogue.matching(topic, &ALL_NAMES, &answered.event, now_ms);
+    let answering = matching.filter(|subscription| subscription.reply.is_some()).count();
+    // Its own subscription may have changed since, and not be among them.
+    budget / u32::try_from(answering).unwrap_or(u32::MAX).max(1)
+}
+
+/// One of several parts of a number, which differ by one at most; the larger ones come first.
+fn part(number: u32, parts: u32, place: u32) -> u32 {
+    number / parts + u32::from(place < number % parts)
+}
+
+#[cfg(test)]
+mod tests;

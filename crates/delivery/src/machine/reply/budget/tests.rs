@@ -1,0 +1,137 @@
+use std::collections::VecDeque;
+
+use crate::delivery::outcome::{Content, Exchange, TransportResult};
+use crate::delivery::reason::Reason;
+use crate::delivery::{DeadLetter, Delivery, Origin};
+use crate::event::{Event, Input};
+use crate::machine::follow_up::FollowUp;
+use crate::machine::reply::follow_ups;
+use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::subscription::name::{ALL_NAMES, TopicName};
+use crate::subscription::profile::Dialect;
+use crate::subscription::{ReplyTo, Subscription};
+
+const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
+
+/// A broker with this many triggers, which all take all events.
+fn broker(triggers: usize, max_replies: Option<u32>) -> Catalogue {
+    let name = TopicName { namespace: "n".to_owned(), topic: "b".to_owned() };
+    let mut catalogue = Catalogue::default();
+    if let Some(max_replies) = max_replies {
+        catalogue.add_topic(Topic { max_replies, ..Topic::new(name.clone()) });
+    }
+    for trigger in 0..triggers {
+        let url = "https://example.com/".parse().unwrap();
+        let trigger = format!("n/b/t{trigger}").parse().unwrap();
+        let subscription = Subscription::new(trigger, Dialect::Knative, url);
+        let reply = Some(ReplyTo::Topic(name.clone()));
+        catalogue.add_subscription(Subscription { reply, ..subscription });
+    }
+    catalogue
+}
+
+fn published(catalogue: &Catalogue) -> Vec<Delivery> {
+    let event = Event::recall(&EVENT.into(), Input::Auto);
+    let topic = TopicName { namespace: "n".to_owned(), topic: "b".to_owned() };
+    let matching = catalogue.matching(&topic, &ALL_NAMES, &event, 0);
+    let origin = Origin { message: "m".to_owned(), index: 0 };
+    let delivery =
+        |to: &Subscription| Delivery::new(event.clone(), to.name.clone(), origin.clone(), 0);
+    matching.map(|subscription| delivery(subscription)).collect()
+}
+
+fn answer() -> Exchange {
+    let content_type = Some("application/cloudevents+json".to_owned());
+    let content = Content { content_type, whole: true, ..Content::default() };
+    let body = EVENT.as_bytes().to_vec();
+    let result = TransportResult::Answered { status: 200, retry_after: None, body };
+    Exchange { content: Some(content), ..Exchange::new(result, 0, 1) }
+}
+
+/// What follows if everybody always answers: all deliveries, and the dead letters.
+fn all(catalogue: &Catalogue) -> (Vec<Delivery>, Vec<DeadLetter>) {
+    let mut next: VecDeque<_> = published(catalogue).into();
+    let (mut delivered, mut letters) = (Vec::new(), Vec::new());
+    while let Some(delivery) = next.pop_front() {
+        let of = catalogue.subscription(&delivery.subscription).unwrap();
+        for follow_up in follow_ups(&delivery, of, &answer(), catalogue, 7) {
+            match follow_up {
+                FollowUp::Deliver(delivery) => next.push_back(*delivery),
+                FollowUp::DeadLetter(letter) => letters.push(*letter),
+                FollowUp::Drop(letter) => panic!("{letter:?}"),
+            }
+        }
+        delivered.push(delivery);
+    }
+    (delivered, letters)
+}
+
+#[test]
+fn whoever_always_answers_makes_a_bounded_number_of_requests() {
+    // How many triggers, what their broker says, the deliveries, the dead letters.
+    let cases = [
+        // A chain alone ends by its length.
+        (1, None, 1 + 10, 1),
+        // 4 of the first generation, and at most 64 more; without a bound they were 4,094.
+        (2, None, 2 + 4 + 56, 32),
+        (2, Some(0), 2 + 4, 4),
+        (2, Some(1000), 2 + 4 + 8 + 16 + 32 + 64 + 128 + 256 + 480, 496),
+        // Without a bound more than a quarter of a million.
+        (3, None, 3 + 9 + 27, 27),
+        (10, None, 10 + 100, 100),
+        (100, None, 100 + 10_000, 10_000),
+    ];
+    for (triggers, max_replies, deliveries, letters) in cases {
+        let catalogue = broker(triggers, max_replies);
+        let (delivered, dead) = all(&catalogue);
+        assert_eq!((delivered.len(), dead.len()), (deliveries, letters), "{triggers} triggers");
+        let later = delivered.iter().filter(|delivery| delivery.hops > 1).count();
+        let bound = max_replies.unwrap_or(64) as usize;
+        assert!(later <= bound, "{later} deliveries where {bound} are allowed");
+    }
+}
+
+#[test]
+fn a_branch_that_is_exhausted_leaves_one_dead_letter_that_says_how_many() {
+    let catalogue = broker(3, Some(2));
+    let (_, letters) = all(&catalogue);
+    // Nine deliveries answer the event's three; each of them has no share, and would lead to three.
+    assert_eq!(letters.len(), 9);
+    for letter in letters {
+        assert_eq!(letter.reason.known(), Some(Reason::ReplyLoop));
+        let detail = letter.detail.unwrap_or_default();
+        assert!(detail.contains("to 3 more deliveries where 0 are left"), "{detail}");
+    }
+}
+
+#[test]
+fn subscriptions_that_cannot_answer_take_no_share() {
+    let mut catalogue = broker(1, None);
+    let silent = Subscription::new(
+        "n/b/silent".parse().unwrap(),
+        Dialect::Knative,
+        "https://example.com/".parse().unwrap(),
+    );
+    catalogue.add_subscription(silent);
+    let first = &published(&catalogue)[1];
+    assert_eq!(first.subscription.name, "t0");
+    let of = catalogue.subscription(&first.subscription).unwrap();
+    let replies = follow_ups(first, of, &answer(), &catalogue, 7);
+    let left = replies.iter().map(|follow_up| match follow_up {
+        FollowUp::Deliver(delivery) => delivery.replies_left,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(left.collect::<Vec<_>>(), [Some(32), Some(32)], "all 64 for the one answer");
+}
+
+#[test]
+fn a_reply_of_an_older_version_has_all_of_them_left() {
+    let catalogue = broker(2, None);
+    let of = catalogue.subscriptions().next().unwrap();
+    let older = Delivery { hops: 3, ..published(&catalogue).remove(0) };
+    let replies = follow_ups(&older, of, &answer(), &catalogue, 7);
+    let [FollowUp::Deliver(one), FollowUp::Deliver(other)] = &replies[..] else {
+        panic!("{replies:?}")
+    };
+    assert_eq!((one.replies_left, other.replies_left), (Some(31), Some(31)));
+}
