@@ -5,12 +5,12 @@
 //! letter with the reason `ProcessingFailed`. What the events queue gave up is the publisher's own
 //! word: none of its attributes but the topic counts.
 
-use delivery::deadletter::{UNPROCESSED, nameless_topic};
+use delivery::deadletter::UNPROCESSED;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Publication};
 use delivery::event::{Event, Input};
 use delivery::ports::{Attribute, Record};
-use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::wire::{WireError, read_dead_letter, read_delivery, read_publication};
 
 /// The detail of a message that arrived by native redrive. The same at every receive, because a dead
@@ -55,8 +55,7 @@ fn processing_failed(record: &Record, delivery: Delivery, why: &str) -> DeadLett
 
 /// A published record that dispatch could never decode.
 fn unprocessed(record: &Record, publication: &Publication) -> Delivery {
-    let topic = publication.topic.as_deref().and_then(|topic| topic.parse().ok());
-    let topic = topic.unwrap_or_else(nameless_topic);
+    let topic = publication.topic.as_deref().map_or_else(TopicName::nameless, TopicName::published);
     let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
     publication.whole(event_of(record), name)
 }

@@ -7,12 +7,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, blob, nameless_topic, stored};
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, blob, stored};
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Entry, Origin};
 use delivery::event::{Event, Input};
-use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 
 use crate::samples::{PUBLISHED_MS, delivery, delivery_of};
@@ -264,7 +264,8 @@ fn a_key_is_percent_encoded_and_stays_within_its_folders() {
             .expect("the hour")
             .to_owned()
     };
-    let in_place = |text: &str| SubscriptionName { topic: nameless_topic(), name: text.to_owned() };
+    let in_place =
+        |text: &str| SubscriptionName { topic: TopicName::nameless(), name: text.to_owned() };
     for (name, key) in [
         ("a b/ö+ü/日本".parse().expect("well formed"), "a%20b/%C3%B6%2B%C3%BC/%E6%97%A5%E6%9C%AC"),
         ("a/b/..".parse().expect("well formed"), "a/b/%2E%2E"),

@@ -171,8 +171,8 @@ impl Ledger {
                     know(None, place(UNKNOWN_TOPIC));
                 }
             }
-            let nameless = delivery::deadletter::nameless_topic();
-            let topic = published.topic.and_then(|topic| topic.parse().ok()).unwrap_or(nameless);
+            let nameless = TopicName::nameless();
+            let topic = published.topic.map_or(nameless, TopicName::published);
             let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
             ledger
                 .unprocessed
@@ -245,8 +245,7 @@ impl Ledger {
         };
         let published = self.published[self.record_of(message)].1.topic;
         let topic = part.map_or(published, |(_, publication)| publication.topic.as_deref());
-        let topic = topic.and_then(|topic| topic.parse().ok());
-        let topic = topic.unwrap_or_else(delivery::deadletter::nameless_topic);
+        let topic = topic.map_or_else(TopicName::nameless, TopicName::published);
         let name = SubscriptionName { topic, name: UNPROCESSED.to_owned() };
         let index = part.map_or(0, |(part, _)| part.first);
         let whole = id_of(name, Origin { message: message.to_owned(), index });

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
 use delivery::delivery::Word;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
@@ -95,7 +95,7 @@ impl Tally {
         let is_placeholder =
             matches!(subscription.name.as_str(), MALFORMED | UNKNOWN_TOPIC | UNPROCESSED);
         let (topic, subscription) = if is_placeholder {
-            no_topic = nameless_topic();
+            no_topic = TopicName::nameless();
             name = SubscriptionName { topic: no_topic.clone(), name: subscription.name.clone() };
             (&no_topic, &name)
         } else {

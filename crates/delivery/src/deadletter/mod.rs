@@ -13,8 +13,6 @@ mod knative;
 mod namespace;
 pub mod stored;
 
-use crate::subscription::name::{NAMELESS, TopicName};
-
 pub(crate) use self::fields::{LASTMILE, SINK};
 pub(crate) use self::flat::{IN_DATA, ORIGINAL, PUBLISHED};
 pub(crate) use self::namespace::{EVENT, EVENT_IS, HEADERS, JSON, PROPERTIES};
@@ -26,12 +24,6 @@ pub const UNKNOWN_TOPIC: &str = "_unknown";
 /// Takes the subscription's place in a key for messages that arrived by native redrive and name no
 /// subscription.
 pub const UNPROCESSED: &str = "_unprocessed";
-
-/// The topic of records that name none.
-#[must_use]
-pub fn nameless_topic() -> TopicName {
-    TopicName { namespace: NAMELESS.to_owned(), topic: NAMELESS.to_owned() }
-}
 
 /// The members that each format adds to the event's own object.
 pub(crate) const RESERVED: [&[&str]; 3] =

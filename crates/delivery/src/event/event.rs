@@ -30,8 +30,11 @@ words! {
         /// Any text, not parsed.
         Opaque = "opaque",
         /// Notifications of Amazon SNS, converted to CloudEvents by
-        /// [`envelope`](crate::event::envelope).
+        /// [`envelope`](crate::event::envelope), without what could end the subscription.
         Sns = "sns",
+        /// The same with all of their members.
+        #[serde(rename = "sns-whole")]
+        SnsWhole = "sns-whole",
         /// Events of Amazon EventBridge, converted to CloudEvents by
         /// [`envelope`](crate::event::envelope).
         EventBridge = "eventbridge",
@@ -111,7 +114,7 @@ pub fn decode_one(text: &Arc<str>, input: Input) -> Element {
 
 fn shape_of(members: &Members<'_>, input: Input) -> Result<Shape, Malformed> {
     match input {
-        Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3 => {
+        Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3 => {
             check_cloud_event(members).map(|()| Shape::CloudEvent)
         }
         Input::EventGrid => check_event_grid(members).map(|()| Shape::EventGrid),

@@ -99,6 +99,22 @@ impl<'a> Members<'a> {
         Some(&self.text[span.value.clone()])
     }
 
+    /// The object without these members; the others keep their order and spelling.
+    #[must_use]
+    pub(super) fn without(&self, names: &[&str]) -> String {
+        let (mut kept, mut end) = (Vec::new(), 0);
+        for span in self.spans.iter() {
+            let member = self.text[end..span.value.end].trim_start();
+            end = span.value.end;
+            if !names.contains(&self.name(span)) {
+                kept.push(member.strip_prefix(['{', ',']).unwrap_or(member));
+            }
+        }
+        let rest = self.text[end..].trim();
+        let open = if self.spans.is_empty() { "" } else { "{" };
+        format!("{open}{}{rest}", kept.join(","))
+    }
+
     fn name<'s>(&'s self, span: &'s Span) -> &'s str {
         match &span.name {
             Name::Plain(range) => &self.text[range.clone()],
@@ -181,3 +197,25 @@ impl Spans<'_> {
 /// A member's name, borrowed unless it holds escapes.
 #[derive(serde::Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_without_some_members_is_otherwise_the_same() {
+        let text = " { \"a\" : 1.50 ,\n  \"b\":{\"a\":[1, 2]}, \"\\u0063\":\"x\"  , \"d\":null} ";
+        for (names, expected) in [
+            (&["z"][..], "{ \"a\" : 1.50,\n  \"b\":{\"a\":[1, 2]}, \"\\u0063\":\"x\", \"d\":null}"),
+            (&["a"], "{\n  \"b\":{\"a\":[1, 2]}, \"\\u0063\":\"x\", \"d\":null}"),
+            (&["c", "d"], "{ \"a\" : 1.50,\n  \"b\":{\"a\":[1, 2]}}"),
+            (&["a", "b", "c", "d"], "{}"),
+        ] {
+            let members = Members::parse(text).expect("an object");
+            assert_eq!(members.without(names), expected, "{names:?}");
+        }
+        for text in ["{}", " { } "] {
+            assert_eq!(Members::parse(text).expect("JSON").without(&["a"]), text.trim(), "{text}");
+        }
+    }
+}

@@ -5,11 +5,7 @@
 
 use super::findings::Message;
 use super::reader::Cursor;
-use crate::subscription::name::{NAME_RULE, TopicName, is_name};
-
-/// Names with this prefix are reserved: `_unknown` and the like replace subscriptions in keys of
-/// dead letters.
-const RESERVED: char = '_';
+use crate::subscription::name::{NAME_RULE, RESERVED, TopicName, is_name};
 
 /// Reads a name.
 pub(super) fn read(cursor: &Cursor<'_>) -> Option<String> {

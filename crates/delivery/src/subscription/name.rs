@@ -76,6 +76,33 @@ pub fn is_name(text: &str) -> bool {
     fits && !text.chars().any(|c| c == '/' || c.is_control())
 }
 
+/// Names that begin with it are not those of documents or publishers: `_unknown` and the like take the
+/// place of subscriptions in keys of dead letters, and `_replays` and others are folders beside them.
+pub const RESERVED: char = '_';
+
+impl TopicName {
+    /// The topic of records that name none.
+    #[must_use]
+    pub fn nameless() -> Self {
+        Self { namespace: NAMELESS.to_owned(), topic: NAMELESS.to_owned() }
+    }
+
+    /// The topic that a publisher names. Of what is not the name of a topic, as much is kept as can be;
+    /// nothing of a name that is reserved.
+    #[must_use]
+    pub fn published(named: &str) -> Self {
+        let may_be = |name: &str| is_name(name) && !name.starts_with(RESERVED);
+        match named.split_once('/') {
+            Some((namespace, topic)) if may_be(namespace) && may_be(topic) => {
+                Self { namespace: namespace.to_owned(), topic: topic.to_owned() }
+            }
+            // Most likely a topic whose namespace was forgotten.
+            None if may_be(named) => Self { topic: named.to_owned(), ..Self::nameless() },
+            _ => Self::nameless(),
+        }
+    }
+}
+
 impl fmt::Display for TopicName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.topic)
@@ -154,6 +181,24 @@ mod tests {
         let again = range("b", Some("d")).cut_at(&["c"]);
         assert_eq!(again, [range("b", Some("c")), range("c", Some("d"))]);
         assert!(cut[1].ends_before("d") && cut[1].ends_before("e") && !cut[1].ends_before("cz"));
+    }
+
+    #[test]
+    fn a_publisher_names_no_topic_that_is_reserved() {
+        for (named, topic) in [
+            ("shop/orders", "shop/orders"),
+            ("shop/or_ders_", "shop/or_ders_"),
+            ("orders", "_/orders"),
+            ("", "_/_"),
+            ("a/b/c", "_/_"),
+            ("_replays/orders", "_/_"),
+            ("shop/_unknown", "_/_"),
+            ("_/orders", "_/_"),
+            ("_destinations", "_/_"),
+            ("_", "_/_"),
+        ] {
+            assert_eq!(TopicName::published(named).to_string(), topic, "{named}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, nameless_topic};
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Hold, Part, Publication};
 use delivery::event::envelope::{self, Elements, Publisher};
@@ -14,9 +14,7 @@ use delivery::event::{Element, Event, Input, Malformed};
 use delivery::ports::{Attribute, Message, MessageGroup};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::{Catalogue, Topic};
-use delivery::subscription::name::{
-    ALL_NAMES, NAMELESS, NameRange, SubscriptionName, TopicName, is_name,
-};
+use delivery::subscription::name::{ALL_NAMES, NAMELESS, NameRange, SubscriptionName, TopicName};
 use delivery::wire::write_publication;
 
 use super::{Decoded, WorkItem, divide};
@@ -181,18 +179,10 @@ fn beginning(topic: &str) -> String {
     topic[..topic.floor_char_boundary(UNKNOWN_TOPIC_KEPT_BYTES)].to_owned()
 }
 
-/// The topic a record names, else the default. Of what is not a valid topic name, as much is kept as
-/// can be.
+/// The topic a record names, else the default.
 pub(crate) fn topic_of(named: Option<&str>, default_topic: Option<&TopicName>) -> TopicName {
-    let Some(named) = named else {
-        return default_topic.cloned().unwrap_or_else(nameless_topic);
-    };
-    named.parse().unwrap_or_else(|_| {
-        let mut topic = nameless_topic();
-        // Text without a slash is most likely a topic whose namespace was forgotten.
-        if is_name(named) {
-            named.clone_into(&mut topic.topic);
-        }
-        topic
-    })
+    match named {
+        Some(named) => TopicName::published(named),
+        None => default_topic.cloned().unwrap_or_else(TopicName::nameless),
+    }
 }

@@ -3,11 +3,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, nameless_topic};
+use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
 use delivery::delivery::health::dead_letters::{Causes, Minute};
 use delivery::delivery::{DeadLetter, Delivery};
 use delivery::subscription::catalogue::Catalogue;
-use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::time::duration::SECOND_MS;
 
 /// How long nothing is written after something was. What is counted meanwhile is written by a later
@@ -81,7 +81,7 @@ fn name_of(subscription: &SubscriptionName, catalogue: &Catalogue) -> Subscripti
     let is_placeholder =
         matches!(subscription.name.as_str(), MALFORMED | UNKNOWN_TOPIC | UNPROCESSED);
     match is_placeholder && catalogue.topic(&subscription.topic).is_none() {
-        true => SubscriptionName { topic: nameless_topic(), name: subscription.name.clone() },
+        true => SubscriptionName { topic: TopicName::nameless(), name: subscription.name.clone() },
         false => subscription.clone(),
     }
 }

@@ -43,6 +43,7 @@ impl<'a> Elements<'a> {
             | Input::Custom
             | Input::Opaque
             | Input::Sns
+            | Input::SnsWhole
             | Input::EventBridge => texts.into_iter().map(Cow::Borrowed).collect(),
         };
         Ok(Self { body, input, texts })

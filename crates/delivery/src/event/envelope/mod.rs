@@ -77,14 +77,18 @@ pub fn decode(body: &Arc<str>, input: Input) -> Vec<Element> {
     }
 }
 
+/// Makes a CloudEvent of a message.
+type Convert = fn(&str, &Members<'_>) -> Result<String, Unconverted>;
+
 /// Reads the text of one element: a message of SNS, EventBridge or S3 as a CloudEvent, any other input
 /// as it is.
 fn decode_text(text: &Arc<str>, input: Input) -> Element {
-    let convert = match input {
+    let convert: Convert = match input {
         Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
             return decode_one(text, input);
         }
         Input::Sns => sns::event,
+        Input::SnsWhole => sns::whole_event,
         Input::EventBridge => eventbridge::event,
         Input::S3 => s3::event,
     };

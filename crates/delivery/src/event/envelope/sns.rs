@@ -3,6 +3,9 @@
 //! The adapter reads the headers that an HTTP subscriber receives; a queue receives the same values
 //! in the body, and the ARN of its subscription only inside `UnsubscribeURL`. Where the message
 //! itself is a CloudEvent, that is the event.
+//!
+//! Subscribers are not those who subscribed the queue to the topic: what would let them change that is
+//! left out of the event, and confirmations are no events at all.
 //! <https://github.com/cloudevents/spec/blob/main/cloudevents/adapters/aws-sns.md>,
 //! <https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html>
 
@@ -13,8 +16,12 @@ use crate::event::envelope::Publisher;
 use crate::event::json::quoted;
 use crate::event::{Members, is_cloud_event};
 
+/// The `Type` of what was published.
+const NOTIFICATION: &str = "Notification";
 /// The values of `Type` that SNS sends.
-const TYPES: [&str; 3] = ["Notification", "SubscriptionConfirmation", "UnsubscribeConfirmation"];
+const TYPES: [&str; 3] = [NOTIFICATION, "SubscriptionConfirmation", "UnsubscribeConfirmation"];
+/// Members with which whoever reads them can subscribe the queue, or end its subscription.
+const ENDS_THE_SUBSCRIPTION: [&str; 3] = ["UnsubscribeURL", "SubscribeURL", "Token"];
 
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
     let kind = members.text("Type")?;
@@ -25,14 +32,26 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
+/// The notification as a CloudEvent.
 pub(super) fn event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
-    converted(text, members).map_err(|why| Unconverted::new(text, why))
+    let data = || members.without(&ENDS_THE_SUBSCRIPTION);
+    converted(members, data).map_err(|why| Unconverted::new(text, why))
 }
 
-fn converted(text: &str, members: &Members<'_>) -> Result<String, String> {
+/// The same with all of its members.
+pub(super) fn whole_event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
+    converted(members, || text.trim().to_owned()).map_err(|why| Unconverted::new(text, why))
+}
+
+fn converted(members: &Members<'_>, data: impl FnOnce() -> String) -> Result<String, String> {
     let kind = members.text("Type").unwrap_or_default();
-    if !TYPES.contains(&kind.as_ref()) {
-        return Err(format!("Type has to be one of {}", TYPES.join(", ")));
+    if kind != NOTIFICATION && TYPES.contains(&kind.as_ref()) {
+        return Err(format!(
+            "a {kind} is no event and is not delivered: whoever requests its SubscribeURL subscribes the queue"
+        ));
+    }
+    if kind != NOTIFICATION {
+        return Err(format!("Type has to be {NOTIFICATION}"));
     }
     let (id, topic) = (required(members, "MessageId")?, required(members, "TopicArn")?);
     if let Some(event) = members.text("Message").filter(|message| is_cloud_event(message)) {
@@ -47,7 +66,7 @@ fn converted(text: &str, members: &Members<'_>) -> Result<String, String> {
         ("subject", non_empty(members, "Subject").map(ToOwned::to_owned)),
     ];
     let attributes = attributes.each_ref().map(|(name, value)| (*name, value.as_deref()));
-    Ok(cloud_event(&attributes, text.trim()))
+    Ok(cloud_event(&attributes, &data()))
 }
 
 /// The ARN of the queue's subscription, from its unsubscribe URL; it begins with the topic's ARN.

@@ -24,7 +24,10 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
             );
             Some(Message::new(problem).help("leave schema out to send it as it was published"))
         }
-        (Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3, Schema::EventGrid) => {
+        (
+            Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3,
+            Schema::EventGrid,
+        ) => {
             let input = topic.input.as_str();
             let problem = format!(
                 "the topic {name} has input {input}; a CloudEvent cannot be delivered as {word}"
@@ -38,7 +41,7 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
         (_, Schema::Custom)
         | (Input::Auto | Input::EventGrid, _)
         | (
-            Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3,
+            Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3,
             Schema::CloudEventsStructured | Schema::CloudEventsBinary,
         ) => None,
     }

@@ -60,12 +60,13 @@ fn publisher<'a>(fields: &Fields<'a>) -> Option<LocatedPublisher<'a>> {
 /// Warns of publishers whose records the topic's input cannot read.
 pub(super) fn report_unreadable(publishers: &[LocatedPublisher<'_>], input: Input) {
     // With other inputs any publisher may send valid records.
-    if !matches!(input, Input::Sns | Input::EventBridge | Input::S3) {
+    if !matches!(input, Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3) {
         return;
     }
     for (publisher, at) in publishers {
         let (word, needed) = (input.as_str(), input_of(publisher).as_str());
-        if needed != word {
+        let reads = if input == Input::SnsWhole { Input::Sns } else { input };
+        if needed != reads.as_str() {
             let warning = format!(
                 "the input of this topic is {word}, and records of this publisher are {needed}"
             );

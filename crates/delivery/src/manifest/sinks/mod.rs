@@ -127,7 +127,7 @@ fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     match input {
         Input::Auto | Input::Custom | Input::Opaque => None,
         // These inputs yield CloudEvents, and a dead letter is read as one.
-        Input::CloudEvents | Input::Sns | Input::EventBridge | Input::S3 => {
+        Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3 => {
             Some((&[Format::CloudEvents, Format::Knative], Format::CloudEvents))
         }
         Input::EventGrid => Some((&[Format::EventGrid, Format::Custom], Format::EventGrid)),

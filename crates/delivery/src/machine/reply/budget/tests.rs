@@ -119,7 +119,7 @@ fn subscriptions_that_cannot_answer_take_no_share() {
     let replies = follow_ups(first, of, &answer(), &catalogue, 7);
     let left = replies.iter().map(|follow_up| match follow_up {
         FollowUp::Deliver(delivery) => delivery.replies_left,
-        other => panic!("{other:?}"),
+        FollowUp::DeadLetter(_) | FollowUp::Drop(_) => panic!("{follow_up:?}"),
     });
     assert_eq!(left.collect::<Vec<_>>(), [Some(32), Some(32)], "all 64 for the one answer");
 }
