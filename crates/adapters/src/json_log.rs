@@ -144,11 +144,13 @@ impl Visit for Line {
         let from = self.0.len();
         // Written in place first: nearly every value turns out to need no escape.
         write!(self.0, "\"{value:?}").expect("writing to a String cannot fail");
-        if is_plain(&self.0[from + 1..]) {
+        let written = self.0.get(from + 1..).unwrap_or_default();
+        if is_plain(written) {
             self.0.push('"');
         } else {
-            let text = self.0.split_off(from);
-            self.text(&text[1..]);
+            let written = written.to_owned();
+            self.0.truncate(from);
+            self.text(&written);
         }
     }
 }

@@ -10,6 +10,8 @@
 //! [`json_log`] formats the log's lines; [`runtime`] runs a function. [`aws_ports::AwsPorts`] puts
 //! them together as the ports of one function.
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
 pub mod aws_ports;
 pub mod blobs;
 pub mod consents;

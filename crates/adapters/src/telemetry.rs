@@ -71,7 +71,7 @@ pub fn log_json() {
 
 /// A value that a publisher chose, cut if it is long.
 fn short(value: &str) -> &str {
-    &value[..value.floor_char_boundary(VALUE_MAX_BYTES)]
+    value.get(..value.floor_char_boundary(VALUE_MAX_BYTES)).unwrap_or(value)
 }
 
 /// Writes metric lines to standard output, where CloudWatch finds them, after all buffered log

@@ -3,6 +3,7 @@
 //! One module per subcommand. Data goes to standard output, everything else to standard error. Exit
 //! codes are 0 (success), 1 (failure) and 2 (usage error).
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
 mod arn;

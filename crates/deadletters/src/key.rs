@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn shown(segments: &[&str]) -> Option<(String, String)> {
-        let short = |ms: u64| rfc3339(ms)[..16].to_owned();
+        let short = |ms: u64| rfc3339(ms).chars().take(16).collect::<String>();
         time_range(segments).map(|span| (short(span.start), short(span.end)))
     }
 

@@ -11,6 +11,8 @@
 //! reported and never hides the others; stored dead letters are never rewritten. Does not depend on
 //! the local AWS or on the functions.
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
 pub mod cause;
 pub mod container;
 mod dead_letters;

@@ -24,6 +24,8 @@
 //!
 //! All arithmetic is in whole milliseconds and saturates.
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
 /// An enumeration with a word for each variant, as files, logs and dead letters write it.
 macro_rules! words {
     (

@@ -7,6 +7,7 @@
 //! publishes over HTTP, [`subscriber`] is a destination for trials, and [`watch`] forwards the log
 //! lines of the functions.
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
 pub mod aws;

@@ -6,6 +6,8 @@
 //! record is acknowledged only when its blob is in storage or its message in the last-resort queue,
 //! so a dead letter is never lost.
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
 mod blob_batch;
 mod decode;
 

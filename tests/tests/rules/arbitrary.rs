@@ -51,17 +51,11 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
     )
 }
 
+type Routing =
+    (DeliveryTarget, (u32, Option<u32>), Vec<TopicName>, Word<Batching>, Option<String>, Hold);
+
 /// Any position in a chain of replies, in a batch and in a trace.
-fn routing() -> impl Strategy<
-    Value = (
-        DeliveryTarget,
-        (u32, Option<u32>),
-        Vec<TopicName>,
-        Word<Batching>,
-        Option<String>,
-        Hold,
-    ),
-> {
+fn routing() -> impl Strategy<Value = Routing> {
     let target = select(&[DeliveryTarget::Destination, DeliveryTarget::Reply][..]);
     let batching = [Batching::Allowed, Batching::RetryAlone, Batching::Disabled];
     let batching = word(select(Vec::from(batching)));

@@ -126,7 +126,8 @@ impl Folder {
 
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
         // A prefix need not end in a slash; the part before its last one is a folder.
-        let base = request.prefix.rfind('/').map_or("", |slash| &request.prefix[..=slash]);
+        let base = request.prefix.rfind('/').and_then(|slash| request.prefix.get(..=slash));
+        let base = base.unwrap_or_default();
         let folder = match base.strip_suffix('/') {
             Some(folder) => self.path(folder)?,
             None => self.root.to_path_buf(),

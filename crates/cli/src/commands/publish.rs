@@ -113,7 +113,7 @@ fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    1 + text[..offset].matches('\n').count()
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
 /// Where events are sent.

@@ -7,8 +7,11 @@ use serde::de::IgnoredAny;
 
 /// The indentation of a level.
 const INDENT: &str = "  ";
-/// Deeper levels are not indented further: an event may be nested deeply to fill the page.
+/// Deeper levels are not indented further.
 const LEVELS_MAX: usize = 40;
+/// How much white space is added besides twice the length of the text: an event may be nested deeply to
+/// fill the page. What is behind that stays on one line.
+const ADDED_MAX_BYTES: usize = 16 * 1_024;
 
 /// The indented text, if it is JSON.
 pub(super) fn indented(text: &str) -> Option<String> {
@@ -17,6 +20,15 @@ pub(super) fn indented(text: &str) -> Option<String> {
     let (mut out, mut level, mut quoted, mut escaped) =
         (String::with_capacity(text.len() * 2), 0_usize, false, false);
     let mut rest = text.chars().peekable();
+    let mut added_max = 2 * text.len() + ADDED_MAX_BYTES;
+    let mut new_line = |out: &mut String, level: usize| {
+        let added = 1 + INDENT.len() * level.min(LEVELS_MAX);
+        if let Some(left) = added_max.checked_sub(added) {
+            added_max = left;
+            out.push('\n');
+            out.push_str(&INDENT.repeat(level.min(LEVELS_MAX)));
+        }
+    };
     while let Some(c) = rest.next() {
         if quoted {
             out.push(c);
@@ -57,11 +69,6 @@ pub(super) fn indented(text: &str) -> Option<String> {
     Some(out)
 }
 
-fn new_line(out: &mut String, level: usize) {
-    out.push('\n');
-    out.push_str(&INDENT.repeat(level.min(LEVELS_MAX)));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +86,15 @@ mod tests {
             assert_eq!(indented(other), None, "{other}");
         }
         assert_eq!(indented(" \"a\" ").as_deref(), Some("\"a\""));
+    }
+
+    #[test]
+    fn a_deeply_nested_event_does_not_fill_the_page() {
+        let nested = format!("{}{}", "[".repeat(100), "]".repeat(100));
+        let text = format!("[{}{nested}]", format!("{nested},").repeat(400));
+        let shown = indented(&text).expect("JSON");
+        assert!(shown.len() <= 3 * text.len() + ADDED_MAX_BYTES, "{} bytes", shown.len());
+        let unspaced: String = shown.chars().filter(|c| !c.is_whitespace()).collect();
+        assert_eq!(unspaced, text);
     }
 }

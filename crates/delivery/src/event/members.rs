@@ -86,7 +86,7 @@ impl<'a> Members<'a> {
 
     /// Name and value of each member, in the publisher's order and spelling.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.spans.iter().map(|span| (self.name(span), &self.text[span.value.clone()]))
+        self.spans.iter().map(|span| (self.name(span), self.at(&span.value)))
     }
 
     /// The value of a member, as written.
@@ -96,7 +96,7 @@ impl<'a> Members<'a> {
             .spans
             .iter()
             .find(|span| span.name.len() == name.len() && self.name(span) == name)?;
-        Some(&self.text[span.value.clone()])
+        Some(self.at(&span.value))
     }
 
     /// The object without these members; the others keep their order and spelling.
@@ -104,20 +104,25 @@ impl<'a> Members<'a> {
     pub(super) fn without(&self, names: &[&str]) -> String {
         let (mut kept, mut end) = (Vec::new(), 0);
         for span in self.spans.iter() {
-            let member = self.text[end..span.value.end].trim_start();
+            let member = self.at(&(end..span.value.end)).trim_start();
             end = span.value.end;
             if !names.contains(&self.name(span)) {
                 kept.push(member.strip_prefix(['{', ',']).unwrap_or(member));
             }
         }
-        let rest = self.text[end..].trim();
+        let rest = self.at(&(end..self.text.len())).trim();
         let open = if self.spans.is_empty() { "" } else { "{" };
         format!("{open}{}{rest}", kept.join(","))
     }
 
+    /// A part of the text; all ranges are of parts of it.
+    fn at(&self, range: &Range<usize>) -> &'a str {
+        self.text.get(range.clone()).unwrap_or_default()
+    }
+
     fn name<'s>(&'s self, span: &'s Span) -> &'s str {
         match &span.name {
-            Name::Plain(range) => &self.text[range.clone()],
+            Name::Plain(range) => self.at(range),
             Name::Escaped(name) => name,
         }
     }

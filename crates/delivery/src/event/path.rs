@@ -125,7 +125,7 @@ fn bracketed(text: &str) -> Option<(Step, &str)> {
                 );
             }
             _ if character == quote => {
-                return Some((Step::Member(name), text[at + 1..].strip_prefix(']')?));
+                return Some((Step::Member(name), text.get(at + 1..)?.strip_prefix(']')?));
             }
             _ => name.push(character),
         }

@@ -164,8 +164,8 @@ const QUOTED_MAX: usize = 80;
 
 /// A text of a file within a message: in quotes, truncated where it is long.
 pub(super) fn quoted(text: &str) -> String {
-    match text.char_indices().nth(QUOTED_MAX) {
-        Some((end, _)) => format!("\"{}…\"", &text[..end]),
+    match text.char_indices().nth(QUOTED_MAX).and_then(|(end, _)| text.get(..end)) {
+        Some(beginning) => format!("\"{beginning}…\""),
         None => format!("\"{text}\""),
     }
 }

@@ -80,7 +80,7 @@ fn sum_ns(mut half: &str, mut at: usize, mut units: &[(char, u64)]) -> Result<u1
             .saturating_add(component_ns(number, units[index].1).map_err(|problem| (at, problem))?);
         units = &units[index + 1..];
         at += number_end + 1;
-        half = &tail[1..];
+        half = tail.strip_prefix(unit).unwrap_or_default();
     }
     Ok(sum)
 }
@@ -96,8 +96,8 @@ fn unit_problem(unit: char) -> &'static str {
 
 /// One component, such as `1,5` hours, in nanoseconds.
 fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
-    let (whole, fraction) = match number.find(['.', ',']) {
-        Some(point) => (&number[..point], Some(&number[point + 1..])),
+    let (whole, fraction) = match number.split_once(['.', ',']) {
+        Some((whole, fraction)) => (whole, Some(fraction)),
         None => (number, None),
     };
     if whole.is_empty() || fraction.is_some_and(str::is_empty) {
@@ -110,7 +110,7 @@ fn component_ns(number: &str, unit_ms: u64) -> Result<u128, &'static str> {
     let unit_ns = u128::from(unit_ms) * 1_000_000;
     // Digits only, so the one possible error is a number that is too large.
     let whole_ns = whole.parse::<u64>().map_or(u128::MAX, |amount| u128::from(amount) * unit_ns);
-    let digits = fraction.map_or("", |digits| &digits[..digits.len().min(FRACTION_DIGITS_MAX)]);
+    let digits = fraction.map_or("", |digits| digits.get(..FRACTION_DIGITS_MAX).unwrap_or(digits));
     let numerator = digits.bytes().fold(0u128, |sum, digit| sum * 10 + u128::from(digit - b'0'));
     let denominator =
         10u128.pow(u32::try_from(digits.len()).expect("at most FRACTION_DIGITS_MAX digits"));

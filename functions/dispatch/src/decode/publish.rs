@@ -176,7 +176,8 @@ const UNKNOWN_TOPIC_KEPT_BYTES: usize = 600;
 
 /// As much of the name of an unknown topic as people need. What is cut off is still no topic's name.
 fn beginning(topic: &str) -> String {
-    topic[..topic.floor_char_boundary(UNKNOWN_TOPIC_KEPT_BYTES)].to_owned()
+    let end = topic.floor_char_boundary(UNKNOWN_TOPIC_KEPT_BYTES);
+    topic.get(..end).unwrap_or(topic).to_owned()
 }
 
 /// The topic a record names, else the default.

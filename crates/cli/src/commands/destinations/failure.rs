@@ -49,13 +49,14 @@ fn needed(doing: Doing, object: &StoredObject) -> String {
 /// What happened on the way to S3: without the structures that the SDK writes behind it, in
 /// parentheses.
 fn without_debug(text: &str) -> &str {
-    let structures = text.match_indices(" (").map(|(at, _)| at).find(|at| {
-        let name: String = text[at + 2..].chars().take_while(char::is_ascii_alphanumeric).collect();
-        let after = &text[at + 2 + name.len()..];
-        name.starts_with(|c: char| c.is_ascii_uppercase())
+    let is_structure = |(at, _): &(usize, &str)| {
+        let rest = text.get(at + " (".len()..).unwrap_or_default();
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+        rest.starts_with(|c: char| c.is_ascii_uppercase())
             && (after.starts_with('(') || after.starts_with(" {"))
-    });
-    structures.map_or(text, |at| &text[..at])
+    };
+    let structure = text.match_indices(" (").find(is_structure);
+    structure.and_then(|(at, _)| text.get(..at)).unwrap_or(text)
 }
 
 #[cfg(test)]
