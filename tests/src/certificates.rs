@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use adapters::http::Certificate;
 use rcgen::{BasicConstraints, CertificateParams, Error, IsCa, Issuer, KeyPair, date_time_ymd};
-use reqwest::Certificate;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -40,11 +40,9 @@ impl Authority {
     }
 
     /// The certificate, for a client that trusts it.
-    ///
-    /// # Errors
-    /// If the client cannot read it.
-    pub fn certificate(&self) -> Result<Certificate, reqwest::Error> {
-        Certificate::from_der(self.certificate.der())
+    #[must_use]
+    pub fn certificate(&self) -> Certificate<'static> {
+        self.certificate.der().clone()
     }
 
     /// The certificate as DER bytes, for a client in another process.

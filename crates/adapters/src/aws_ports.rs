@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use crate::blobs::S3Blobs;
 use crate::consents::ConsentStore;
-use crate::http::HttpSender;
+use crate::http::{ClientError, HttpSender};
 use crate::machine::Machine;
 use crate::queues::SqsQueues;
 use crate::secrets::SecretStores;
@@ -86,8 +86,8 @@ impl AwsPorts {
     /// The ports that the settings describe.
     ///
     /// # Errors
-    /// When no TLS client can be built on this machine.
-    pub fn new(config: &SdkConfig, settings: &DispatchSettings) -> Result<Self, reqwest::Error> {
+    /// When no HTTP client can be built on this machine.
+    pub fn new(config: &SdkConfig, settings: &DispatchSettings) -> Result<Self, ClientError> {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
         let subscriptions = settings.subscriptions.object(s3.clone());

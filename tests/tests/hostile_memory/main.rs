@@ -119,7 +119,7 @@ async fn child_process_of_the_memory_test() {
 }
 
 fn sender(authority: &[u8]) -> HttpSender {
-    let authorities = vec![Certificate::from_der(authority).expect("a certificate")];
+    let authorities = vec![Certificate::from(authority.to_vec())];
     let policy = AddressPolicy::new(
         PrivateDestinations::parse("127.0.0.1").expect("destinations"),
         OwnAddresses::default(),

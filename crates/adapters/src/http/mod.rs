@@ -5,79 +5,58 @@
 //! beginning of the body. Every address a name resolves to is checked before a packet is sent, and
 //! only checked addresses are connected to. Whatever happens is an `Exchange`; nothing here is an
 //! `Err`.
+//!
+//! A connection outlives an exchange only if that ended with an answer. After a timeout, a broken
+//! connection or a dropped exchange, the connections of its origin are closed as soon as no
+//! exchange uses them (`clients.rs`), whatever the endpoint still sends.
 
+mod clients;
 mod failure;
 mod names;
+mod recent;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use delivery::address::{AddressPolicy, ClientKind};
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::{Clock, Late, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
-use delivery::subscription::MAX_CONCURRENCY;
-pub use names::{Lookup, Resolved};
 use reqwest::header::{
     CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
-use reqwest::{Client, Response, redirect, tls};
+use reqwest::{Client, Response};
+/// A certificate authority, as [`Network`] takes them.
+pub use rustls::pki_types::CertificateDer as Certificate;
 use tokio::sync::Semaphore;
 
+pub use self::clients::ClientError;
+use self::clients::Clients;
+pub use self::names::{Lookup, Resolved};
 use crate::machine::Machine;
-/// A certificate authority, as [`Network`] takes them.
-pub use reqwest::Certificate;
 
-/// Connecting, TLS included, takes no longer; the request's own deadline may be shorter.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection that was idle for longer is not reused: the other side may have closed it while
-/// the function was frozen.
-const POOL_IDLE: Duration = Duration::from_secs(20);
-/// How many connections to one host may be idle: the default concurrency of a subscription. With
-/// fewer, a subscription at that concurrency would open new connections all the time.
-const POOL_PER_HOST_MAX: usize = MAX_CONCURRENCY as usize;
-/// An HTTP/1 response with more headers is a failure. hyper bounds the length of its head: 408 KiB.
-const HEADERS_MAX: usize = 100;
-/// An HTTP/2 response with a longer head is a failure.
-const HTTP2_HEAD_MAX_BYTES: u32 = 64 * 1_024;
-/// An HTTP/2 peer may send this much of a body that is not read yet: as much as is read at most.
-const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1_024;
-/// The same for all bodies of a connection; the client's own default is 5 MiB.
-const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 4 * HTTP2_STREAM_WINDOW_BYTES;
-/// The protocol's minimum, which is its default.
-const HTTP2_FRAME_MAX_BYTES: u32 = 16 * 1_024;
 /// So many responses longer than [`ANSWER_MAX_BYTES`] are read at once; the others wait, within
 /// their deadlines. Each costs memory: the connection's buffer grows to 408 KiB, and the next one is
 /// allocated while it is still there.
 const LONG_ANSWERS_MAX: usize = 4;
-/// The `user-agent` header of every request.
-const USER_AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
-
 /// What the sender needs of the network: how names resolve, and which certificates are trusted.
 #[derive(Clone)]
 pub struct Network {
     /// Resolves names.
     pub lookup: Lookup,
     /// Certificate authorities besides those of the machine.
-    pub authorities: Vec<Certificate>,
+    pub authorities: Vec<Certificate<'static>>,
 }
 
-/// Sends requests, each with the client of its kind, which checks addresses by that kind's rules.
+/// Sends requests, each with the client of its origin, which checks addresses by the rules of its
+/// kind.
 #[derive(Debug, Clone)]
 pub struct HttpSender {
-    network: Network,
     policy: Arc<AddressPolicy>,
-    /// Built at first use, except the one for nearly every request: reading the machine's
-    /// certificates takes milliseconds of a cold start, and megabytes of memory.
-    clients: Arc<[OnceLock<Client>; CLIENT_KINDS]>,
+    clients: Arc<Clients>,
     long_answers: Arc<Semaphore>,
 }
-
-/// With TLS or without, to a port of the function's own or not.
-const CLIENT_KINDS: usize = 4;
-/// The kind of nearly every request.
-const ORDINARY: ClientKind = ClientKind { in_clear: false, own_port: false };
 
 impl fmt::Debug for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,7 +77,7 @@ impl HttpSender {
     ///
     /// # Errors
     /// When no TLS client can be built on this machine.
-    pub fn new(policy: AddressPolicy) -> Result<Self, reqwest::Error> {
+    pub fn new(policy: AddressPolicy) -> Result<Self, ClientError> {
         Self::on(&Network::default(), policy)
     }
 
@@ -106,17 +85,12 @@ impl HttpSender {
     ///
     /// # Errors
     /// When no TLS client can be built.
-    pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, reqwest::Error> {
+    pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, ClientError> {
+        let policy = Arc::new(policy);
+        // What can fail is built here, so that it ends the cold start, and not the first delivery.
+        let clients = Arc::new(Clients::new(network, Arc::clone(&policy))?);
         let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
-        let sender = Self {
-            network: network.clone(),
-            policy: Arc::new(policy),
-            clients: Arc::default(),
-            long_answers,
-        };
-        // Built here so that a failure ends the cold start, and not the first delivery.
-        sender.client(ORDINARY)?;
-        Ok(sender)
+        Ok(Self { policy, clients, long_answers })
     }
 
     /// The client kind and headers of a request that may be sent; else the exchange that reports why
@@ -137,15 +111,19 @@ impl HttpSender {
 
     async fn send(&self, request: &Request, headers: HeaderMap, kind: ClientKind) -> Exchange {
         let ended = |result| Exchange::new(result, 0, 0);
-        let client = match self.client(kind) {
-            Ok(client) => client,
+        // Dropped with this exchange, however that ends.
+        let lease = match self.clients.lease(&request.url, kind) {
+            Ok(lease) => lease,
             // A fault of this machine, so other attempts follow.
             Err(failure) => {
                 return ended(TransportResult::Aborted).with_detail(failure::detail(failure));
             }
         };
-        match self.send_with(client, request, headers).await {
-            Ok((result, content)) => Exchange { content: Some(content), ..ended(result) },
+        match self.send_with(lease.client(), request, headers).await {
+            Ok((result, content)) => {
+                lease.answered();
+                Exchange { content: Some(content), ..ended(result) }
+            }
             Err(failure) => ended(failure::result(&failure)).with_detail(failure::detail(failure)),
         }
     }
@@ -196,16 +174,6 @@ impl HttpSender {
         // A body of exactly this length counts as cut: only one more read could tell.
         Ok((body, false))
     }
-
-    fn client(&self, kind: ClientKind) -> Result<&Client, reqwest::Error> {
-        let slot = &self.clients[usize::from(kind.in_clear) * 2 + usize::from(kind.own_port)];
-        if let Some(client) = slot.get() {
-            return Ok(client);
-        }
-        // `get_or_init` cannot return an error. Of two that are built at once, the first is kept.
-        let client = client(&self.network, &self.policy, kind)?;
-        Ok(slot.get_or_init(|| client))
-    }
 }
 
 impl SendHttp for HttpSender {
@@ -252,43 +220,6 @@ fn timeout(request: &Request) -> Duration {
 fn timed_out(request: &Request) -> Exchange {
     Exchange::new(TransportResult::TimedOut, 0, 0)
         .with_detail(format_args!("no whole answer within {} ms", request.timeout_ms))
-}
-
-/// A client that checks addresses by the rules of this kind; one for plain HTTP trusts no
-/// certificate.
-fn client(
-    network: &Network,
-    policy: &Arc<AddressPolicy>,
-    kind: ClientKind,
-) -> Result<Client, reqwest::Error> {
-    let (lookup, policy) = (Arc::clone(&network.lookup), Arc::clone(policy));
-    let builder = Client::builder()
-        .user_agent(USER_AGENT)
-        // A redirect would lead to an address that no subscription names.
-        .redirect(redirect::Policy::none())
-        // A repeat by the client would be an attempt that nobody counts.
-        .retry(reqwest::retry::never())
-        // A proxy of the environment would resolve names itself, unchecked.
-        .no_proxy()
-        .referer(false)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .pool_idle_timeout(POOL_IDLE)
-        .pool_max_idle_per_host(POOL_PER_HOST_MAX)
-        .http1_max_headers(HEADERS_MAX)
-        .http2_initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
-        .http2_initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
-        // An adaptive window would override both sizes above.
-        .http2_adaptive_window(false)
-        .http2_max_frame_size(HTTP2_FRAME_MAX_BYTES)
-        .http2_max_header_list_size(HTTP2_HEAD_MAX_BYTES)
-        .tls_version_min(tls::Version::TLS_1_2)
-        .https_only(!kind.in_clear)
-        .dns_resolver(names::CheckingResolver { lookup, policy, kind });
-    let builder = match kind.in_clear {
-        true => builder.tls_certs_only([]),
-        false => builder.tls_certs_merge(network.authorities.iter().cloned()),
-    };
-    builder.build()
 }
 
 /// The headers in the client's form. An invalid one, which could split the request, is refused; the

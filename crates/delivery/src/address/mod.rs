@@ -28,7 +28,7 @@ pub struct AddressPolicy {
 }
 
 /// The properties of a URL, besides its host, that decide where it may lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientKind {
     /// The request is sent without TLS: only to allowed addresses, public or not.
     pub in_clear: bool,
