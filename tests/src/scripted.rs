@@ -50,6 +50,8 @@ pub enum Step {
     Write(Vec<u8>),
     /// Writes these bytes repeatedly, as fast as the client reads them.
     Flood(Vec<u8>),
+    /// The same, while it reads and discards what the client sends.
+    FloodAndDiscard(Vec<u8>),
     /// Writes this byte repeatedly, slowly, until the client disconnects.
     Drip(u8),
     /// Reads this many bytes of what the client sends, and discards them.
@@ -89,7 +91,7 @@ impl fmt::Debug for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Answers(_) => f.write_str("Answers"),
-            Self::OnConnect(steps) => f.debug_tuple("Greets").field(steps).finish(),
+            Self::OnConnect(steps) => f.debug_tuple("OnConnect").field(steps).finish(),
         }
     }
 }
@@ -108,6 +110,7 @@ pub struct Scripted {
 #[derive(Debug, Default)]
 struct Recorded {
     connections: AtomicUsize,
+    ended: AtomicUsize,
     requests: Mutex<Vec<ScriptedRequest>>,
 }
 
@@ -176,6 +179,12 @@ impl Scripted {
     pub fn connections(&self) -> usize {
         self.recorded.connections.load(Ordering::SeqCst)
     }
+
+    /// The number of connections that have ended, as far as a step or the client's request shows.
+    #[must_use]
+    pub fn ended_connections(&self) -> usize {
+        self.recorded.ended.load(Ordering::SeqCst)
+    }
 }
 
 async fn listen(
@@ -195,6 +204,7 @@ async fn listen(
                 None => serve_connection(stream, &script, &recorded).await,
                 Some(tls) => handshake_and_serve(&tls, stream, &script, &recorded).await,
             };
+            recorded.ended.fetch_add(1, Ordering::SeqCst);
         });
         while connections.try_join_next().is_some() {}
     }
@@ -255,6 +265,7 @@ async fn run_steps(stream: &mut impl Connection, steps: &[Step]) -> io::Result<b
             Step::Flood(bytes) => loop {
                 write(stream, bytes).await?;
             },
+            Step::FloodAndDiscard(bytes) => return flood_and_discard(stream, bytes).await,
             Step::Drip(byte) => drip(stream, *byte).await?,
             Step::Read(bytes) => skip(stream, *bytes).await?,
             Step::Pause(pause) => tokio::time::sleep(*pause).await,
@@ -273,6 +284,22 @@ async fn run_steps(stream: &mut impl Connection, steps: &[Step]) -> io::Result<b
 async fn write(stream: &mut impl Connection, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(bytes).await?;
     stream.flush().await
+}
+
+/// Ends when the client disconnects.
+async fn flood_and_discard(stream: &mut impl Connection, bytes: &[u8]) -> io::Result<bool> {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let mut discarded = tokio::io::sink();
+    let flood = async {
+        loop {
+            writer.write_all(bytes).await?;
+            writer.flush().await?;
+        }
+    };
+    tokio::select! {
+        ended = flood => ended,
+        ended = tokio::io::copy(&mut reader, &mut discarded) => ended.map(|_| false),
+    }
 }
 
 async fn drip(stream: &mut impl Connection, byte: u8) -> io::Result<()> {

@@ -3,6 +3,8 @@
 //! Measured in a child process that runs nothing but the sender: this binary, started again for its
 //! other test. The servers stay here. Linux only, since `/proc` reports the peak.
 
+mod processor;
+
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -59,7 +61,7 @@ async fn sixteen_concurrent_hostile_exchanges_end_in_time_and_need_little_memory
     }
     write(HOSTILE, urls.join("\n").as_bytes());
     write(AUTHORITY, authority.der());
-    let client = client(folder.path().to_path_buf());
+    let client = client("child_process_of_the_memory_test", folder.path().to_path_buf());
     let Output { status, stdout, stderr } =
         tokio::task::spawn_blocking(client).await.expect("no panic");
     println!("{}", String::from_utf8_lossy(&stdout));
@@ -68,11 +70,14 @@ async fn sixteen_concurrent_hostile_exchanges_end_in_time_and_need_little_memory
     assert_eq!(idle.map(|(_, behaviour)| behaviour.name).collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
-/// Runs this file's other test in a child process.
-fn client(folder: impl AsRef<Path> + Send + 'static) -> impl FnOnce() -> Output {
+/// Runs another test of this binary in a child process.
+fn client(
+    test: &'static str,
+    folder: impl AsRef<Path> + Send + 'static,
+) -> impl FnOnce() -> Output {
     move || {
         let mut command = Command::new(env::current_exe().expect("this binary"));
-        command.args(["--exact", "child_process_of_the_memory_test", "--ignored", "--nocapture"]);
+        command.args(["--exact", test, "--ignored", "--nocapture"]);
         // Freed buffers are returned to the system at once; otherwise the allocator keeps ever
         // larger ones, and the peak adds up what was needed at different times.
         command.env("MALLOC_MMAP_THRESHOLD_", "131072");

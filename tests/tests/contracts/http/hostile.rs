@@ -16,7 +16,7 @@ use super::{LONG_MS, SHORT_MS, address_policy, answered, exchange_with, request}
 const LARGE_BODY_BYTES: usize = 16 * 1_024 * 1_024;
 
 /// A sender that may reach the loopback address and trusts this authority.
-fn trusting(authority: &Authority) -> HttpSender {
+pub(super) fn trusting(authority: &Authority) -> HttpSender {
     let authorities = vec![authority.certificate()];
     HttpSender::on(&Network { authorities, ..Network::default() }, address_policy("127.0.0.1", &[]))
         .expect("TLS works")

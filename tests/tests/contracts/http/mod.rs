@@ -15,6 +15,7 @@ use lastmile_tests::scripted::{Scripted, Step, answer};
 use tokio::net::TcpListener;
 
 mod address_policy;
+mod connections;
 mod hostile;
 
 /// An exchange may exceed its timeout by this much on a busy machine.

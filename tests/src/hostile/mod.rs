@@ -1,6 +1,8 @@
 //! A catalogue of hostile destinations, shared by the contract tests of the sender and the test of
 //! its memory use.
 
+mod http2;
+
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use crate::certificates::{Authority, Validity};
 use crate::scripted::{Script, Scripted, Step, answer};
 
 /// 16 MiB of zeros, compressed to 16 KiB.
-pub const BOMB: &[u8] = include_bytes!("../fixtures/hostile/16-mib-of-nothing.gz");
+pub const BOMB: &[u8] = include_bytes!("../../fixtures/hostile/16-mib-of-nothing.gz");
 
 /// One hostile behaviour.
 #[derive(Debug, Clone)]
@@ -42,6 +44,8 @@ enum Transport {
     PlainTcp,
     /// TCP where TLS is expected.
     MissingTls,
+    /// HTTP/1 over TLS.
+    Http1Tls,
     /// HTTP/2 over TLS.
     Http2,
 }
@@ -58,13 +62,14 @@ impl HostileBehaviour {
         } else {
             Script::Answers(Arc::new(move |_| steps.clone()))
         };
+        let tls = |protocol| {
+            let config = authority.server("127.0.0.1", Validity::Always, &[protocol]);
+            config.map(Some).map_err(io::Error::other)
+        };
         let tls = match self.transport {
             Transport::PlainTcp | Transport::MissingTls => None,
-            Transport::Http2 => Some(
-                authority
-                    .server("127.0.0.1", Validity::Always, &["h2"])
-                    .map_err(io::Error::other)?,
-            ),
+            Transport::Http1Tls => tls("http/1.1")?,
+            Transport::Http2 => tls("h2")?,
         };
         Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), tls, script).await
     }
@@ -74,7 +79,7 @@ impl HostileBehaviour {
     pub fn url(&self, server: &Scripted) -> String {
         match self.transport {
             Transport::PlainTcp => format!("http://127.0.0.1:{}/", server.port()),
-            Transport::MissingTls | Transport::Http2 => {
+            Transport::MissingTls | Transport::Http1Tls | Transport::Http2 => {
                 format!("https://127.0.0.1:{}/", server.port())
             }
         }
@@ -84,7 +89,24 @@ impl HostileBehaviour {
 /// All known hostile behaviours.
 #[must_use]
 pub fn catalogue() -> Vec<HostileBehaviour> {
-    [heads(), bodies(), chunked_bodies(), resets(), silences(), http2()].concat()
+    let others = [heads(), bodies(), chunked_bodies(), resets(), silences(), http2::http2()];
+    [others.concat(), floods()].concat()
+}
+
+/// Behaviours that keep the client busy for as long as it leaves the connection open.
+#[must_use]
+pub fn floods() -> Vec<HostileBehaviour> {
+    // Long ones: of short ones, a client without optimization parses whole buffers for many seconds
+    // before it looks at anything else.
+    let hint = format!("HTTP/1.1 103 Early Hints\r\nlink: </{}>\r\n\r\n", "a".repeat(8_192));
+    let hints = [Step::FloodAndDiscard(hint.into())];
+    let http1 =
+        |transport, name| behaviour(transport, false, name, ExpectedEnd::TimedOut, hints.to_vec());
+    let http1 = vec![
+        http1(Transport::PlainTcp, "endless early hints"),
+        http1(Transport::Http1Tls, "endless early hints over TLS"),
+    ];
+    [http1, http2::floods()].concat()
 }
 
 fn behaviour(
@@ -156,11 +178,6 @@ fn heads() -> Vec<HostileBehaviour> {
             "an endless number of 1xx",
             ExpectedEnd::TimedOut,
             vec![flood("HTTP/1.1 100 Continue\r\n\r\n")],
-        ),
-        on_request(
-            "endless early hints",
-            ExpectedEnd::TimedOut,
-            vec![flood("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n")],
         ),
         on_request(
             "a switch of protocols",
@@ -365,87 +382,6 @@ fn silences() -> Vec<HostileBehaviour> {
             "plain text where TLS is expected",
             ExpectedEnd::Broken,
             vec![flood("HTTP/1.1 400 Bad Request\r\n\r\n")],
-        ),
-    ]
-}
-
-/// The client's preface and SETTINGS frame; the HEADERS frame of the request follows them.
-const PREFACE_BYTES: usize = 80;
-
-/// A frame of HTTP/2 (RFC 9113, section 4.1).
-fn frame(kind: Frame, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("a short frame").to_be_bytes();
-    [&length[1..], &[kind as u8, flags, 0, 0, 0, stream], payload].concat()
-}
-
-#[derive(Clone, Copy)]
-enum Frame {
-    Data = 0,
-    Headers = 1,
-    Settings = 4,
-    Ping = 6,
-    Continuation = 9,
-}
-
-/// Behaviours of an HTTP/2 server after it has read the start of a request.
-fn http2() -> Vec<HostileBehaviour> {
-    const END_HEADERS: u8 = 4;
-    let ok = frame(Frame::Headers, END_HEADERS, 1, &[0x88]);
-    let informational = frame(Frame::Headers, END_HEADERS, 1, b"\x08\x03103");
-    // A literal header field without indexing: name `x`, 15 KiB of value.
-    let long = [&[0, 1, b'x', 0x7f, 0x81, 0x77][..], &[b'a'; 15_360]].concat();
-    // An indexed header field of 4,000 bytes, then 12,000 references to its index.
-    let expanding =
-        [&[0x88, 0x40, 1, b'x', 0x7f, 0xa1, 0x1e][..], &[b'a'; 4_000], &[0xbe; 12_000]].concat();
-    let does = |name, expected, steps: &[Step]| {
-        let first = [Step::Read(PREFACE_BYTES), write(frame(Frame::Settings, 0, 0, &[]))];
-        behaviour(Transport::Http2, true, name, expected, [&first, steps].concat())
-    };
-    vec![
-        does("silence over HTTP/2", ExpectedEnd::TimedOut, &[Step::Silence]),
-        does(
-            "silence in the body over HTTP/2",
-            ExpectedEnd::TimedOut,
-            &[write(&ok), Step::Silence],
-        ),
-        does("a reset over HTTP/2", ExpectedEnd::Broken, &[write(&ok), Step::Reset]),
-        does(
-            "an endless body that minds no window",
-            ExpectedEnd::Unspecified,
-            &[write(&ok), Step::Flood(frame(Frame::Data, 0, 1, &[b'x'; 16_384]))],
-        ),
-        does(
-            "an endless body of empty frames",
-            ExpectedEnd::Unspecified,
-            &[write(&ok), Step::Flood(frame(Frame::Data, 0, 1, &[]))],
-        ),
-        does(
-            "an endless head over HTTP/2",
-            ExpectedEnd::Broken,
-            &[
-                write(frame(Frame::Headers, 0, 1, &[0x88])),
-                Step::Flood(frame(Frame::Continuation, 0, 1, &long)),
-            ],
-        ),
-        does(
-            "a head that expands",
-            ExpectedEnd::Broken,
-            &[write(frame(Frame::Headers, END_HEADERS, 1, &expanding))],
-        ),
-        does(
-            "endless early hints over HTTP/2",
-            ExpectedEnd::Unspecified,
-            &[Step::Flood(informational)],
-        ),
-        does(
-            "endless pings",
-            ExpectedEnd::TimedOut,
-            &[Step::Flood(frame(Frame::Ping, 0, 0, &[0; 8]))],
-        ),
-        does(
-            "endless settings",
-            ExpectedEnd::Unspecified,
-            &[Step::Flood(frame(Frame::Settings, 0, 0, &[]))],
         ),
     ]
 }

@@ -1,0 +1,120 @@
+//! Which connections the sender keeps: those of exchanges that ended with an answer, and no others.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use delivery::delivery::outcome::TransportResult;
+use delivery::ports::SendHttp as _;
+use lastmile_tests::certificates::Authority;
+use lastmile_tests::hostile::floods;
+use lastmile_tests::scripted::{Scripted, Step, answer};
+
+use super::hostile::trusting;
+use super::{LONG_MS, SHORT_MS, answered, exchange_with, request, sender};
+
+/// Until then a server has noticed that its connection was closed, on a busy machine too. Less than
+/// an idle connection is kept.
+const CLOSED_WITHIN: Duration = Duration::from_secs(10);
+const POLL_EVERY: Duration = Duration::from_millis(5);
+
+/// Waits until so many connections of a server have ended.
+async fn ended(server: &Scripted, connections: usize) -> bool {
+    let all = async {
+        while server.ended_connections() < connections {
+            tokio::time::sleep(POLL_EVERY).await;
+        }
+    };
+    tokio::time::timeout(CLOSED_WITHIN, all).await.is_ok()
+}
+
+/// The first request is answered with these steps, all others with 200.
+async fn first(steps: Vec<Step>) -> Scripted {
+    let is_first = AtomicBool::new(true);
+    let script = move |_: &_| match is_first.swap(false, Ordering::SeqCst) {
+        true => steps.clone(),
+        false => vec![answer("200 OK", &[], b"")],
+    };
+    Scripted::start(script).await.expect("a free port")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flooded_connection_is_closed_after_the_deadline_and_never_reused() {
+    let authority = Authority::new().expect("a key");
+    let sender = trusting(&authority);
+    for flood in floods() {
+        let server = flood.serve(&authority).await.expect("a free port");
+        let request = request(&flood.url(&server), SHORT_MS);
+        for connections in 1..=2 {
+            let made = exchange_with(&sender, &request).await;
+            assert_eq!(made.result, TransportResult::TimedOut, "{}: {made:?}", flood.name);
+            assert!(ended(&server, connections).await, "{}: still open", flood.name);
+            assert_eq!(server.connections(), connections, "{}", flood.name);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flooded_connection_is_closed_when_its_exchange_is_dropped() {
+    let authority = Authority::new().expect("a key");
+    let sender = trusting(&authority);
+    for flood in floods() {
+        let server = flood.serve(&authority).await.expect("a free port");
+        let request = request(&flood.url(&server), LONG_MS);
+        let abandoned =
+            tokio::time::timeout(Duration::from_millis(SHORT_MS), sender.exchange(&request));
+        assert!(abandoned.await.is_err(), "{}: an answer", flood.name);
+        assert!(ended(&server, 1).await, "{}: still open", flood.name);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_reused_after_an_answer() {
+    let server =
+        Scripted::start(|_| vec![answer("503 Busy", &[], b"later")]).await.expect("a free port");
+    let sender = sender();
+    for _ in 0..3 {
+        let made = exchange_with(&sender, &request(&server.endpoint(), LONG_MS)).await;
+        assert_eq!(made.result, answered(503, None, b"later"));
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_timed_out_is_not_reused() {
+    let slow = vec![Step::Pause(Duration::from_millis(2 * SHORT_MS)), answer("200 OK", &[], b"")];
+    let server = first(slow).await;
+    let sender = sender();
+    let made = exchange_with(&sender, &request(&server.endpoint(), SHORT_MS)).await;
+    assert_eq!(made.result, TransportResult::TimedOut);
+    let made = exchange_with(&sender, &request(&server.endpoint(), LONG_MS)).await;
+    assert_eq!(made.result, answered(200, None, b""));
+    assert!(ended(&server, 1).await, "still open");
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_failure_of_one_origin_leaves_the_connections_of_others() {
+    let healthy = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+    let broken = Scripted::start(|_| vec![Step::Reset]).await.expect("a free port");
+    let sender = sender();
+    for _ in 0..3 {
+        let made = exchange_with(&sender, &request(&healthy.endpoint(), LONG_MS)).await;
+        assert_eq!(made.result, answered(200, None, b""));
+        let made = exchange_with(&sender, &request(&broken.endpoint(), LONG_MS)).await;
+        assert_eq!(made.result, TransportResult::SocketError);
+    }
+    assert_eq!((healthy.connections(), broken.connections()), (1, 3));
+}
+
+#[tokio::test]
+async fn an_exchange_under_way_outlives_the_failure_of_another() {
+    let slow =
+        vec![Step::Pause(Duration::from_millis(3 * SHORT_MS)), answer("200 OK", &[], b"slow")];
+    let server = Scripted::start(move |_| slow.clone()).await.expect("a free port");
+    let sender = sender();
+    let (patient, impatient) =
+        (request(&server.endpoint(), LONG_MS), request(&server.endpoint(), SHORT_MS));
+    let (patient, impatient) = tokio::join!(sender.exchange(&patient), sender.exchange(&impatient));
+    assert_eq!(impatient.result, TransportResult::TimedOut);
+    assert_eq!(patient.result, answered(200, None, b"slow"));
+}
