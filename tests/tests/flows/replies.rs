@@ -85,3 +85,24 @@ async fn two_channels_that_reply_to_each_other_stop_after_ten_hops() {
         );
     }
 }
+
+#[tokio::test]
+async fn two_triggers_that_always_answer_make_a_bounded_number_of_requests() {
+    let trigger = |name: &str| {
+        format!(
+            "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {{name: {name}, namespace: shop}}\n\
+             spec: {{broker: default, subscriber: {{uri: 'http://127.0.0.1:PORT/{name}'}}}}\n"
+        )
+    };
+    let broker = "apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {name: default, namespace: shop}\n";
+    let documents = [broker.to_owned(), trigger("a"), trigger("b")];
+    let app = AppFixture::with_reactions(&documents, |_, _| replies(REPLY)).await;
+    app.publish("shop/default", CLOUD_EVENT).await;
+    let letters = app.dead_letters(32).await;
+    // The event's own two, four answers to it, and 56 of the 64 that may follow.
+    assert_eq!(app.dead_letters_when_idle().await.len(), 32);
+    assert_eq!(app.received(62).await.len(), 62);
+    for (_, letter) in letters {
+        assert_eq!(letter[0]["errorreason"], "ReplyLoop", "{letter}");
+    }
+}

@@ -8,8 +8,8 @@
 //! noticed either is an endpoint that answers and then sends frames without end: its connection is
 //! closed once it was idle for [`POOL_IDLE`].
 //!
-//! One TLS configuration serves all clients: reading the machine's
-//! certificates takes milliseconds, and megabytes of memory.
+//! One TLS configuration serves all clients: reading the machine's certificates takes milliseconds, and
+//! megabytes of memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,9 +35,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// before: its last bytes must be sent first. Other systems than Linux have no such limit.
 #[cfg(target_os = "linux")]
 const UNSENT_MAX: Duration = Duration::from_secs(30);
-/// A connection that was idle for longer is not reused: the other side may have closed it while
-/// the function was frozen.
-const POOL_IDLE: Duration = Duration::from_secs(20);
+/// A connection that was idle for longer is closed: the other side may have closed it while the
+/// function was frozen, or send frames without end after its answer.
+const POOL_IDLE: Duration = Duration::from_secs(5);
 /// How many connections to one host may be idle: the default concurrency of a subscription. With
 /// fewer, a subscription at that concurrency would open new connections all the time.
 const POOL_PER_HOST_MAX: usize = MAX_CONCURRENCY as usize;
