@@ -14,6 +14,7 @@ use local::subscriber::{Subscriber, status_sequence};
 use serde_json::Value;
 
 use crate::check_stack::cloud_formation;
+use crate::page_server::PageServer;
 use crate::sample_letters;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, text};
 
@@ -242,6 +243,47 @@ async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
     );
     assert!(receive(&sqs, &queue).await.is_empty());
     aws.stop().await;
+}
+
+/// Whoever may write the container may write anything as its time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_with_a_short_time_can_be_shown() {
+    let (container, aws, ..) = start().await;
+    container.run(&[
+        "replay",
+        "--yes",
+        "--queue-url",
+        &aws.queue_url("fan-out"),
+        "--name",
+        "short",
+    ]);
+    aws.stop().await;
+    let ledger = container.path().join("_replays/short");
+    for at in ["", "ö", "2026-11-20T0"] {
+        for file in std::fs::read_dir(&ledger).expect("a ledger") {
+            let path = file.expect("a file").path();
+            let lines = std::fs::read_to_string(&path).expect("text");
+            let with_time = |line: &str| {
+                let mut line: Value = serde_json::from_str(line).expect("JSON");
+                if line.get("at").is_some() {
+                    line["at"] = at.into();
+                }
+                format!("{line}\n")
+            };
+            let lines: String = lines.lines().map(with_time).collect();
+            std::fs::write(&path, lines).expect("it can be written");
+        }
+        let server = PageServer::start(&container, &[]);
+        let page = server.page("/jobs/short").await;
+        assert!(page.contains("dead letters"), "{page}");
+        assert!(server.page("/jobs").await.contains("/jobs/short"));
+        for command in [&["jobs"][..], &["list"], &["replay", "--resume", "short", "--dry-run"]] {
+            let done = container.run(command);
+            assert_eq!(done.status.code(), Some(0), "{command:?}: {}", text(&done.stderr));
+        }
+        let shown = container.run(&["show", &LETTERS[0].id().to_string()]);
+        assert!(text(&shown.stdout).contains("by the job short"), "{}", text(&shown.stderr));
+    }
 }
 
 /// A program in the background; it is ended when it goes out of scope.
