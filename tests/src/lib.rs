@@ -7,3 +7,4 @@ pub mod hostile;
 pub mod libraries;
 pub mod scripted;
 pub mod snippets;
+pub mod spellings;

@@ -14,6 +14,7 @@ mod blobs;
 mod compatibility;
 mod configuration;
 mod corpus;
+mod credentials;
 mod documented;
 mod events;
 mod formats;

@@ -6,6 +6,7 @@
 //! decides which events match. Imports events, not deliveries.
 
 pub mod catalogue;
+pub mod credentials;
 pub mod dead_letter_format;
 pub mod filter;
 pub mod header;

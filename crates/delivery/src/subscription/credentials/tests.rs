@@ -1,0 +1,186 @@
+//! What is hidden, spelling by spelling. Any value in any surrounding: `tests/tests/rules/credentials.rs`.
+
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::*;
+
+fn of_values(values: &[&str]) -> Credentials {
+    let mut credentials = Credentials::default();
+    values.iter().for_each(|value| credentials.add(value.as_bytes()));
+    credentials
+}
+
+fn of_header(value: &str) -> Credentials {
+    let mut credentials = Credentials::default();
+    credentials.add_header(value);
+    credentials
+}
+
+fn of_url(url: &str) -> Credentials {
+    let mut credentials = Credentials::default();
+    credentials.add_url(&url.parse().unwrap());
+    credentials
+}
+
+fn hidden(credentials: &Credentials, text: &str) -> String {
+    credentials.hide_in_text(text.to_owned())
+}
+
+#[test]
+fn headers_that_hold_credentials_are_known_by_the_last_word_of_their_name() {
+    for name in [
+        "Authorization",
+        "proxy-authorization",
+        "Cookie",
+        "x-api-key",
+        "API-KEY",
+        "X-ApiKey",
+        "x-amz-security-token",
+        "client_secret",
+        "Ocp-Apim-Subscription-Key",
+        "token",
+    ] {
+        assert!(is_credential(name), "{name}");
+    }
+    for name in ["x-tenant", "keyboard", "x-key-id", "tokens", "content-type", ""] {
+        assert!(!is_credential(name), "{name}");
+    }
+}
+
+#[test]
+fn a_value_is_hidden_in_every_spelling() {
+    for (text, shown) in [
+        ("you sent a/B \"c+d", "you sent [secret]"),
+        ("x A/b \"C+D x", "x [secret] x"),
+        (r#"{"echo":"a\/B \"c+d"}"#, r#"{"echo":"[secret]"}"#),
+        (r#"{"echo":"\u0061/B\u0020\u0022c+d"}"#, r#"{"echo":"[secret]"}"#),
+        (r#""{\"echo\":\"a/B \\\"c+d\"}""#, r#""{\"echo\":\"[secret]\"}""#),
+        ("?code=a%2FB%20%22c%2Bd&x", "?code=[secret]&x"),
+        ("?code=a%2fB+%22c%2bd&x", "?code=[secret]&x"),
+        ("?code=a%252FB%2520%2522c%252Bd", "?code=[secret]"),
+        ("hex 612f42202263", "hex 612f42202263"),
+        ("hex 612f422022632b64.", "hex [secret]."),
+        ("hex 00612F422022632B6400", "hex 00[secret]00"),
+    ] {
+        assert_eq!(hidden(&of_values(&["a/B \"c+d"]), text), shown, "{text}");
+    }
+}
+
+#[test]
+fn a_value_is_hidden_in_base64_at_every_alignment() {
+    let credentials = of_values(&["s3cret?>value"]);
+    for (before, after) in
+        [("", ""), ("a", "b"), ("ab", "cd"), ("abc", "d"), ("user:", " and more")]
+    {
+        let text = format!("{before}s3cret?>value{after}");
+        for encoded in [STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+            for beside in ["", "x", "xy", "xyz", "basic "] {
+                let echo = format!("<{beside}{encoded}>");
+                let shown = hidden(&credentials, &echo);
+                let rest = shown.replace(HIDDEN, "");
+                // What is around the value, and a part of the characters it shares with that.
+                assert!(rest.len() <= echo.len() - 17, "{echo} became {shown}");
+            }
+        }
+    }
+    let pem = STANDARD.encode("x".repeat(50) + "s3cret?>value" + &"y".repeat(50));
+    let wrapped = format!("{}\r\n{}", &pem[..76], &pem[76..]);
+    assert!(hidden(&credentials, &wrapped).contains(HIDDEN), "{wrapped}");
+    let in_json = STANDARD.encode(r#"{"echo":"s3cret\u003f>value"}"#);
+    assert!(hidden(&credentials, &in_json).contains(HIDDEN));
+}
+
+#[test]
+fn a_short_value_is_hidden_where_it_stands_alone() {
+    for (value, text, shown) in [
+        (
+            "1",
+            r#"{"error":1,"line":21,"v1":"1"}"#,
+            r#"{"error":[secret],"line":21,"v1":"[secret]"}"#,
+        ),
+        ("e", "even e before the end", "even [secret] before the end"),
+        ("abc", "key_abc abcd xabc ABC", "key_[secret] abcd xabc [secret]"),
+        ("abc", "YWJj 616263 xxxxYWJj", "[secret] [secret] xxxxYWJj"),
+        ("é", "né é", "né [secret]"),
+        ("abcd", "xabcdx", "x[secret]x"),
+    ] {
+        assert_eq!(hidden(&of_values(&[value]), text), shown, "{value} in {text}");
+    }
+}
+
+#[test]
+fn the_beginning_of_a_value_at_the_end_of_a_cut_text_is_hidden() {
+    let credentials = of_values(&["hush-hush/x", "abc"]);
+    for (text, shown) in [
+        ("you sent hush-hu", "you sent [secret]"),
+        ("you sent hush-hush", "you sent [secret]"),
+        ("you sent hush-hush%2", "you sent [secret]"),
+        ("you sent hush-hush\\", "you sent [secret]"),
+        ("you sent hush-hush\\u00", "you sent [secret]"),
+        ("hex 687573682d6875736", "hex [secret]"),
+        ("base64 aHVzaC1od", "base64 [secret]"),
+        ("short ab", "short [secret]"),
+        ("no nab", "no nab"),
+    ] {
+        let cut = credentials.hide(text.as_bytes(), Ending::Cut);
+        let cut = cut.map_or(text.to_owned(), |cut| String::from_utf8(cut).unwrap());
+        assert_eq!(cut, shown, "{text}");
+    }
+    assert_eq!(hidden(&credentials, "you sent hush-hu"), "you sent hush-hu");
+}
+
+#[test]
+fn the_parts_of_a_header_are_hidden_as_well() {
+    for (header, echo, shown) in [
+        ("Bearer hush-hush", "hush-hush of Bearer", "[secret] of Bearer"),
+        ("Basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNzd29yZA", "[secret]"),
+        ("Basic dXNlcjpwYXNzd29yZA==", "password of user", "[secret] of [secret]"),
+        ("session=abcdef; theme=\"dark blue\"", "got abcdef", "got [secret]"),
+        ("SharedAccessSignature sr=host&sig=a%2Fb%3D", "sig a%2Fb%3D", "sig [secret]"),
+        (" padded-value\n", "<padded-value>", "<[secret]>"),
+    ] {
+        assert_eq!(hidden(&of_header(header), echo), shown, "{header}");
+    }
+}
+
+#[test]
+fn what_is_confidential_in_an_address_is_hidden() {
+    let credentials =
+        of_url("https://us%40er:p%3Ass@example.com/path?code=a%2Fb%2Bc&bare-token&empty=");
+    for (echo, shown) in [
+        ("us@er", "[secret]"),
+        ("p:ss", "[secret]"),
+        ("a/b+c", "[secret]"),
+        ("?code=a%2Fb%2Bc", "?code=[secret]"),
+        ("bare-token", "[secret]"),
+        ("/path example.com", "/path example.com"),
+    ] {
+        assert_eq!(hidden(&credentials, echo), shown);
+    }
+    let mut credentials = Credentials::default();
+    credentials.add_path(&"https://hooks.example.com/services/T0/B1/x%2Fyz".parse().unwrap());
+    assert_eq!(hidden(&credentials, "no /services/T0/B1/x%2fyz"), "no /[secret]");
+    assert_eq!(hidden(&credentials, "no x/yz in T0"), "no [secret] in [secret]");
+}
+
+#[test]
+fn a_text_is_hidden_as_a_whole_if_there_are_too_many_values() {
+    let values: Vec<String> = (0..=CREDENTIALS_MAX).map(|n| format!("value {n} of many")).collect();
+    let values: Vec<&str> = values.iter().map(String::as_str).collect();
+    assert_eq!(hidden(&of_values(&values), "not one of them"), HIDDEN);
+    assert_eq!(hidden(&of_values(&values[1..]), "not one of them"), "not one of them");
+}
+
+#[test]
+fn no_value_is_printed() {
+    assert_eq!(format!("{:?}", of_values(&["hush-hush", "hush"])), "Credentials(2)");
+}
+
+#[test]
+fn a_value_that_repeats_itself_is_found_in_a_text_that_does() {
+    let text = vec![b'a'; 64 * 1_024];
+    let value = "a".repeat(4_095) + "b";
+    assert_eq!(of_values(&[&value]).hide(&text, Ending::Whole), None);
+    let value = "a".repeat(4_096);
+    assert_eq!(of_values(&[&value]).hide(&text, Ending::Whole), Some(HIDDEN.into()));
+}
