@@ -47,6 +47,7 @@ spec:
   delivery:
     destination:
       timeout: PT5S
+      hidePath: true
       schema: eventgrid
       maxConcurrency: 1000
       headers: [{name: a, value: true}, {name: b, path: data.id}, {name: c, secret: 'secretsmanager:shop#token'}]
@@ -60,13 +61,13 @@ spec:
       consent: {handshake: eventgrid}
     batch: {onRefused: split}
     retry: {schedule: {kind: constant, delay: PT1S, max: PT1M}}
-    deadLetter: {sink: 's3://letters', layout: flat}
+    deadLetter: {sink: 's3://letters', layout: flat, response: none}
     paused: false
 ---
 apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: orders, name: slow}
-spec: {destination: {url: 'https://slow.example.com/', slowAfter: PT10S, maxPerSecond: 1, sharedLimit: partner, disable: {after: PT1H, then: hold}}}
+spec: {destination: {url: 'https://slow.example.com/', hidePath: false, slowAfter: PT10S, maxPerSecond: 1, sharedLimit: partner, disable: {after: PT1H, then: hold}}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Notifications

@@ -19,7 +19,7 @@ use delivery::machine::consent::{
 };
 use delivery::machine::step::End;
 use delivery::ports::DispatchPorts;
-use delivery::request::{AttemptContext, Request};
+use delivery::request::AttemptContext;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Consent, Subscription};
 use futures::FutureExt as _;
@@ -132,8 +132,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         telemetry::consent_answered(subscription, &answer);
         let Answer::Granted(rate) = answer else { return None };
         gate.closed = None;
-        let granted =
-            Granted::new(&subscription.destination.url, wanted, rate, self.ports.now_ms());
+        let granted = Granted::new(&subscription.destination, wanted, rate, self.ports.now_ms());
         // Used even if it is not stored: then the next delivery validates again, which is harmless.
         match self.in_time(self.ports.keep_consent(key, &granted), of.deadline).await {
             Some(Ok(())) => {}
@@ -151,25 +150,21 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Answer {
         let random = std::array::from_fn(|_| self.ports.next_jitter().0);
         let question = Question::new(random, None);
-        let exchange =
-            match self.validation_request(subscription, wanted, &question, timeout_ms).await {
-                Ok(request) => self.ports.exchange(&request).await,
-                Err(problem) => problem.exchange(self.ports.now_ms()),
-            };
-        consent::judge(wanted, &question, &exchange)
-    }
-
-    async fn validation_request(
-        &self,
-        subscription: &Subscription,
-        wanted: &Consent,
-        question: &Question,
-        timeout_ms: u64,
-    ) -> Result<Request, Unsendable> {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
         let keyring = self.ports.keyring(&names).await;
-        let keyring = &keyring.map_err(|error| Unsendable::Unready(error.to_string()))?;
-        let context = AttemptContext { keyring, now_ms: self.ports.now_ms(), timeout_ms };
-        consent::ask(subscription, wanted, question, context)
+        let request = match &keyring {
+            Ok(keyring) => {
+                let context = AttemptContext { keyring, now_ms: self.ports.now_ms(), timeout_ms };
+                consent::ask(subscription, wanted, &question, context)
+            }
+            Err(error) => Err(Unsendable::Unready(error.to_string())),
+        };
+        let exchange = match request {
+            Ok(request) => self.ports.exchange(&request).await,
+            Err(problem) => problem.exchange(self.ports.now_ms()),
+        };
+        let keyring = keyring.unwrap_or_default();
+        let credentials = subscription.destination.credentials(&keyring, None);
+        consent::judge(wanted, &question, &exchange).redact(&credentials)
     }
 }

@@ -23,7 +23,7 @@ const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// The log lines that this code writes at this level and above, in the functions' format.
-fn log_lines(level: tracing::Level, run: impl FnOnce()) -> Vec<Value> {
+pub(super) fn log_lines(level: tracing::Level, run: impl FnOnce()) -> Vec<Value> {
     let output: Arc<Mutex<String>> = Arc::default();
     let keep = Arc::clone(&output);
     let lines = JsonLayer(move |_, line: &str| keep.lock().expect("no panic").push_str(line));

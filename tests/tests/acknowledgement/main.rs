@@ -8,6 +8,7 @@ mod adaptive;
 mod batches;
 mod blob_batches;
 mod consent;
+mod credentials;
 mod dead_letter_notices;
 mod divided;
 mod fake_ports;

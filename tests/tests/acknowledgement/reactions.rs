@@ -62,6 +62,14 @@ impl Reaction {
         self
     }
 
+    /// The same, with this body.
+    pub(crate) fn with_body(mut self, text: &str) -> Self {
+        if let TransportResult::Answered { body, .. } = &mut self.result {
+            *body = text.as_bytes().to_vec();
+        }
+        self
+    }
+
     /// The response comes late, this long after the start of the request.
     pub(crate) fn and_late(self, after_ms: u64, late: Self) -> Self {
         Self { late: Some((after_ms, Box::new(late))), ..self }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use adapters::aws_ports::s3_client;
 use adapters::storage::{ListRequest, Storage};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
-use delivery::subscription::Consent;
+use delivery::subscription::{Consent, Destination};
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, answer};
 use local::aws::{LocalAws, LocalAwsConfig};
 use local::stack::local_clients;
@@ -119,9 +119,9 @@ impl World {
 
     /// Stores the consent of `shop/consented`, with this rate.
     pub(crate) async fn consent(&self, rate: &str) {
-        let url = self.url("consented").parse().expect("a URL");
+        let url: reqwest::Url = self.url("consented").parse().expect("a URL");
         let rate = Rate::parse(rate).expect("a rate");
-        let granted = Granted::new(&url, &Consent::EventGrid, rate, 1);
+        let granted = Granted::new(&Destination::new(url.clone(), 1), &Consent::EventGrid, rate, 1);
         self.put(ConsentKey::of(&url, &Consent::EventGrid).as_str(), granted.write()).await;
     }
 

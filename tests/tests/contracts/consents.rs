@@ -7,7 +7,7 @@ use adapters::storage::Storage;
 use adapters::subscriptions::Location;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::Consents as _;
-use delivery::subscription::Consent;
+use delivery::subscription::{Consent, Destination};
 use tempfile::TempDir;
 
 use crate::cloud::Cloud;
@@ -60,7 +60,12 @@ fn key(url: &str) -> ConsentKey {
 
 fn granted(rate: &str) -> Granted {
     let url = "https://example.com/".parse().expect("a URL");
-    Granted::new(&url, &Consent::EventGrid, Rate::parse(rate).expect("a rate"), 1)
+    Granted::new(
+        &Destination::new(url, 1),
+        &Consent::EventGrid,
+        Rate::parse(rate).expect("a rate"),
+        1,
+    )
 }
 
 async fn keeps_its_promise(of: &impl Fixture) {

@@ -12,7 +12,7 @@ use crate::delivery::reason::Reason;
 use crate::delivery::{Delivery, DeliveryTarget, History, Word};
 use crate::event::Shape;
 use crate::event::mapping::Mapped;
-use crate::subscription::dead_letter_format::{ErrorData, Format, Layout};
+use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Response};
 use crate::subscription::sink::{Container, Sink, SinkQueue};
 use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, without_user};
 use crate::time::duration::DAY_MS;
@@ -153,12 +153,15 @@ impl DeadLetter {
     /// subscription does not drop them.
     #[must_use]
     pub fn new(
-        delivery: Delivery,
+        mut delivery: Delivery,
         subscription: &Subscription,
         reason: Reason,
         decided_ms: u64,
     ) -> Self {
         let (policy, destination) = (&subscription.dead_letter, &subscription.destination);
+        // Its last attempt may have been before the file said so.
+        delivery.last_response =
+            delivery.last_response.filter(|_| policy.response == Response::Beginning);
         let format = policy.format.of(delivery.event.shape(), destination.schema);
         // Resolved now, since the function that writes it knows no subscription.
         let headers = destination.headers.iter().filter_map(|header| header.shown(&delivery.event));
@@ -252,7 +255,7 @@ fn addresses(
             return None;
         }
     }
-    let subscriber = without_user(&subscription.destination.url);
+    let subscriber = subscription.destination.address();
     let failed = match (&delivery.target, &subscription.reply) {
         (DeliveryTarget::Reply, Some(ReplyTo::Address(url))) => without_user(url),
         (DeliveryTarget::Reply, Some(ReplyTo::Topic(_)) | None)

@@ -14,8 +14,9 @@ use crate::delivery::outcome::{Exchange, Outcome};
 use crate::delivery::{DeadLetter, Hold, Word};
 use crate::event::Event;
 use crate::event::mapping::{Mapped, Mapping, Published};
+use crate::subscription::Subscription;
+use crate::subscription::dead_letter_format::Response;
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::profile::RetryPolicy;
 
 /// The namespace of all ids of deliveries (UUIDv5).
 pub const DELIVERY_NAMESPACE: Uuid = uuid!("6f1c2a9e-5d0b-5c6e-9a53-1f0c6c8d7b42");
@@ -205,7 +206,8 @@ pub struct Delivery {
     pub hold: Hold,
     /// Its attempts so far.
     pub history: History,
-    /// The beginning of the last answer's body; `None` when the last attempt got no answer.
+    /// The beginning of the last answer's body; `None` when the last attempt got no answer or succeeded,
+    /// and where the subscription stores none.
     pub last_response: Option<Vec<u8>>,
     /// The trace of its record (W3C `traceparent`); the event may carry another one itself.
     pub traceparent: Option<String>,
@@ -288,8 +290,10 @@ impl Delivery {
         self.hold.permits = self.hold.permits.saturating_add(1);
     }
 
-    /// Records an exchange: one more attempt, one more entry.
-    pub fn record(&mut self, exchange: &Exchange, policy: &RetryPolicy) {
+    /// Records an exchange: one more attempt, one more entry, and as much of the answer to a failed one
+    /// as the subscription stores.
+    pub fn record(&mut self, exchange: &Exchange, subscription: &Subscription) {
+        let policy = &subscription.retry;
         self.attempts = self.attempts.saturating_add(1);
         self.hold = Hold::default();
         // Never replaced: the moments of a schedule count from the first attempt.
@@ -301,7 +305,11 @@ impl Delivery {
             exchange.duration_ms,
         ));
         let body = exchange.answer().map(|(_, body)| body);
-        self.last_response = body.map(|body| body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec());
+        let kept = body.filter(|_| {
+            exchange.outcome(policy) != Outcome::Success
+                && subscription.dead_letter.response == Response::Beginning
+        });
+        self.last_response = kept.map(|body| body[..body.len().min(RESPONSE_KEPT_BYTES)].to_vec());
     }
 }
 

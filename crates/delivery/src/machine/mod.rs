@@ -1,5 +1,6 @@
 //! What decides: what a delivery does next, what follows from it, and where it is stored.
 
+pub mod answer;
 pub mod consent;
 pub mod follow_up;
 pub mod reply;

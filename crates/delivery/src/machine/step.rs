@@ -235,7 +235,7 @@ pub fn settle_batched(
     if !(splits && refused) {
         return settle(delivery, subscription, exchange, now_ms, jitter);
     }
-    delivery.record(exchange, &subscription.retry);
+    delivery.record(exchange, subscription);
     delivery.batching = Batching::RetryAlone.into();
     delivery.due_ms = exchange.ended_ms();
     Settled { verdict, end: End::Retry { wait_ms: 0 } }
@@ -251,7 +251,7 @@ pub fn settle(
     jitter: Jitter,
 ) -> Settled {
     let policy = &subscription.retry;
-    delivery.record(exchange, policy);
+    delivery.record(exchange, subscription);
     if delivery.batching == Batching::RetryAlone {
         delivery.batching = Batching::Disabled.into();
     }

@@ -92,3 +92,15 @@ words! {
         Base64 = "base64",
     }
 }
+
+words! {
+    /// How much of the last answer a dead letter stores.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Response {
+        /// The beginning of its body, without the credentials of the request.
+        #[default]
+        Beginning = "beginning",
+        /// Nothing of its body.
+        None = "none",
+    }
+}

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::event::Event;
 use crate::event::path::Path;
+use crate::subscription::credentials::is_credential;
 use crate::subscription::secret::{Keyring, SecretName};
 
 /// Custom delivery properties: at most ten.
@@ -61,15 +62,12 @@ pub enum HeaderError {
     Value(String),
 }
 
-/// Headers that hold credentials, wherever their value comes from.
-const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
-
 impl Header {
     /// The name and value that a dead letter may show; `None` for secrets, for headers that hold
     /// credentials by their name, and where the event has no value.
     #[must_use]
     pub fn shown(&self, event: &Event) -> Option<(String, String)> {
-        if CREDENTIALS.iter().any(|name| self.name.eq_ignore_ascii_case(name)) {
+        if is_credential(&self.name) {
             return None;
         }
         let value = match &self.value {

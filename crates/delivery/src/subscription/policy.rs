@@ -78,6 +78,7 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         Setting::new("schedule", schedule_value(&retry.schedule), schedule_text(&retry.schedule)),
         Setting::plain("responseTimeout", format_ms(destination.response_timeout_ms)),
         Setting::optional("schema", destination.schema.map(Schema::as_str), "as published"),
+        Setting::plain("hidePath", destination.hide_path),
         headers(&destination.headers),
         signing(&destination.signing),
         max_concurrency(destination),
@@ -103,6 +104,7 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         Setting::plain("deadLetter.layout", dead_letter.layout.as_str()),
         Setting::plain("deadLetter.eventsPerBlob", dead_letter.events_per_blob),
         Setting::plain("deadLetter.errorData", dead_letter.error_data.as_str()),
+        Setting::plain("deadLetter.response", dead_letter.response.as_str()),
         Setting::plain("deadLetter.delay", format_ms(dead_letter.delay_ms)),
         Setting::plain("deadLetter.keepTryingFor", format_ms(dead_letter.keep_trying_for_ms)),
     ]

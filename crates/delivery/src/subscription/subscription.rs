@@ -10,9 +10,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::event::Event;
 use crate::event::mapping::Mapping;
 use crate::event::schema::Schema;
-use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout};
+use crate::subscription::credentials::{Credentials, HIDDEN, is_credential};
+use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
 use crate::subscription::filter::Filter;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -26,6 +28,8 @@ use crate::time::duration::SECOND_MS;
 pub struct Destination {
     /// Where requests go.
     pub url: Url,
+    /// Whether its path is a credential: then it is shown nowhere.
+    pub hide_path: bool,
     /// How long to wait for a whole answer.
     pub response_timeout_ms: u64,
     /// The schema in which events are delivered; `None` means the one they were published in.
@@ -117,6 +121,7 @@ impl Destination {
     pub fn new(url: Url, response_timeout_ms: u64) -> Self {
         Self {
             url,
+            hide_path: false,
             response_timeout_ms,
             schema: None,
             headers: Vec::new(),
@@ -134,15 +139,40 @@ impl Destination {
         }
     }
 
-    /// The secret values in headers.
-    pub fn hidden_values<'a>(&'a self, keyring: &'a Keyring) -> impl Iterator<Item = &'a str> {
+    /// What a request with this event sends as credentials: secrets, headers that hold them by their
+    /// name, and what is confidential in the address.
+    #[must_use]
+    pub fn credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
+        let mut credentials = self.header_credentials(keyring, event);
+        credentials.add_url(&self.url);
+        if self.hide_path {
+            credentials.add_path(&self.url);
+        }
+        credentials
+    }
+
+    /// The same without the address.
+    #[must_use]
+    pub fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
+        let mut credentials = Credentials::default();
         // Not the signing secrets: they are never sent, so no answer can echo them.
-        self.headers.iter().filter_map(|header| match &header.value {
-            // Trimmed as it is sent, or an echo of it would not be found.
-            Value::Secret(name) => keyring.get(name).map(|secret| secret.expose().trim()),
-            Value::Concealed(value) => Some(value.as_str()),
-            Value::Static(_) | Value::Path(_) => None,
-        })
+        for header in &self.headers {
+            let is_credential = is_credential(&header.name);
+            match &header.value {
+                Value::Secret(name) => {
+                    let value = keyring.get(name);
+                    value.into_iter().for_each(|value| credentials.add_header(value.expose()));
+                }
+                Value::Concealed(value) => credentials.add_header(value),
+                Value::Static(value) if is_credential => credentials.add_header(value),
+                Value::Path(path) if is_credential => {
+                    let value = event.and_then(|event| path.scalar(&event.members()));
+                    value.into_iter().for_each(|value| credentials.add_header(&value));
+                }
+                Value::Static(_) | Value::Path(_) => {}
+            }
+        }
+        credentials
     }
 
     /// Every secret that a request needs.
@@ -154,10 +184,21 @@ impl Destination {
         of_headers.chain(&self.signing)
     }
 
-    /// The address without credentials and query.
+    /// The address without credentials and query, and without its path where that is one.
     #[must_use]
     pub fn display(&self) -> String {
-        display(&self.url)
+        if !self.hide_path {
+            return display(&self.url);
+        }
+        let mut url = self.url.clone();
+        url.set_path(HIDDEN);
+        display(&url)
+    }
+
+    /// The address in full, without credentials; without path and query where the path is one.
+    #[must_use]
+    pub fn address(&self) -> String {
+        if self.hide_path { self.display() } else { without_user(&self.url) }
     }
 }
 
@@ -192,6 +233,8 @@ pub struct DeadLetterPolicy {
     pub layout: Layout,
     /// How the Knative format encodes the last answer.
     pub error_data: ErrorData,
+    /// How much of the last answer is stored.
+    pub response: Response,
     /// The most dead letters of one hour in one blob.
     pub events_per_blob: u32,
     /// Written at the later of the decision and this long after the last attempt; at once where
@@ -214,6 +257,7 @@ impl DeadLetterPolicy {
             format: profile.dead_letter_format,
             layout: Layout::Nested,
             error_data: ErrorData::Text,
+            response: Response::default(),
             events_per_blob: 1,
             delay_ms: profile.dead_letter_delay_ms,
             keep_trying_for_ms: profile.keep_trying_for_ms,
@@ -339,5 +383,15 @@ mod tests {
             1,
         );
         assert_eq!(destination.display(), "https://example.com/in");
+        assert_eq!(destination.address(), "https://example.com/in?code=secret#f");
+    }
+
+    #[test]
+    fn a_path_that_is_a_credential_is_not_shown() {
+        let url =
+            Url::parse("https://user:secret@example.com:8443/services/T0/abc?code=secret").unwrap();
+        let destination = Destination { hide_path: true, ..Destination::new(url, 1) };
+        assert_eq!(destination.display(), "https://example.com:8443/[secret]");
+        assert_eq!(destination.address(), "https://example.com:8443/[secret]");
     }
 }

@@ -5,6 +5,7 @@ mod abandon;
 use delivery::delivery::Delivery;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::outcome::{Exchange, Unsendable};
+use delivery::machine::answer::{self, SentCredentials};
 use delivery::ports::{DispatchPorts, Late};
 use delivery::request::{self, AttemptContext};
 use delivery::subscription::Subscription;
@@ -55,9 +56,19 @@ impl<P: DispatchPorts> Dispatch<P> {
             self.leases.of(key).held().note_taken(exchange.duration_ms);
         }
         self.note_load(subscription, due, &exchange, of);
-        // Redacted here, since the secrets' values are dropped with this attempt.
+        // Hidden here, since the secrets' values are dropped with this attempt.
         let keyring = keyring.unwrap_or_default();
-        let hidden: Vec<&str> = destination.hidden_values(&keyring).collect();
-        Some((exchange.redact(&hidden), late))
+        let sent = || SentCredentials::of(subscription, &deliveries, &keyring);
+        let late = match (late, &subscription.reply) {
+            (Some(late), Some(_)) => Some(hidden_in_late(late, sent())),
+            (late, _) => late,
+        };
+        let is_kept = answer::is_kept(&exchange, subscription);
+        Some((if is_kept { sent().hide_in(exchange) } else { exchange }, late))
     }
+}
+
+/// A late answer, with the credentials of its request hidden: it may be a reply.
+fn hidden_in_late(late: Late, sent: SentCredentials) -> Late {
+    Box::pin(async move { sent.hide_in(late.await) })
 }

@@ -239,7 +239,8 @@ impl Validator {
             Ok(request) => self.sender.exchange(&request).await,
             Err(problem) => problem.exchange(Machine.now_ms()),
         };
-        judge(consent, question, &exchange)
+        let credentials = subscription.destination.credentials(&keyring, None);
+        judge(consent, question, &exchange).redact(&credentials)
     }
 
     async fn wait_for(&self, subscription: &Subscription, confirmation: Confirmation) -> Answer {
@@ -258,9 +259,9 @@ impl Validator {
         };
         for Validation { subscription, consent, answer } in validations {
             let Answer::Granted(rate) = answer else { continue };
-            let url = &subscription.destination.url;
-            let granted = Granted::new(url, consent, *rate, Machine.now_ms());
-            store.keep_consent(&ConsentKey::of(url, consent), &granted).await?;
+            let destination = &subscription.destination;
+            let granted = Granted::new(destination, consent, *rate, Machine.now_ms());
+            store.keep_consent(&ConsentKey::of(&destination.url, consent), &granted).await?;
         }
         Ok("; the consents are stored")
     }

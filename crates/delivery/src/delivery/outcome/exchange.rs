@@ -1,13 +1,14 @@
 //! [`Exchange`]: what the sender saw in one attempt, an answer or why there was none.
 //!
-//! Promises: a secret of the request is removed from an answer before it is stored or shown. Does
-//! not judge: what an exchange means is the verdict.
+//! Does not judge: what an exchange means is the verdict. Which credentials are hidden in what is kept
+//! of an answer is decided in `machine::answer`.
 
 use std::fmt;
 
 use thiserror::Error;
 
 use super::kind::Outcome;
+use crate::subscription::credentials::{Credentials, Ending};
 use crate::subscription::header::HeaderError;
 use crate::subscription::profile::RetryPolicy;
 
@@ -81,16 +82,24 @@ impl Exchange {
         self
     }
 
-    /// Removes these secrets from the answer's body, since it is stored and shown.
+    /// Hides these credentials in what may be kept of it: the detail, the body up to this length, and
+    /// the headers about it.
     #[must_use]
-    pub fn redact(mut self, secrets: &[&str]) -> Self {
+    pub fn redact(mut self, credentials: &Credentials, body_max_bytes: usize) -> Self {
+        self.detail = self.detail.map(|detail| credentials.hide_in_text(detail));
         if let TransportResult::Answered { body, .. } = &mut self.result {
-            // An endpoint may echo a token without its scheme: `Bearer x` is also searched as `x`.
-            let parts = secrets
-                .iter()
-                .flat_map(|secret| [*secret, secret.rsplit(' ').next().unwrap_or_default()]);
-            for part in parts.filter(|part| part.len() >= SECRET_MIN_BYTES) {
-                *body = redacted(body, part.as_bytes());
+            let is_whole = self.content.as_ref().is_none_or(|content| content.whole);
+            let is_cut = !is_whole || body.len() > body_max_bytes;
+            body.truncate(body_max_bytes);
+            let ending = if is_cut { Ending::Cut } else { Ending::Whole };
+            if let Some(hidden) = credentials.hide(body, ending) {
+                *body = hidden;
+            }
+        }
+        if let Some(content) = &mut self.content {
+            let attributes = content.attributes.iter_mut().map(|(_, value)| value);
+            for text in attributes.chain(&mut content.content_type) {
+                *text = credentials.hide_in_text(std::mem::take(text));
             }
         }
         self
@@ -128,26 +137,6 @@ impl Exchange {
             TransportResult::Unsendable | TransportResult::Aborted => Outcome::Aborted,
         }
     }
-}
-
-/// A shorter secret could occur in an answer by chance.
-const SECRET_MIN_BYTES: usize = 8;
-
-/// The replacement of a secret.
-const REDACTED: &[u8] = b"[secret]";
-
-/// The body with each occurrence of a secret replaced.
-fn redacted(body: &[u8], secret: &[u8]) -> Vec<u8> {
-    let mut redacted = Vec::with_capacity(body.len());
-    // On bytes, since an answer need not be UTF-8.
-    let mut rest = body;
-    while let Some(at) = rest.windows(secret.len()).position(|window| window == secret) {
-        redacted.extend_from_slice(&rest[..at]);
-        redacted.extend_from_slice(REDACTED);
-        rest = &rest[at + secret.len()..];
-    }
-    redacted.extend_from_slice(rest);
-    redacted
 }
 
 /// Why there is no request. Nothing in it is a secret.
@@ -188,16 +177,38 @@ impl From<HeaderError> for Unsendable {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_secret_in_a_response_is_redacted() {
-        let body = b"you sent Bearer hush-hush, that is hush-hush; not abc \xff".to_vec();
-        let exchange =
-            Exchange::new(TransportResult::Answered { status: 400, retry_after: None, body }, 0, 0);
-        let TransportResult::Answered { body, .. } =
-            exchange.redact(&["Bearer hush-hush", "abc"]).result
-        else {
-            panic!()
+    fn redacted(body: &[u8], body_max_bytes: usize) -> Exchange {
+        let mut credentials = Credentials::default();
+        credentials.add_header("Bearer hush-hush");
+        let result =
+            TransportResult::Answered { status: 400, retry_after: None, body: body.to_vec() };
+        let content = Content {
+            content_type: Some("text/hush-hush".to_owned()),
+            attributes: vec![("echo".to_owned(), "Bearer hush-hush".to_owned())],
+            whole: true,
+            ..Content::default()
         };
-        assert_eq!(body, b"you sent [secret], that is [secret]; not abc \xff");
+        let exchange = Exchange { content: Some(content), ..Exchange::new(result, 0, 0) };
+        exchange.with_detail("hush-hush was refused").redact(&credentials, body_max_bytes)
+    }
+
+    fn body(exchange: &Exchange) -> &[u8] {
+        exchange.answer().expect("it was answered").1
+    }
+
+    #[test]
+    fn credentials_are_hidden_in_body_headers_and_detail() {
+        let exchange = redacted(b"you sent Bearer hush-hush, that is HUSH-hush \xff", 100);
+        assert_eq!(body(&exchange), b"you sent [secret], that is [secret] \xff");
+        assert_eq!(exchange.detail.as_deref(), Some("[secret] was refused"));
+        let content = exchange.content.expect("it was answered");
+        assert_eq!(content.content_type.as_deref(), Some("text/[secret]"));
+        assert_eq!(content.attributes, [("echo".to_owned(), "[secret]".to_owned())]);
+    }
+
+    #[test]
+    fn a_body_that_is_cut_within_a_credential_does_not_end_with_its_beginning() {
+        assert_eq!(body(&redacted(b"you sent hush-hush", 13)), b"you sent [secret]");
+        assert_eq!(body(&redacted(b"you sent hush", 13)), b"you sent hush", "it is whole");
     }
 }

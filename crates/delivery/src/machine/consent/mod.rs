@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use crate::subscription::{Consent, display};
+use crate::subscription::{Consent, Destination};
 use crate::time::duration::SECOND_MS;
 use crate::time::moment::rfc3339;
 
@@ -134,15 +134,15 @@ struct GrantedV1 {
 }
 
 impl Granted {
-    /// A consent of this address by this handshake, granted now.
+    /// A consent of this destination by this handshake, granted now.
     #[must_use]
-    pub fn new(url: &Url, consent: &Consent, rate: Rate, now_ms: u64) -> Self {
+    pub fn new(destination: &Destination, consent: &Consent, rate: Rate, now_ms: u64) -> Self {
         let (handshake, origin) = match consent {
             Consent::EventGrid => ("eventgrid", None),
             Consent::CloudEvents { origin, .. } => ("cloudevents", Some(origin.clone())),
         };
         Self {
-            destination: display(url),
+            destination: destination.display(),
             handshake: handshake.to_owned(),
             origin,
             rate,
@@ -239,8 +239,12 @@ mod tests {
     fn what_was_written_is_read_back_and_shows_no_query() {
         let url: Url = "https://user:pass@example.com/in?code=secret".parse().unwrap();
         for (consent, rate) in [(Consent::EventGrid, "*"), (cloud_events("a.example.com"), "120")] {
-            let granted =
-                Granted::new(&url, &consent, Rate::parse(rate).unwrap(), 1_795_158_180_000);
+            let granted = Granted::new(
+                &Destination::new(url.clone(), 1),
+                &consent,
+                Rate::parse(rate).unwrap(),
+                1_795_158_180_000,
+            );
             let document = granted.write();
             assert_eq!(Granted::read(&document), Ok(granted));
             let text = String::from_utf8(document).unwrap();

@@ -168,6 +168,11 @@ impl Answered<'_> {
     }
 }
 
+/// Whether an answer is an event: then its body is one, or becomes one with its headers.
+pub(crate) fn is_event(exchange: &Exchange) -> bool {
+    matches!(reply_content(exchange), Some(ReplyContent::Event(_)))
+}
+
 /// The content of an answer that declares itself a CloudEvent.
 enum ReplyContent<'a> {
     Event(Event),

@@ -9,6 +9,7 @@ use super::super::reader::{Cursor, Fields};
 use super::super::{Draft, batches, limits, names, statuses};
 use super::Context;
 use super::template::Resource;
+use crate::subscription::dead_letter_format::Response;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, StatusSet};
 use crate::subscription::{Batch, OnRefused};
@@ -33,6 +34,10 @@ pub(super) struct LastmileSection<'a> {
     pub(super) retry_on: StatusSet,
     /// How many requests a second the destination takes.
     pub(super) max_per_second: Option<u32>,
+    /// Whether the path of the destination is a credential.
+    pub(super) hide_path: bool,
+    /// How much of the last answer dead letters store.
+    pub(super) response: Response,
     on_refused: Option<(OnRefused, Cursor<'a>)>,
     topic: Option<TopicName>,
     name: Option<(String, Cursor<'a>)>,
@@ -46,6 +51,10 @@ impl<'a> LastmileSection<'a> {
         context.note("retryOn", retry_on.as_ref());
         let per_second = fields.given("maxPerSecond");
         context.note("maxPerSecond", per_second.as_ref());
+        let [hide_path, response] =
+            ["hidePath", "deadLetterResponse"].map(|field| fields.given(field));
+        context.note("hidePath", hide_path.as_ref());
+        context.note("deadLetter.response", response.as_ref());
         let on_refused = fields.given("onRefused");
         context.note("batch.onRefused", on_refused.as_ref());
         let list = |cursor: &Option<Cursor<'_>>| {
@@ -60,6 +69,10 @@ impl<'a> LastmileSection<'a> {
             never_retry: never,
             retry_on: retried,
             max_per_second: per_second.and_then(|cursor| cursor.integer(limits::PER_SECOND)),
+            hide_path: hide_path.and_then(|cursor| cursor.boolean()).unwrap_or(false),
+            response: response
+                .and_then(|cursor| cursor.word(&Response::ALL, Response::as_str))
+                .unwrap_or_default(),
             on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
             topic: fields.given("topic").and_then(|cursor| names::topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),

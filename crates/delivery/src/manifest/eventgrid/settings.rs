@@ -17,7 +17,7 @@ use crate::event::schema::Schema;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::{Dialect, Profile};
-use crate::subscription::{Destination, Subscription};
+use crate::subscription::{DeadLetterPolicy, Destination, Subscription};
 use crate::time::moment;
 
 /// The delivery settings of a resource.
@@ -91,10 +91,14 @@ impl<'a> Settings<'a> {
                 headers,
                 notification_headers: true,
                 max_per_second: own.max_per_second,
+                hide_path: own.hide_path,
                 ..new.destination
             },
             filter: self.filter?,
-            dead_letter: self.dead_letters.complete(&Profile::of(dialect)),
+            dead_letter: DeadLetterPolicy {
+                response: own.response,
+                ..self.dead_letters.complete(&Profile::of(dialect))
+            },
             retry,
             batch: own.refine(batch),
             expires_ms: self.expires_ms,

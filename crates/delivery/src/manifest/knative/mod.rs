@@ -40,7 +40,7 @@ use super::{Described, Draft, names};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile};
-use crate::subscription::{Destination, ReplyTo, Subscription};
+use crate::subscription::{DeadLetterPolicy, Destination, ReplyTo, Subscription};
 
 /// The broker of a Trigger that names none.
 const BROKER: &str = "default";
@@ -322,11 +322,15 @@ impl<'a> PartialSubscription<'a> {
                 schema: schema.map(|located| located.value),
                 response_timeout_ms: delivery.timeout_ms(&profile),
                 max_per_second: overrides.max_per_second(),
+                hide_path: overrides.hide_path(),
                 ..new.destination
             },
             filter: self.filter?,
             retry,
-            dead_letter: delivery.dead_letter_policy(&profile),
+            dead_letter: DeadLetterPolicy {
+                response: overrides.response(),
+                ..delivery.dead_letter_policy(&profile)
+            },
             reply: self.reply,
             ..new
         };

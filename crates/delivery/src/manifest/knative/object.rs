@@ -12,6 +12,7 @@ use super::super::reader::{Cursor, Fields};
 use super::super::{limits, names, statuses};
 use super::class;
 use super::delivery::Located;
+use crate::subscription::dead_letter_format::Response;
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::{RetryPolicy, StatusSet};
 
@@ -26,10 +27,18 @@ const NEVER_RETRY: &str = "lastmile.dev/never-retry";
 
 /// How many requests a second the subscriber takes.
 const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
+/// Whether the path of the subscriber's address is a credential.
+const HIDE_PATH: &str = "lastmile.dev/hide-path";
+/// How much of the last answer dead letters store.
+const RESPONSE: &str = "lastmile.dev/dead-letter-response";
 /// How many deliveries replies to a broker or channel may lead to.
 const MAX_REPLIES: &str = "lastmile.dev/max-replies";
 /// All of them.
-const ANNOTATIONS: [&str; 4] = [RETRY_ON, NEVER_RETRY, MAX_PER_SECOND, MAX_REPLIES];
+const ANNOTATIONS: [&str; 6] =
+    [RETRY_ON, NEVER_RETRY, MAX_PER_SECOND, MAX_REPLIES, HIDE_PATH, RESPONSE];
+
+/// The values of an annotation that is a switch: Kubernetes allows only strings.
+const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// An object before its fields are read.
 pub(super) struct Object<'a> {
@@ -139,12 +148,15 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// The annotations that change what a delivery does: the meaning of statuses, and the rate.
+/// The annotations that change what a delivery does: the meaning of statuses, the rate, and what is kept
+/// of it.
 #[derive(Clone, Default)]
 pub(super) struct Overrides<'a> {
     never_retry: Option<Located<'a, StatusSet>>,
     retry_on: Option<Located<'a, StatusSet>>,
     max_per_second: Option<Located<'a, u32>>,
+    hide_path: Option<Located<'a, bool>>,
+    response: Option<Located<'a, Response>>,
 }
 
 impl<'a> Overrides<'a> {
@@ -158,10 +170,17 @@ impl<'a> Overrides<'a> {
         {
             retry.at.error(format!("{status} is in {NEVER_RETRY} too; it can be only one of them"));
         }
-        let max_per_second = annotations.get(MAX_PER_SECOND).and_then(|at| {
-            Some(Located { value: limits::text(at, limits::PER_SECOND)?, at: at.clone() })
-        });
-        Self { never_retry, retry_on, max_per_second }
+        Self {
+            never_retry,
+            retry_on,
+            max_per_second: located(annotations, MAX_PER_SECOND, |at| {
+                limits::text(at, limits::PER_SECOND)
+            }),
+            hide_path: located(annotations, HIDE_PATH, |at| at.choice(&BOOLEANS)),
+            response: located(annotations, RESPONSE, |at| {
+                at.word(&Response::ALL, Response::as_str)
+            }),
+        }
     }
 
     /// These settings, with `base` where they say nothing. A status that is listed here is removed
@@ -177,6 +196,8 @@ impl<'a> Overrides<'a> {
             never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),
             retry_on: self.retry_on.or_else(|| rest(&base.retry_on)),
             max_per_second: self.max_per_second.or_else(|| base.max_per_second.clone()),
+            hide_path: self.hide_path.or_else(|| base.hide_path.clone()),
+            response: self.response.or_else(|| base.response.clone()),
         }
     }
 
@@ -190,12 +211,34 @@ impl<'a> Overrides<'a> {
         self.max_per_second.as_ref().map(|located| located.value)
     }
 
+    /// Whether the path of the subscriber's address is a credential.
+    pub(super) fn hide_path(&self) -> bool {
+        self.hide_path.as_ref().is_some_and(|located| located.value)
+    }
+
+    /// How much of the last answer dead letters store.
+    pub(super) fn response(&self) -> Response {
+        self.response.as_ref().map_or_else(Response::default, |located| located.value)
+    }
+
     /// Adds where they are written.
     pub(super) fn note(&self, origins: &mut Origins) {
         note(origins, "neverRetry", self.never_retry.as_ref().map(|list| &list.at));
         note(origins, "retryOn", self.retry_on.as_ref().map(|list| &list.at));
         note(origins, "maxPerSecond", self.max_per_second.as_ref().map(|rate| &rate.at));
+        note(origins, "hidePath", self.hide_path.as_ref().map(|hidden| &hidden.at));
+        note(origins, "deadLetter.response", self.response.as_ref().map(|of| &of.at));
     }
+}
+
+/// The value of an annotation, and where it is.
+fn located<'a, T>(
+    annotations: &BTreeMap<&str, Cursor<'a>>,
+    name: &str,
+    read: impl FnOnce(&Cursor<'a>) -> Option<T>,
+) -> Option<Located<'a, T>> {
+    let at = annotations.get(name)?;
+    Some(Located { value: read(at)?, at: at.clone() })
 }
 
 fn set(located: &Option<Located<'_, StatusSet>>) -> StatusSet {

@@ -6,7 +6,9 @@
 use super::super::destinations::{ADDRESSES, Destinations};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
-use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Format, Layout};
+use crate::subscription::dead_letter_format::{
+    DeadLetterFormat, ErrorData, Format, Layout, Response,
+};
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::Profile;
 use crate::subscription::sink::Sink;
@@ -60,12 +62,14 @@ fn stored(
     let duration_ms = |name, range_ms| fields.read(name, |at| at.duration_ms(range_ms));
     let format = fields.read("format", |at| at.word(&Format::ALL, Format::as_str));
     let layout = fields.read("layout", |at| at.word(&Layout::ALL, Layout::as_str));
+    let response = fields.read("response", |at| at.word(&Response::ALL, Response::as_str));
     let error_data = fields.read("errorData", |at| at.word(&ErrorData::ALL, ErrorData::as_str));
     DeadLetterPolicy {
         sink: fields.read("sink", |at| sink(at, destinations)).unwrap_or(of_profile.sink),
         format: format.map_or(of_profile.format, DeadLetterFormat::Fixed),
         layout: layout.unwrap_or(of_profile.layout),
         error_data: error_data.unwrap_or(of_profile.error_data),
+        response: response.unwrap_or(of_profile.response),
         events_per_blob: integer("eventsPerBlob", 1..=EVENTS_PER_BLOB_MAX)
             .unwrap_or(of_profile.events_per_blob),
         delay_ms: duration_ms("delay", 0..=DELAY_MAX_MS).unwrap_or(of_profile.delay_ms),

@@ -57,6 +57,7 @@ pub(super) fn read(
     let late_window_ms =
         fields.read("lateResponseWindow", |at| at.duration_ms(0..=LATE_WINDOW_MAX_MS));
     Some(Destination {
+        hide_path: fields.read("hidePath", Cursor::boolean).unwrap_or(false),
         schema: fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str)),
         headers: fields.read("headers", |at| headers::list(at, header)).unwrap_or_default(),
         signing: fields.section("signing", signing).flatten().unwrap_or_default(),

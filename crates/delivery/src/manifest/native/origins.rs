@@ -7,11 +7,12 @@ use super::super::reader::Cursor;
 use super::super::sinks::DeadLettersAt;
 
 /// Field → the path in a `spec` or `delivery` that states it.
-const FIELD_PATHS: [(&str, &str); 32] = [
+const FIELD_PATHS: [(&str, &str); 34] = [
     ("maxAttempts", "retry.maxAttempts"),
     ("timeToLive", "retry.timeToLive"),
     ("schedule", "retry.schedule"),
     ("url", "destination.url"),
+    ("hidePath", "destination.hidePath"),
     ("responseTimeout", "destination.timeout"),
     ("schema", "destination.schema"),
     ("maxConcurrency", "destination.maxConcurrency"),
@@ -38,6 +39,7 @@ const FIELD_PATHS: [(&str, &str); 32] = [
     ("deadLetter.layout", "deadLetter.layout"),
     ("deadLetter.eventsPerBlob", "deadLetter.eventsPerBlob"),
     ("deadLetter.errorData", "deadLetter.errorData"),
+    ("deadLetter.response", "deadLetter.response"),
     ("deadLetter.delay", "deadLetter.delay"),
     ("deadLetter.keepTryingFor", "deadLetter.keepTryingFor"),
 ];

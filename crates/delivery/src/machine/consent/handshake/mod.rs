@@ -22,6 +22,7 @@ use crate::machine::consent::Rate;
 use crate::request::{
     ANSWER_MAX_BYTES, AttemptContext, JSON, Method, REQUEST_ORIGIN, Request, headers_without_event,
 };
+use crate::subscription::credentials::Credentials;
 use crate::subscription::{Consent, Subscription};
 use crate::time::duration::SECOND_MS;
 use crate::time::moment::rfc3339;
@@ -72,6 +73,17 @@ pub enum Answer {
     Pending,
     /// It does not consent, or could not be asked; why, for people.
     Refused(String),
+}
+
+impl Answer {
+    /// Hides the credentials of the request in what the answer quotes.
+    #[must_use]
+    pub fn redact(self, credentials: &Credentials) -> Self {
+        match self {
+            Self::Refused(why) => Self::Refused(credentials.hide_in_text(why)),
+            Self::Granted(_) | Self::Pending => self,
+        }
+    }
 }
 
 /// The handshake request to a subscription's destination.

@@ -4,6 +4,7 @@ use super::super::{Reading, Source, read};
 use crate::event::envelope::decode;
 use crate::event::schema::Schema;
 use crate::event::{Element, Input};
+use crate::subscription::dead_letter_format::Response;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Dialect, Profile};
 use crate::subscription::sink::{Container, Sink};
@@ -142,6 +143,13 @@ fn batches_are_what_was_asked_for_and_an_export_of_the_defaults_asks_for_none() 
     }
     let limited = with_fields("maxEventsPerBatch: 10", ", lastmile: {maxPerSecond: 20}");
     assert_eq!(loaded(&[&limited]).0.destination.max_per_second, Some(20));
+    let kept = with_fields(
+        "maxEventsPerBatch: 1",
+        ", lastmile: {hidePath: true, deadLetterResponse: none}",
+    );
+    let (subscription, _) = loaded(&[&kept]);
+    assert!(subscription.destination.hide_path);
+    assert_eq!(subscription.dead_letter.response, Response::None);
     let strict = with_fields("maxEventsPerBatch: 10", ", lastmile: {onRefused: all}");
     let on_refused = loaded(&[&strict]).0.batch.map(|batch| batch.on_refused);
     assert_eq!(on_refused, Some(OnRefused::All));

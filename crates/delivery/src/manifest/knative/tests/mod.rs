@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::super::{Reading, Source, read};
 use crate::event::Members;
 use crate::event::schema::Schema;
+use crate::subscription::dead_letter_format::Response;
 use crate::subscription::profile::{Dialect, Profile};
 use crate::subscription::schedule::{Kind, Moments, Schedule};
 use crate::subscription::sink::{Container, Sink};
@@ -475,6 +476,28 @@ fn a_rate_can_be_said_by_an_annotation_of_the_trigger_or_of_its_broker() {
         found[0].ends_with("\"many\" is out of range; a whole number from 1 to 10000"),
         "{found:?}"
     );
+}
+
+#[test]
+fn annotations_of_trigger_or_broker_say_what_is_kept_of_a_delivery() {
+    let of_broker =
+        broker("lastmile.dev/hide-path: 'true', lastmile.dev/dead-letter-response: none", "{}");
+    let kept = |annotation: &str| {
+        let metadata = format!("metadata: {{name: t, annotations: {{{annotation}}}}}");
+        let text = trigger("").replace("metadata: {name: t}", &metadata);
+        let (subscription, _) = subscription(&format!("{of_broker}{text}"));
+        (subscription.destination.hide_path, subscription.dead_letter.response)
+    };
+    assert_eq!(kept(""), (true, Response::None));
+    let own = "lastmile.dev/hide-path: 'false', lastmile.dev/dead-letter-response: beginning";
+    assert_eq!(kept(own), (false, Response::Beginning));
+    for (annotation, says) in [
+        ("lastmile.dev/hide-path: 'yes'", "\"yes\" is not known here"),
+        ("lastmile.dev/dead-letter-response: nothing", "\"nothing\" is not known here"),
+    ] {
+        let found = shown(&read_one(&format!("{}{}", broker(annotation, "{}"), trigger(""))));
+        assert!(found[0].contains(says), "{found:?}");
+    }
 }
 
 #[test]

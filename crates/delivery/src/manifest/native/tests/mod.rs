@@ -5,7 +5,9 @@ use crate::event::Input;
 use crate::event::mapping::{Field, Mapping};
 use crate::event::schema::Schema;
 use crate::subscription::catalogue::Topic;
-use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Format, Layout};
+use crate::subscription::dead_letter_format::{
+    DeadLetterFormat, ErrorData, Format, Layout, Response,
+};
 use crate::subscription::filter::Filter;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Dialect, Profile};
@@ -69,6 +71,8 @@ fn every_field_reaches_its_place() {
     let subscription = subscription(FULL_YAML);
     let destination = &subscription.destination;
     assert_eq!(destination.url.as_str(), "https://billing.example.com/events");
+    assert!(destination.hide_path);
+    assert_eq!(subscription.dead_letter.response, Response::None);
     assert_eq!(destination.response_timeout_ms, 20 * SECOND_MS);
     let header = |name: &str, value| Header { name: name.to_owned(), value };
     assert_eq!(

@@ -241,6 +241,10 @@ fn bad_dead_letter_formats_and_times_are_refused_at_their_position() {
                 "deadLetter.eventsPerBlob: has to be 1 to 10000",
             ),
             (
+                "deadLetter: {response: ^nothing}",
+                "deadLetter.response: \"nothing\" is not known here; known: beginning, none",
+            ),
+            (
                 "deadLetter: {errorData: ^base65}",
                 "deadLetter.errorData: \"base65\" is not known here; did you mean base64?",
             ),

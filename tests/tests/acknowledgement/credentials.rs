@@ -1,0 +1,202 @@
+//! What a destination repeats of its request: no credential is in a message, a dead letter or a line of
+//! the log.
+
+use delivery::manifest::{self, Source};
+use delivery::ports::{Message, QueueName, Record};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::header::{Header, Value as HeaderValue};
+use delivery::subscription::{ReplyTo, Subscription};
+use lastmile_tests::spellings::{Spelling, spellings};
+use serde_json::Value;
+
+use super::json_log::log_lines;
+use super::reactions::{Reaction, answers, replies, times_out_after};
+use super::{ENDS_MS, EVENT, carried, deadletter, dispatch, letter, subscription};
+use crate::fake_ports::{FakePorts, catalogue_of, record};
+
+/// What the subscription of these tests sends as credentials; the secret is that of the fake ports.
+const VALUES: [&str; 8] = [
+    "Bearer static-t0ken",
+    "static-t0ken",
+    "k3y/of+all",
+    "hush",
+    "us3r-name",
+    "p4ss-word",
+    "c0de-of-function",
+    "T0/B1/path-t0ken",
+];
+
+/// The topic shop/orders with the subscription s0, which sends credentials in every place.
+fn subscriptions(dead_letter: &str) -> Catalogue {
+    let text = format!(
+        "apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {{namespace: shop, topic: orders, name: s0}}
+spec:
+  destination:
+    url: 'https://us3r-name:p4ss-word@s0.example.com/T0/B1/path-t0ken?code=c0de-of-function&v=7'
+    hidePath: true
+    headers:
+      - {{name: authorization, value: Bearer static-t0ken}}
+      - {{name: x-api-key, value: k3y/of+all}}
+      - {{name: x-secret-value, secret: 'env:SECRET'}}
+  retry: {{jitterPercent: 0}}
+  deadLetter: {{{dead_letter}}}
+"
+    );
+    manifest::read(&[Source { name: "test", text: &text }])
+        .into_result()
+        .expect("the subscription is valid")
+}
+
+/// Everything that dispatch and deadletter send, store and log about an event that is answered so.
+fn traces_of(dead_letter: &str, reaction: Reaction) -> String {
+    let ports =
+        FakePorts::new(subscriptions(dead_letter)).with_reactions("s0.example.com", &[reaction]);
+    let lines = log_lines(tracing::Level::TRACE, || {
+        assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+        for (queue, message) in ports.sent() {
+            if queue == QueueName::DeadLetter {
+                assert_eq!(deadletter(&ports, &[dead_letter_of(&message)]), [""; 0]);
+            }
+        }
+    });
+    let sent = ports.sent().into_iter().map(|(_, message)| format!("{:?}", message.attribute));
+    let stored = ports.blobs().into_iter().map(|(_, blob)| format!("{blob}\n{}", texts(&blob)));
+    let logged = lines.iter().map(Value::to_string);
+    sent.chain(stored).chain(logged).collect::<Vec<_>>().join("\n")
+}
+
+fn dead_letter_of(message: &Message) -> Record {
+    let attribute = Some(message.attribute.clone());
+    Record { queue: QueueName::DeadLetter, attribute, ..record("m1", &message.body) }
+}
+
+/// All texts in a JSON document, also in JSON inside a text, as their reader sees them.
+fn texts(json: &str) -> String {
+    fn collect(value: &Value, texts: &mut String) {
+        match value {
+            Value::String(text) => {
+                texts.push_str(text);
+                texts.push('\n');
+                if let Ok(inner @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
+                {
+                    collect(&inner, texts);
+                }
+            }
+            Value::Array(all) => all.iter().for_each(|one| collect(one, texts)),
+            Value::Object(all) => all.values().for_each(|one| collect(one, texts)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut found = String::new();
+    collect(&serde_json::from_str(json).expect("a blob is JSON"), &mut found);
+    found
+}
+
+fn assert_hidden(traces: &str, Spelling { echo, core }: &Spelling) {
+    assert!(!traces.contains(core), "{echo} left {core} in {traces}");
+}
+
+#[test]
+fn no_spelling_of_a_credential_is_in_a_dead_letter_or_its_log() {
+    let all = VALUES.map(spellings);
+    for number in 0..all[0].len() {
+        let spelled = all.each_ref().map(|of| of[number].clone());
+        let echoes = spelled.each_ref().map(|of| of.echo.as_str()).join("\", \"");
+        let body = format!(r#"{{"error":["{echoes}","that was all"]}}"#);
+        let traces = traces_of("format: namespace", answers(400).with_body(&body));
+        assert!(traces.contains("that was all"), "the rest of the answer is kept: {traces}");
+        spelled.iter().for_each(|spelling| assert_hidden(&traces, spelling));
+    }
+}
+
+#[test]
+fn no_credential_is_in_a_dead_letter_of_any_format() {
+    for format in ["namespace", "cloudevents", "knative", "knative, errorData: base64"] {
+        for value in VALUES {
+            let body = format!("you sent {value}");
+            let traces = traces_of(&format!("format: {format}"), answers(400).with_body(&body));
+            assert_hidden(&traces, &Spelling { echo: body, core: value.to_owned() });
+            assert!(traces.contains("https://s0.example.com/[secret]"), "{traces}");
+        }
+    }
+}
+
+#[test]
+fn a_credential_across_the_end_of_what_is_kept_leaves_no_beginning() {
+    for value in ["static-t0ken", "c0de-of-function"] {
+        for shown in 1..value.len() {
+            let body = "x".repeat(1_023 - shown) + " " + value + " and much more";
+            let traces = traces_of("format: namespace", answers(400).with_body(&body));
+            let left = format!("xx {}", &value[..1]);
+            assert!(traces.contains("xx ["), "{traces}");
+            assert!(!traces.contains(&left), "{left} in {traces}");
+        }
+    }
+}
+
+#[test]
+fn a_retried_delivery_carries_no_credential_either() {
+    let ports = FakePorts::new(subscriptions("format: namespace"))
+        .with_reactions("s0", &[answers(503).with_body("no static-t0ken, please")]);
+    dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
+    let (queue, message) = ports.sent().remove(0);
+    let last_response = carried(&message).last_response.expect("there was an answer");
+    assert_eq!(
+        (queue, String::from_utf8_lossy(&last_response).as_ref()),
+        (QueueName::Retry, "no [secret], please")
+    );
+}
+
+#[test]
+fn without_a_response_nothing_of_the_body_is_stored() {
+    for format in ["namespace", "knative"] {
+        let settings = format!("format: {format}, response: none");
+        let traces = traces_of(&settings, answers(400).with_body("what nobody may read"));
+        assert!(!traces.contains("nobody"), "{traces}");
+        assert!(
+            !traces.contains("lastresponse") && !traces.contains("knativeerrordata"),
+            "{traces}"
+        );
+        assert!(traces.contains("400"), "{traces}");
+    }
+}
+
+/// A subscription that takes replies, with a query and a header that holds a credential.
+fn with_replies() -> Subscription {
+    let mut subscription = subscription("shop/orders/s0");
+    subscription.reply = Some(ReplyTo::Address("https://r.example.com/".parse().expect("a URL")));
+    let destination = &mut subscription.destination;
+    destination.url = "https://s0.example.com/?tenant=acme-corporation&v=7".parse().expect("a URL");
+    let value = HeaderValue::Static("Bearer static-t0ken".to_owned());
+    destination.headers = vec![Header { name: "authorization".to_owned(), value }];
+    destination.response_timeout_ms = 1_000;
+    destination.late_window_ms = 10_000;
+    subscription
+}
+
+#[test]
+fn in_a_reply_the_credentials_of_headers_are_hidden_and_what_an_event_may_have_is_not() {
+    let event = |data: &str| {
+        let members = r#""specversion":"1.0","id":"r","source":"/s0","type":"t""#;
+        format!(r#"{{{members},"data":{{"n":7,"tenant":"acme-corporation","echo":"{data}"}}}}"#)
+    };
+    let reply = replies(&event("static-t0ken"));
+    for reaction in [reply.clone(), times_out_after(1_000).and_late(2_000, reply)] {
+        let ports = FakePorts::new(catalogue_of([with_replies()]))
+            .with_reactions("s0.example.com", &[reaction]);
+        dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
+        let (queue, message) = ports.sent().remove(0);
+        assert_eq!((queue, message.body.as_ref()), (QueueName::FanOut, event("[secret]").as_str()));
+    }
+}
+
+#[test]
+fn in_a_reply_that_is_no_event_every_credential_is_hidden() {
+    let ports = FakePorts::new(catalogue_of([with_replies()]))
+        .with_reactions("s0.example.com", &[replies("acme-corporation 7 static-t0ken")]);
+    dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
+    let (_, message) = ports.sent().remove(0);
+    assert_eq!(letter(&message).delivery.event.text().as_ref(), "[secret] [secret] [secret]");
+}
