@@ -207,6 +207,20 @@ fn explain_says_which_limits_apply_and_when_probation_begins() {
 }
 
 #[test]
+fn a_path_that_is_a_credential_is_in_no_explanation() {
+    let hidden =
+        TWO.replace("mail.example.com/'", "mail.example.com/services/t0ken', hidePath: true");
+    let folder = folder(&[("hidden.yaml", &hidden)]);
+    for output in ["table", "json", "svg"] {
+        let explained = run(folder.path(), &["explain", "-f", "hidden.yaml", "--output", output]);
+        let shown = text(&explained.stdout) + &text(&explained.stderr);
+        assert!(explained.status.success() && !shown.contains("t0ken"), "{shown}");
+    }
+    let shown = text(&run(folder.path(), &["explain", "-f", "hidden.yaml"]).stdout);
+    assert!(shown.contains("https://mail.example.com/[secret]"), "{shown}");
+}
+
+#[test]
 fn explain_lists_all_subscriptions_if_the_named_one_does_not_exist() {
     let folder = folder(&[("two.yaml", TWO)]);
     let missing =

@@ -114,6 +114,20 @@ fn refusal(answer: Answer) -> String {
 }
 
 #[test]
+fn a_refusal_that_quotes_a_credential_hides_it() {
+    let mut subscription = subscription();
+    let url = "https://user:pass-word@billing.example.com/in?code=hush-hush";
+    subscription.destination.url = url.parse().unwrap();
+    let credentials = subscription.destination.credentials(&Keyring::default(), None);
+    let echo = answered(200, &[("allowed-origin", "hush-hush by dXNlcjpwYXNzLXdvcmQ=")], "");
+    let answer = judge(&cloud_events(None), &question(None), &echo).redact(&credentials);
+    assert_eq!(
+        refusal(answer),
+        "it allows the origin \"[secret] by [secret]=\", not \"events.example.com\""
+    );
+}
+
+#[test]
 fn event_grid_consents_by_echoing_the_code_with_a_200_and_by_nothing_else() {
     let judged = |status, body: &str, confirm| {
         judge(
