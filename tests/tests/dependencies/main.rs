@@ -4,6 +4,7 @@
 //! resolves.
 
 mod modules;
+mod python;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

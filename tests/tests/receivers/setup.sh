@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh <folder> python|node [<pins>]: installs the libraries of one language into <folder>/<language>, in the
-# versions that requirements.txt and package-lock.json pin: those beside this file, or in the folder <pins>. Does
-# nothing if they are installed. The stamp is written last, so an interrupted installation is repeated. Exits with 3
-# if this machine lacks the language.
+# versions and with the hashes that requirements.lock and package-lock.json pin: those beside this file, or in the
+# folder <pins>. Does nothing if they are installed. The stamp is written last, so an interrupted installation is
+# repeated. Exits with 3 if this machine lacks the language.
 set -euo pipefail
 here=${3:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 language=$2
@@ -25,11 +25,12 @@ stamped() {
 case $language in
   python)
     interpreter=${PYTHON:-python3}
-    command -v "$interpreter" >/dev/null || missing "$interpreter (3.10 or newer; set PYTHON to choose one)"
+    command -v "$interpreter" >/dev/null || missing "$interpreter (3.11 or newer; set PYTHON to choose one)"
     "$interpreter" -c 'import venv, ensurepip' 2>/dev/null || missing "the module venv of $interpreter"
-    stamped "$here/requirements.txt"
+    stamped "$here/requirements.lock"
     "$interpreter" -m venv "$folder/venv"
-    "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
+    "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes --no-deps \
+      --requirement "$here/requirements.lock"
     ;;
   node)
     interpreter=node
