@@ -72,6 +72,14 @@ spec: {destination: {url: 'https://slow.example.com/', hidePath: false, slowAfte
 apiVersion: lastmile.dev/v1
 kind: Notifications
 spec: {topic: shop/orders}
+---
+apiVersion: lastmile.dev/v1
+kind: SecretPolicy
+spec:
+  secrets:
+  - {name: 'secretsmanager:*', hosts: [h, '*.example.com']}
+  - {name: 'env:*', hosts: [h, '*.example.com']}
+  - {name: 'ssm:*', hosts: [h]}
 ";
 
 fn schema() -> Value {

@@ -11,7 +11,7 @@ use super::reader::Cursor;
 /// The version of our own format.
 const NATIVE: &str = "lastmile.dev/v1";
 /// The kinds of our own format.
-const KINDS: [&str; 4] = ["Topic", "Subscription", "Destinations", "Notifications"];
+const KINDS: [&str; 5] = ["Topic", "Subscription", "Destinations", "Notifications", "SecretPolicy"];
 
 /// The documents of all files, by family and kind.
 #[derive(Default)]
@@ -28,6 +28,8 @@ pub(super) struct Families<'a> {
     pub(super) destinations: Vec<Cursor<'a>>,
     /// `Notifications` documents, of which a deployment has one.
     pub(super) notifications: Vec<Cursor<'a>>,
+    /// `SecretPolicy` documents, used by every family.
+    pub(super) secret_policies: Vec<Cursor<'a>>,
 }
 
 /// Sorts documents into families; a document of none is reported.
@@ -69,6 +71,7 @@ fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
         Some("Subscription") => families.subscriptions.push(document),
         Some("Destinations") => families.destinations.push(document),
         Some("Notifications") => families.notifications.push(document),
+        Some("SecretPolicy") => families.secret_policies.push(document),
         Some(other) => {
             let message = format!("{NATIVE} has no kind {}", quoted(other));
             kind.error(Message::new(message).help(hint(other, &KINDS)));

@@ -8,8 +8,8 @@
 //!
 //! Steps: text → documents with positions (`node`) → by family (`family`) → what references resolve
 //! to (`destinations`) → subscriptions (`native`, `eventgrid`, `knative`), checked against their
-//! topics (`conversion`) and the topics that their dead letters go to (`sinks`). All of them report
-//! through one cursor (`reader`, `findings`).
+//! topics (`conversion`), the topics that their dead letters go to (`sinks`) and the hosts that may have
+//! their secrets (`secret_policy`). All of them report through one cursor (`reader`, `findings`).
 //!
 //! Promises: one run finds every problem of every document, each with file, line and column; no
 //! field is ignored silently, so an unknown field is an error, or a warning in the formats of
@@ -35,6 +35,7 @@ mod node;
 mod notifications;
 mod origins;
 mod reader;
+mod secret_policy;
 mod sinks;
 mod statuses;
 
@@ -45,6 +46,7 @@ pub use findings::{Finding, Severity};
 use findings::{Findings, Message};
 pub use origins::Origins;
 use reader::Cursor;
+use secret_policy::SecretPolicy;
 use sinks::{DeadLettersAt, Routes, UnusedSettings};
 
 use crate::event::envelope::Publisher;
@@ -98,7 +100,8 @@ pub fn read(files: &[Source<'_>]) -> Reading {
     native::read(&families.topics, &families.subscriptions, &destinations, &mut draft);
     eventgrid::read(&families.event_grid, &destinations, &mut draft);
     knative::read(&families.knative, &destinations, &mut draft);
-    let (mut catalogue, origins) = draft.into_catalogue();
+    let secret_policy = SecretPolicy::read(&families.secret_policies);
+    let (mut catalogue, origins) = draft.into_catalogue(&secret_policy);
     notifications::read(&families.notifications, &mut catalogue);
     Reading { catalogue, findings: findings.into_sorted(), origins }
 }
@@ -131,6 +134,8 @@ struct Described<'a> {
     batch_at: Option<Cursor<'a>>,
     /// Where they state dead-letter options that not every sink and format uses.
     dead_letters_at: DeadLettersAt<'a>,
+    /// Where they name secrets.
+    secrets_at: Vec<Cursor<'a>>,
 }
 
 impl<'a> Draft<'a> {
@@ -199,8 +204,11 @@ impl<'a> Draft<'a> {
     }
 
     /// The finished catalogue; a subscription with a schema that its topic's events cannot be
-    /// converted into is reported and left out.
-    fn into_catalogue(self) -> (Catalogue, BTreeMap<SubscriptionName, Origins>) {
+    /// converted into, or with a secret that its destination may not have, is reported and left out.
+    fn into_catalogue(
+        self,
+        secret_policy: &SecretPolicy,
+    ) -> (Catalogue, BTreeMap<SubscriptionName, Origins>) {
         let mut catalogue = Catalogue::default();
         let mut origins = BTreeMap::new();
         // Many subscriptions inherit a value of their topic: a problem with it is reported once.
@@ -217,9 +225,15 @@ impl<'a> Draft<'a> {
                 named_at,
                 &mut reported_at,
             );
+            let may_have_secrets =
+                may_have_secrets(&described, secret_policy, named_at, &mut reported_at);
             let has_route = has_dead_letter_route(&described, &routes, &mut reported_at);
             unused_settings.check(described.dead_letters_at, &described.subscription.dead_letter);
-            if fits_topic && has_route && !self.broken_topics.contains(&name.topic) {
+            if fits_topic
+                && may_have_secrets
+                && has_route
+                && !self.broken_topics.contains(&name.topic)
+            {
                 origins.insert(name.clone(), described.origins);
                 catalogue.add_subscription(described.subscription);
             }
@@ -234,6 +248,32 @@ impl<'a> Draft<'a> {
         let subscriptions = self.subscriptions.iter().map(|described| &described.subscription);
         Routes::new(topics, &self.topics, self.named_subscriptions.keys(), subscriptions)
     }
+}
+
+/// Whether the destination of a subscription may have all secrets that requests to it carry. Reported
+/// where a secret is named, else at the subscription's name, once for each position and destination.
+fn may_have_secrets<'a>(
+    described: &Described<'a>,
+    policy: &SecretPolicy,
+    named_at: Option<&Cursor<'a>>,
+    reported_at: &mut BTreeSet<String>,
+) -> bool {
+    let Described { subscription, secrets_at, .. } = described;
+    let destination = &subscription.destination;
+    let mut may_have_all = true;
+    for secret in destination.secrets() {
+        let Some(message) = policy.refusal(secret, &destination.url) else { continue };
+        may_have_all = false;
+        let name = secret.to_string();
+        let at = secrets_at.iter().find(|at| at.peek_text() == Some(&name)).or(named_at);
+        let once = |at: &&Cursor<'a>| {
+            reported_at.insert(format!("{} {}", at.location(), destination.display()))
+        };
+        if let Some(at) = at.filter(once) {
+            at.error(message);
+        }
+    }
+    may_have_all
 }
 
 /// Whether the topic that a subscription's dead letters go to exists; warns about routes that

@@ -56,7 +56,7 @@ fn a_document_of_no_known_kind_is_reported_with_a_suggestion() {
         ),
         (
             "apiVersion: lastmile.dev/v1",
-            "f:1:1: error: kind is missing; one of Topic, Subscription, Destinations, Notifications",
+            "f:1:1: error: kind is missing; one of Topic, Subscription, Destinations, Notifications, SecretPolicy",
         ),
         (
             "apiVersion: lastmile.dev/v1\nkind: subscription",

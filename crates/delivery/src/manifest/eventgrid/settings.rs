@@ -105,7 +105,14 @@ impl<'a> Settings<'a> {
             ..new
         };
         let dead_letters_at = DeadLettersAt::default();
-        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
+        Some(Described {
+            subscription,
+            origins,
+            schema_at,
+            batch_at,
+            dead_letters_at,
+            secrets_at: Vec::new(),
+        })
     }
 }
 

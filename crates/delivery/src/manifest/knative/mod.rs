@@ -335,7 +335,14 @@ impl<'a> PartialSubscription<'a> {
             ..new
         };
         let schema_at = schema.map(|located| located.at.clone());
-        Some(Described { subscription, origins, schema_at, batch_at: None, dead_letters_at })
+        Some(Described {
+            subscription,
+            origins,
+            schema_at,
+            batch_at: None,
+            dead_letters_at,
+            secrets_at: Vec::new(),
+        })
     }
 }
 

@@ -144,11 +144,12 @@ fn read_subscription<'a>(
             return None;
         }
         let subscription = settings.complete(name, filter?)?;
-        let Stated { origins, schema_at, batch_at, on_refused_at, dead_letters_at } = stated;
+        let Stated { origins, schema_at, batch_at, on_refused_at, dead_letters_at, secrets_at } =
+            stated;
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at, "batch: {maxEvents: 100} enables batches");
         }
-        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at })
+        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at, secrets_at })
     })?
 }
 

@@ -59,6 +59,8 @@ pub(super) struct Stated<'a> {
     pub(super) on_refused_at: Option<Cursor<'a>>,
     /// Where options are stated that not every dead letter uses.
     pub(super) dead_letters_at: DeadLettersAt<'a>,
+    /// Where secrets are named.
+    pub(super) secrets_at: Vec<Cursor<'a>>,
 }
 
 impl<'a> Stated<'a> {
@@ -91,6 +93,19 @@ impl<'a> Stated<'a> {
             batch_at: batch(spec).or_else(|| batch(delivery?)),
             on_refused_at: spec.peek("batch.onRefused"),
             dead_letters_at,
+            secrets_at: secrets_at(
+                peek("destination.headers"),
+                peek("destination.signing.secrets"),
+            ),
         }
     }
+}
+
+/// Where these headers and signatures name secrets.
+fn secrets_at<'a>(headers: Option<Cursor<'a>>, signing: Option<Cursor<'a>>) -> Vec<Cursor<'a>> {
+    let elements = |of: Option<Cursor<'a>>| {
+        of.filter(Cursor::is_list).and_then(|list| list.list()).unwrap_or_default()
+    };
+    let of_headers = elements(headers).into_iter().filter_map(|header| header.peek("secret"));
+    of_headers.chain(elements(signing)).collect()
 }
