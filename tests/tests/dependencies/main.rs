@@ -1,8 +1,9 @@
 //! Who may depend on whom, crates and modules: one way only, and nothing but rules in `delivery`.
 //!
 //! What the architecture promises about absence is held here, by the graph that cargo itself
-//! resolves.
+//! resolves. So is what the functions may call on AWS.
 
+mod aws_calls;
 mod modules;
 mod python;
 

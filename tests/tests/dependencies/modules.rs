@@ -120,7 +120,7 @@ impl<'ast> Visit<'ast> for Imports<'_> {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds of items are not marked for tests")]
-fn attributes(item: &Item) -> &[Attribute] {
+pub(super) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Mod(item) => &item.attrs,
         Item::Use(item) => &item.attrs,
@@ -130,7 +130,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-fn is_for_tests(attributes: &[Attribute]) -> bool {
+pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && attribute.parse_args::<syn::Ident>().is_ok_and(|what| what == "test")
@@ -163,7 +163,7 @@ fn bindings(tree: &UseTree) -> Vec<(Vec<String>, String)> {
 }
 
 /// The source of a crate: path below `src`, text.
-type Source = BTreeMap<String, String>;
+pub(super) type Source = BTreeMap<String, String>;
 
 /// The imports between the top modules of a crate. `name` is how failures call it.
 fn edges_of(name: &str, source: &Source) -> Edges {
@@ -215,7 +215,7 @@ fn module_of(file: &str) -> Vec<String> {
     path.split('/').map(ToOwned::to_owned).collect()
 }
 
-fn is_test_file(file: &str) -> bool {
+pub(super) fn is_test_file(file: &str) -> bool {
     file.ends_with("/tests.rs") || file.contains("/tests/") || file.ends_with("/samples.rs")
 }
 
@@ -250,7 +250,7 @@ fn walk(
 }
 
 /// The source folders of every crate of the workspace, by their path.
-fn crates() -> Vec<(String, Source)> {
+pub(super) fn crates() -> Vec<(String, Source)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = |name: &str| {
         let entries = fs::read_dir(root.join(name)).expect("a folder of crates");

@@ -2,18 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use super::{properties, statements, texts};
+use serde_json::{Value, json};
+
+use super::{properties, statement, statements, texts};
 
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
 
+/// The one policy of a role.
+fn policy(role: &str) -> &'static Value {
+    let policies = properties(role)["Policies"].as_array().map(Vec::as_slice);
+    let Some([policy]) = policies else { panic!("{role} has one policy") };
+    &policy["PolicyDocument"]
+}
+
 /// What a role allows: the action, the resource, and the condition under which it is there.
 fn allowed(role: &str) -> BTreeSet<(&'static str, &'static str, &'static str)> {
-    let policies = properties(role)["Policies"].as_array().expect("a role has policies");
-    let statements = policies.iter().flat_map(|policy| statements(&policy["PolicyDocument"]));
     let mut all = BTreeSet::new();
-    for (condition, statement) in statements {
-        assert_eq!(statement["Effect"], "Allow", "{statement:#}");
+    let allowing = |(_, statement): &(_, &Value)| statement["Effect"] == "Allow";
+    for (condition, statement) in statements(policy(role)).into_iter().filter(allowing) {
         for action in texts(&statement["Action"]) {
             for resource in texts(&statement["Resource"]) {
                 all.insert((action, resource, condition.unwrap_or("always")));
@@ -91,18 +98,45 @@ fn dispatch_may_read_the_subscriptions_and_their_earlier_versions() {
 }
 
 #[test]
+fn dispatch_may_list_only_what_it_reads() {
+    let listing = statements(policy(DISPATCH)).into_iter().map(|(_, statement)| statement);
+    let listing =
+        listing.filter(|it| texts(&it["Action"]).iter().any(|of| of.starts_with("s3:List")));
+    let conditions: Vec<&Value> = listing.map(|statement| &statement["Condition"]).collect();
+    let subscriptions = json!({"StringEquals": {"s3:prefix": "SubscriptionsKey"}});
+    let known = json!({"StringLike": {"s3:prefix": ["_consents/*", "_destinations/*"]}});
+    assert_eq!(conditions, [&subscriptions, &known]);
+}
+
+#[test]
+fn no_function_may_write_ledgers_of_replays() {
+    for role in [DISPATCH, DEADLETTER] {
+        let found = statement(policy(role), "LeaveReplaysAlone");
+        let (condition, denied) = found.unwrap_or_else(|| panic!("{role} may write ledgers"));
+        assert_eq!((condition, &denied["Effect"]), (None, &json!("Deny")));
+        assert_eq!(texts(&denied["Action"]), ["s3:PutObject"]);
+        let with_prefix = "${DeadLetterBucket.Arn}/${DeadLetterPrefix}/_replays/*";
+        let resources = json!([
+            "${DeadLetterBucket.Arn}/_replays/*",
+            ["HasDeadLetterPrefix", with_prefix, "AWS::NoValue"]
+        ]);
+        assert_eq!(denied["Resource"], resources, "{role}");
+    }
+}
+
+#[test]
 fn dispatch_may_keep_consents_and_what_it_knows_of_destinations_but_not_write_subscriptions() {
     const CONSENTS: &str = "${ConfigBucket.Arn}/_consents/*";
     const DESTINATIONS: &str = "${ConfigBucket.Arn}/_destinations/*";
     let read = always(DISPATCH, "s3:GetObject");
     assert!(read.contains(&CONSENTS) && read.contains(&DESTINATIONS));
     let written = always(DISPATCH, "s3:PutObject");
-    assert_eq!(written, [CONSENTS, DESTINATIONS, "${DeadLetterBucket.Arn}/*"]);
+    assert_eq!(written, [CONSENTS, DESTINATIONS, "${DeadLetterBucket.Arn}/*.json"]);
 }
 
 #[test]
 fn deadletter_may_store_dead_letters_and_read_none() {
-    assert_eq!(always(DEADLETTER, "s3:PutObject"), ["${DeadLetterBucket.Arn}/*"]);
+    assert_eq!(always(DEADLETTER, "s3:PutObject"), ["${DeadLetterBucket.Arn}/*.json"]);
     for (action, ..) in allowed(DEADLETTER) {
         assert!(!action.starts_with("s3:") || action == "s3:PutObject", "{action}");
     }

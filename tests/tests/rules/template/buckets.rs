@@ -57,6 +57,21 @@ fn a_bucket_refuses_requests_without_tls() {
 }
 
 #[test]
+fn a_dead_letter_is_written_once_whoever_writes_it() {
+    let policies = resources("AWS::S3::BucketPolicy");
+    let policy = policies.iter().find(|(_, properties)| properties["Bucket"] == "DeadLetterBucket");
+    let (_, policy) = policy.expect("the bucket has a policy");
+    let expected = json!({
+        "Sid": "FirstWriteWins", "Effect": "Deny", "Principal": "*", "Action": "s3:PutObject",
+        "Resource": "${DeadLetterBucket.Arn}/*.json",
+        // Null is quoted in the template, or YAML would take it for no key at all.
+        "Condition": {"Null": {"s3:if-none-match": "true"}, "Bool": {"s3:ObjectCreationOperation": "true"}}
+    });
+    let found = statement(&policy["PolicyDocument"], "FirstWriteWins");
+    assert_eq!(found, Some((None, &expected)));
+}
+
+#[test]
 fn a_bucket_outlives_the_stack() {
     for name in BUCKETS {
         for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {

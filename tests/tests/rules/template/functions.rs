@@ -129,6 +129,16 @@ fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
 }
 
 #[test]
+fn a_log_is_encrypted_with_the_key_of_the_stack() {
+    let logs = resources("AWS::Logs::LogGroup");
+    assert_eq!(logs.len(), FUNCTIONS.len());
+    for (name, properties) in logs {
+        let key = json!(["HasKmsKey", "KmsKeyArn", "AWS::NoValue"]);
+        assert_eq!(properties["KmsKeyId"], key, "{name}");
+    }
+}
+
+#[test]
 fn secrets_are_cached_once() {
     for variable in ["SECRETS_MANAGER_TTL", "SSM_PARAMETER_STORE_TTL"] {
         assert_eq!(variables("DispatchFunction")[variable], "0", "{variable}");
