@@ -2,7 +2,7 @@
 # away from the real AWS: invalid credentials, no profile, no telemetry, and no proxy for this machine's own addresses.
 #
 #   $build/venv    the Python tools           $build/cargo   what cargo compiles for the functions
-#   $build/sam     what `sam build` packs     $build/*.log   output of the emulated AWS
+#   $build/sam     what `sam build` packs     $build/*.log   output of the emulated AWS, and who called what
 
 if [[ $# -lt 1 ]]; then
   echo "usage: $0 <build folder> …" >&2

@@ -12,6 +12,7 @@ mod crashing;
 mod neighbours;
 mod notify;
 mod observability;
+mod permissions;
 mod processes;
 mod publishers;
 mod rates;

@@ -26,7 +26,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// The stack's parameters: short timeouts, so that a message of a killed function is redelivered
 /// within a test. The emulated AWS has no saved queries.
-const PARAMETERS: [&str; 8] = [
+const PARAMETERS: [&str; 11] = [
     "DispatchTimeout=20",
     "VisibilityTimeout=30",
     "AllowPrivateDestinations=127.0.0.1",
@@ -35,7 +35,17 @@ const PARAMETERS: [&str; 8] = [
     "Observability=true",
     "SavedQueries=false",
     "AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms",
+    // What the examples of docs/publishing.md publish with.
+    "PublisherArns=arn:aws:sns:us-east-1:000000000000:shop-orders,\
+     arn:aws:events:us-east-1:000000000000:rule/shop,arn:aws:s3:::shop-uploads",
+    "OperatorArns=arn:aws:iam::000000000000:role/operators-of-*",
+    "SecretArns=arn:aws:secretsmanager:us-east-1:000000000000:secret:named-??????,\
+     arn:aws:ssm:us-east-1:000000000000:parameter/named",
 ];
+
+/// The policy of a queue that topics of SNS send to.
+const SNS_MAY_SEND: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
+    "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": "*"}]}"#;
 
 /// The deployed application, and clients for it.
 pub(crate) struct Stack {
@@ -208,12 +218,13 @@ impl Stack {
             .expect("the dead-letter bucket accepts an object");
     }
 
-    /// A new queue, beside those of the application: its URL and ARN.
+    /// A new queue, beside those of the application, that SNS may send to: its URL and ARN.
     pub(crate) async fn new_queue(&self, name: &str) -> (String, String) {
         let answer = self
             .queues
             .create_queue()
             .queue_name(name)
+            .attributes(QueueAttributeName::Policy, SNS_MAY_SEND)
             .send()
             .await
             .expect("a queue can be created");
@@ -321,6 +332,18 @@ impl Stack {
         log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect()
     }
 
+    /// What functions called, as `tests/emulated/serve.py` notes it, in the order of the first calls.
+    pub(crate) fn function_calls(&self) -> Vec<Value> {
+        let calls = fs::read_to_string(build_folder().join("calls.log")).unwrap_or_default();
+        let calls = calls.lines().map(|line| serde_json::from_str(line).expect("a line is JSON"));
+        let by_function = |call: &Value| {
+            let principal = call["principal"].as_str().expect("a call has a principal");
+            // A session of a function has its name.
+            principal.rsplit('/').next().is_some_and(|session| session.starts_with("lastmile-"))
+        };
+        calls.filter(by_function).collect()
+    }
+
     /// How many processes of dispatch the emulated AWS has started.
     pub(crate) fn dispatch_processes(&self) -> usize {
         let started = "environment spawned for lastmile-DispatchFunction";
@@ -338,7 +361,8 @@ impl Stack {
             .expect("the config bucket accepts the subscriptions");
     }
 
-    fn output(&self, name: &str) -> &str {
+    /// An output of the stack.
+    pub(crate) fn output(&self, name: &str) -> &str {
         self.outputs.get(name).unwrap_or_else(|| panic!("the stack has no output {name}"))
     }
 }

@@ -313,13 +313,9 @@ fn refusal() -> Response<Body> {
 
 /// The headers without those of one connection.
 fn end_to_end(headers: &HeaderMap) -> HeaderMap {
-    const OF_A_CONNECTION: [HeaderName; 5] = [
-        header::HOST,
-        header::CONNECTION,
-        header::TRANSFER_ENCODING,
-        header::CONTENT_LENGTH,
-        header::EXPECT,
-    ];
+    // Not the host: it is signed.
+    const OF_A_CONNECTION: [HeaderName; 4] =
+        [header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH, header::EXPECT];
     let mut headers = headers.clone();
     OF_A_CONNECTION.iter().for_each(|name| drop(headers.remove(name)));
     headers

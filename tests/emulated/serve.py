@@ -1,0 +1,132 @@
+"""Runs the emulated AWS with IAM enforced: a function may call what the role that the template gives it allows, and the
+policies of queues and buckets hold.
+
+The emulator decides about most of that itself. Added here is what AWS does and it does not:
+
+- A batch of messages is allowed by the action of a single one.
+- `s3:if-none-match`, `s3:if-match` and `s3:ObjectCreationOperation` say how an object is written.
+- `aws:PrincipalArn` of a session is the ARN of its role.
+- A missing object is told from a refusal only to those who may list its key.
+- Requests come over TLS, unless their header `x-forwarded-proto` says otherwise: here they need none.
+
+Which calls were allowed and which were not is written to the file that the argument names, a line of JSON each. Calls by
+the account itself, which are everybody's but the functions' and the tests' of permissions, are in no line.
+"""
+
+import contextvars
+import json
+import os
+import sys
+
+os.environ["AUTH"] = "true"
+
+from ministack import app
+from ministack.core import iam_actions, iam_evaluator
+from ministack.services import sts
+
+CREATES_OBJECT = {"PUT": lambda query: "uploadId" not in query, "POST": lambda query: "uploadId" in query}
+
+
+def single(action):
+    """The action that allows a batch.
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html"""
+    return action.removesuffix("Batch") if action and action.startswith("sqs:") else action
+
+
+def write_keys(action, query, headers, method):
+    """The condition keys of a write that the emulator does not have.
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes-enforce.html"""
+    if action != "s3:PutObject":
+        return {}
+    creates = CREATES_OBJECT.get(method, lambda _: True)(query or {})
+    keys = {"s3:ObjectCreationOperation": str(creates).lower()}
+    for name in ("if-none-match", "if-match"):
+        if name in (headers or {}):
+            keys[f"s3:{name}"] = headers[name]
+    return keys
+
+
+def role_of(principal):
+    """The ARN of the role whose session this is, else the principal.
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-principalarn"""
+    account, _, resource = principal.removeprefix("arn:aws:sts::").partition(":assumed-role/")
+    return f"arn:aws:iam::{account}:role/{resource.split('/')[0]}" if resource else principal
+
+
+def bucket_and_key(path):
+    bucket, _, key = path.lstrip("/").partition("/")
+    return f"arn:aws:s3:::{bucket}", key
+
+
+class Calls:
+    """What was allowed and what was not; each call to a resource once, of an object's the bucket counts."""
+
+    def __init__(self, path):
+        self.file = open(path, "w", buffering=1)
+        self.known = set()
+
+    def note(self, access_key, action, resource, denied):
+        session = sts._sessions.get(access_key)
+        if session is None:
+            return
+        if not denied and resource.startswith("arn:aws:s3:::"):
+            resource = resource.split("/")[0]
+        call = (session["Arn"], action, resource, not denied)
+        if call not in self.known:
+            self.known.add(call)
+            names = ("principal", "action", "resource", "allowed")
+            self.file.write(json.dumps(dict(zip(names, call))) + "\n")
+
+
+calls = Calls(sys.argv.pop(1))
+method_of_request = contextvars.ContextVar("method", default="")
+emulated_action, emulated_keys = iam_actions.extract_iam_action, iam_actions.s3_service_context
+emulated_key, emulated_enforce = iam_evaluator._resolve_condition_key, iam_evaluator.enforce
+emulated_s3, emulated_app = app.SERVICE_HANDLERS["s3"], app.app
+
+
+def extract_iam_action(service, method, path, headers, body, query):
+    return single(emulated_action(service, method, path, headers, body, query))
+
+
+def s3_service_context(action, query, path="", headers=None):
+    return {**emulated_keys(action, query, path, headers), **write_keys(action, query, headers, method_of_request.get())}
+
+
+def condition_key(key, context):
+    value = emulated_key(key, context)
+    return role_of(value) if key.lower() == "aws:principalarn" else value
+
+
+def enforce(access_key, action, service, region, resource_arn="*", service_context=None):
+    denied = emulated_enforce(access_key, action, service, region, resource_arn, service_context)
+    calls.note(access_key, action, resource_arn, denied)
+    return denied
+
+
+async def s3(method, path, headers, body, query):
+    """Answers a request for a missing object as S3 does."""
+    answer = await emulated_s3(method, path, headers, body, query)
+    bucket, key = bucket_and_key(path)
+    if method != "GET" or b"NoSuchKey" not in answer[2][:200]:
+        return answer
+    caller, region = app.extract_access_key_id(headers, query), app.extract_region(headers)
+    denied = emulated_enforce(caller, "s3:ListBucket", "s3", region, bucket, {"s3:prefix": key})
+    if not denied:
+        return answer
+    calls.note(caller, "s3:ListBucket", f"{bucket}/{key}", denied)
+    return iam_actions.access_denied_response("s3", "s3:ListBucket", denied.principal_arn, "", headers=headers)
+
+
+async def over_tls(scope, receive, send):
+    if scope["type"] == "http":
+        method_of_request.set(scope["method"])
+        if all(name != b"x-forwarded-proto" for name, _ in scope["headers"]):
+            scope = {**scope, "headers": [*scope["headers"], (b"x-forwarded-proto", b"https")]}
+    await emulated_app(scope, receive, send)
+
+
+iam_actions.extract_iam_action, iam_actions.s3_service_context = extract_iam_action, s3_service_context
+iam_evaluator._resolve_condition_key, iam_evaluator.enforce = condition_key, enforce
+app.SERVICE_HANDLERS["s3"], app.app = s3, over_tls
+app.main()
