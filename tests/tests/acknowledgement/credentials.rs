@@ -1,6 +1,8 @@
 //! What a destination repeats of its request: no credential is in a message, a dead letter or a line of
 //! the log.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use delivery::manifest::{self, Source};
 use delivery::ports::{Message, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
@@ -168,7 +170,8 @@ fn with_replies() -> Subscription {
     let mut subscription = subscription("shop/orders/s0");
     subscription.reply = Some(ReplyTo::Address("https://r.example.com/".parse().expect("a URL")));
     let destination = &mut subscription.destination;
-    destination.url = "https://s0.example.com/?tenant=acme-corporation&v=7".parse().expect("a URL");
+    let url = "https://us3r:p4ss-word@s0.example.com/?tenant=acme-corporation&v=7&code=c0de-of-function&f=json";
+    destination.url = url.parse().expect("a URL");
     let value = HeaderValue::Static("Bearer static-t0ken".to_owned());
     destination.headers = vec![Header { name: "authorization".to_owned(), value }];
     destination.response_timeout_ms = 1_000;
@@ -177,13 +180,15 @@ fn with_replies() -> Subscription {
 }
 
 #[test]
-fn in_a_reply_the_credentials_of_headers_are_hidden_and_what_an_event_may_have_is_not() {
+fn in_a_reply_credentials_are_hidden_and_what_an_event_may_have_is_not() {
     let event = |data: &str| {
         let members = r#""specversion":"1.0","id":"r","source":"/s0","type":"t""#;
         format!(r#"{{{members},"data":{{"n":7,"tenant":"acme-corporation","echo":"{data}"}}}}"#)
     };
-    let reply = replies(&event("static-t0ken"));
-    for reaction in [reply.clone(), times_out_after(1_000).and_late(2_000, reply)] {
+    let late = times_out_after(1_000).and_late(2_000, replies(&event("static-t0ken")));
+    let echoes =
+        ["static-t0ken", "p4ss-word", "c0de-of-function"].map(|echo| replies(&event(echo)));
+    for reaction in echoes.into_iter().chain([late]) {
         let ports = FakePorts::new(catalogue_of([with_replies()]))
             .with_reactions("s0.example.com", &[reaction]);
         dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
@@ -196,7 +201,24 @@ fn in_a_reply_the_credentials_of_headers_are_hidden_and_what_an_event_may_have_i
 fn in_a_reply_that_is_no_event_every_credential_is_hidden() {
     let ports = FakePorts::new(catalogue_of([with_replies()]))
         .with_reactions("s0.example.com", &[replies("acme-corporation 7 static-t0ken")]);
+    // Of its type, which says what it is, nothing is hidden, although the address has "json".
     dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
     let (_, message) = ports.sent().remove(0);
     assert_eq!(letter(&message).delivery.event.text().as_ref(), "[secret] [secret] [secret]");
+}
+
+/// Only what is kept of it is searched, and that as thoroughly as any other failure.
+#[test]
+fn a_long_failure_where_replies_are_wanted_is_searched_like_any_other() {
+    let encoded = STANDARD.encode("GET /?code=c0de%2Dof%2Dfunction");
+    let body = format!("{encoded}{}", " ".repeat(5_000));
+    let mut subscription = with_replies();
+    subscription.retry.max_attempts = 1;
+    let ports = FakePorts::new(catalogue_of([subscription]))
+        .with_reactions("s0.example.com", &[answers(400).with_body(&body)]);
+    dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
+    let (_, message) = ports.sent().remove(0);
+    let kept = letter(&message).delivery.last_response.expect("an answer");
+    let kept = String::from_utf8(kept).expect("text");
+    assert!(kept.starts_with("[secret]") || !kept.contains(&encoded), "{kept}");
 }

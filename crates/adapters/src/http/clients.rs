@@ -2,11 +2,11 @@
 //!
 //! A client keeps idle connections and cannot close one of them: it can only be dropped with all of
 //! them. An endpoint that sends frames without end keeps such a connection busy long after its
-//! exchange. So an exchange that ends without an answer retires the client of its origin: the next
+//! exchange. So an exchange that was sent and ends without an answer retires the client of its origin: the next
 //! exchange gets a new one, and the old one is dropped with the last of its exchanges. An exchange
 //! that is kept open for a late answer has not ended. Other origins notice nothing. What is not
 //! noticed either is an endpoint that answers and then sends frames without end: its connection is
-//! closed once it was idle for [`POOL_IDLE`].
+//! closed once nobody has used it for [`POOL_IDLE`].
 //!
 //! One TLS configuration serves all clients: reading the machine's certificates takes milliseconds, and
 //! megabytes of memory.
@@ -82,7 +82,7 @@ struct Origin {
     host: String,
 }
 
-/// The use of a client for one exchange. Dropped before [`Lease::answered`], it retires the client.
+/// The use of a client for one exchange. Unless it is [kept](Lease::keep), the client is retired with it.
 #[derive(Debug)]
 pub(super) struct Lease<'a> {
     clients: &'a Clients,
@@ -90,7 +90,7 @@ pub(super) struct Lease<'a> {
     /// Which of the successive clients of this origin it is.
     number: u64,
     client: Client,
-    answered: bool,
+    is_kept: bool,
 }
 
 impl Clients {
@@ -108,7 +108,7 @@ impl Clients {
         let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
         let origin = Origin { kind, host };
         let (client, number) = self.recent().get_or_insert(&origin, || self.client(kind))?;
-        Ok(Lease { clients: self, origin, number, client, answered: false })
+        Ok(Lease { clients: self, origin, number, client, is_kept: false })
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent<Origin, Client>> {
@@ -155,15 +155,15 @@ impl Lease<'_> {
         &self.client
     }
 
-    /// The endpoint answered, so its connections may be reused.
-    pub(super) fn answered(mut self) {
-        self.answered = true;
+    /// The endpoint answered, or was never connected to: connections to it may be reused.
+    pub(super) fn keep(mut self) {
+        self.is_kept = true;
     }
 }
 
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
-        if !self.answered {
+        if !self.is_kept {
             let retired = self.clients.recent().remove(&self.origin, self.number);
             // Here and not above, where the others would wait for it.
             drop(retired);

@@ -121,10 +121,16 @@ impl HttpSender {
         };
         match self.send_with(lease.client(), request, headers).await {
             Ok((result, content)) => {
-                lease.answered();
+                lease.keep();
                 Exchange { content: Some(content), ..ended(result) }
             }
-            Err(failure) => ended(failure::result(&failure)).with_detail(failure::detail(failure)),
+            Err(failure) => {
+                if failure.is_connect() || failure.is_builder() {
+                    // It had no connection, and says nothing about those of others.
+                    lease.keep();
+                }
+                ended(failure::result(&failure)).with_detail(failure::detail(failure))
+            }
         }
     }
 

@@ -140,7 +140,8 @@ fn describe_target(to: &str) -> Markup {
         @match to.parse() {
             Ok(ReplayTarget::Subscription) => "each to its own subscription",
             Ok(ReplayTarget::Topic(topic)) => { "to the topic " b { (line(&topic.to_string())) } },
-            Ok(ReplayTarget::Url(_)) | Err(_) => { "to " b { (word(to)) } },
+            Ok(target @ ReplayTarget::Url(_)) => { "to " b { (word(&target.shown())) } },
+            Err(_) => { "to " b { (word(to)) } },
         }
     }
 }

@@ -229,7 +229,7 @@ fn describe(target: &ReplayTarget) -> Markup {
         ReplayTarget::Topic(topic) => {
             "Published to " b { (line(&topic.to_string())) } ", for all its subscriptions."
         },
-        ReplayTarget::Url(url) => { "By POST to " b { (word(url.as_str())) } ". No subscription is used." },
+        ReplayTarget::Url(_) => { "By POST to " b { (word(&target.shown())) } ". No subscription is used." },
     } }
 }
 

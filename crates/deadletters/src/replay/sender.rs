@@ -23,6 +23,7 @@ use delivery::ports::{
     Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, SendHttp as _,
 };
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request, content_type};
+use delivery::subscription::display;
 use delivery::subscription::name::TopicName;
 use delivery::time::duration::SECOND_MS;
 use delivery::wire::{TOPIC_ATTRIBUTE, write_delivery};
@@ -44,6 +45,18 @@ pub enum ReplayTarget {
     Url(Url),
 }
 
+impl ReplayTarget {
+    /// For people: an address without user info and query.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Url(url) => display(url),
+            Self::Subscription | Self::Topic(_) => self.to_string(),
+        }
+    }
+}
+
+/// As in a ledger, which a job is resumed with: an address in full.
 impl fmt::Display for ReplayTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -297,7 +310,7 @@ async fn post(
     match exchange.result {
         TransportResult::Answered { status: 200..=299, .. } => SendResult::Sent,
         TransportResult::Answered { status, .. } => {
-            SendResult::Refused(format!("{url} responded with {status}"))
+            SendResult::Refused(format!("{} responded with {status}", display(url)))
         }
         TransportResult::TimedOut => SendResult::Uncertain(why("no response in time")),
         // The two are not told apart, and the event may have arrived before the break.

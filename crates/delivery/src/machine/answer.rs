@@ -2,13 +2,13 @@
 //!
 //! Separate because answers differ: nothing is kept of a success, the beginning of the body of a
 //! failure, and the whole body of a reply. A reply is an event, so only those credentials are hidden
-//! in it that no event has by chance: of at least eight bytes, and from headers.
+//! in it that no event has by chance.
 //!
 //! Promises: an answer of which nothing is kept costs nothing.
 
 use crate::delivery::outcome::{Exchange, Outcome};
 use crate::delivery::{Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES};
-use crate::machine::reply;
+use crate::machine::reply::ReplyKind;
 use crate::subscription::credentials::Credentials;
 use crate::subscription::secret::Keyring;
 use crate::subscription::sink::Sink;
@@ -48,7 +48,7 @@ impl SentCredentials {
                 let event = first.map(|delivery| &delivery.event);
                 return Self {
                     all: destination.credentials(keyring, event),
-                    certain: destination.header_credentials(keyring, event).certain(),
+                    certain: destination.certain_credentials(keyring),
                     takes_reply: subscription.reply.is_some(),
                 };
             }
@@ -73,10 +73,11 @@ impl SentCredentials {
     /// Hides them in what is kept of the answer.
     #[must_use]
     pub fn hide_in(&self, exchange: Exchange) -> Exchange {
-        match self.takes_reply {
-            true if reply::is_event(&exchange) => exchange.redact(&self.certain, usize::MAX),
-            true => exchange.redact(&self.all, usize::MAX),
-            false => exchange.redact(&self.all, SEARCHED_BYTES),
+        match ReplyKind::of(&exchange).filter(|_| self.takes_reply) {
+            Some(ReplyKind::Event) => exchange.redact(&self.certain, usize::MAX),
+            // It is stored whole, in place of the event that it should have been.
+            Some(ReplyKind::Unreadable) => exchange.redact(&self.all, usize::MAX),
+            Some(ReplyKind::TooLarge) | None => exchange.redact(&self.all, SEARCHED_BYTES),
         }
     }
 }

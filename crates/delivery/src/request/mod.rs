@@ -29,7 +29,7 @@ use crate::event::{Event, Input, Shape, convert};
 use crate::subscription::header::{HeaderError, Value};
 use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::sink::Sink;
-use crate::subscription::{Consent, Destination, ReplyTo, Subscription, display};
+use crate::subscription::{Consent, Destination, ReplyTo, Subscription};
 
 /// The method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,8 @@ impl fmt::Debug for Request {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Request")
             .field("method", &self.method)
-            .field("url", &display(&self.url))
+            // Path and query may be credentials.
+            .field("origin", &self.url.origin().ascii_serialization())
             .field("headers", &names)
             .field("body_bytes", &self.body.len())
             .field("timeout_ms", &self.timeout_ms)

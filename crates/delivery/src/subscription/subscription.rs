@@ -13,7 +13,9 @@ use url::Url;
 use crate::event::Event;
 use crate::event::mapping::Mapping;
 use crate::event::schema::Schema;
-use crate::subscription::credentials::{Credentials, HIDDEN, is_credential};
+use crate::subscription::credentials::{
+    Credentials, HIDDEN, is_credential, is_credential_parameter,
+};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
 use crate::subscription::filter::Filter;
 use crate::subscription::header::{Header, Value};
@@ -151,9 +153,22 @@ impl Destination {
         credentials
     }
 
-    /// The same without the address.
+    /// Those that no event has by chance: of at least eight bytes, from secrets and from headers with a
+    /// value of their own, from the user info of the address, from values of its query that are
+    /// credentials by their name, and its path where that is one.
     #[must_use]
-    pub fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
+    pub fn certain_credentials(&self, keyring: &Keyring) -> Credentials {
+        let mut credentials = self.header_credentials(keyring, None);
+        credentials.add_user(&self.url);
+        credentials.add_query(&self.url, is_credential_parameter);
+        if self.hide_path {
+            credentials.add_path(&self.url);
+        }
+        credentials.certain()
+    }
+
+    /// Those of the headers.
+    fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
         let mut credentials = Credentials::default();
         // Not the signing secrets: they are never sent, so no answer can echo them.
         for header in &self.headers {

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use comfy_table::Table;
-use deadletters::ledger::JobSummary;
+use deadletters::ledger::{JobHeader, JobSummary};
+use deadletters::replay::sender::ReplayTarget;
 use serde_json::json;
 
 use super::selection::ContainerArgs;
@@ -34,12 +35,18 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Without what may be confidential in an address.
+fn shown_target(header: &JobHeader) -> String {
+    let target = header.to.parse().map(|target: ReplayTarget| target.shown());
+    target.unwrap_or_else(|_| header.to.clone())
+}
+
 fn json(job: &JobSummary) -> serde_json::Value {
     let counts = &job.counts;
     json!({
         "job": job.header.job,
         "at": job.header.at,
-        "to": job.header.to,
+        "to": shown_target(&job.header),
         "queue": job.header.queue,
         "letters": job.header.letters,
         "sent": counts.sent,
@@ -59,7 +66,7 @@ fn table(jobs: &[JobSummary]) -> Table {
         table.add_row([
             job.header.job.clone(),
             format!("{}Z", text::seconds(&job.header.at)),
-            text::line(&job.header.to),
+            text::line(&shown_target(&job.header)),
             text::grouped(job.header.letters as u64),
             text::grouped(counts.sent),
             text::grouped(counts.uncertain),

@@ -97,9 +97,9 @@ impl Exchange {
             }
         }
         if let Some(content) = &mut self.content {
-            let attributes = content.attributes.iter_mut().map(|(_, value)| value);
-            for text in attributes.chain(&mut content.content_type) {
-                *text = credentials.hide_in_text(std::mem::take(text));
+            // Not its type: that says whether it is a reply, and is not kept.
+            for (_, value) in &mut content.attributes {
+                *value = credentials.hide_in_text(std::mem::take(value));
             }
         }
         self
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(body(&exchange), b"you sent [secret], that is [secret] \xff");
         assert_eq!(exchange.detail.as_deref(), Some("[secret] was refused"));
         let content = exchange.content.expect("it was answered");
-        assert_eq!(content.content_type.as_deref(), Some("text/[secret]"));
+        assert_eq!(content.content_type.as_deref(), Some("text/hush-hush"));
         assert_eq!(content.attributes, [("echo".to_owned(), "[secret]".to_owned())]);
     }
 

@@ -57,6 +57,12 @@ pub fn publisher(body: &str) -> Option<Publisher> {
         .or_else(|| s3::publisher(&members))
 }
 
+/// Whether a record of SNS is no event, but asks to confirm a subscription or the end of one.
+#[must_use]
+pub fn is_confirmation(body: &str) -> bool {
+    Members::parse(body).is_ok_and(|members| sns::is_confirmation(&members))
+}
+
 /// The input of records of this publisher.
 #[must_use]
 pub const fn input_of(publisher: &Publisher) -> Input {

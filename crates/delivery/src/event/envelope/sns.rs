@@ -32,6 +32,11 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
+/// Whether it asks to confirm a subscription, or the end of one.
+pub(super) fn is_confirmation(members: &Members<'_>) -> bool {
+    publisher(members).is_some() && members.text("Type").is_some_and(|kind| kind != NOTIFICATION)
+}
+
 /// The notification as a CloudEvent.
 pub(super) fn event(text: &str, members: &Members<'_>) -> Result<String, Unconverted> {
     let data = || members.without(&ENDS_THE_SUBSCRIPTION);
@@ -45,7 +50,7 @@ pub(super) fn whole_event(text: &str, members: &Members<'_>) -> Result<String, U
 
 fn converted(members: &Members<'_>, data: impl FnOnce() -> String) -> Result<String, String> {
     let kind = members.text("Type").unwrap_or_default();
-    if kind != NOTIFICATION && TYPES.contains(&kind.as_ref()) {
+    if is_confirmation(members) {
         return Err(format!(
             "a {kind} is no event and is not delivered: whoever requests its SubscribeURL subscribes the queue"
         ));

@@ -40,7 +40,9 @@ fn share_of_an_answer(answered: &Delivery, catalogue: &Catalogue, now_ms: u64) -
     let matching = catalogue.matching(topic, &ALL_NAMES, &answered.event, now_ms);
     let answering = matching.filter(|subscription| subscription.reply.is_some()).count();
     // Its own subscription may have changed since, and not be among them.
-    budget / u32::try_from(answering).unwrap_or(u32::MAX).max(1)
+    let share = budget / u32::try_from(answering).unwrap_or(u32::MAX).max(1);
+    // Of many that can answer most do not, so none is left without.
+    share.max(budget.min(1))
 }
 
 /// One of several parts of a number, which differ by one at most; the larger ones come first.

@@ -100,9 +100,13 @@ impl Answered<'_> {
     fn over_budget(&self, event: Event, deliveries: usize) -> Vec<FollowUp> {
         let reply = self.reply(event, &self.subscription.name, DeliveryTarget::Reply);
         let left = budget::left(self.delivery);
+        let to = match &self.subscription.reply {
+            Some(ReplyTo::Topic(topic)) => format!("topic {topic}"),
+            Some(ReplyTo::Address(_)) | None => "its address".to_owned(),
+        };
         let detail = format!(
-            "too many replies follow from one event: this one would lead to {deliveries} more \
-             deliveries where {left} are left (maxReplies of the topic)"
+            "too many replies follow from one event: this one to {to} would lead to {deliveries} more \
+             deliveries where {left} are left (maxReplies of the event's topic)"
         );
         self.undeliverable(reply, self.subscription, Reason::ReplyLoop, &detail)
     }
@@ -168,9 +172,24 @@ impl Answered<'_> {
     }
 }
 
-/// Whether an answer is an event: then its body is one, or becomes one with its headers.
-pub(crate) fn is_event(exchange: &Exchange) -> bool {
-    matches!(reply_content(exchange), Some(ReplyContent::Event(_)))
+/// What an answer is that declares itself a reply.
+pub(crate) enum ReplyKind {
+    /// Its body is an event, or becomes one with its headers.
+    Event,
+    /// It cannot be read as one.
+    Unreadable,
+    /// There is more of it than was read.
+    TooLarge,
+}
+
+impl ReplyKind {
+    pub(crate) fn of(exchange: &Exchange) -> Option<Self> {
+        reply_content(exchange).map(|content| match content {
+            ReplyContent::Event(_) => Self::Event,
+            ReplyContent::Unreadable(..) => Self::Unreadable,
+            ReplyContent::TooLarge(_) => Self::TooLarge,
+        })
+    }
 }
 
 /// The content of an answer that declares itself a CloudEvent.

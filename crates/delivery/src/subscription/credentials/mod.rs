@@ -38,19 +38,34 @@ pub const CREDENTIALS_MAX: usize = 100;
 /// A value of so many bytes occurs in an event by chance hardly ever.
 const CERTAIN_MIN_BYTES: usize = 8;
 /// A text is searched in two encodings on top of each other up to this length; a longer one, which only a
-/// reply may be, in one.
+/// reply is, in one.
 const NESTED_MAX_BYTES: usize = 4 * 1_024;
 
 /// Last words of the names of headers that hold credentials, wherever their values come from.
 const LAST_WORDS: [&str; 7] =
     ["authorization", "cookie", "key", "apikey", "token", "secret", "password"];
 
+/// Words before `key` with which it is none.
+const NO_KEYS: [&str; 5] = ["idempotency", "routing", "partition", "ordering", "deduplication"];
+/// Parameters of addresses that are credentials too: of Azure Functions, of signed addresses.
+const PARAMETERS: [&str; 3] = ["code", "sig", "signature"];
+
 /// Whether a header holds a credential by its name: `authorization`, `cookie`, `x-api-key`,
-/// `refresh_token`.
+/// `refresh_token`; not `idempotency-key`.
 #[must_use]
 pub fn is_credential(header: &str) -> bool {
-    let last_word = header.rsplit(['-', '_']).next().unwrap_or_default();
-    LAST_WORDS.iter().any(|word| last_word.eq_ignore_ascii_case(word))
+    let is_one_of =
+        |words: &[&str], word: &str| words.iter().any(|of| of.eq_ignore_ascii_case(word));
+    let mut words = header.rsplit(['-', '_']);
+    let (last, before) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    is_one_of(&LAST_WORDS, last)
+        && !(last.eq_ignore_ascii_case("key") && is_one_of(&NO_KEYS, before))
+}
+
+/// Whether a parameter of an address holds a credential by its name.
+#[must_use]
+pub fn is_credential_parameter(name: &str) -> bool {
+    is_credential(name) || PARAMETERS.iter().any(|of| of.eq_ignore_ascii_case(name))
 }
 
 /// The values that a request sends as credentials; printing them shows how many there are.
@@ -64,6 +79,10 @@ impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Credentials({})", self.values.len())
     }
+}
+
+fn decoded(text: &str) -> Vec<u8> {
+    percent_decode_str(text).collect()
 }
 
 /// Whether a text goes on after its end.
@@ -108,17 +127,27 @@ impl Credentials {
         }
     }
 
-    /// Adds the user info of an address and the values of its query; a name without a value is one.
+    /// Adds the user info of an address and the values of its query.
     pub fn add_url(&mut self, url: &Url) {
-        let decoded = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
-        let (user, password) = (url.username(), url.password());
-        match password {
-            Some(password) => self.add_pair(&decoded(&format!("{user}:{password}"))),
-            None => self.add(&decoded(user)),
+        self.add_user(url);
+        self.add_query(url, |_| true);
+    }
+
+    /// Adds the user info of an address.
+    pub fn add_user(&mut self, url: &Url) {
+        match (url.username(), url.password()) {
+            (user, Some(password)) => self.add_pair(&decoded(&format!("{user}:{password}"))),
+            (user, None) => self.add(&decoded(user)),
         }
+    }
+
+    /// Adds the values of the query of an address whose names are chosen; a name without a value is one.
+    pub fn add_query(&mut self, url: &Url, chosen: impl Fn(&str) -> bool) {
         for part in url.query().into_iter().flat_map(|query| query.split('&')) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            self.add(&decoded(if value.is_empty() { name } else { value }));
+            if chosen(name) {
+                self.add(&decoded(if value.is_empty() { name } else { value }));
+            }
         }
     }
 
@@ -126,7 +155,7 @@ impl Credentials {
     pub fn add_path(&mut self, url: &Url) {
         let path = url.path().trim_start_matches('/');
         for text in std::iter::once(path).chain(path.split('/')) {
-            self.add(&percent_decode_str(text).collect::<Vec<u8>>());
+            self.add(&decoded(text));
         }
     }
 

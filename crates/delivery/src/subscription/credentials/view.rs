@@ -159,7 +159,8 @@ impl Run {
     }
 
     fn is_wrapped_by(&self, byte: u8) -> bool {
-        matches!(byte, b'\r' | b'\n') && self.line_chars >= WRAPPED_LINE_MIN_CHARS
+        let is_indent = self.is_at_line_break && matches!(byte, b' ' | b'\t');
+        is_indent || (matches!(byte, b'\r' | b'\n') && self.line_chars >= WRAPPED_LINE_MIN_CHARS)
     }
 
     /// Adds the bits of a character; the byte that is complete with them.

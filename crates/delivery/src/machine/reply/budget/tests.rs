@@ -95,12 +95,12 @@ fn whoever_always_answers_makes_a_bounded_number_of_requests() {
 fn a_branch_that_is_exhausted_leaves_one_dead_letter_that_says_how_many() {
     let catalogue = broker(3, Some(2));
     let (_, letters) = all(&catalogue);
-    // Nine deliveries answer the event's three; each of them has no share, and would lead to three.
+    // Nine deliveries answer the event's three; none has a share of three, to which it would lead.
     assert_eq!(letters.len(), 9);
     for letter in letters {
         assert_eq!(letter.reason.known(), Some(Reason::ReplyLoop));
         let detail = letter.detail.unwrap_or_default();
-        assert!(detail.contains("to 3 more deliveries where 0 are left"), "{detail}");
+        assert!(detail.contains("this one to topic n/b would lead to 3 more deliveries"), "{detail}");
     }
 }
 
@@ -122,6 +122,19 @@ fn subscriptions_that_cannot_answer_take_no_share() {
         FollowUp::DeadLetter(_) | FollowUp::Drop(_) => panic!("{follow_up:?}"),
     });
     assert_eq!(left.collect::<Vec<_>>(), [Some(32), Some(32)], "all 64 for the one answer");
+}
+
+#[test]
+fn among_many_that_could_answer_nobody_is_left_without_a_share() {
+    let first_left = |max_replies| {
+        let catalogue = broker(1_000, Some(max_replies));
+        let first = &published(&catalogue)[0];
+        let of = catalogue.subscription(&first.subscription).unwrap();
+        let replies = follow_ups(first, of, &answer(), &catalogue, 7);
+        let FollowUp::Deliver(reply) = &replies[0] else { panic!("{:?}", replies[0]) };
+        reply.replies_left
+    };
+    assert_eq!([0, 1, 64].map(first_left), [Some(0), Some(1), Some(1)]);
 }
 
 #[test]
