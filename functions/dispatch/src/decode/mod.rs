@@ -320,6 +320,33 @@ spec: {destination: {url: 'https://audit.example.com/'}}
         }
     }
 
+    #[test]
+    fn a_confirmation_of_sns_is_no_event_whatever_its_topic_reads() {
+        let arn = "arn:aws:sns:eu-central-1:123456789012:orders";
+        for input in ["auto", "sns", "sns-whole", "custom", "opaque"] {
+            let from = format!("from: [{{snsTopic: '{arn}'}}], input: {input}");
+            let text =
+                FROM.replace("from: [{bucket: pictures}, {eventSource: com.example}]", &from);
+            let catalogue = manifest::read(&[Source { name: "test", text: &text }]);
+            let catalogue = catalogue.into_result().unwrap();
+            for (kind, is_event) in [("Notification", true), ("SubscriptionConfirmation", false)] {
+                let body = format!(
+                    r#"{{"Type":"{kind}","MessageId":"1","TopicArn":"{arn}","Message":"m"}}"#
+                );
+                let decoded = decode_and_match(&record(&body, None), &catalogue, None, 2_000);
+                let items = decoded.expect("readable").items;
+                let delivered = matches!(&items[..], [WorkItem::Deliver(..)]);
+                let refused = matches!(&items[..], [WorkItem::DeadLetter(letter)]
+                    if letter.reason.known() == Some(Reason::MalformedEvent));
+                assert_eq!(
+                    (delivered, refused),
+                    (is_event, !is_event),
+                    "{input} {kind}: {items:?}"
+                );
+            }
+        }
+    }
+
     const FROM: &str = "
 apiVersion: lastmile.dev/v1
 kind: Topic
