@@ -88,6 +88,19 @@ impl AwsPorts {
     /// # Errors
     /// When no HTTP client can be built on this machine.
     pub fn new(config: &SdkConfig, settings: &DispatchSettings) -> Result<Self, ClientError> {
+        let secrets = SecretStores::new(|name| std::env::var(name).ok(), Machine)?;
+        Self::with_secrets(config, settings, secrets)
+    }
+
+    /// The same with other stores of secrets than those of the environment.
+    ///
+    /// # Errors
+    /// When no HTTP client can be built on this machine.
+    pub fn with_secrets(
+        config: &SdkConfig,
+        settings: &DispatchSettings,
+        secrets: SecretStores,
+    ) -> Result<Self, ClientError> {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
         let subscriptions = settings.subscriptions.object(s3.clone());
@@ -101,7 +114,7 @@ impl AwsPorts {
             consents: ConsentStore::new(subscriptions.storage.clone(), Machine),
             documents: DocumentStore(subscriptions.storage.clone()),
             subscriptions: LiveSubscriptions::new(subscriptions, Machine),
-            secrets: SecretStores::new(|name| std::env::var(name).ok(), Machine)?,
+            secrets,
         })
     }
 }

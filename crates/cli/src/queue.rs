@@ -2,12 +2,15 @@
 
 use adapters::aws_ports::with_limits;
 use anyhow::Context as _;
-use aws_config::{BehaviorVersion, SdkConfig};
+use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::QueueAttributeName;
 use local::stack::local_clients;
 use url::Url;
+
+use crate::stack;
+use crate::this_machine::is_here;
 
 /// The events queue of `lastmile dev`.
 pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
@@ -21,7 +24,7 @@ pub(crate) async fn clients_for(queue: &Url) -> SdkConfig {
     if is_here(queue) {
         local_clients(&queue.origin().ascii_serialization())
     } else {
-        aws_config::load_defaults(BehaviorVersion::latest()).await
+        stack::aws().await
     }
 }
 
@@ -45,8 +48,4 @@ pub(crate) async fn reach(queue: &Url) -> anyhow::Result<Client> {
     }
     Err(anyhow::anyhow!(DisplayErrorContext(&error).to_string()))
         .with_context(|| format!("the queue {queue} does not answer"))
-}
-
-fn is_here(queue: &Url) -> bool {
-    matches!(queue.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
 }

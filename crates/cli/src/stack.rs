@@ -21,6 +21,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use delivery::address::PrivateDestinations;
 use delivery::time::duration::SECOND_MS;
 use futures::future::OptionFuture;
+use local::http_client::http_client;
 
 /// How long CloudFormation may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -48,7 +49,7 @@ pub(crate) struct Stack {
 
 /// The AWS configuration of the environment.
 pub(crate) async fn aws() -> SdkConfig {
-    aws_config::load_defaults(BehaviorVersion::latest()).await
+    aws_config::defaults(BehaviorVersion::latest()).http_client(http_client()).load().await
 }
 
 impl Stack {

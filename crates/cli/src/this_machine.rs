@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use adapters::settings::ALLOW_PRIVATE_DESTINATIONS;
 use anyhow::Context as _;
 use tokio::net::TcpListener;
+use url::Url;
 
 /// The private destinations that are allowed unless the environment says otherwise.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
@@ -13,6 +14,11 @@ const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 /// variable allows none.
 pub(crate) fn allow_private() -> String {
     std::env::var(ALLOW_PRIVATE_DESTINATIONS).unwrap_or_else(|_| LOOPBACK.to_owned())
+}
+
+/// Whether an address is one of this machine.
+pub(crate) fn is_here(url: &Url) -> bool {
+    matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
 }
 
 /// Listens on this port of this machine, and on no other interface: nothing here has a login.

@@ -24,6 +24,8 @@ use delivery::subscription::name::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use serde_json::json;
 
+use crate::guard::Hosts;
+
 /// The error for every other route.
 const ONLY_ROUTE: &str = "the only route is POST /topics/{namespace}/{topic}";
 
@@ -48,16 +50,17 @@ impl IntoResponse for Refusal {
 }
 
 impl Ingress {
-    /// The routes.
+    /// The routes, closed to web pages of other sites.
     pub fn router(self) -> Router {
-        Router::new()
+        let routes = Router::new()
             .route("/topics/{namespace}/{topic}", post(publish))
             .layer(DefaultBodyLimit::max(MESSAGE_MAX_BYTES))
             .fallback(async || Refusal(StatusCode::NOT_FOUND, ONLY_ROUTE.to_owned()))
             .method_not_allowed_fallback(async || {
                 Refusal(StatusCode::METHOD_NOT_ALLOWED, ONLY_ROUTE.to_owned())
             })
-            .with_state(Arc::new(self))
+            .with_state(Arc::new(self));
+        Hosts::default().guard(routes)
     }
 
     async fn send(&self, topic: &TopicName, body: &str) -> Result<String, Refusal> {

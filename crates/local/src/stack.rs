@@ -11,6 +11,7 @@ use std::time::Duration;
 use adapters::aws_ports::{AwsPorts, AwsStoragePorts, s3_client, with_limits};
 use adapters::machine::Machine;
 use adapters::records::{self, SourceQueues};
+use adapters::secrets::SecretStores;
 use adapters::settings::{self, DeadLetterSettings, DispatchSettings};
 use adapters::subscriptions::{LiveSubscriptions, Location};
 use anyhow::Context as _;
@@ -24,6 +25,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::aws::{LocalAws, LocalAwsConfig, REGION};
+use crate::http_client::http_client;
 use crate::mapping::EventSourceMapping;
 use crate::mapping::event::received;
 
@@ -65,6 +67,17 @@ impl Stack {
     /// # Errors
     /// When a port is taken or a file or folder cannot be used.
     pub async fn start(config: &StackConfig) -> anyhow::Result<Self> {
+        Self::start_with(config, |name| std::env::var(name).ok()).await
+    }
+
+    /// The same, with secrets `env:NAME` from this lookup instead of the environment.
+    ///
+    /// # Errors
+    /// When a port is taken or a file or folder cannot be used.
+    pub async fn start_with(
+        config: &StackConfig,
+        secrets: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> anyhow::Result<Self> {
         let aws_config = LocalAwsConfig::of_lastmile(
             config.aws_port,
             config.data.join("s3"),
@@ -81,7 +94,8 @@ impl Stack {
 
         let dispatch_settings = DispatchSettings::read(&environment)?;
         let subscriptions = dispatch_settings.subscriptions.clone();
-        let ports = AwsPorts::new(&clients, &dispatch_settings)?;
+        let secrets = SecretStores::new(secrets, Machine)?;
+        let ports = AwsPorts::with_secrets(&clients, &dispatch_settings, secrets)?;
         let queues = SourceQueues::new(&dispatch_settings.queues, QueueName::Events);
         let dispatch =
             Dispatch::new(ports, dispatch_settings.container, dispatch_settings.default_topic);
@@ -228,6 +242,7 @@ pub fn local_clients(endpoint: &str) -> SdkConfig {
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static(REGION))
         .endpoint_url(endpoint)
+        .http_client(http_client())
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .build()
 }

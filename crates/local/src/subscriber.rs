@@ -19,6 +19,8 @@ use delivery::time::moment;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::guard::Hosts;
+
 /// A received request.
 #[derive(Debug, Clone)]
 pub struct Received {
@@ -69,6 +71,7 @@ pub fn status_sequence(
 #[derive(Debug)]
 pub struct Subscriber {
     listener: TcpListener,
+    hosts: Hosts,
 }
 
 impl Subscriber {
@@ -77,7 +80,14 @@ impl Subscriber {
     /// # Errors
     /// When the port is taken.
     pub async fn listen(port: u16) -> std::io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await? })
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        Ok(Self { listener, hosts: Hosts::default() })
+    }
+
+    /// Answers for these hosts, which a tunnel may name.
+    #[must_use]
+    pub fn answering_for(self, hosts: Hosts) -> Self {
+        Self { hosts, ..self }
     }
 
     /// The port it listens on.
@@ -104,7 +114,7 @@ impl Subscriber {
             let received = Received { at_ms, method, path, headers, body };
             respond(&received, &callbacks.0, &callbacks.1).await
         };
-        axum::serve(self.listener, Router::new().fallback(handler)).await
+        axum::serve(self.listener, self.hosts.guard(Router::new().fallback(handler))).await
     }
 }
 

@@ -62,9 +62,8 @@ pub(crate) async fn serve(
     queues: ReplayQueues,
     random: [u32; 8],
 ) -> anyhow::Result<()> {
-    let port = listener.local_addr()?.port();
     let caches = Arc::new(LetterCaches::new(&letters));
-    let guard = Arc::new(Guard::new(letters.container.clone(), port, random));
+    let guard = Arc::new(Guard::new(letters.container.clone(), random));
     let app = Arc::new(App { letters, caches, guard, jobs: RunningJobs::default(), queues });
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let served = axum::serve(listener, router(&app))

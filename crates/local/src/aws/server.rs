@@ -2,15 +2,15 @@
 //!
 //! It is separate so that neither service has to know about the other. A request whose
 //! `X-Amz-Target` begins with `AmazonSQS.` is for SQS, one in the old query protocol is refused with
-//! the reason, and everything else is for S3. It promises that aborting its task closes every
-//! connection. It does not support HTTP/2 or TLS.
+//! the reason, and everything else is for S3. A request of a web page is refused before that. It promises
+//! that aborting its task closes every connection. It does not support HTTP/2 or TLS.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 
 use super::s3;
 use super::sqs::Queues;
+use crate::guard::Hosts;
 
 /// The prefix of the target header of every SQS call in the JSON protocol.
 const SQS_TARGET_PREFIX: &str = "AmazonSQS.";
@@ -73,11 +74,18 @@ async fn route(
     s3: &S3Service,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
+    if let Err(refusal) = Hosts::default().check(request.headers(), request.uri()) {
+        return Ok(refuse(refusal.status, "text/plain", refusal.text.into()));
+    }
     if is_sqs(&request) {
         return Ok(sqs.call(request).await?.map(|body| body.map_err(Into::into).boxed_unsync()));
     }
     if is_query_protocol(&request) {
-        return Ok(refuse_query_protocol());
+        return Ok(refuse(
+            StatusCode::BAD_REQUEST,
+            "text/xml",
+            Bytes::from_static(QUERY_PROTOCOL_ERROR.as_bytes()),
+        ));
     }
     Ok(s3::respond(s3, request).await.map(http_body_util::BodyExt::boxed_unsync))
 }
@@ -99,11 +107,11 @@ fn is_query_protocol(request: &Request<Incoming>) -> bool {
         || query.split('&').any(|pair| pair.starts_with("Action="))
 }
 
-fn refuse_query_protocol() -> Response<Body> {
-    let body = Full::new(Bytes::from_static(QUERY_PROTOCOL_ERROR.as_bytes()));
-    let mut response = Response::new(body.map_err(|never| match never {}).boxed_unsync());
-    *response.status_mut() = http::StatusCode::BAD_REQUEST;
-    let xml = http::HeaderValue::from_static("text/xml");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, xml);
+fn refuse(status: StatusCode, content_type: &'static str, text: Bytes) -> Response<Body> {
+    let body = Full::new(text).map_err(|never| match never {}).boxed_unsync();
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let content_type = HeaderValue::from_static(content_type);
+    response.headers_mut().insert(http::header::CONTENT_TYPE, content_type);
     response
 }

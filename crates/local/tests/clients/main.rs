@@ -97,9 +97,9 @@ async fn exchange(started: &Started, request: &str) -> String {
 #[tokio::test]
 async fn a_client_of_the_query_protocol_gets_an_error_that_asks_to_update() {
     let started = start(30).await;
-    let form = "POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+    let form = "POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
                 content-length: 17\r\n\r\nAction=ListQueues";
-    let query = "GET /?Action=ListQueues HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let query = "GET /?Action=ListQueues HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     for request in [form, query] {
         let answer = exchange(&started, request).await;
         assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("JSON protocol"), "{answer}");
@@ -122,7 +122,7 @@ async fn a_path_that_would_leave_the_folder_is_refused() {
     ] {
         let answer = exchange(
             &started,
-            &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"),
+            &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
         )
         .await;
         assert!(answer.starts_with("HTTP/1.1 4") && !answer.contains("s3cr3t"), "{path}: {answer}");

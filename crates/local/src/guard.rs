@@ -1,0 +1,245 @@
+//! Which requests a server on this machine accepts.
+//!
+//! Every web page that a browser on this machine shows can send requests to its ports: as itself, or,
+//! once its name resolves to 127.0.0.1 (DNS rebinding), as if the server were its own. Separate, and
+//! before all routes, so that every server here has the same rule and no route can forget it.
+//!
+//! Promises: a request for the name of another host is refused, and so is one of which the browser
+//! says that it comes from another site. A program states no origin, so AWS clients, curl and the
+//! senders of events notice nothing.
+//!
+//! Does not tell programs of this machine apart: nothing here has a login.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use http::header::{HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, StatusCode, Uri};
+
+/// The names of this machine, on any port: a tunnel or a container may have its own.
+pub(crate) const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+
+/// The relation of the site that made a request, as the browser states it.
+/// <https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header>
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The hosts that a server answers for: this machine, and those that its user named.
+#[derive(Debug, Clone, Default)]
+pub struct Hosts {
+    named: Vec<String>,
+    any_address: bool,
+}
+
+/// Why a request is refused: the status, and a sentence that says what is accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// 421 for another host, 403 for another site.
+    pub status: StatusCode,
+    /// What is accepted.
+    pub text: String,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let headers = [(X_CONTENT_TYPE_OPTIONS, "nosniff")];
+        (self.status, headers, format!("{}\n", self.text)).into_response()
+    }
+}
+
+impl Hosts {
+    /// Also a host of this name, on any port.
+    #[must_use]
+    pub fn and(mut self, name: impl Into<String>) -> Self {
+        self.named.push(name.into());
+        self
+    }
+
+    /// Also every IP address, for a server that listens on all of them: no name can resolve to one
+    /// in the `Host` header.
+    #[must_use]
+    pub fn and_any_address(mut self) -> Self {
+        self.any_address = true;
+        self
+    }
+
+    /// Checks every request before the routes.
+    pub fn guard(self, routes: Router) -> Router {
+        routes.layer(from_fn_with_state(Arc::new(self), answer))
+    }
+
+    /// Checks whom a request is for and, if a browser made it, from where.
+    ///
+    /// # Errors
+    /// When it is for another host, or from another site.
+    pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
+        let host = self.check_host(headers, uri)?;
+        let is_own = |origin: &str| {
+            origin.strip_prefix("http://").is_some_and(|of| of.eq_ignore_ascii_case(host))
+        };
+        // `none`: a person, by the address bar or a bookmark.
+        let is_here = |site: &str| matches!(site, "same-origin" | "none");
+        if all_values(headers, &ORIGIN, is_own) && all_values(headers, &FETCH_SITE, is_here) {
+            return Ok(());
+        }
+        let text = format!(
+            "a web page may only send requests to its own origin, here http://{host}; nothing was done"
+        );
+        Err(Refusal { status: StatusCode::FORBIDDEN, text })
+    }
+
+    /// Checks only whom a request is for, and returns its `Host` header. Enough where each URL is a
+    /// secret.
+    ///
+    /// # Errors
+    /// When it is for another host.
+    pub fn check_host<'a>(&self, headers: &'a HeaderMap, uri: &Uri) -> Result<&'a str, Refusal> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
+        let host = host.filter(|host| self.has(host));
+        // The request line may name a host too, and it takes precedence (RFC 9112, 3.2.2).
+        let absolute = uri.authority().is_none_or(|authority| self.has(authority.as_str()));
+        // More than one is refused: it would be open which of them counts.
+        match (host, hosts.next()) {
+            (Some(host), None) if absolute => Ok(host),
+            _ => Err(self.other_host()),
+        }
+    }
+
+    fn has(&self, authority: &str) -> bool {
+        let Ok(parsed) = authority.parse::<Authority>() else { return false };
+        let name = parsed.host();
+        // The parser takes anything for a port, and a name in front of an `@`.
+        let has_port = parsed.port_u16().is_some_and(|port| authority == format!("{name}:{port}"));
+        if !has_port && authority != name {
+            return false;
+        }
+        let mut known = LOOPBACK.into_iter().chain(self.named.iter().map(String::as_str));
+        known.any(|known| known.eq_ignore_ascii_case(name))
+            || (self.any_address && is_address(name))
+    }
+
+    fn other_host(&self) -> Refusal {
+        let known = LOOPBACK.into_iter().chain(self.named.iter().map(String::as_str));
+        let mut known: Vec<&str> = known.collect();
+        if self.any_address {
+            known.push("any IP address");
+        }
+        let text = format!(
+            "the request is for another host; the header Host has to be one of: {}",
+            known.join(", ")
+        );
+        Refusal { status: StatusCode::MISDIRECTED_REQUEST, text }
+    }
+}
+
+fn is_address(host: &str) -> bool {
+    host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
+}
+
+/// Whether all values of a header are allowed; also when there is none.
+fn all_values(headers: &HeaderMap, name: &HeaderName, is_allowed: impl Fn(&str) -> bool) -> bool {
+    headers.get_all(name).iter().all(|value| value.to_str().is_ok_and(&is_allowed))
+}
+
+async fn answer(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
+    match hosts.check(request.headers(), request.uri()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    type Lines = &'static [(&'static str, &'static str)];
+
+    fn headers(lines: Lines) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    fn status(hosts: &Hosts, lines: Lines, uri: &'static str) -> u16 {
+        let checked = hosts.check(&headers(lines), &Uri::from_static(uri));
+        checked.map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_accepted_and_only_one_at_a_time() {
+        let cases: [(Lines, u16); 14] = [
+            (&[("host", "127.0.0.1:4566")], 200),
+            (&[("host", "LOCALHOST:1")], 200),
+            (&[("host", "[::1]:4566")], 200),
+            (&[("host", "localhost")], 200),
+            (&[("host", "rebound.example.com:4566")], 421),
+            (&[("host", "localhost.example.com")], 421),
+            (&[("host", "127.0.0.1.example.com:4566")], 421),
+            (&[("host", "127.0.0.1:4566.example.com")], 421),
+            (&[("host", "a@127.0.0.1:4566")], 421),
+            (&[("host", "10.1.2.3:4566")], 421),
+            (&[("host", "")], 421),
+            (&[("host", "a b")], 421),
+            (&[("host", "127.0.0.1:4566"), ("host", "a")], 421),
+            (&[], 421),
+        ];
+        for (lines, expected) in cases {
+            assert_eq!(status(&Hosts::default(), lines, "/"), expected, "{lines:?}");
+        }
+        let here: Lines = &[("host", "127.0.0.1:4566")];
+        assert_eq!(status(&Hosts::default(), here, "http://a.example.com/"), 421);
+        assert_eq!(status(&Hosts::default(), here, "http://127.0.0.1:4566/"), 200);
+    }
+
+    #[test]
+    fn hosts_that_were_named_are_accepted_too_and_a_refusal_lists_them() {
+        let hosts = Hosts::default().and("hooks.example.com");
+        assert_eq!(status(&hosts, &[("host", "Hooks.example.com:443")], "/"), 200);
+        let refusal = hosts.check(&headers(&[("host", "a.example.com")]), &Uri::from_static("/"));
+        let text = refusal.expect_err("another host").text;
+        assert!(text.contains("127.0.0.1, localhost, [::1], hooks.example.com"), "{text}");
+        let everywhere = Hosts::default().and_any_address();
+        for (lines, expected) in [
+            (&[("host", "10.1.2.3:80")] as Lines, 200),
+            (&[("host", "[2001:db8::1]")], 200),
+            (&[("host", "a.example.com")], 421),
+        ] {
+            assert_eq!(status(&everywhere, lines, "/"), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_browser_sends_for_another_site_is_refused() {
+        let cases: [(Lines, u16); 10] = [
+            (&[("host", "localhost:80"), ("origin", "http://localhost:80")], 200),
+            (&[("host", "localhost:80"), ("sec-fetch-site", "same-origin")], 200),
+            (&[("host", "localhost:80"), ("sec-fetch-site", "none")], 200),
+            (&[("host", "localhost:80"), ("origin", "http://localhost:3000")], 403),
+            (&[("host", "localhost:80"), ("origin", "http://127.0.0.1:80")], 403),
+            (&[("host", "localhost:80"), ("origin", "https://localhost:80")], 403),
+            (&[("host", "localhost:80"), ("origin", "https://a.example.com")], 403),
+            (&[("host", "localhost:80"), ("origin", "null")], 403),
+            (&[("host", "localhost:80"), ("sec-fetch-site", "same-site")], 403),
+            (
+                &[
+                    ("host", "localhost:80"),
+                    ("sec-fetch-site", "none"),
+                    ("sec-fetch-site", "cross-site"),
+                ],
+                403,
+            ),
+        ];
+        for (lines, expected) in cases {
+            assert_eq!(status(&Hosts::default(), lines, "/"), expected, "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The HTTP client of AWS clients on a developer's machine: requests to this machine use no proxy.
+//!
+//! The SDK takes its proxy from the environment (`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`), for every
+//! host that `NO_PROXY` does not name; a proxy cannot reach a server that listens on 127.0.0.1 here,
+//! and it would be shown what is meant for nobody else. Separate because which host a request goes to
+//! is known only request by request: one service may have an endpoint here, another in the cloud.
+//!
+//! Does not change how other hosts are reached.
+
+use aws_smithy_http_client::proxy::ProxyConfig;
+use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::{Builder, Connector};
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
+    SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use http::Uri;
+
+use crate::guard::LOOPBACK;
+
+/// The only TLS of this workspace.
+const TLS: Provider = Provider::Rustls(CryptoMode::AwsLc);
+
+/// A client that reaches this machine directly, and other hosts as the environment says.
+#[must_use]
+pub fn http_client() -> SharedHttpClient {
+    let elsewhere = Builder::new().build_with_connector_fn(|settings, components| {
+        let mut connector =
+            Connector::builder().proxy_config(ProxyConfig::from_env()).tls_provider(TLS);
+        connector.set_connector_settings(settings.cloned());
+        connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
+        connector.build()
+    });
+    let here = Builder::new().tls_provider(TLS).build_https();
+    SharedHttpClient::new(ByHost { here, elsewhere })
+}
+
+/// Whether a host is this machine.
+fn is_here(uri: &str) -> bool {
+    let uri = uri.parse::<Uri>();
+    uri.is_ok_and(|uri| uri.host().is_some_and(|host| LOOPBACK.contains(&host)))
+}
+
+#[derive(Debug, Clone)]
+struct ByHost {
+    here: SharedHttpClient,
+    elsewhere: SharedHttpClient,
+}
+
+impl HttpClient for ByHost {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let (settings, components) = (settings.clone(), components.clone());
+        SharedHttpConnector::new(ConnectorByHost { clients: self.clone(), settings, components })
+    }
+}
+
+#[derive(Debug)]
+struct ConnectorByHost {
+    clients: ByHost,
+    settings: HttpConnectorSettings,
+    components: RuntimeComponents,
+}
+
+impl HttpConnector for ConnectorByHost {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let ByHost { here, elsewhere } = &self.clients;
+        let client = if is_here(request.uri()) { here } else { elsewhere };
+        // Each client keeps its connectors: it is built once, when it is first needed.
+        client.http_connector(&self.settings, &self.components).call(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_reached_without_a_proxy() {
+        for (uri, here) in [
+            ("http://127.0.0.1:4566/000000000000/events", true),
+            ("http://localhost/", true),
+            ("http://[::1]:4566/", true),
+            ("http://127.0.0.1.example.com/", false),
+            ("http://169.254.169.254/latest", false),
+            ("https://sqs.eu-west-1.amazonaws.com/", false),
+            ("not an address", false),
+        ] {
+            assert_eq!(is_here(uri), here, "{uri}");
+        }
+    }
+}
