@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 use delivery::manifest::{self, Finding, Reading, Severity, Source};
 
+use crate::output::note;
+use crate::text;
+
 /// What the person who runs a command did wrong: its exit code is 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -79,5 +82,5 @@ pub(crate) fn have_errors(findings: &[Finding]) -> bool {
 
 /// Prints findings on standard error, one line each.
 pub(crate) fn print_findings(findings: &[Finding]) {
-    findings.iter().for_each(|finding| eprintln!("{finding}"));
+    findings.iter().for_each(|finding| note(text::line(&finding.to_string())));
 }

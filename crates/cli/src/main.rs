@@ -5,9 +5,11 @@
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
+#![deny(clippy::print_stdout, clippy::print_stderr)] // only `output` writes
 
 mod arn;
 mod commands;
+mod confirm;
 mod cost;
 mod files;
 mod filter_args;
@@ -34,6 +36,7 @@ use crate::commands::{
     subscriber, validate,
 };
 use crate::files::UsageError;
+use crate::output::note;
 
 /// The exit code of a usage error, as clap has it.
 const USAGE: u8 = 2;
@@ -96,7 +99,7 @@ async fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("lastmile: {error:#}");
+            note(format_args!("lastmile: {error:#}"));
             if error.is::<UsageError>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }

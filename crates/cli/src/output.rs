@@ -1,8 +1,16 @@
-//! Data on standard output: tables for people, JSON for tools.
+//! What the command line writes: data on standard output, as tables for people and JSON for tools, and
+//! everything else on standard error.
+//!
+//! Separate, and the only place that writes (a lint forbids `println!`), because nearly all of it
+//! quotes what others wrote: publishers, endpoints, the authors of subscription files. Nothing of
+//! that reaches a terminal as a character that cannot be seen ([`text`]).
 
-use std::io::{ErrorKind, Write as _};
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use clap::ValueEnum;
+
+use crate::text;
 
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,20 +30,48 @@ impl Output {
         table: impl FnOnce() -> String,
     ) -> anyhow::Result<()> {
         match self {
-            Self::Json => out(&format!("{}\n", json())),
+            Self::Json => out_json(&json().to_string()),
             Self::Table if is_empty => Ok(()),
             Self::Table => out(&table()),
         }
     }
 }
 
-/// Writes data; unlike `println!` it does not panic when the reader has closed its end.
+/// Writes data for people; unlike `println!` it does not panic when the reader has closed its end.
 pub(crate) fn out(text: &str) -> anyhow::Result<()> {
+    write(text::plain(text).as_bytes())
+}
+
+/// Writes JSON and a line end. Characters that cannot be seen become escapes, which mean the same.
+pub(crate) fn out_json(json: &str) -> anyhow::Result<()> {
+    write(format!("{}\n", text::json(json)).as_bytes())
+}
+
+/// Writes bytes as they are, except to a terminal.
+pub(crate) fn out_raw(bytes: &[u8]) -> anyhow::Result<()> {
+    if std::io::stdout().is_terminal() {
+        return out(&String::from_utf8_lossy(bytes));
+    }
+    write(bytes)
+}
+
+fn write(bytes: &[u8]) -> anyhow::Result<()> {
     let mut output = std::io::stdout().lock();
-    output.write_all(text.as_bytes())?;
+    output.write_all(bytes)?;
     // At the end of the program an error, such as a closed pipe, would be lost.
     output.flush()?;
     Ok(())
+}
+
+/// Writes a line to standard error.
+pub(crate) fn note(text: impl Display) {
+    ask(format_args!("{text}\n"));
+}
+
+/// Writes to standard error without a line end.
+pub(crate) fn ask(text: impl Display) {
+    // Nobody is left to be told of an error.
+    let _ = std::io::stderr().lock().write_all(text::plain(&text.to_string()).as_bytes());
 }
 
 /// Whether a command ended because the reader of its output, such as `head`, has read enough.

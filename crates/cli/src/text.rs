@@ -3,7 +3,9 @@
 //! Events and responses come from anywhere; on a terminal their control characters could do
 //! anything, and those that reverse or hide text could make it say something else.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use std::fmt;
+
+use comfy_table::{CellAlignment, ContentArrangement, presets};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment;
 use indicatif::HumanCount;
@@ -24,16 +26,64 @@ pub(crate) fn line(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
 }
 
+/// JSON whose invisible characters are escapes. They can only be inside its strings, so the value is
+/// the same.
+pub(crate) fn json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if matches!(c, '\n' | '\r' | '\t') || !is_invisible(c) {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]).iter() {
+            escaped.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    escaped
+}
+
 fn visible(c: char) -> char {
     if is_invisible(c) { '\u{fffd}' } else { c }
 }
 
-/// Whether a character cannot be seen: controls, and what reverses (Unicode TR9, 2) or hides its
-/// neighbours.
+/// Whether a character cannot be seen: controls, what reverses (Unicode TR9, 2) or hides its
+/// neighbours, and what has no shape of its own (`Default_Ignorable_Code_Point`, except the
+/// selectors of emoji).
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{feff}')
-        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(
+            c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}'
+        )
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}')
+        || matches!(c, '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A table for people, whose cells show what others wrote as [`plain`] does.
+#[derive(Debug)]
+pub(crate) struct Table(comfy_table::Table);
+
+impl Table {
+    /// Aligns these columns as numbers.
+    pub(crate) fn align_right(&mut self, columns: &[usize]) {
+        for column in columns {
+            if let Some(column) = self.0.column_mut(*column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+
+    /// Adds a row; a cell may have several lines.
+    pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) {
+        self.0.add_row(cells.into_iter().map(|cell| plain(cell.as_ref())));
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 /// A time to the second: `2026-11-20 07:03:00Z`.
@@ -53,15 +103,15 @@ pub(crate) fn short_id(id: Uuid) -> String {
 
 /// A table with these columns.
 pub(crate) fn table(columns: &[&str]) -> Table {
-    let mut table = Table::new();
+    let mut table = comfy_table::Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_header(columns);
-    table
+    Table(table)
 }
 
 /// A table of this width, in characters; longer cells have several lines.
 pub(crate) fn wrapped_table(columns: &[&str], width: u16) -> Table {
     let mut table = table(columns);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table.0.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     table
 }
 
@@ -112,16 +162,68 @@ pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
 mod tests {
     use super::*;
 
+    /// One of each range.
+    const HIDDEN: [char; 26] = [
+        '\0',
+        '\u{1b}',
+        '\u{7f}',
+        '\u{85}',
+        '\u{9b}',
+        '\u{ad}',
+        '\u{34f}',
+        '\u{61c}',
+        '\u{180e}',
+        '\u{200b}',
+        '\u{200d}',
+        '\u{200f}',
+        '\u{2028}',
+        '\u{202a}',
+        '\u{202e}',
+        '\u{2060}',
+        '\u{2064}',
+        '\u{2066}',
+        '\u{2069}',
+        '\u{3164}',
+        '\u{feff}',
+        '\u{fffb}',
+        '\u{e0001}',
+        '\u{e0041}',
+        '\u{e007f}',
+        '\u{e0100}',
+    ];
+
     #[test]
     fn what_others_wrote_cannot_move_the_cursor() {
         assert_eq!(plain("a\x1b[2Jb\r\nc\t\u{9b}"), "a\u{fffd}[2Jb\u{fffd}\nc\t\u{fffd}");
         assert_eq!(line("a\nb\tc\x1bd"), "a b c\u{fffd}d");
-        for hidden in
-            ['\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}', '\u{61c}', '\u{200b}', '\u{2028}']
-        {
+        for hidden in HIDDEN {
             let text = format!("a{hidden}b");
             assert_eq!((plain(&text).as_str(), line(&text).as_str()), ("a\u{fffd}b", "a\u{fffd}b"));
         }
+        let seen = "é 日本 a\u{301} \u{2014} ❤\u{fe0f}";
+        assert_eq!((plain(seen).as_str(), line(seen).as_str()), (seen, seen));
+    }
+
+    #[test]
+    fn json_keeps_its_value_and_shows_what_cannot_be_seen() {
+        for hidden in HIDDEN {
+            let value = serde_json::json!({ "é": format!("a\n{hidden}b") });
+            let written = json(&serde_json::to_string_pretty(&value).unwrap());
+            assert!(!written.contains(hidden), "{written:?}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&written).unwrap(), value);
+        }
+        assert_eq!(json("[\t1]\r\n"), "[\t1]\r\n");
+        assert_eq!(json("\"\u{202e}\u{e0041}\""), "\"\\u202e\\udb40\\udc41\"");
+    }
+
+    #[test]
+    fn cells_of_a_table_are_as_wide_as_they_look() {
+        let mut table = table(&["name", "more"]);
+        table.add_row(["a\u{202e}b", "x"]);
+        table.add_row(["abc", "y"]);
+        let shown = table.to_string();
+        let widths: Vec<usize> = shown.lines().map(|line| line.chars().count()).collect();
+        assert!(widths.iter().all(|width| *width == widths[0]), "{shown}");
     }
 
     #[test]

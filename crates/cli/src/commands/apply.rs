@@ -4,20 +4,22 @@
 //! uploads. Refuses to upload files that would mean something else joined into one. The functions
 //! read the source every 30 seconds.
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use delivery::explain::diff::{Change, Subject, diff};
+use delivery::explain::diff::{Change, FieldChange, Subject, diff};
 use delivery::manifest::{self, Source};
 use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 
+use crate::confirm::is_confirmed;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::lints;
+use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::store::{SubscriptionStore, Target};
+use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -62,58 +64,66 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let old = store.read().await?;
     if old.as_deref() == Some(text.as_str()) {
-        println!("{}: nothing to do, it is up to date", store.name());
+        out(&format!("{}: nothing to do, it is up to date\n", store.name()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let removes = print_changes(&current_catalogue(&store, old.as_deref()), &reading.catalogue);
+    let removes = print_changes(&current_catalogue(&store, old.as_deref()), &reading.catalogue)?;
     if let (true, Some(stack)) = (removes, &stack) {
         let waiting = stack.retries_waiting().await?;
-        println!("the retry queue holds about {waiting} deliveries of all subscriptions");
+        out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
     }
-    if !is_confirmed(arguments.yes, &store.name())? {
+    if !may_replace(arguments.yes, &store.name())? {
         return Ok(ExitCode::FAILURE);
     }
     store.write(&text).await?;
-    println!("{}: applied", store.name());
+    out(&format!("{}: applied\n", store.name()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The current subscriptions, as far as they can be read.
 pub(crate) fn current_catalogue(store: &SubscriptionStore, text: Option<&str>) -> Catalogue {
     let Some(text) = text else {
-        eprintln!("{}: does not exist yet", store.name());
+        note(format_args!("{}: does not exist yet", store.name()));
         return Catalogue::default();
     };
     let reading = manifest::read(&[Source { name: &store.name(), text }]);
     if have_errors(&reading.findings) {
         print_findings(&reading.findings);
-        eprintln!(
+        note(format_args!(
             "{}: the current file has errors; only subscriptions without an error are compared",
             store.name()
-        );
+        ));
     }
     reading.catalogue
 }
 
 /// Prints the difference by subscription and field; returns whether anything is removed.
-pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> bool {
+pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<bool> {
     let changes = diff(old, new);
     if changes.is_empty() {
-        println!("no subscription changes");
+        out("no subscription changes\n")?;
     }
     for (subject, change) in &changes {
-        match change {
-            Change::Added => println!("+ {subject}"),
-            Change::Changed(fields) => {
-                println!("~ {subject}");
-                fields.iter().for_each(|field| {
-                    println!("    {}: {} -> {}", field.field, field.old, field.new);
-                });
-            }
-            Change::Removed => println!("- {subject}\n    warning: {}", consequence(subject)),
-        }
+        out(&describe(subject, change))?;
     }
-    changes.iter().any(|(_, change)| *change == Change::Removed)
+    Ok(changes.iter().any(|(_, change)| *change == Change::Removed))
+}
+
+/// A change in lines; a line end within a value would look like another change.
+fn describe(subject: &Subject, change: &Change) -> String {
+    let name = text::line(&subject.to_string());
+    let field = |field: &str, value: String| format!("    {field}: {}\n", text::line(&value));
+    let (mark, fields): (_, String) = match change {
+        Change::Added(shown) => {
+            ("+", shown.iter().map(|(name, value)| field(name, value.clone())).collect())
+        }
+        Change::Changed(changes) => {
+            let changed = |of: &FieldChange| field(of.field, format!("{} -> {}", of.old, of.new));
+            ("~", changes.iter().map(changed).collect())
+        }
+        Change::Removed => ("-", field("warning", consequence(subject).to_owned())),
+    };
+    format!("{mark} {name}\n{fields}")
 }
 
 /// The consequence of a removal.
@@ -127,17 +137,7 @@ fn consequence(subject: &Subject) -> &'static str {
 }
 
 /// Whether to replace: asks on a terminal, unless `yes`.
-pub(crate) fn is_confirmed(yes: bool, what: &str) -> anyhow::Result<bool> {
-    if yes {
-        return Ok(true);
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(usage_error("standard input is not a terminal; confirm with --yes"));
-    }
-    // Standard output may be redirected, and the question has to be seen.
-    eprint!("replace {what}? [y/N] ");
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    // The end of the input is a no, as any other answer is.
-    Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
+pub(crate) fn may_replace(yes: bool, what: &str) -> anyhow::Result<bool> {
+    let otherwise = "standard input is not a terminal; confirm with --yes";
+    Ok(yes || is_confirmed(&format!("replace {}?", text::line(what)), otherwise)?)
 }

@@ -15,7 +15,9 @@ use serde::Serialize;
 
 use crate::files::{Files, have_errors};
 use crate::lints::lints;
+use crate::output::{note, out, out_json};
 use crate::stack::Stack;
+use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -45,21 +47,24 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let stack = Stack::optional(arguments.stack.as_deref()).await?;
     findings.extend(lints(&reading, files.first(), Machine.now_ms(), stack.as_ref())?);
     match arguments.output {
-        Output::Text => print_text(&reading, &findings),
-        Output::Json => println!("{}", serde_json::to_string(&Report { findings: &findings })?),
+        Output::Text => print_text(&reading, &findings)?,
+        Output::Json => out_json(&serde_json::to_string(&Report { findings: &findings })?)?,
     }
     Ok(if have_errors(&findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Findings go to standard output, their number to standard error.
-fn print_text(reading: &Reading, findings: &[Finding]) {
-    findings.iter().for_each(|finding| println!("{finding}"));
+fn print_text(reading: &Reading, findings: &[Finding]) -> anyhow::Result<()> {
+    for finding in findings {
+        out(&format!("{}\n", text::line(&finding.to_string())))?;
+    }
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let (subscriptions, warnings) =
         (reading.catalogue.subscriptions().count(), findings.len() - errors);
-    eprintln!(
+    note(format_args!(
         "subscriptions without an error: {subscriptions}; errors: {errors}; warnings: {warnings}"
-    );
+    ));
+    Ok(())
 }
 
 #[derive(Serialize)]

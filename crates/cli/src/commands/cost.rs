@@ -17,7 +17,7 @@ use crate::cost::estimate::estimate;
 use crate::cost::plan::{Deployment, Plan, Traffic, number};
 use crate::cost::report;
 use crate::files::{Files, usage_error};
-use crate::output::Output;
+use crate::output::{Output, out, out_json};
 
 /// The most events of a day: quantities are exact up to here.
 const EVENTS_MAX: f64 = 1e13;
@@ -97,9 +97,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let estimate = estimate(&plan, &subscription);
     match arguments.output {
-        Output::Table => print!("{}", report::text(&plan, &subscription, &estimate)),
+        Output::Table => out(&report::text(&plan, &subscription, &estimate))?,
         Output::Json => {
-            println!("{}", serde_json::to_string(&report::json(&plan, &subscription, &estimate))?);
+            out_json(&serde_json::to_string(&report::json(&plan, &subscription, &estimate))?)?;
         }
     }
     Ok(ExitCode::SUCCESS)

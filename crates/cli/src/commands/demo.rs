@@ -24,6 +24,7 @@ use local::watch::Line;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::output::out;
 use crate::this_machine::allow_private;
 use crate::{log_view, text};
 
@@ -76,21 +77,25 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let stack = Stack::start(&config).await?;
     let events = sample_events()?;
-    println!("publishing {} events to {TOPIC}, for {} subscriptions", events.len(), EXPECTED.len());
+    out(&format!(
+        "publishing {} events to {TOPIC}, for {} subscriptions\n",
+        events.len(),
+        EXPECTED.len()
+    ))?;
     publish(&stack, &events).await?;
     let ends =
         tokio::time::timeout(TIMEOUT, wait_for_ends(&mut log, events.len() * EXPECTED.len())).await;
     let ends =
-        ends.with_context(|| format!("not every delivery ended within {} s", TIMEOUT.as_secs()))?;
+        ends.with_context(|| format!("not every delivery ended within {} s", TIMEOUT.as_secs()))??;
     stack.stop().await?;
     endpoints.abort();
     let storage = arguments.data.join("s3");
-    let as_expected = print_ends(&ends, &storage);
-    println!(
-        "\nsubscriptions: {}\ndead letters:  {}",
+    let as_expected = print_ends(&ends, &storage)?;
+    out(&format!(
+        "\nsubscriptions: {}\ndead letters:  {}\n",
         subscriptions.display(),
         storage.join("dead-letters").display()
-    );
+    ))?;
     Ok(if as_expected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -137,14 +142,18 @@ struct Ended {
 }
 
 /// Prints log lines until this many deliveries have ended and every dead letter is stored.
-async fn wait_for_ends(log: &mut UnboundedReceiver<Line>, deliveries: usize) -> Vec<Ended> {
+async fn wait_for_ends(
+    log: &mut UnboundedReceiver<Line>,
+    deliveries: usize,
+) -> anyhow::Result<Vec<Ended>> {
     let started_ms = Machine.now_ms();
     let mut ends: BTreeMap<String, Ended> = BTreeMap::new();
     // Two functions log concurrently: `deadletter.stored` may come before `delivery.ended`.
     while let Some(line) = log.recv().await {
         if let Some(text) = log_view::describe(&line) {
             let elapsed_ms = Machine.now_ms().saturating_sub(started_ms);
-            println!("{:>3}.{:02} s  {text}", elapsed_ms / 1_000, elapsed_ms % 1_000 / 10);
+            let (seconds, hundredths) = (elapsed_ms / 1_000, elapsed_ms % 1_000 / 10);
+            out(&format!("{seconds:>3}.{hundredths:02} s  {text}\n"))?;
         }
         let ended = ends.entry(line.field("delivery_id").to_owned());
         match line.name.as_str() {
@@ -171,11 +180,11 @@ async fn wait_for_ends(log: &mut UnboundedReceiver<Line>, deliveries: usize) -> 
     }
     let mut ends: Vec<Ended> = ends.into_values().collect();
     ends.sort_by(|a, b| (&a.subscription, &a.event).cmp(&(&b.subscription, &b.event)));
-    ends
+    Ok(ends)
 }
 
 /// Prints the table and returns whether every delivery ended as expected.
-fn print_ends(ends: &[Ended], storage: &std::path::Path) -> bool {
+fn print_ends(ends: &[Ended], storage: &std::path::Path) -> anyhow::Result<bool> {
     let mut table = text::table(&["subscription", "event", "attempts", "end", "as expected"]);
     let mut all_as_expected = true;
     for ended in ends {
@@ -188,11 +197,11 @@ fn print_ends(ends: &[Ended], storage: &std::path::Path) -> bool {
         let mark = if as_expected { "yes" } else { "NO" };
         table.add_row([&ended.subscription, &ended.event, &ended.attempts, &ended.end, mark]);
     }
-    println!("\n{table}");
+    out(&format!("\n{table}\n"))?;
     for blob in ends.iter().filter_map(|ended| ended.blob.as_ref()) {
-        println!("{}", storage.join(blob).display());
+        out(&format!("{}\n", storage.join(blob).display()))?;
     }
-    all_as_expected
+    Ok(all_as_expected)
 }
 
 /// The sample endpoints: `/good` accepts everything, `/flaky` each event at its third attempt,

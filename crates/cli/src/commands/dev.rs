@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use delivery::ports::SubscriptionSource as _;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
+use local::watch::Line;
 
 use crate::log_view;
+use crate::output::{note, out};
 use crate::this_machine::{allow_private, listen};
 
 #[derive(Debug, clap::Args)]
@@ -40,16 +42,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let subscriptions = stack.subscriptions();
     // No reason to stop: the file can be corrected while everything runs.
     if let Err(problem) = subscriptions.current().await {
-        eprintln!("{problem}\nrecords wait until the subscriptions can be read");
+        note(format_args!("{problem}\nrecords wait until the subscriptions can be read"));
     }
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
     let ingress = Ingress { client: stack.sqs(), events_queue_url: queue.clone(), subscriptions };
     let address = listener.local_addr()?;
-    println!(
+    out(&format!(
         "ready: publish to http://{address}/topics/{{namespace}}/{{topic}} or to the queue {queue}; SQS and S3 on {aws}; \
-         dead letters in {}",
+         dead letters in {}\n",
         config.data.join("s3/dead-letters").display()
-    );
+    ))?;
     let serve = axum::serve(listener, ingress.router());
     // One for all rounds: a new one could miss a Ctrl-C between two of them.
     let mut interrupted = Box::pin(tokio::signal::ctrl_c());
@@ -58,10 +60,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         tokio::select! {
             served = &mut serve => served?,
             interrupted = &mut interrupted => { interrupted?; break }
-            Some(line) = log.recv() => log_view::describe(&line).into_iter().for_each(|line| println!("{line}")),
+            Some(line) = log.recv() => print(&line)?,
         }
     }
-    eprintln!("stopping after the requests in progress; Ctrl-C again stops at once");
+    note(format_args!("stopping after the requests in progress; Ctrl-C again stops at once"));
     tokio::select! {
         lost = stack.stop() => print_lost_messages(&lost?),
         interrupted = tokio::signal::ctrl_c() => {
@@ -71,9 +73,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     // The lines that were logged while stopping.
     while let Ok(line) = log.try_recv() {
-        log_view::describe(&line).into_iter().for_each(|line| println!("{line}"));
+        print(&line)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a log line, if it adds anything.
+fn print(line: &Line) -> anyhow::Result<()> {
+    log_view::describe(line).map_or(Ok(()), |line| out(&format!("{line}\n")))
 }
 
 fn print_lost_messages(lost: &[(String, u64)]) {
@@ -81,10 +88,10 @@ fn print_lost_messages(lost: &[(String, u64)]) {
     let queues: Vec<String> =
         lost.iter().map(|(queue, messages)| format!("{queue} {messages}")).collect();
     match messages {
-        0 => eprintln!("stopped; the queues were empty"),
-        _ => eprintln!(
+        0 => note(format_args!("stopped; the queues were empty")),
+        _ => note(format_args!(
             "stopped; the queues in memory still held {messages} messages, which are lost: {}",
             queues.join(", ")
-        ),
+        )),
     }
 }

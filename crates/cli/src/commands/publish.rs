@@ -18,8 +18,9 @@ use futures::stream::{self, StreamExt as _};
 use serde_json::value::RawValue;
 use url::Url;
 
-use crate::progress;
+use crate::output::{note, out};
 use crate::queue::{DEV_EVENTS_QUEUE, clients_for};
+use crate::{progress, text};
 
 /// Concurrent sends.
 const CONCURRENT_SENDS: usize = 32;
@@ -49,7 +50,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 Ok(event) => events.push(event),
                 Err(problem) => {
                     refused += 1;
-                    eprintln!("{problem}");
+                    note(text::line(&problem));
                 }
             }
         }
@@ -66,11 +67,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Ok(()) => accepted += 1,
             Err(problem) => {
                 refused += 1;
-                eprintln!("event {}: {problem:#}", event.members().id().unwrap_or_default());
+                let members = event.members();
+                let id = members.id().unwrap_or_default();
+                note(text::line(&format!("event {id}: {problem:#}")));
             }
         }
     }
-    println!("{accepted} accepted, {refused} refused");
+    out(&format!("{accepted} accepted, {refused} refused\n"))?;
     Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

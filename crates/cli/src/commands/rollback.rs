@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use delivery::manifest::{self, Source};
 
-use crate::commands::apply::{current_catalogue, is_confirmed, print_changes};
+use crate::commands::apply::{current_catalogue, may_replace, print_changes};
 use crate::files::{have_errors, print_findings};
+use crate::output::out;
 use crate::store::Target;
 
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let versions = store.versions().await?;
     for version in &versions {
         let mark = if version.is_current { "*" } else { " " };
-        println!("{mark} {}  {}", version.id, version.description);
+        out(&format!("{mark} {}  {}\n", version.id, version.description))?;
     }
     if arguments.list {
         return Ok(ExitCode::SUCCESS);
@@ -51,11 +52,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         print_findings(&earlier.findings);
         anyhow::bail!("{}: version {} has errors and is not restored", store.name(), version.id);
     }
-    print_changes(&current_catalogue(&store, store.read().await?.as_deref()), &earlier.catalogue);
-    if !is_confirmed(arguments.yes, &format!("{} with version {}", store.name(), version.id))? {
+    print_changes(&current_catalogue(&store, store.read().await?.as_deref()), &earlier.catalogue)?;
+    if !may_replace(arguments.yes, &format!("{} with version {}", store.name(), version.id))? {
         return Ok(ExitCode::FAILURE);
     }
     store.write(&text).await?;
-    println!("{}: version {} is restored", store.name(), version.id);
+    out(&format!("{}: version {} is restored\n", store.name(), version.id))?;
     Ok(ExitCode::SUCCESS)
 }

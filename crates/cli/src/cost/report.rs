@@ -2,7 +2,6 @@
 //!
 //! Separate because the members of the JSON are a contract.
 
-use comfy_table::{CellAlignment, Table};
 use delivery::subscription::Subscription;
 use delivery::time::duration::format_ms;
 use serde_json::{Value, json};
@@ -14,15 +13,12 @@ use super::needs::{Need, tightest};
 use super::plan::Plan;
 use super::prices::{PRICES_FROM, dollars};
 use crate::numbers::{count, decimals, percent, precise, rounded, thousandths};
+use crate::text::Table;
 
 /// A table whose columns `right` are numbers.
 fn table(head: &[&str], right: &[usize]) -> Table {
     let mut table = crate::text::table(head);
-    for column in right {
-        if let Some(column) = table.column_mut(*column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    table.align_right(right);
     table
 }
 

@@ -46,6 +46,7 @@ use self::error::PageError;
 use self::guard::Guard;
 use self::letter_caches::LetterCaches;
 use self::running_jobs::RunningJobs;
+use crate::output::note;
 use crate::replay_sender::ReplayQueues;
 
 /// How long open connections may take to end after Ctrl-C.
@@ -88,9 +89,9 @@ async fn finish_replays(app: &App) -> anyhow::Result<()> {
         return Ok(());
     }
     let names = jobs.join(", ");
-    eprintln!(
+    note(format_args!(
         "waiting for the replays under way: {names}; Ctrl-C again interrupts them, and --resume continues them"
-    );
+    ));
     tokio::select! {
         () = app.jobs.finish() => Ok(()),
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),

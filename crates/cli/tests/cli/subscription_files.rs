@@ -252,10 +252,10 @@ fn apply_shows_what_changes_and_rollback_restores_the_previous_version() {
 
     let applied = apply(&["two.yaml"], &["--yes"]);
     assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
-    assert!(
-        text(&applied.stdout)
-            .contains("+ subscription shop/orders/billing\n+ subscription shop/orders/mail\n")
-    );
+    let billing = "+ subscription shop/orders/billing\n    destination.url: https://billing.example.com/events\n    \
+                   deadLetter.sink: s3://letters/shop\n+ subscription shop/orders/mail\n";
+    assert!(text(&applied.stdout).contains(billing), "{}", text(&applied.stdout));
+    assert!(!text(&applied.stdout).contains("code=secret"), "{}", text(&applied.stdout));
     assert_eq!(std::fs::read_to_string(&target).expect("it is there"), TWO);
     assert!(text(&apply(&["two.yaml"], &["--yes"]).stdout).contains("nothing to do"));
 

@@ -158,7 +158,8 @@ fn header_text(header: &Header) -> String {
     }
 }
 
-fn signing(secrets: &[SecretName]) -> Setting {
+/// The secrets that sign requests, by name.
+pub(crate) fn signing(secrets: &[SecretName]) -> Setting {
     let names: Vec<String> = secrets.iter().map(ToString::to_string).collect();
     Setting::new("signing", json!(names), listed(names.into_iter()))
 }

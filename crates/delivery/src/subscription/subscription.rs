@@ -199,6 +199,13 @@ impl Destination {
         of_headers.chain(&self.signing)
     }
 
+    /// Who receives its requests: host and port.
+    #[must_use]
+    pub fn host(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
     /// The address without credentials and query, and without its path where that is one.
     #[must_use]
     pub fn display(&self) -> String {

@@ -6,7 +6,7 @@ use futures::stream::TryStreamExt as _;
 
 use super::json::DeadLetterJson;
 use super::selection::SelectionArgs;
-use crate::output::out;
+use crate::output::out_json;
 
 pub(super) async fn run(selection: SelectionArgs) -> anyhow::Result<ExitCode> {
     let (search, filter) = selection.search().await?;
@@ -17,7 +17,7 @@ pub(super) async fn run(selection: SelectionArgs) -> anyhow::Result<ExitCode> {
     let mut found = 0;
     while let Some(letter) = all.try_next().await? {
         let json = DeadLetterJson::new(&letter, replayed.get(&letter.id));
-        out(&format!("{}\n", serde_json::to_string(&json)?))?;
+        out_json(&serde_json::to_string(&json)?)?;
         found += 1;
     }
     Ok(search.finish(found))

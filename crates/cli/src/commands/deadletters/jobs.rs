@@ -2,14 +2,13 @@
 
 use std::process::ExitCode;
 
-use comfy_table::Table;
 use deadletters::ledger::{JobHeader, JobSummary};
 use deadletters::replay::sender::ReplayTarget;
 use serde_json::json;
 
 use super::selection::ContainerArgs;
-use crate::output::Output;
-use crate::text;
+use crate::output::{Output, note};
+use crate::text::{self, Table};
 
 const COLUMNS: [&str; 9] =
     ["job", "started", "target", "dead letters", "sent", "uncertain", "refused", "other", "state"];
@@ -29,7 +28,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let json = || jobs.iter().map(json).collect();
     arguments.output.write(jobs.is_empty(), json, || format!("{}\n", table(&jobs)))?;
     if jobs.is_empty() {
-        eprintln!("there is no replay job in {}", letters.container.name);
+        note(format_args!("there is no replay job in {}", letters.container.name));
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)

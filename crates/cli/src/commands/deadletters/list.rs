@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use comfy_table::Table;
 use deadletters::filter::decided_ms;
 use deadletters::ledger::ReplayRecord;
 use delivery::deadletter::stored::StoredDeadLetter;
@@ -12,8 +11,8 @@ use uuid::Uuid;
 
 use super::json::ListedJson;
 use super::selection::SelectionArgs;
-use crate::output::out;
-use crate::text;
+use crate::output::{out, out_json};
+use crate::text::{self, Table};
 
 const COLUMNS: [&str; 8] =
     ["id", "decided", "subscription", "event", "reason", "last", "attempts", "replayed"];
@@ -52,11 +51,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Output::Table if found.is_empty() => {}
         Output::Table => out(&format!("{}\n", table(&found, &replayed)))?,
         Output::Json => {
-            out(&format!("{}\n", serde_json::to_string_pretty(&listed.collect::<Vec<_>>())?))?;
+            out_json(&serde_json::to_string_pretty(&listed.collect::<Vec<_>>())?)?;
         }
         Output::Ndjson => {
             for listed in listed {
-                out(&format!("{}\n", serde_json::to_string(&listed)?))?;
+                out_json(&serde_json::to_string(&listed)?)?;
             }
         }
     }

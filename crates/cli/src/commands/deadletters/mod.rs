@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::output::is_closed;
+use crate::output::{is_closed, note};
 
 /// The exit code of a failure.
 const FAILED: u8 = 2;
@@ -79,7 +79,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         if is_closed(&error) {
             return Ok(ExitCode::SUCCESS);
         }
-        eprintln!("lastmile: {error:#}");
+        note(format_args!("lastmile: {error:#}"));
         Ok(ExitCode::from(FAILED))
     })
 }

@@ -10,7 +10,7 @@ use adapters::storage::PAGE_MAX;
 use futures::stream::TryStreamExt as _;
 
 use super::selection::SelectionArgs;
-use crate::output::out;
+use crate::output::{note, out};
 use crate::{progress, text};
 
 #[derive(Debug, clap::Args)]
@@ -40,10 +40,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     search.clear();
     if kept > 0 {
-        eprintln!(
+        note(format_args!(
             "{} are kept: there are others in the same blobs that do not match",
             text::dead_letters(kept)
-        );
+        ));
     }
     if keys.is_empty() {
         return Ok(search.finish(0));

@@ -15,7 +15,7 @@ use url::Url;
 use super::search::Search;
 use super::selection::ContainerArgs;
 use crate::filter_args::FilterArgs;
-use crate::output::out;
+use crate::output::{note, out};
 use crate::replay_sender::ReplayQueueArgs;
 use crate::{progress, text};
 
@@ -200,9 +200,9 @@ async fn summary(
 fn report_without_subscription(plan: &ReplayPlan) {
     for (name, count) in &plan.without_subscription {
         let (count, name) = (text::dead_letters(*count), text::line(name));
-        eprintln!(
+        note(format_args!(
             "skipped: {count} of {name}, which is not a subscription; --to-topic or --to sends them elsewhere"
-        );
+        ));
     }
 }
 
@@ -214,7 +214,7 @@ async fn send(
     let name = job.header.job.clone();
     let all = job.header.letters as u64;
     let bar = progress::bar(all.saturating_sub(job.counts().finished()), "dead letters");
-    eprintln!("job {name}");
+    note(format_args!("job {name}"));
     let began_ms = Machine.now_ms();
     let on_chunk =
         |counts: ReplayCounts| bar.inc(counts.finished() + counts.refused + counts.uncertain);
@@ -223,7 +223,7 @@ async fn send(
     // Before the error, if there is one: what was sent has been sent.
     out(&report(&name, &job.counts(), all))?;
     let took_ms = Machine.now_ms().saturating_sub(began_ms);
-    eprintln!("in {}.{:03} s", took_ms / 1_000, took_ms % 1_000);
+    note(format_args!("in {}.{:03} s", took_ms / 1_000, took_ms % 1_000));
     let is_done = ran?.finished() == all;
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
 }

@@ -19,7 +19,7 @@ use local::mapping::event;
 use url::Url;
 
 use super::selection::ContainerArgs;
-use crate::output::out;
+use crate::output::{note, out};
 use crate::{progress, queue, text};
 
 /// Messages of one receive.
@@ -55,10 +55,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                     // Hidden until the queue's visibility timeout ends, so it is not received again
                     // at once.
                     left += 1;
-                    eprintln!(
+                    note(format_args!(
                         "{}: {problem:#}; it stays in the queue",
                         message.message_id().unwrap_or_default()
-                    );
+                    ));
                 }
             }
             bar.inc(1);
@@ -66,7 +66,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     bar.finish_and_clear();
     if rescued + left == 0 {
-        eprintln!("{url} is empty");
+        note(format_args!("{url} is empty"));
         return Ok(ExitCode::FAILURE);
     }
     out(&format!(

@@ -7,6 +7,7 @@ use deadletters::DeadLetters;
 use delivery::ports::Clock as _;
 use indicatif::ProgressBar;
 
+use crate::output::note;
 use crate::{progress, text};
 
 /// A search under way.
@@ -35,23 +36,23 @@ impl Search {
         let container = &self.letters.container;
         let unreadable = self.letters.unreadable_blobs();
         if unreadable.count > 0 {
-            eprintln!(
+            note(format_args!(
                 "{} blobs are not dead letters, for example {}",
                 unreadable.count,
                 text::plain(&unreadable.example)
-            );
+            ));
         }
         let what = match found {
             0 => "nothing found".to_owned(),
             found => text::dead_letters(found as u64),
         };
-        eprintln!(
+        note(format_args!(
             "{what} in {}; {} storage requests in {}.{:03} s",
             container.name,
             container.requests(),
             took_ms / 1_000,
             took_ms % 1_000
-        );
+        ));
         if found == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 }

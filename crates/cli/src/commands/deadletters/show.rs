@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::json::DeadLetterJson;
 use super::search::Search;
 use super::selection::ContainerArgs;
-use crate::output::{Output, out};
+use crate::output::{Output, out, out_json, out_raw};
 use crate::text;
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let mut keys: Vec<&str> = found.iter().map(|letter| letter.key.as_str()).collect();
         keys.dedup();
         for key in keys {
-            out(&String::from_utf8_lossy(&letters.bytes(key).await?))?;
+            out_raw(&letters.bytes(key).await?)?;
         }
         return Ok(search.finish(found.len()));
     }
@@ -50,7 +50,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         match arguments.output {
             Output::Json => {
                 let json = DeadLetterJson::new(letter, replayed);
-                out(&format!("{}\n", serde_json::to_string(&json)?))?;
+                out_json(&serde_json::to_string(&json)?)?;
             }
             Output::Table => {
                 let separator = if index > 0 { "\n" } else { "" };

@@ -14,7 +14,7 @@ use delivery::ports::Clock as _;
 use delivery::time::duration::{self, HOUR_MS};
 
 use super::selection::SelectionArgs;
-use crate::output::out;
+use crate::output::{note, out};
 use crate::text;
 
 #[derive(Debug, clap::Args)]
@@ -34,11 +34,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let older = letters.newest(&filter, Some(arguments.limit.max(1))).await?;
     older.iter().take(arguments.limit).rev().try_for_each(show)?;
     let mut seen = letters.keys(&recent(&filter)).await?;
-    eprintln!(
+    note(format_args!(
         "listing {} every {}, until Ctrl-C",
         letters.container.name,
         duration::format_ms(arguments.every)
-    );
+    ));
     tokio::select! {
         polled = poll(&letters, &filter, &mut seen, arguments.every) => polled?,
         interrupted = tokio::signal::ctrl_c() => interrupted?,

@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 
-use comfy_table::Table;
 use deadletters::cause::Cause;
 use delivery::time::moment::rfc3339;
 use serde_json::json;
 
 use super::selection::SummaryArgs;
-use crate::text;
+use crate::text::{self, Table};
 
 /// The width of the table, in characters.
 const WIDTH: u16 = 150;

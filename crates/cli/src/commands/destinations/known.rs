@@ -12,6 +12,7 @@ use url::Url;
 
 use super::name::Name;
 use super::place::{Place, Subscriptions};
+use crate::output::note;
 use crate::text;
 
 /// How many names an error suggests.
@@ -85,7 +86,7 @@ impl Subscriptions {
     /// A problem with reading them is worth a line, not the end of a command.
     pub(super) fn report(&self) {
         if let Some(problem) = &self.problem {
-            eprintln!("{problem}");
+            note(problem);
         }
     }
 }
@@ -150,7 +151,7 @@ impl Place {
         is_it: impl Fn(&DestinationState) -> bool,
     ) -> anyhow::Result<BTreeSet<DestinationKey>> {
         let found = self.states().await?;
-        found.problems.iter().for_each(|problem| eprintln!("{problem}"));
+        found.problems.iter().for_each(note);
         Ok(found.states.iter().filter(|(_, state)| is_it(state)).map(|(key, _)| *key).collect())
     }
 

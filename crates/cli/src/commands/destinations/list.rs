@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use comfy_table::Table;
 use delivery::delivery::health::FOLDER;
 use delivery::ports::Clock as _;
 
@@ -12,8 +11,8 @@ use super::json::ListedJson;
 use super::known::Destination;
 use super::place::PlaceArgs;
 use super::state::{Condition, conditions, next_attempt_text, since};
-use crate::output::{Output, out};
-use crate::text;
+use crate::output::{Output, note, out};
+use crate::text::{self, Table};
 
 const COLUMNS: [&str; 5] = ["state", "since", "next attempt", "subscriptions", "destination"];
 /// How many subscriptions of a destination the table names.
@@ -41,7 +40,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let place = arguments.place.open().await?;
     let (subscriptions, found) = (place.subscriptions().await, place.states().await?);
     subscriptions.report();
-    found.problems.iter().for_each(|problem| eprintln!("{problem}"));
+    found.problems.iter().for_each(note);
     let states = found.states.into_iter();
     let destinations =
         states.filter_map(|(key, state)| Destination::new(key, Some(state), &subscriptions));

@@ -28,6 +28,7 @@ use dispatch::RESPONSE_MARGIN_MS;
 use super::destinations::{Now, NowArgs};
 use crate::files::{Files, usage_error};
 use crate::lints::DISPATCH_TIMEOUT_MS;
+use crate::output::{note, out, out_json};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -99,9 +100,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .collect();
     warn(&explained);
     match arguments.output {
-        Output::Table => print!("{}", table::write(&explained, &endpoint)),
-        Output::Json => println!("{}", json::write(&explained)?),
-        Output::Svg => print!("{}", svg::draw(&explained, &endpoint)),
+        Output::Table => out(&table::write(&explained, &endpoint))?,
+        Output::Json => out_json(&json::write(&explained)?)?,
+        Output::Svg => out(&svg::draw(&explained, &endpoint))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -138,12 +139,12 @@ fn warn(explained: &[Explained]) {
     for Explained { subscription, .. } in explained {
         let timeout_ms = subscription.destination.response_timeout_ms;
         if timeout_ms > longest_ms {
-            eprintln!(
+            note(format_args!(
                 "warning: {}: a response timeout of {} is shortened to {} unless DispatchTimeout is raised",
                 subscription.name,
                 format_ms(timeout_ms),
                 format_ms(longest_ms)
-            );
+            ));
         }
     }
 }

@@ -4,8 +4,10 @@
 //! request gets a URL that cannot be guessed; a GET or POST of it consents for that destination. A
 //! callback may set the allowed rate, as a header or in the query.
 //!
-//! Promises: a URL that was never handed out grants nothing. Runs as long as its command. Does not
-//! serve TLS: whatever makes it public does.
+//! Promises: a URL that was never handed out grants nothing, and only requests for the public name,
+//! the address that it listens on or this machine are answered. Any site may link to a URL: knowing
+//! it is the permission. Runs as long as its command. Does not serve TLS: whatever makes it public
+//! does.
 
 use std::collections::HashMap;
 use std::future::IntoFuture as _;
@@ -19,9 +21,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use delivery::machine::consent::{ALLOWED_RATE, Question, Rate, confirm};
 use delivery::subscription::{Consent, Subscription};
+use local::guard::Hosts;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use url::Url;
+
+use crate::output::note;
 
 /// The query parameter of the allowed rate, for people who use a browser.
 const RATE: &str = "rate";
@@ -63,9 +68,10 @@ impl ConfirmationServer {
             public.has_host() && matches!(public.scheme(), "http" | "https"),
             "{public} is not an http or https URL"
         );
-        eprintln!("listening on {address} for confirmations at {public}");
+        note(format_args!("listening on {address} for confirmations at {public}"));
         let pending = PendingByKey::default();
-        let router = Router::new().fallback(receive).with_state(Arc::clone(&pending));
+        let state = (Arc::clone(&pending), Arc::new(hosts(address, &public)));
+        let router = Router::new().fallback(receive).with_state(state);
         tokio::spawn(axum::serve(listener, router).into_future());
         Ok(Self { public, pending })
     }
@@ -103,12 +109,25 @@ impl Confirmation {
     }
 }
 
+/// The hosts by which others reach this address.
+fn hosts(address: SocketAddr, public: &Url) -> Hosts {
+    let hosts = Hosts::default().and(public.host_str().unwrap_or_default());
+    match address {
+        _ if address.ip().is_unspecified() => hosts.and_any_address(),
+        SocketAddr::V4(address) => hosts.and(address.ip().to_string()),
+        SocketAddr::V6(address) => hosts.and(format!("[{}]", address.ip())),
+    }
+}
+
 async fn receive(
-    State(pending): State<PendingByKey>,
+    State((pending, hosts)): State<(PendingByKey, Arc<Hosts>)>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
 ) -> (StatusCode, String) {
+    if let Err(refusal) = hosts.check_host(&headers, &uri) {
+        return (refusal.status, format!("{}\n", refusal.text));
+    }
     if method != Method::GET && method != Method::POST {
         return (StatusCode::METHOD_NOT_ALLOWED, "confirm with GET or POST\n".to_owned());
     }

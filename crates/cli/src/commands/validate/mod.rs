@@ -23,7 +23,6 @@ use adapters::secrets::SecretStores;
 use adapters::storage::Storage;
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use comfy_table::Table;
 use confirmation_server::{Confirmation, ConfirmationServer};
 use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::machine::consent::{
@@ -40,6 +39,8 @@ use futures::future::join_all;
 use url::Url;
 
 use crate::files::Files;
+use crate::output::{note, out};
+use crate::text::Table;
 use crate::this_machine::allow_private;
 use crate::{store, text};
 
@@ -110,7 +111,7 @@ struct Validation {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     validate(arguments).await.or_else(|error| {
-        eprintln!("lastmile: {error:#}");
+        note(format_args!("lastmile: {error:#}"));
         Ok(ExitCode::from(FAILED))
     })
 }
@@ -120,7 +121,7 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Some(reading) = files.valid_reading() else { return Ok(ExitCode::from(FAILED)) };
     let selected = selected(&reading, &arguments)?;
     if selected.is_empty() {
-        eprintln!("no subscription requires consent");
+        note(format_args!("no subscription requires consent"));
         return Ok(ExitCode::SUCCESS);
     }
     let validator = Validator::open(arguments).await?;
@@ -130,14 +131,14 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .map(|(subscription, consent)| validator.validate(subscription, consent));
     let validations = join_all(validations).await;
     // Before storing: the answers are worth showing if that fails.
-    println!("{}", table(&validations));
+    out(&format!("{}\n", table(&validations)))?;
     let stored = validator.store_consents(&validations).await?;
     let granted = validations.iter().filter(|of| matches!(of.answer, Answer::Granted(_))).count();
-    eprintln!("{granted} of {} have consented{stored}", validations.len());
+    note(format_args!("{granted} of {} have consented{stored}", validations.len()));
     if granted < validations.len() && validator.confirmations.is_none() {
-        eprintln!(
+        note(format_args!(
             "for an endpoint that cannot answer by itself, --listen offers a URL that confirms for it"
-        );
+        ));
     }
     Ok(if granted == validations.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -245,10 +246,10 @@ impl Validator {
 
     async fn wait_for(&self, subscription: &Subscription, confirmation: Confirmation) -> Answer {
         let wait = duration::format_ms(self.wait_ms);
-        eprintln!(
+        note(format_args!(
             "{}: not refused; a GET or POST to {} within {wait} confirms",
             subscription.name, confirmation.url
-        );
+        ));
         confirmation.rate(self.wait_ms).await.map_or(Answer::Pending, Answer::Granted)
     }
 

@@ -3,9 +3,10 @@
 //! Two catalogues in, changes out, by subscription and field by field. It compares effective
 //! values, so writing out a default is not a change.
 //!
-//! Promises: two subscriptions that differ in anything yield a change. Values of headers, queries
-//! and credentials of addresses are never shown, since they may be secrets, only that they changed.
-//! A changed mapping is shown at its topic, not again at every subscription.
+//! Promises: two subscriptions that differ in anything yield a change, and of a new one is shown what
+//! leaves with its requests and where to. Values of headers, queries and credentials of addresses are
+//! never shown, since they may be secrets, only that they changed; secrets are shown by name, with the
+//! host that receives them. A changed mapping is shown at its topic, not again at every subscription.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,8 +15,9 @@ use std::sync::Arc;
 use crate::event::mapping::{Field, Mapping};
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::policy::{headers, listed, reply, settings, sink, sink_text};
+use crate::subscription::policy::{headers, listed, reply, settings, signing, sink, sink_text};
 use crate::time::moment::rfc3339;
 
 /// What changes.
@@ -39,8 +41,8 @@ impl fmt::Display for Subject {
 /// How it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// It is new.
-    Added,
+    /// It is new: what a reader has to know of it, by field. A value that is usual is left out.
+    Added(Vec<(&'static str, String)>),
     /// It has other values.
     Changed(Vec<FieldChange>),
     /// It is gone.
@@ -67,12 +69,18 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     let subscriptions: BTreeSet<&SubscriptionName> =
         both.map(|subscription| &subscription.name).collect();
     let of_topics = topics.into_iter().filter_map(|name| {
-        let change =
-            change(old.topic(name), new.topic(name), |old, new| old == new, topic_changes)?;
+        let change = change(
+            old.topic(name),
+            new.topic(name),
+            topic_added,
+            |old, new| old == new,
+            topic_changes,
+        )?;
         Some((Subject::Topic(name.clone()), change))
     });
     let of_subscriptions = subscriptions.into_iter().filter_map(|name| {
-        let change = change(old.subscription(name), new.subscription(name), same, changes)?;
+        let (before, after) = (old.subscription(name), new.subscription(name));
+        let change = change(before, after, added, same, changes)?;
         Some((Subject::Subscription(name.clone()), change))
     });
     of_topics.chain(of_subscriptions).collect()
@@ -81,15 +89,21 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
 fn change<T>(
     old: Option<&T>,
     new: Option<&T>,
+    added: impl FnOnce(&T) -> Vec<(&'static str, String)>,
     same: impl FnOnce(&T, &T) -> bool,
     changes: impl FnOnce(&T, &T) -> Vec<FieldChange>,
 ) -> Option<Change> {
     match (old, new) {
         (None, None) => None,
-        (None, Some(_)) => Some(Change::Added),
+        (None, Some(new)) => Some(Change::Added(added(new))),
         (Some(_), None) => Some(Change::Removed),
         (Some(old), Some(new)) => (!same(old, new)).then(|| Change::Changed(changes(old, new))),
     }
+}
+
+fn topic_added(new: &Topic) -> Vec<(&'static str, String)> {
+    let from = listed(new.from.iter().map(ToString::to_string));
+    if new.from.is_empty() { Vec::new() } else { vec![("from", from)] }
 }
 
 fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
@@ -133,6 +147,33 @@ fn same(old: &Arc<Subscription>, new: &Arc<Subscription>) -> bool {
     **old == Subscription { mapping: Arc::clone(&old.mapping), ..Subscription::clone(new) }
 }
 
+/// Where requests and dead letters of a new subscription go, and what requests carry.
+fn added(new: &Arc<Subscription>) -> Vec<(&'static str, String)> {
+    let (destination, dead_letter) = (&new.destination, &new.dead_letter);
+    let mut shown = vec![("destination.url", destination.display())];
+    let usual = [
+        ("headers", !destination.headers.is_empty(), headers(&destination.headers).text),
+        ("signing", !destination.signing.is_empty(), signing(&destination.signing).text),
+        ("secrets", destination.secrets().next().is_some(), secrets(new)),
+        ("filter", new.filter != Filter::EVERYTHING, new.filter.to_string()),
+        ("paused", new.paused, new.paused.to_string()),
+        ("reply", new.reply.is_some(), reply(new.reply.as_ref()).text),
+    ];
+    shown.extend(usual.into_iter().filter(|of| of.1).map(|(field, _, text)| (field, text)));
+    shown.push(("deadLetter.sink", sink_text(&dead_letter.sink)));
+    shown
+}
+
+/// The names of the secrets that requests use, and the host that receives the requests.
+fn secrets(subscription: &Subscription) -> String {
+    let destination = &subscription.destination;
+    let names: BTreeSet<String> = destination.secrets().map(ToString::to_string).collect();
+    if names.is_empty() {
+        return listed(names.into_iter());
+    }
+    format!("{} to {}", listed(names.into_iter()), destination.host())
+}
+
 /// The fields in which two different subscriptions of one name differ; never empty.
 fn changes(old: &Arc<Subscription>, new: &Arc<Subscription>) -> Vec<FieldChange> {
     let mut changes = own_changes(old, new);
@@ -163,6 +204,8 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     compare("dialect", old.dialect != new.dialect, |of| of.dialect.as_str().to_owned());
     let (from, to) = (&old.destination, &new.destination);
     compare("destination.url", from.url != to.url, |of| of.destination.display());
+    // Another host receives secrets although nothing else of them changes.
+    compare("secrets", from.host() != to.host() && secrets(old) != secrets(new), secrets);
     compare("headers", from.headers != to.headers, |of| headers(&of.destination.headers).text);
     compare("filter", old.filter != new.filter, |of| of.filter.to_string());
     compare("paused", old.paused != new.paused, |of| of.paused.to_string());

@@ -1,5 +1,7 @@
 use super::*;
 use crate::manifest::{Source, read};
+use crate::subscription::ReplyTo;
+use crate::subscription::profile::Dialect;
 
 /// A catalogue of these subscriptions, each a name and the rest of its `spec`.
 fn catalogue(subscriptions: &[(&str, &str)]) -> Catalogue {
@@ -15,7 +17,11 @@ fn catalogue(subscriptions: &[(&str, &str)]) -> Catalogue {
 
 fn texts(old: &Catalogue, new: &Catalogue) -> Vec<String> {
     let tell = |(subject, change): (Subject, Change)| match change {
-        Change::Added => vec![format!("+ {subject}")],
+        Change::Added(fields) => {
+            let shown =
+                fields.into_iter().map(|(field, text)| format!("+ {subject} {field}: {text}"));
+            shown.collect()
+        }
         Change::Removed => vec![format!("- {subject}")],
         Change::Changed(fields) => fields
             .iter()
@@ -37,7 +43,9 @@ fn what_is_added_changed_and_removed_is_reported_by_subscription_and_field() {
     assert_eq!(
         texts(&old, &new),
         [
-            "+ subscription shop/orders/fresh".to_owned(),
+            "+ subscription shop/orders/fresh destination.url: https://a.example.com/".to_owned(),
+            "+ subscription shop/orders/fresh deadLetter.sink: the default container of the deployment"
+                .to_owned(),
             "- subscription shop/orders/gone".to_owned(),
             format!("{kept} destination.url: https://a.example.com/ -> https://b.example.com/"),
             format!("{kept} filter: every event -> type is \"x\""),
@@ -117,7 +125,7 @@ fn an_added_removed_or_differently_read_topic_is_a_change() {
     };
     let (old, read_otherwise) = (topics("input: cloudevents", "a"), topics("", "a"));
     assert_eq!(texts(&old, &read_otherwise), ["topic shop/a input: cloudevents -> auto"]);
-    assert_eq!(texts(&old, &topics("", "b")), ["- topic shop/a", "+ topic shop/b"]);
+    assert_eq!(texts(&old, &topics("", "b")), ["- topic shop/a"]);
 }
 
 #[test]
@@ -224,4 +232,57 @@ fn a_mapping_is_reported_once_at_its_topic() {
              subject \"none\""
         ]
     );
+}
+
+const WITH_SECRETS: &str = "destination: {url: 'https://u:hush@HOST/in?code=hush', headers: \
+                            [{name: authorization, secret: 'env:TOKEN'}, {name: x-tenant, value: hush}], \
+                            signing: {secrets: ['ssm:/signing']}}, \
+                            deadLetter: {sink: 'https://lost.example.com/?k=hush'}";
+
+#[test]
+fn of_a_new_subscription_is_shown_where_it_sends_what_and_nothing_that_may_be_a_secret() {
+    let new = catalogue(&[("a", &WITH_SECRETS.replace("HOST", "a.example.com:8443"))]);
+    let shown = texts(&Catalogue::default(), &new);
+    let of = |field: &str, text: &str| format!("+ subscription shop/orders/a {field}: {text}");
+    assert_eq!(
+        shown,
+        [
+            of("destination.url", "https://a.example.com:8443/in"),
+            of("headers", "authorization from env:TOKEN, x-tenant"),
+            of("signing", "ssm:/signing"),
+            of("secrets", "env:TOKEN, ssm:/signing to a.example.com:8443"),
+            of("deadLetter.sink", "https://lost.example.com/"),
+        ]
+    );
+}
+
+#[test]
+fn a_new_host_shows_which_secrets_it_receives() {
+    let [old, new] = ["a.example.com", "b.example.com"]
+        .map(|host| catalogue(&[("a", &WITH_SECRETS.replace("HOST", host))]));
+    let shown = texts(&old, &new);
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    assert_eq!(
+        shown[1],
+        "subscription shop/orders/a secrets: env:TOKEN, ssm:/signing to a.example.com -> \
+         env:TOKEN, ssm:/signing to b.example.com"
+    );
+}
+
+#[test]
+fn a_new_subscription_shows_its_reply_address_filter_and_pause() {
+    let (name, url) = ("shop/orders/a".parse().unwrap(), "https://h/".parse().unwrap());
+    let reply = ReplyTo::Address("https://u:hush@r.example.com/?k=hush".parse().unwrap());
+    let mut new = Catalogue::default();
+    new.add_subscription(Subscription {
+        reply: Some(reply),
+        paused: true,
+        ..Subscription::new(name, Dialect::Native, url)
+    });
+    let shown = texts(&Catalogue::default(), &new);
+    assert!(shown.iter().any(|line| line.ends_with(" reply: https://r.example.com/")), "{shown:?}");
+    assert!(shown.iter().any(|line| line.ends_with(" paused: true")), "{shown:?}");
+    let new = catalogue(&[("a", &format!("{TO_A}, filter: {{exact: {{type: x}}}}"))]);
+    let shown = texts(&Catalogue::default(), &new);
+    assert!(shown.iter().any(|line| line.ends_with(" filter: type is \"x\"")), "{shown:?}");
 }
