@@ -11,6 +11,7 @@ mod arn;
 mod commands;
 mod confirm;
 mod cost;
+mod environment;
 mod files;
 mod filter_args;
 mod lints;

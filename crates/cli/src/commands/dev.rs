@@ -8,6 +8,7 @@ use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use local::watch::Line;
 
+use crate::environment::{EnvironmentArgs, also_here, receivers_elsewhere, report};
 use crate::log_view;
 use crate::output::{note, out};
 use crate::this_machine::{allow_private, listen};
@@ -26,6 +27,8 @@ pub(crate) struct Arguments {
     /// The port of SQS and S3; 0 for any free port
     #[arg(long, default_value_t = 4566)]
     aws_port: u16,
+    #[command(flatten)]
+    environment: EnvironmentArgs,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -38,7 +41,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     // Before the stack starts: a port in use is reported without starting anything.
     let listener = listen(arguments.port).await?;
-    let stack = Stack::start(&config).await?;
+    let elsewhere = receivers_elsewhere(&config.subscriptions)?;
+    let allowed = arguments.environment.allow(&elsewhere)?;
+    report(&elsewhere);
+    let environment = also_here(allowed, config.subscriptions.clone());
+    let stack = Stack::start_with(&config, environment).await?;
     let subscriptions = stack.subscriptions();
     // No reason to stop: the file can be corrected while everything runs.
     if let Err(problem) = subscriptions.current().await {

@@ -13,6 +13,7 @@ mod destinations;
 mod destinations_changes;
 mod dialects;
 mod documented_commands;
+mod environment;
 mod hidden_characters;
 mod local_servers;
 mod page_server;

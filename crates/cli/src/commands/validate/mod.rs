@@ -5,11 +5,15 @@
 //! (`confirmation_server`) and wait until it is called. With `--config` or `--stack` it stores
 //! consents where the functions read them.
 //!
+//! The variables of the environment that requests carry as secrets are sent only with permission
+//! ([`crate::environment`]).
+//!
 //! Exit code 0 means that all endpoints have consented, 1 that some have not, 2 that an error
 //! occurred.
 
 mod confirmation_server;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -38,6 +42,7 @@ use delivery::time::duration;
 use futures::future::join_all;
 use url::Url;
 
+use crate::environment::{EnvironmentArgs, only, receivers};
 use crate::files::Files;
 use crate::output::{note, out};
 use crate::text::Table;
@@ -80,6 +85,8 @@ pub(crate) struct Arguments {
     /// The public URL of that address; without it, http://IP:PORT
     #[arg(long, value_name = "URL", requires = "listen")]
     public_url: Option<Url>,
+    #[command(flatten)]
+    environment: EnvironmentArgs,
     /// How long to wait for a confirmation
     #[arg(long, default_value = "PT5M", value_parser = duration::parse_ms, value_name = "DURATION")]
     wait: u64,
@@ -124,7 +131,9 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
         note(format_args!("no subscription requires consent"));
         return Ok(ExitCode::SUCCESS);
     }
-    let validator = Validator::open(arguments).await?;
+    let sent = receivers(selected.iter().map(|(subscription, _)| subscription.as_ref()));
+    let allowed = arguments.environment.allow(&sent)?;
+    let validator = Validator::open(arguments, allowed).await?;
     // Concurrently: with --listen each of them may wait for minutes.
     let validations = selected
         .into_iter()
@@ -191,7 +200,7 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::R
 }
 
 impl Validator {
-    async fn open(arguments: Arguments) -> anyhow::Result<Self> {
+    async fn open(arguments: Arguments, allowed: BTreeSet<String>) -> anyhow::Result<Self> {
         let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
         let confirmations = match arguments.listen {
             Some(address) => Some(ConfirmationServer::start(address, arguments.public_url).await?),
@@ -200,7 +209,7 @@ impl Validator {
         let storage = consent_place(arguments.config, arguments.stack).await?;
         Ok(Self {
             sender: HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?,
-            secrets: SecretStores::new(|name| std::env::var(name).ok(), Machine)?,
+            secrets: SecretStores::new(only(allowed), Machine)?,
             confirmations,
             store: storage.map(|storage| ConsentStore::new(storage, Machine)),
             wait_ms: arguments.wait,

@@ -1,0 +1,137 @@
+//! Variables of the environment that subscription files name as secrets: nobody receives one without
+//! permission.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::programs::{Running, lastmile, printed, receiver, run, word};
+
+const SILENT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
+const SECRET: &str = "hush-hush";
+const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
+
+fn write(folder: &Path, url: &str) {
+    let document = format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: a}}\n\
+         spec:\n  destination:\n    url: \"{url}\"\n    consent: {{handshake: eventgrid}}\n    \
+         headers: [{{name: authorization, secret: 'env:PRIVATE_TOKEN'}}]\n    \
+         signing: {{secrets: ['env:SIGNING_KEY']}}\n"
+    );
+    std::fs::write(folder.join("subscriptions.yaml"), document).expect("a file can be written");
+}
+
+/// The program with both variables.
+fn with_secrets(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = lastmile(folder, arguments);
+    command
+        .env("PRIVATE_TOKEN", SECRET)
+        .env("SIGNING_KEY", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
+    command.stdin(std::process::Stdio::null());
+    command
+}
+
+fn validate(folder: &Path, options: &[&str]) -> (String, Option<i32>) {
+    let arguments = [&["validate", "-f", "subscriptions.yaml"], options].concat();
+    printed(&with_secrets(folder, &arguments).output().expect("the program runs"))
+}
+
+#[test]
+fn validate_without_permission_sends_nothing_and_says_who_would_receive_what() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, received) = receiver(SILENT);
+    write(folder.path(), &url);
+    let host = url.trim_start_matches("http://").trim_end_matches('/');
+    for options in [&[][..], &["--env", "PRIVATE_TOKEN"], &["--env", "OTHER"]] {
+        let (printed, code) = validate(folder.path(), options);
+        assert_eq!(code, Some(2), "{options:?}: {printed}");
+        assert!(printed.contains(&format!("SIGNING_KEY to {host}")), "{printed}");
+        assert!(printed.contains("--env SIGNING_KEY"), "{printed}");
+        let named = printed.contains(&format!("PRIVATE_TOKEN to {host}"));
+        assert_eq!(named, !options.contains(&"PRIVATE_TOKEN"), "{printed}");
+        assert!(!printed.contains(SECRET), "{printed}");
+    }
+    assert!(received.try_recv().is_err(), "nothing was sent");
+    let (printed, code) =
+        validate(folder.path(), &["--env", "PRIVATE_TOKEN", "--env", "SIGNING_KEY"]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(received.try_recv().is_ok_and(|request| request.contains(SECRET)));
+}
+
+#[test]
+fn validate_asks_on_a_terminal_and_only_a_yes_sends() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, received) = receiver(SILENT);
+    write(folder.path(), &url);
+    for (answer, is_sent) in [("", false), ("n", false), ("y", true)] {
+        // `script` of util-linux runs a command in a terminal.
+        let command = format!("{} validate -f subscriptions.yaml", env!("CARGO_BIN_EXE_lastmile"));
+        let mut script = Command::new("script");
+        script.args(["-qec", &command, "/dev/null"]).current_dir(folder.path());
+        script
+            .env("PRIVATE_TOKEN", SECRET)
+            .env("SIGNING_KEY", "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
+        script.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let Ok(mut child) = script.spawn() else {
+            println!("SKIPPED: there is no program `script`");
+            return;
+        };
+        let mut input = child.stdin.take().expect("it is piped");
+        std::io::Write::write_all(&mut input, format!("{answer}\n").as_bytes()).expect("an answer");
+        let output = child.wait_with_output().expect("it ends");
+        let (printed, code) = printed(&output);
+        assert!(printed.contains("PRIVATE_TOKEN to 127.0.0.1:"), "{printed}");
+        assert!(printed.contains("send them? [y/N]"), "{printed}");
+        assert_eq!(code, Some(if is_sent { 1 } else { 2 }), "{printed}");
+        assert_eq!(received.try_recv().is_ok(), is_sent, "{printed}");
+    }
+}
+
+#[test]
+fn dev_asks_before_a_variable_leaves_this_machine() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    write(folder.path(), "https://hooks.example.com:8443/in");
+    let dev = ["dev", "--port", "0", "--aws-port", "0"];
+    let mut refused = Running::start(with_secrets(folder.path(), &dev));
+    refused.line_with("PRIVATE_TOKEN to hooks.example.com:8443");
+    refused.line_with("--env PRIVATE_TOKEN --env SIGNING_KEY");
+    assert_eq!(refused.code(), Some(2));
+    let allowed = [&dev[..], &["--env", "PRIVATE_TOKEN", "--env", "SIGNING_KEY"]].concat();
+    let mut running = Running::start(with_secrets(folder.path(), &allowed));
+    running.line_with("PRIVATE_TOKEN to hooks.example.com:8443");
+    running.line_with("ready:");
+}
+
+#[test]
+fn dev_sends_variables_to_this_machine_until_the_file_names_another_host_for_them() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, received) = receiver(SILENT);
+    write(folder.path(), &url);
+    let text = std::fs::read_to_string(folder.path().join("subscriptions.yaml")).expect("a file");
+    let without_consent = text.replace("    consent: {handshake: eventgrid}\n", "");
+    std::fs::write(folder.path().join("subscriptions.yaml"), &without_consent).expect("a file");
+    std::fs::write(folder.path().join("event.json"), EVENT).expect("a file can be written");
+    let mut dev =
+        Running::start(with_secrets(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]));
+    let queue = word(&dev.line_with("ready:").replace("queue ", "queue="), "queue=");
+    let queue = queue.trim_start_matches("queue=");
+    let publish = || {
+        let arguments = ["publish", "--topic", "shop/orders", "--queue-url", queue, "event.json"];
+        assert_eq!(run(folder.path(), &arguments).1, Some(0));
+    };
+    publish();
+    let request = received.recv_timeout(Duration::from_secs(60)).expect("a request");
+    assert!(request.contains(SECRET), "{request}");
+    dev.line_with("200 Success");
+
+    // The same address still, so that the test sees what would be sent; the other one decides.
+    let other = without_consent
+        .replace("name: a}", "name: b}")
+        .replace(&url, "https://hooks.example.com/in");
+    let both = format!("{without_consent}---\n{other}");
+    std::fs::write(folder.path().join("subscriptions.yaml"), both).expect("a file");
+    publish();
+    dev.line_with("is not sent: start again with --env");
+    let later = received.try_iter().filter(|request| request.contains(SECRET)).count();
+    assert_eq!(later, 0, "{}", dev.seen());
+}
