@@ -169,10 +169,10 @@ impl<'a> Properties<'a> {
     fn history(&self) -> (Vec<StoredAttempt>, u32) {
         let raw = self.own.get("history").unwrap_or("[]");
         let entries: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
-        let (mut attempts, mut omitted) = (Vec::new(), 0);
+        let (mut attempts, mut omitted) = (Vec::new(), 0_u32);
         for entry in entries.into_iter().filter_map(|entry| Properties::of_object(entry.get()).ok())
         {
-            omitted += entry.number(&["omitted"]).unwrap_or(0);
+            omitted = omitted.saturating_add(entry.number(&["omitted"]).unwrap_or(0));
             attempts.extend(entry.attempt());
         }
         (attempts, omitted)

@@ -63,3 +63,11 @@ fn what_is_no_blob_of_dead_letters_is_an_error() {
     }
     assert!(read(KEY, "dead", &[0xff]).is_err());
 }
+
+#[test]
+fn a_history_that_left_out_more_than_a_number_can_hold_is_read() {
+    let omitted = r#"{"omitted":4294967295},{"omitted":1}"#;
+    let letter =
+        one(&format!(r#"{{"event":{{}},"deadletterProperties":{{"history":[{omitted}]}}}}"#));
+    assert_eq!(letter.omitted, u32::MAX);
+}

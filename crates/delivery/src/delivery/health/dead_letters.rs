@@ -182,7 +182,7 @@ impl MinuteOfDeadLetters {
             // Stable, so that of equal ones the first by name are told of.
             most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
             most.truncate(TOLD_MAX);
-            let told: u64 = most.iter().map(|(_, count)| **count).sum();
+            let told = most.iter().fold(0_u64, |told, (_, count)| told.saturating_add(**count));
             let subscription =
                 |(name, count): &(&String, &u64)| json!({ "subscription": name, "count": count });
             let data = json!({
@@ -312,5 +312,16 @@ mod tests {
         assert_eq!(data[1]["subscriptions"][0], json!({ "subscription": "n/t/s05", "count": 2 }));
         assert_eq!(data[1]["others"], 101 - 11);
         assert!(document.write().len() < 50_000, "{}", document.write().len());
+    }
+
+    #[test]
+    fn a_document_with_counts_that_no_number_can_hold_together_is_told_of() {
+        let largest = u64::MAX;
+        let document = format!(
+            r#"{{"v":1,"at_ms":{largest},"causes":{{"a":{{"count":{largest},"subscriptions":{{"n/t/a":{largest},"n/t/b":1}},"example":"{}"}}}}}}"#,
+            Uuid::nil()
+        );
+        let document = MinuteOfDeadLetters::read(document.as_bytes()).expect("a document");
+        assert_eq!(data(&document)[0]["others"], 0);
     }
 }

@@ -80,7 +80,7 @@ impl Slots {
         }
         let full = self.taken.iter().take_while(|taken| **taken >= per_second).count();
         self.taken.drain(..full);
-        self.from_s += full as u64;
+        self.from_s = self.from_s.saturating_add(full as u64);
         reserved
     }
 
@@ -279,5 +279,14 @@ mod tests {
         assert_eq!(own.per_second(10_000), 5);
         assert_eq!(own.per_second(15_000), 2);
         assert_eq!(own.per_second(60_000), 0);
+    }
+
+    #[test]
+    fn in_a_document_that_gives_out_all_time_no_slot_is_free() {
+        let document =
+            format!(r#"{{"v":1,"per_second":20,"from_s":{},"taken":[99,99]}}"#, u64::MAX);
+        let mut slots = Slots::read(document.as_bytes()).expect("a document");
+        assert_eq!(slots.reserve(Wanted { latest_ms: 200_000, ..wanted(20, 1, 1) }, 100_000), []);
+        assert_eq!(slots.next_ms(), u64::MAX);
     }
 }
