@@ -239,8 +239,75 @@ fn invalid_field(error: &clap::Error) -> InvalidField {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
 
     use super::*;
+
+    /// What each field takes, and what some of them refuse.
+    const VALUES: [&str; 16] = [
+        "",
+        " ",
+        "PT1H",
+        "2026-11-20",
+        "shop",
+        "shop/orders",
+        "shop/orders/billing",
+        "a*b",
+        "TimeToLiveExceeded",
+        "TimedOut,Busy",
+        "5xx",
+        "404,503",
+        "--help",
+        "=",
+        "7",
+        "again",
+    ];
+
+    fn names() -> Vec<&'static str> {
+        FIELDS.iter().map(|field| field.name).chain(PAGING).chain(["job", "colour"]).collect()
+    }
+
+    fn any_pair() -> impl Strategy<Value = (String, String)> {
+        let name = prop_oneof![9 => select(names()).prop_map(str::to_owned), 1 => any::<String>()];
+        let value = prop_oneof![select(&VALUES[..]).prop_map(str::to_owned), any::<String>()];
+        (name, value)
+    }
+
+    proptest! {
+        #[test]
+        fn any_form_is_read_or_names_a_field_and_each_link_leads_to_the_same_filters(
+            given in vec(any_pair(), 0..5),
+        ) {
+            match Query::read(&given, &["job"]) {
+                Ok((query, _)) => {
+                    for link in [query.at("/"), query.with_page(query.page), query.reread()] {
+                        let form = link.split_once('?').map_or("", |(_, form)| form);
+                        let again = read(form).expect("a link of ours");
+                        prop_assert_eq!(&again.filters, &query.filters);
+                    }
+                    let same = read(query.with_page(query.page).trim_start_matches("/?")).unwrap();
+                    prop_assert!(query.with_page(1) == "/" || same.page == query.page);
+                    for (name, value) in query.filters() {
+                        let fewer = read(query.without(name, value).trim_start_matches(['/', '?']));
+                        prop_assert!(fewer.unwrap().filters().all(|pair| pair != (name, value)));
+                    }
+                }
+                Err(invalid) => {
+                    let is_known = names().contains(&invalid.field.as_str());
+                    prop_assert!(is_known || given.iter().any(|(name, _)| *name == invalid.field));
+                    prop_assert!(!invalid.why.is_empty());
+                }
+            }
+            let _shown_again = Query::unchecked(given).at("/");
+        }
+
+        #[test]
+        fn any_bytes_are_a_form(form in vec(any::<u8>(), 0..200)) {
+            let _read = Query::read(&pairs(&form), &[]);
+        }
+    }
 
     fn read(text: &str) -> Result<Query, InvalidField> {
         Query::read(&pairs(text.as_bytes()), &[]).map(|(query, _)| query)
