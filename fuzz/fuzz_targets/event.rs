@@ -1,6 +1,4 @@
 //! Any text as a record: no panic, and the bytes of every element are those of the record.
-//!
-//! `cargo fuzz run event fuzz/corpus/event examples/events`
 
 #![no_main]
 

@@ -1,6 +1,4 @@
 //! Any text as a subscription file: no panic, and every finding has a place.
-//!
-//! `cargo fuzz run manifest fuzz/corpus/manifest examples crates/delivery/fixtures/manifest`
 
 #![no_main]
 

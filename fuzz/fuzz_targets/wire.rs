@@ -1,7 +1,5 @@
 //! Any text as one of our attributes: no panic, and what is read is written back to something that
 //! reads the same.
-//!
-//! `cargo fuzz run wire fuzz/corpus/wire crates/delivery/fixtures/wire/v1`
 
 #![no_main]
 

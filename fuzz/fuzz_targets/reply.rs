@@ -1,0 +1,159 @@
+//! Any answer as a reply: it is delivered completely or becomes a dead letter, never in part; the same
+//! answer gives the same ids; and however destinations answer each other, replies to replies are never
+//! more than the topic allows.
+//!
+//! Input: a line of options, a line with the content type, a line of attributes (`name=value`, with
+//! spaces between), and the answer's body.
+
+#![no_main]
+
+use std::sync::Arc;
+
+use delivery::delivery::outcome::{Content, Exchange, TransportResult};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{Delivery, DeliveryTarget, Origin};
+use delivery::event::{Element, Input, binary, decode_one, is_queue_character};
+use delivery::machine::follow_up::FollowUp;
+use delivery::machine::reply::{HOPS_MAX, follow_ups};
+use delivery::request::REPLY_MAX_BYTES;
+use delivery::subscription::catalogue::{Catalogue, Topic};
+use delivery::subscription::name::TopicName;
+use delivery::subscription::profile::Dialect;
+use delivery::subscription::{ReplyTo, Subscription};
+use lastmile_fuzz::NOW_MS;
+use libfuzzer_sys::fuzz_target;
+
+const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
+
+fuzz_target!(|input: &[u8]| {
+    let mut parts = input.splitn(4, |byte| *byte == b'\n');
+    let mut next = || parts.next().unwrap_or_default();
+    let (options, content_type, attributes, body) = (next(), next(), next(), next());
+    let option = |index: usize| u32::from(options.get(index).copied().unwrap_or_default());
+    let exchange = exchange(option(0), content_type, attributes, body, option(1) % 8 != 0);
+    let topic_of =
+        |name: u32| TopicName { namespace: "n".to_owned(), topic: format!("t{}", name % 3) };
+    let most = option(2) % 65;
+    let catalogue = catalogue(most, option(3) % 5 + 1, topic_of, options);
+    let Element::Event(event) = decode_one(&EVENT.into(), Input::Auto) else { return };
+    let origin = Origin { message: "m".to_owned(), index: 0 };
+    let first: Vec<Delivery> = catalogue
+        .matching(&topic_of(0), &Default::default(), &event, NOW_MS)
+        .map(|to| Delivery::new(event.clone(), to.name.clone(), origin.clone(), NOW_MS))
+        .collect();
+    follow(first, &catalogue, &exchange, most);
+});
+
+fn exchange(
+    option: u32,
+    content_type: &[u8],
+    attributes: &[u8],
+    body: &[u8],
+    whole: bool,
+) -> Exchange {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let pair = |pair: &str| {
+        let (name, value) = pair.split_once('=')?;
+        Some((name.to_ascii_lowercase(), value.to_owned()))
+    };
+    let content = Content {
+        content_type: (!content_type.is_empty()).then(|| text(content_type)),
+        attributes: text(attributes).split(' ').filter_map(pair).collect(),
+        webhook: Vec::new(),
+        whole: whole && body.len() <= REPLY_MAX_BYTES,
+    };
+    let status = if option < 128 { 200 } else { 200 + u16::try_from(option % 128).unwrap_or(0) };
+    let result = TransportResult::Answered { status, retry_after: None, body: body.to_vec() };
+    Exchange { content: Some(content), ..Exchange::new(result, NOW_MS, 20) }
+}
+
+/// Three topics with some subscriptions each; the options say where each sends its replies.
+fn catalogue(
+    most: u32,
+    subscriptions: u32,
+    topic_of: impl Fn(u32) -> TopicName,
+    options: &[u8],
+) -> Catalogue {
+    let mut catalogue = Catalogue::default();
+    for topic in 0..3 {
+        catalogue.add_topic(Topic { max_replies: most, ..Topic::new(topic_of(topic)) });
+        for place in 0..subscriptions {
+            let name = format!("{}/s{place}", topic_of(topic)).parse().expect("a name");
+            let url = "https://example.com/".parse().expect("a URL");
+            let index = (topic * subscriptions + place) as usize;
+            let reply = match options.get(4 + index % 8).copied().unwrap_or(b'1') % 5 {
+                0 => None,
+                1 => Some(ReplyTo::Address("https://reply.example.com/".parse().expect("a URL"))),
+                topic => Some(ReplyTo::Topic(topic_of(u32::from(topic)))),
+            };
+            let subscription = Subscription::new(name, Dialect::Knative, url);
+            catalogue.add_subscription(Subscription { reply, ..subscription });
+        }
+    }
+    catalogue
+}
+
+/// Lets every delivery be answered the same, until no reply follows.
+fn follow(first: Vec<Delivery>, catalogue: &Catalogue, exchange: &Exchange, most: u32) {
+    let (mut waiting, mut of_later_generations) = (first, 0_u32);
+    while let Some(delivery) = waiting.pop() {
+        let Some(subscription) = catalogue.subscription(&delivery.subscription) else { return };
+        let followed = follow_ups(&delivery, subscription, exchange, catalogue, NOW_MS);
+        let again = follow_ups(&delivery, subscription, exchange, catalogue, NOW_MS);
+        assert_eq!(followed, again, "another answer for the same");
+        check(&delivery, &followed, exchange);
+        for next in followed {
+            let FollowUp::Deliver(next) = next else { continue };
+            assert!(next.hops == delivery.hops + 1 && next.hops <= HOPS_MAX);
+            of_later_generations += u32::from(next.hops > 1);
+            waiting.push(*next);
+        }
+        assert!(of_later_generations <= most, "{of_later_generations} where {most} are allowed");
+    }
+}
+
+fn check(answered: &Delivery, followed: &[FollowUp], exchange: &Exchange) {
+    let (Some((_, body)), Some(content)) = (exchange.answer(), &exchange.content) else { return };
+    let mut ids: Vec<_> = Vec::new();
+    for next in followed {
+        match next {
+            FollowUp::Deliver(reply) => {
+                assert!(content.whole, "a part of a reply is delivered");
+                assert_eq!(whole(reply, content, body), Some(true), "{:?}", reply.event.text());
+                assert!(answered.target == DeliveryTarget::Destination);
+                ids.push(reply.id);
+            }
+            FollowUp::DeadLetter(letter) | FollowUp::Drop(letter) => {
+                let reason = letter.reason.known();
+                assert!(
+                    [Reason::ReplyLoop, Reason::MalformedEvent, Reason::EventTooLargeToResend]
+                        .map(Some)
+                        .contains(&reason)
+                );
+                assert!(letter.detail.is_some());
+                assert!(letter.delivery.event.text().chars().all(is_queue_character));
+                ids.push(letter.delivery.id);
+            }
+        }
+    }
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "two follow-ups with one id");
+}
+
+/// Whether a reply has everything that the answer has.
+fn whole(reply: &Delivery, content: &Content, body: &[u8]) -> Option<bool> {
+    let structured = content.content_type.as_deref().is_some_and(|of| {
+        let of = of.split(';').next().unwrap_or_default();
+        of.trim().eq_ignore_ascii_case("application/cloudevents+json")
+    });
+    let text: Arc<str> = if structured {
+        std::str::from_utf8(body).ok()?.into()
+    } else {
+        binary::structured(&content.attributes, content.content_type.as_deref(), body).into()
+    };
+    let escaped = text.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff");
+    let is_queueable = reply.event.text().chars().all(is_queue_character);
+    Some(is_queueable && **reply.event.text() == *escaped)
+}
