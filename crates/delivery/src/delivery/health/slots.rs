@@ -11,6 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::shared::{Document, VERSION};
+use crate::subscription::profile::LIFETIME_MAX_MS;
 use crate::time::duration::SECOND_MS;
 
 /// A process that uses slots all the time reserves them for this many seconds ahead.
@@ -18,6 +19,9 @@ pub const AHEAD_SECONDS: u64 = 10;
 /// How late a delivery may come for the slot it waited for. Beyond that it gets another one, once: then
 /// it is attempted whenever it comes, or a queue that is slow would keep it from ever being attempted.
 pub const LATE_MS: u64 = 5 * SECOND_MS;
+
+/// Nobody waits for longer: slots that are given out for so long are those of a wrong clock.
+const PLAUSIBLE_S: u64 = LIFETIME_MAX_MS / SECOND_MS;
 
 /// The slots of one destination that are given out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +69,9 @@ impl Slots {
     /// Reserves the next slots. There may be fewer than wanted: none is later than its latest.
     pub fn reserve(&mut self, wanted: Wanted, now_ms: u64) -> Vec<Reserved> {
         let (per_second, now_s) = (wanted.per_second.max(1), now_ms / SECOND_MS);
+        if self.from_s > now_s.saturating_add(PLAUSIBLE_S) {
+            *self = Self::default();
+        }
         self.forget_before(now_s);
         self.change_rate(per_second, now_s);
         let mut reserved = Vec::new();
@@ -202,6 +209,16 @@ mod tests {
     }
 
     #[test]
+    fn slots_of_a_wrong_clock_are_given_out_again() {
+        let day_s = 24 * 3_600;
+        for (ahead_s, first) in [(13 * day_s, 100 + 13 * day_s), (15 * day_s, 100)] {
+            let from_s = 100 + ahead_s;
+            let mut slots = Slots { from_s, per_second: 20, ..Slots::default() };
+            assert_eq!(slots.reserve(wanted(20, 1, 0), 100_500), [reserved(first, 1)]);
+        }
+    }
+
+    #[test]
     fn a_backlog_gets_the_next_seconds_one_after_the_other() {
         let mut slots = Slots::default();
         let all = slots.reserve(wanted(20, 50, 0), 100_500);
@@ -282,11 +299,12 @@ mod tests {
     }
 
     #[test]
-    fn in_a_document_that_gives_out_all_time_no_slot_is_free() {
+    fn a_document_that_gives_out_all_time_is_that_of_a_wrong_clock() {
         let document =
             format!(r#"{{"v":1,"per_second":20,"from_s":{},"taken":[99,99]}}"#, u64::MAX);
         let mut slots = Slots::read(document.as_bytes()).expect("a document");
-        assert_eq!(slots.reserve(Wanted { latest_ms: 200_000, ..wanted(20, 1, 1) }, 100_000), []);
-        assert_eq!(slots.next_ms(), u64::MAX);
+        let reserved_now =
+            slots.reserve(Wanted { latest_ms: 200_000, ..wanted(20, 1, 0) }, 100_000);
+        assert_eq!((reserved_now, slots.next_ms()), (vec![reserved(100, 1)], 100_000));
     }
 }
