@@ -34,6 +34,7 @@ use crate::shared_documents::DocumentStore;
 use crate::sinks::SqsSinks;
 use crate::subscriptions::LiveSubscriptions;
 use crate::timeouts::OPERATION_TIMEOUT;
+use url::Url;
 
 /// Every port of the dispatch function.
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl AwsPorts {
     /// # Errors
     /// When no HTTP client can be built on this machine.
     pub fn new(config: &SdkConfig, settings: &DispatchSettings) -> Result<Self, ClientError> {
-        let secrets = SecretStores::new(|name| std::env::var(name).ok(), Machine)?;
+        let secrets = SecretStores::new(|name, _| std::env::var(name).ok(), Machine)?;
         Self::with_secrets(config, settings, secrets)
     }
 
@@ -153,8 +154,8 @@ impl SubscriptionSource for AwsPorts {
 }
 
 impl Secrets for AwsPorts {
-    async fn keyring(&self, names: &[&SecretName]) -> Result<Keyring, SecretError> {
-        self.secrets.keyring(names).await
+    async fn keyring(&self, names: &[&SecretName], to: &Url) -> Result<Keyring, SecretError> {
+        self.secrets.keyring(names, to).await
     }
 }
 

@@ -4,8 +4,9 @@
 //! file may be somebody else's, and so may the address. Separate because `validate` and `dev` both
 //! send requests from the machine of a developer.
 //!
-//! Promises: a variable is sent only if the person named it with `--env` or agreed when asked, after
-//! reading who receives it; `dev` also lets this machine have it.
+//! Promises: a variable is sent only if the person named it with `--env`, to whatever host, or agreed when
+//! asked, to the hosts that were named then; `dev` also lets this machine have it. Decided for each
+//! request by its address, since the file may change while `dev` runs.
 //!
 //! Does not restrict the deployed function, whose environment holds what was meant for it.
 
@@ -13,15 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use adapters::secrets::{PORT, TOKEN};
-use delivery::subscription::Subscription;
 use delivery::subscription::secret::SecretName;
+use delivery::subscription::{Subscription, host_of};
 
 use crate::confirm::is_confirmed;
-use crate::files::{Files, have_errors, usage_error};
+use crate::files::{Files, usage_error};
 use crate::output::note;
 use crate::text;
 use crate::this_machine::is_here;
+use url::Url;
 
 /// Which variables may be sent.
 #[derive(Debug, Clone, clap::Args)]
@@ -30,6 +31,15 @@ pub(crate) struct EnvironmentArgs {
     /// asking; can be repeated
     #[arg(long = "env", value_name = "NAME")]
     allowed: Vec<String>,
+}
+
+/// What may be sent.
+#[derive(Debug, Default)]
+pub(crate) struct Allowed {
+    /// Variables that any host may have.
+    names: BTreeSet<String>,
+    /// Those that these hosts may have.
+    hosts: Receivers,
 }
 
 /// Who receives each variable: the hosts, by its name.
@@ -55,23 +65,30 @@ impl EnvironmentArgs {
     ///
     /// # Errors
     /// A usage error that lists who would receive what, if nobody can be asked or the answer is no.
-    pub(crate) fn allow(&self, receivers: &Receivers) -> anyhow::Result<BTreeSet<String>> {
-        let mut allowed: BTreeSet<String> = self.allowed.iter().cloned().collect();
-        let open: Vec<(&String, &BTreeSet<String>)> =
-            receivers.iter().filter(|(name, _)| !allowed.contains(*name)).collect();
-        if open.is_empty() {
-            return Ok(allowed);
+    pub(crate) fn allow(&self, receivers: &Receivers) -> anyhow::Result<Allowed> {
+        let names: BTreeSet<String> = self.allowed.iter().cloned().collect();
+        let mut hosts = receivers.clone();
+        hosts.retain(|name, _| !names.contains(name));
+        if hosts.is_empty() {
+            return Ok(Allowed { names, hosts });
         }
-        let listed: String = open.iter().map(|(name, hosts)| sends(name, hosts)).collect();
-        let options: String = open.iter().map(|(name, _)| format!(" --env {name}")).collect();
+        let listed: String = hosts.iter().map(|(name, hosts)| sends(name, hosts)).collect();
+        let options: String = hosts.keys().map(|name| format!(" --env {name}")).collect();
         let what = format!("the files name variables of your environment as secrets:\n{listed}");
         let otherwise = format!("{what}nothing was sent; this allows it:{}", text::line(&options));
         let question = format!("{what}send them?");
         if !is_confirmed(&question, &otherwise)? {
             return Err(usage_error("nothing was sent"));
         }
-        allowed.extend(open.into_iter().map(|(name, _)| name.clone()));
-        Ok(allowed)
+        Ok(Allowed { names, hosts })
+    }
+}
+
+impl Allowed {
+    /// Whether a variable may be sent to this address.
+    fn has(&self, name: &str, to: &Url) -> bool {
+        let has_host = |hosts: &BTreeSet<String>| hosts.contains(&host_of(to));
+        self.names.contains(name) || self.hosts.get(name).is_some_and(has_host)
     }
 }
 
@@ -81,47 +98,26 @@ fn sends(name: &str, hosts: &BTreeSet<String>) -> String {
     format!("  {} to {}\n", text::line(name), text::line(&hosts.join(", ")))
 }
 
-/// A lookup of these variables, and of no other.
-pub(crate) fn only(allowed: BTreeSet<String>) -> impl Fn(&str) -> Option<String> {
-    move |name| allowed.contains(name).then(|| std::env::var(name).ok()).flatten()
-}
-
-/// A lookup of these variables, and of those that only destinations on this machine receive. The file
-/// is read again each time: while `dev` runs it may change, and nobody is asked again.
-pub(crate) fn also_here(
-    allowed: BTreeSet<String>,
-    file: PathBuf,
-) -> impl Fn(&str) -> Option<String> {
+/// A lookup of these variables for the addresses that may have them; any for this machine, if it may.
+pub(crate) fn lookup(
+    allowed: Allowed,
+    also_here: bool,
+) -> impl Fn(&str, Option<&Url>) -> Option<String> {
     let reported = Mutex::new(BTreeSet::new());
-    move |name| {
-        // Where the store of secrets is; no subscription can name them.
-        let is_own = [PORT, TOKEN].contains(&name);
-        if is_own || allowed.contains(name) || stays_here(name, &file) {
+    move |name, to| {
+        // What the store of secrets needs itself is sent to nobody.
+        let Some(to) = to else { return std::env::var(name).ok() };
+        if allowed.has(name, to) || (also_here && is_here(to)) {
             return std::env::var(name).ok();
         }
         if reported.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned()) {
-            let name = text::line(name);
-            note(format_args!("{name} is not sent: start again with --env {name} to allow that"));
+            let (name, host) = (text::line(name), text::line(&host_of(to)));
+            note(format_args!(
+                "{name} is not sent to {host}: start again with --env {name} to allow that"
+            ));
         }
         None
     }
-}
-
-/// Whether the file names a variable, and only for destinations on this machine.
-fn stays_here(name: &str, file: &PathBuf) -> bool {
-    let Ok(files) = Files::read(std::slice::from_ref(file)) else { return false };
-    let reading = files.reading();
-    if have_errors(&reading.findings) {
-        return false;
-    }
-    let all = reading.catalogue.subscriptions();
-    let mut naming = all
-        .filter(|of| {
-            let mut secrets = of.destination.secrets();
-            secrets.any(|secret| matches!(secret, SecretName::Environment(of) if of == name))
-        })
-        .peekable();
-    naming.peek().is_some() && naming.all(|of| is_here(&of.destination.url))
 }
 
 /// Who receives the variables that a file of subscriptions sends to other machines.
@@ -161,34 +157,27 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_stays_here_only_while_every_destination_that_names_it_is_here() {
-        let folder = tempfile::tempdir().unwrap();
-        let (here, there) = (("a", "http://127.0.0.1:9180/"), ("b", "https://b.example.com/"));
-        for (documents, stays) in [
-            (&[here][..], true),
-            (&[here, ("b", "http://localhost/")], true),
-            (&[here, there], false),
-            (&[there], false),
-            (&[("a", "http://127.0.0.1.example.com/")], false),
-            (&[here, ("b", "not an address")], false),
-        ] {
-            let path = file(&folder, documents);
-            assert_eq!(stays_here("TOKEN", &path), stays, "{documents:?}");
-            assert!(!stays_here("OTHER", &path));
-        }
-        std::fs::remove_file(folder.path().join("s.yaml")).unwrap();
-        assert!(!stays_here("TOKEN", &folder.path().join("s.yaml")));
-    }
-
-    #[test]
-    fn a_lookup_finds_only_what_was_allowed() {
+    fn a_variable_is_found_only_for_addresses_that_may_have_it() {
         // Every process of a test has this variable.
-        let allowed = || BTreeSet::from(["PATH".to_owned()]);
-        assert!(only(allowed())("PATH").is_some());
-        assert_eq!(only(BTreeSet::new())("PATH"), None);
-        let missing = PathBuf::from("no-such-file.yaml");
-        assert!(also_here(allowed(), missing.clone())("PATH").is_some());
-        assert_eq!(also_here(BTreeSet::new(), missing)("PATH"), None);
+        let found = |allowed: Allowed, also_here: bool, to: &str| {
+            lookup(allowed, also_here)("PATH", Some(&to.parse().unwrap())).is_some()
+        };
+        let (here, there) = ("http://127.0.0.1:9180/", "https://b.example.com:8443/in");
+        let by_name = || Allowed { names: ["PATH".to_owned()].into(), ..Allowed::default() };
+        let by_host = || {
+            let hosts = BTreeSet::from(["b.example.com:8443".to_owned()]);
+            Allowed { hosts: [("PATH".to_owned(), hosts)].into(), ..Allowed::default() }
+        };
+        assert!(found(by_name(), false, here) && found(by_name(), false, there));
+        assert!(found(by_host(), false, there) && !found(by_host(), false, here));
+        for other in
+            ["https://b.example.com/", "https://evil.example/", "https://b.example.com.evil:8443/"]
+        {
+            assert!(!found(by_host(), true, other), "{other}");
+        }
+        assert!(!found(Allowed::default(), false, here) && found(Allowed::default(), true, here));
+        assert!(!found(Allowed::default(), true, "http://127.0.0.1.example.com/"));
+        assert!(lookup(Allowed::default(), false)("PATH", None).is_some(), "for the stores");
     }
 
     #[test]

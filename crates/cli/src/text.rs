@@ -18,6 +18,7 @@ const SECONDS_CHARS: usize = 19;
 
 /// What others wrote, with a replacement for invisible characters other than line ends and tabs.
 pub(crate) fn plain(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
 }
 
@@ -53,10 +54,18 @@ pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}'
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{17b4}'
+                | '\u{17b5}'
+                | '\u{180b}'..='\u{180f}'
         )
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}')
+        || matches!(c, '\u{fe00}'..='\u{fe0d}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}')
         || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
@@ -194,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_others_wrote_cannot_move_the_cursor() {
-        assert_eq!(plain("a\x1b[2Jb\r\nc\t\u{9b}"), "a\u{fffd}[2Jb\u{fffd}\nc\t\u{fffd}");
+        assert_eq!(plain("a\x1b[2Jb\r\nc\t\u{9b}"), "a\u{fffd}[2Jb\nc\t\u{fffd}");
         assert_eq!(line("a\nb\tc\x1bd"), "a b c\u{fffd}d");
         for hidden in HIDDEN {
             let text = format!("a{hidden}b");

@@ -26,6 +26,7 @@ use crate::wire::{
     ATTRIBUTE_MAX_BYTES, DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE,
     RECEIVES_ATTRIBUTE, TOPIC_ATTRIBUTE, UNREAD_ATTRIBUTE, UNREAD_MS, has_waited, unread_wait_ms,
 };
+use url::Url;
 
 /// A whole message, with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
@@ -411,13 +412,14 @@ pub struct SecretError {
 /// Promise: every requested name is in the keyring, with a value that was current a few minutes
 /// ago; no value is ever logged.
 pub trait Secrets {
-    /// The secrets of these names.
+    /// The secrets of these names, for a request to this address.
     ///
     /// # Errors
     /// [`SecretError`] for the first that cannot be read.
     fn keyring(
         &self,
         names: &[&SecretName],
+        to: &Url,
     ) -> impl Future<Output = Result<Keyring, SecretError>> + Send;
 }
 

@@ -28,6 +28,7 @@ use crate::aws::{LocalAws, LocalAwsConfig, REGION};
 use crate::http_client::http_client;
 use crate::mapping::EventSourceMapping;
 use crate::mapping::event::received;
+use url::Url;
 
 /// The functions' timeout, as in the template.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(120);
@@ -67,7 +68,7 @@ impl Stack {
     /// # Errors
     /// When a port is taken or a file or folder cannot be used.
     pub async fn start(config: &StackConfig) -> anyhow::Result<Self> {
-        Self::start_with(config, |name| std::env::var(name).ok()).await
+        Self::start_with(config, |name, _| std::env::var(name).ok()).await
     }
 
     /// The same, with secrets `env:NAME` from this lookup instead of the environment.
@@ -76,7 +77,7 @@ impl Stack {
     /// When a port is taken or a file or folder cannot be used.
     pub async fn start_with(
         config: &StackConfig,
-        secrets: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+        secrets: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
         let aws_config = LocalAwsConfig::of_lastmile(
             config.aws_port,

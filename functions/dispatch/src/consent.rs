@@ -151,7 +151,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let random = std::array::from_fn(|_| self.ports.next_jitter().0);
         let question = Question::new(random, None);
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let keyring = self.ports.keyring(&names).await;
+        let keyring = self.ports.keyring(&names, &subscription.destination.url).await;
         let request = match &keyring {
             Ok(keyring) => {
                 let context = AttemptContext { keyring, now_ms: self.ports.now_ms(), timeout_ms };

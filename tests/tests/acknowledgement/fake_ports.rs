@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 use crate::reactions::{Reaction, Reactions};
 use crate::virtual_clock::VirtualClock;
+use reqwest::Url;
 
 /// The start of every test.
 pub(crate) const NOW_MS: u64 = 1_795_158_180_000;
@@ -473,7 +474,7 @@ impl FakePorts {
 }
 
 impl Secrets for FakePorts {
-    async fn keyring(&self, names: &[&SecretName]) -> Result<Keyring, SecretError> {
+    async fn keyring(&self, names: &[&SecretName], _: &Url) -> Result<Keyring, SecretError> {
         Ok(names.iter().map(|name| ((*name).clone(), Secret::new("hush".to_owned()))).collect())
     }
 }

@@ -17,6 +17,7 @@ use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 use tokio::net::TcpListener;
 
 use crate::manual_clock::ManualClock;
+use reqwest::Url;
 
 /// A value that no error or log may contain.
 const SECRET_VALUE: &str = "hush-hush";
@@ -64,7 +65,7 @@ fn stores<C: Clock + Send + Sync>(server: &Scripted, clock: C) -> SecretStores<C
 }
 
 fn stores_at<C: Clock + Send + Sync>(port: String, clock: C) -> SecretStores<C> {
-    let environment = move |name: &str| match name {
+    let environment = move |name: &str, _: Option<&Url>| match name {
         PORT => Some(port.clone()),
         TOKEN => Some("session/token==".to_owned()),
         "BILLING" => Some("from-the-environment".to_owned()),
@@ -75,13 +76,17 @@ fn stores_at<C: Clock + Send + Sync>(port: String, clock: C) -> SecretStores<C> 
     SecretStores::new(environment, clock).expect("TLS works")
 }
 
+fn destination() -> Url {
+    "https://hooks.example.com/".parse().expect("a URL")
+}
+
 fn name(text: &str) -> SecretName {
     text.parse().unwrap_or_else(|problem| panic!("{problem}"))
 }
 
 async fn value(secrets: &impl Secrets, text: &str) -> Result<String, SecretError> {
     let name = name(text);
-    let keyring = secrets.keyring(&[&name]).await?;
+    let keyring = secrets.keyring(&[&name], &destination()).await?;
     Ok(keyring
         .get(&name)
         .map(Secret::expose)
@@ -131,7 +136,7 @@ async fn the_functions_own_credentials_are_never_a_secret_to_send() {
     for variable in ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "aws_session_token"] {
         let name = SecretName::Environment(variable.to_owned());
         assert!(format!("env:{variable}").parse::<SecretName>().is_err());
-        let error = extension.stores.keyring(&[&name]).await.expect_err(variable);
+        let error = extension.stores.keyring(&[&name], &destination()).await.expect_err(variable);
         assert!(error.problem.contains("AWS_") && !error.problem.contains(SECRET_VALUE), "{error}");
     }
 }
@@ -174,8 +179,11 @@ async fn the_members_of_one_secret_share_one_lookup() {
     extension.set_step(secret_string(r#"{"user": "acme", "pin": 42.0, "list": ["hush-hush"]}"#));
     let names =
         ["env:BILLING", "secretsmanager:billing#user", "secretsmanager:billing#pin"].map(name);
-    let keyring =
-        extension.stores.keyring(&names.iter().collect::<Vec<_>>()).await.expect("all are there");
+    let keyring = extension
+        .stores
+        .keyring(&names.iter().collect::<Vec<_>>(), &destination())
+        .await
+        .expect("all are there");
     let values = names.iter().map(|name| keyring.get(name).map(Secret::expose)).collect::<Vec<_>>();
     assert_eq!(values, [Some("from-the-environment"), Some("acme"), Some("42.0")]);
     assert!(
@@ -345,7 +353,7 @@ async fn of_several_missing_secrets_the_first_is_reported() {
     let names = ["secretsmanager:billing", "env:ABSENT", "env:EMPTY"].map(name);
     let error = extension
         .stores
-        .keyring(&names.iter().collect::<Vec<_>>())
+        .keyring(&names.iter().collect::<Vec<_>>(), &destination())
         .await
         .expect_err("two are missing");
     assert_eq!(error.name, names[1]);
@@ -359,7 +367,7 @@ async fn debug_output_of_the_stores_shows_no_secret() {
         Ok(SECRET_VALUE.to_owned())
     );
     let name = name("secretsmanager:billing");
-    let keyring = extension.stores.keyring(&[&name]).await;
+    let keyring = extension.stores.keyring(&[&name], &destination()).await;
     let shown = format!("{:?} {keyring:?}", extension.stores);
     assert!(!shown.contains(SECRET_VALUE) && !shown.contains("session/token"), "{shown}");
 }

@@ -100,7 +100,7 @@ pub(super) struct Extension {
 impl Extension {
     /// The extension as the environment describes it.
     pub(super) fn new(
-        environment: &impl Fn(&str) -> Option<String>,
+        environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .redirect(redirect::Policy::none())

@@ -25,6 +25,7 @@ use extension::{Extension, SecretId};
 pub use extension::{PORT, TOKEN};
 use futures::future::join_all;
 use member::member;
+use url::Url;
 
 use crate::machine::Machine;
 
@@ -32,7 +33,8 @@ use crate::machine::Machine;
 /// and the author of subscriptions must not be able to send those to a destination.
 const RESERVED_PREFIX: &str = "AWS_";
 
-type Lookup = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+/// A variable, for requests to this address; `None` for what the stores themselves need.
+type Lookup = Box<dyn Fn(&str, Option<&Url>) -> Option<String> + Send + Sync>;
 
 /// The stores of one function's secrets.
 pub struct SecretStores<C = Machine> {
@@ -49,22 +51,23 @@ impl<C> fmt::Debug for SecretStores<C> {
 }
 
 impl<C: Clock + Send + Sync> SecretStores<C> {
-    /// The stores of this function, whose environment is read through a lookup such as `|name|
-    /// std::env::var(name).ok()`; cached values expire by the clock.
+    /// The stores of this function, whose environment is read through a lookup such as `|name, _|
+    /// std::env::var(name).ok()`, which is told the address that a variable is sent to, and nothing for
+    /// what the stores themselves need; cached values expire by the clock.
     ///
     /// # Errors
     /// When no HTTP client can be built on this machine.
     pub fn new(
-        environment: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+        environment: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
         clock: C,
     ) -> Result<Self, reqwest::Error> {
-        let extension = Extension::new(&environment)?;
+        let extension = Extension::new(|name| environment(name, None))?;
         Ok(Self { environment: Box::new(environment), extension, cache: Cache::default(), clock })
     }
 
-    async fn secret(&self, name: &SecretName) -> Result<Secret, String> {
+    async fn secret(&self, name: &SecretName, to: &Url) -> Result<Secret, String> {
         let secret = match name {
-            SecretName::Environment(variable) => self.variable(variable)?,
+            SecretName::Environment(variable) => self.variable(variable, to)?,
             SecretName::Parameter(name) => self.stored(SecretId::Parameter(name.clone())).await?,
             SecretName::SecretsManager { id, member: None } => {
                 self.stored(SecretId::Secret(id.clone())).await?
@@ -80,7 +83,7 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
     }
 
     /// A variable of the environment; not cached, because it does not change while we run.
-    fn variable(&self, name: &str) -> Result<Secret, String> {
+    fn variable(&self, name: &str, to: &Url) -> Result<Secret, String> {
         // The name may be shorter, or have a character across this position.
         let beginning = name.get(..RESERVED_PREFIX.len());
         if beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(RESERVED_PREFIX)) {
@@ -88,7 +91,7 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
                 "variables that begin with {RESERVED_PREFIX} are reserved and are never sent"
             ));
         }
-        (self.environment)(name)
+        (self.environment)(name, Some(to))
             .map(Secret::new)
             .ok_or_else(|| "the function has no such variable".to_owned())
     }
@@ -99,10 +102,10 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
 }
 
 impl<C: Clock + Send + Sync> Secrets for SecretStores<C> {
-    async fn keyring(&self, names: &[&SecretName]) -> Result<Keyring, SecretError> {
+    async fn keyring(&self, names: &[&SecretName], to: &Url) -> Result<Keyring, SecretError> {
         // Concurrently, so that many names take no longer than one.
         let secrets = names.iter().map(|name| async move {
-            let secret = self.secret(name).await;
+            let secret = self.secret(name, to).await;
             let secret =
                 secret.map_err(|problem| SecretError { name: SecretName::clone(name), problem })?;
             Ok((SecretName::clone(name), secret))

@@ -8,7 +8,7 @@ use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use local::watch::Line;
 
-use crate::environment::{EnvironmentArgs, also_here, receivers_elsewhere, report};
+use crate::environment::{EnvironmentArgs, lookup, receivers_elsewhere, report};
 use crate::log_view;
 use crate::output::{note, out};
 use crate::this_machine::{allow_private, listen};
@@ -44,7 +44,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let elsewhere = receivers_elsewhere(&config.subscriptions)?;
     let allowed = arguments.environment.allow(&elsewhere)?;
     report(&elsewhere);
-    let environment = also_here(allowed, config.subscriptions.clone());
+    let environment = lookup(allowed, true);
     let stack = Stack::start_with(&config, environment).await?;
     let subscriptions = stack.subscriptions();
     // No reason to stop: the file can be corrected while everything runs.

@@ -25,7 +25,7 @@ fn is_hidden(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(u32::from(c),
             0xad | 0x61c | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x2064 | 0x2066..=0x2069 | 0xfeff
-            | 0xe0000..=0xe007f)
+            | 0x17b4..=0x17b5 | 0xfe00..=0xfe0d | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a | 0xe0000..=0xe007f)
 }
 
 /// Checks what a command printed, and that the planted text is in it, made visible. Returns standard

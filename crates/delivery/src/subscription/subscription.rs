@@ -202,8 +202,7 @@ impl Destination {
     /// Who receives its requests: host and port.
     #[must_use]
     pub fn host(&self) -> String {
-        let host = self.url.host_str().unwrap_or_default();
-        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+        host_of(&self.url)
     }
 
     /// The address without credentials and query, and without its path where that is one.
@@ -222,6 +221,13 @@ impl Destination {
     pub fn address(&self) -> String {
         if self.hide_path { self.display() } else { without_user(&self.url) }
     }
+}
+
+/// Host and port of an address; without the port where it is that of the scheme.
+#[must_use]
+pub fn host_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// An address without credentials and without the query, which may hold secrets: for logs, blobs

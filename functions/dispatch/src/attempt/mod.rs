@@ -28,7 +28,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
         // Before the time of the attempt is granted: looking secrets up takes time of its own.
         let names: Vec<&SecretName> = request::secrets(subscription, &deliveries).collect();
-        let keyring = self.ports.keyring(&names).await;
+        let keyring = self.ports.keyring(&names, &destination.url).await;
         let now_ms = self.ports.now_ms();
         let timeout_ms = of.deadline.begin(now_ms, destination.response_timeout_ms)?;
         // Before the request: a panic from here on counts as an attempt.

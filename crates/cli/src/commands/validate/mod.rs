@@ -13,7 +13,6 @@
 
 mod confirmation_server;
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -42,7 +41,7 @@ use delivery::time::duration;
 use futures::future::join_all;
 use url::Url;
 
-use crate::environment::{EnvironmentArgs, only, receivers};
+use crate::environment::{Allowed, EnvironmentArgs, lookup, receivers};
 use crate::files::Files;
 use crate::output::{note, out};
 use crate::text::Table;
@@ -200,7 +199,7 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::R
 }
 
 impl Validator {
-    async fn open(arguments: Arguments, allowed: BTreeSet<String>) -> anyhow::Result<Self> {
+    async fn open(arguments: Arguments, allowed: Allowed) -> anyhow::Result<Self> {
         let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
         let confirmations = match arguments.listen {
             Some(address) => Some(ConfirmationServer::start(address, arguments.public_url).await?),
@@ -209,7 +208,7 @@ impl Validator {
         let storage = consent_place(arguments.config, arguments.stack).await?;
         Ok(Self {
             sender: HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?,
-            secrets: SecretStores::new(only(allowed), Machine)?,
+            secrets: SecretStores::new(lookup(allowed, false), Machine)?,
             confirmations,
             store: storage.map(|storage| ConsentStore::new(storage, Machine)),
             wait_ms: arguments.wait,
@@ -239,7 +238,7 @@ impl Validator {
         question: &Question,
     ) -> Answer {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let keyring = match self.secrets.keyring(&names).await {
+        let keyring = match self.secrets.keyring(&names, &subscription.destination.url).await {
             Ok(keyring) => keyring,
             Err(error) => return Answer::Refused(format!("the request was not sent: {error}")),
         };
