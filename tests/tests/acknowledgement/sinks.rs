@@ -131,7 +131,7 @@ fn a_dead_letter_that_its_sink_refuses_is_stored_with_the_first_reason_and_both_
         (returned.history.first().len(), dead_letter.delivery.history.first().len()),
         (1, 1)
     );
-    assert_eq!(returned.address.as_deref(), Some("https://sink.example.com/in?code=7"));
+    assert_eq!(returned.address.as_deref(), Some("https://sink.example.com/in?code=[secret]"));
 
     let ports = FakePorts::new(subscriptions(0));
     assert_eq!(deadletter(&ports, &[dead_letter_record(&dead_letter)]), [""; 0]);
@@ -142,7 +142,7 @@ fn a_dead_letter_that_its_sink_refuses_is_stored_with_the_first_reason_and_both_
         (&document[0]["knativeerrorcode"], &document[0]["errorretry"]),
         (&404.into(), &1.into())
     );
-    assert_eq!(document[0]["knativeerrordest"], "https://sink.example.com/in?code=7");
+    assert_eq!(document[0]["knativeerrordest"], "https://sink.example.com/in?code=[secret]");
     let lastmile: Value =
         serde_json::from_str(document[0]["lastmile"].as_str().expect("a text")).expect("JSON");
     assert_eq!(lastmile["sink"]["destination"], "https://sink.example.com/in");

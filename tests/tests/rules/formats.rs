@@ -390,7 +390,7 @@ fn only_knatives_format_has_full_addresses_and_never_with_a_user() {
     };
     let letter = made(&subscription);
     let addresses = letter.addresses.clone().expect("the addresses");
-    assert_eq!(addresses.subscriber, "https://a.example.com/in?code=7");
+    assert_eq!(addresses.subscriber, "https://a.example.com/in?code=[secret]");
     assert_eq!(addresses.failed, addresses.subscriber);
     assert!(!text_of(&letter).contains("hush"));
     for format in Format::ALL.into_iter().filter(|format| *format != Format::Knative) {

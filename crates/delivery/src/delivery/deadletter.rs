@@ -14,7 +14,7 @@ use crate::event::Shape;
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Response};
 use crate::subscription::sink::{Container, Sink, SinkQueue};
-use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, without_user};
+use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, without_credentials};
 use crate::time::duration::DAY_MS;
 
 /// Details are for people; a longer one quotes an event.
@@ -43,7 +43,7 @@ impl Store {
 /// The failed delivery of a dead letter to its sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
-    /// The sink's address in full, without credentials; `None` where the subscription is gone.
+    /// The sink's address without credentials; `None` where the subscription is gone.
     pub address: Option<String>,
     /// Why that delivery ended.
     pub reason: Word<Reason>,
@@ -257,7 +257,7 @@ fn addresses(
     }
     let subscriber = subscription.destination.address();
     let failed = match (&delivery.target, &subscription.reply) {
-        (DeliveryTarget::Reply, Some(ReplyTo::Address(url))) => without_user(url),
+        (DeliveryTarget::Reply, Some(ReplyTo::Address(url))) => without_credentials(url),
         (DeliveryTarget::Reply, Some(ReplyTo::Topic(_)) | None)
         | (DeliveryTarget::Destination | DeliveryTarget::Sink(_), _) => subscriber.clone(),
     };

@@ -18,7 +18,7 @@ use crate::request::{BatchKey, batch_key};
 use crate::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS};
 use crate::subscription::schedule::{Jitter, Moments, next_wait_ms};
 use crate::subscription::sink::Sink;
-use crate::subscription::{Batch, OnRefused, Subscription, without_user};
+use crate::subscription::{Batch, OnRefused, Subscription, without_credentials};
 use crate::time::duration::SECOND_MS;
 
 /// How long a paused delivery waits before it is checked again: the longest delay of one SQS
@@ -312,7 +312,7 @@ pub fn end_without_success(
     if let DeliveryTarget::Sink(_) = delivery.target {
         let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);
         if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {
-            returned.address = Some(without_user(url));
+            returned.address = Some(without_credentials(url));
         }
         return End::DeadLetter(Box::new(letter));
     }

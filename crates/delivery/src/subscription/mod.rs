@@ -22,5 +22,5 @@ mod subscription;
 pub use subscription::{
     BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, Consent, DeadLetterPolicy, Destination,
     Disable, Disabled, EVENTS_PER_BLOB_MAX, MAX_CONCURRENCY, OnRefused, ReplyTo, SLOW_AFTER_MS,
-    Subscription, display, host_of, without_user,
+    Subscription, display, host_of, without_credentials,
 };

@@ -216,10 +216,10 @@ impl Destination {
         display(&url)
     }
 
-    /// The address in full, without credentials; without path and query where the path is one.
+    /// The address without credentials; without path and query where the path is one.
     #[must_use]
     pub fn address(&self) -> String {
-        if self.hide_path { self.display() } else { without_user(&self.url) }
+        if self.hide_path { self.display() } else { without_credentials(&self.url) }
     }
 }
 
@@ -237,17 +237,30 @@ pub fn display(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    without_user(&url)
+    without_credentials(&url)
 }
 
-/// An address in full, without credentials.
+/// An address without credentials: no user info, and of the query the names only.
 #[must_use]
-pub fn without_user(url: &Url) -> String {
+pub fn without_credentials(url: &Url) -> String {
     let mut url = url.clone();
     // Neither call can fail: a destination is http or https and has a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
+    if let Some(query) = url.query() {
+        let hidden: Vec<String> = query.split('&').map(without_value).collect();
+        url.set_query(Some(&hidden.join("&")));
+    }
     url.into()
+}
+
+/// A parameter of a query; a name without a value may be one.
+fn without_value(part: &str) -> String {
+    match part.split_once('=') {
+        Some((name, value)) if !value.is_empty() => format!("{name}={HIDDEN}"),
+        Some(_) | None if part.is_empty() => String::new(),
+        Some(_) | None => HIDDEN.to_owned(),
+    }
 }
 
 /// What happens to a delivery that ends without success.
@@ -411,7 +424,7 @@ mod tests {
             1,
         );
         assert_eq!(destination.display(), "https://example.com/in");
-        assert_eq!(destination.address(), "https://example.com/in?code=secret#f");
+        assert_eq!(destination.address(), "https://example.com/in?code=[secret]#f");
     }
 
     #[test]
