@@ -95,6 +95,8 @@ fn catalogue(
 
 /// Lets every delivery be answered the same, until no reply follows.
 fn follow(first: Vec<Delivery>, catalogue: &Catalogue, exchange: &Exchange, most: u32) {
+    // Each that can answer has a share of one at least.
+    let most = most.max(most.min(1) * u32::try_from(first.len()).unwrap_or(u32::MAX));
     let (mut waiting, mut of_later_generations) = (first, 0_u32);
     while let Some(delivery) = waiting.pop() {
         let Some(subscription) = catalogue.subscription(&delivery.subscription) else { return };
