@@ -19,6 +19,7 @@ mod documented;
 mod events;
 mod formats;
 mod lifetimes;
+mod matching;
 mod observability;
 mod requests;
 mod samples;

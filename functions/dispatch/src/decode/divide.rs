@@ -35,6 +35,9 @@ const ELEMENTS_TOGETHER: usize = 5_000;
 /// With more deliveries than these, the others are not counted: their parts are divided again anyway.
 const COUNTED_MAX: usize = 20_000;
 
+/// How many subscriptions are counted of an element: one with more does not run in place.
+const MATCHES_COUNTED_MAX: usize = EVENTS_IN_PLACE + 1;
+
 /// A record is divided into at most so many parts at a time; a part that is too large for a message
 /// is divided at once.
 pub const PARTS_MAX: usize = 100;
@@ -75,11 +78,7 @@ impl InPlace {
 /// The items of a published record: its deliveries, or, if they are too many, its parts.
 pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> Decoded {
     if elements.len() == 1 {
-        // Most records are one event for few subscriptions.
-        let read = published.read(elements, 0);
-        if read.items.len() <= REQUESTS_IN_PLACE {
-            return read;
-        }
+        return items_of_one(published, elements);
     }
     let (mut decoded, mut in_place) = (Decoded::default(), InPlace::default());
     // The index of the first element of each leaf: what runs in place together.
@@ -87,7 +86,7 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     let (mut has_too_large, mut matched) = (false, Subscriptions::default());
     let mut counted = 0;
     for index in 0..elements.len() {
-        let mut read = published.read(elements, index);
+        let mut read = published.read(elements, index, MATCHES_COUNTED_MAX);
         counted += read.items.len();
         decoded.misses_a_name |= read.misses_a_name;
         matched.note(&read.items);
@@ -110,12 +109,32 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     }
     let misses_a_name = decoded.misses_a_name;
     let mut division = Division { published, elements, decoded: Decoded::default() };
-    if elements.len() == 1 || matched.keep_batches() {
+    if matched.keep_batches() {
         division.divide_by_names(&leaves);
     } else {
         division.divide_elements(&leaves, elements.len());
     }
     Decoded { misses_a_name, ..division.decoded }
+}
+
+/// The items of a record of one element, as most are. Each of its deliveries is a request.
+fn items_of_one(published: &Published<'_>, elements: &Elements<'_>) -> Decoded {
+    let read = published.read(elements, 0, REQUESTS_IN_PLACE + 1);
+    if read.items.len() <= REQUESTS_IN_PLACE {
+        return read;
+    }
+    let Ok(event) = published.event(elements, 0) else { return read };
+    // Their names are enough: there may be a hundred thousand.
+    let matching: Vec<&Arc<Subscription>> = published.matching(&event).collect();
+    let names = matching.iter().map(|of| of.name.name.as_str());
+    let mut division = Division { published, elements, decoded: Decoded::default() };
+    let parts = division.cut_at(names.step_by(REQUESTS_IN_PLACE).skip(1).collect());
+    if parts.iter().all(Message::fits) {
+        parts.into_iter().for_each(|part| division.send(part));
+    } else {
+        division.run_in_place(0);
+    }
+    division.decoded
 }
 
 /// Adds leaves for the elements that were not counted, as long as the counted ones are on average. The
@@ -188,13 +207,16 @@ impl Division<'_> {
 
     /// All elements for some names each, and those that no name takes.
     fn ranges_of_names(&self) -> (Vec<Message>, Vec<usize>) {
-        let all = 0..self.elements.len();
         let Matched { names, unmatched } = self.matched();
-        let cuts = cuts(&names, all.len() == 1);
+        (self.cut_at(cuts(&names)), unmatched)
+    }
+
+    /// All elements for the names between these, or for several such ranges if they are too many.
+    fn cut_at(&self, cuts: Vec<&str>) -> Vec<Message> {
         let step = step(cuts.len() + 1);
         let cuts: Vec<&str> = cuts.into_iter().skip(step - 1).step_by(step).collect();
         let ranges = self.published.names().cut_at(&cuts).into_iter();
-        (ranges.map(|names| self.part(all.clone(), names)).collect(), unmatched)
+        ranges.map(|names| self.part(0..self.elements.len(), names)).collect()
     }
 
     /// Divides by elements, so that each part holds whole leaves.
@@ -232,26 +254,26 @@ impl Division<'_> {
     }
 
     fn run_in_place(&mut self, index: usize) {
-        self.decoded.append(&mut self.published.read(self.elements, index));
+        self.decoded.append(&mut self.published.read(self.elements, index, usize::MAX));
     }
 
     fn matched(&self) -> Matched {
         let mut matched = Matched::default();
         for index in 0..self.elements.len() {
-            let read = self.published.read(self.elements, index);
-            if !read.unmatched.is_empty() {
-                matched.unmatched.push(index);
-            }
-            for item in read.items {
-                if let WorkItem::Deliver(subscription, delivery) = item {
-                    let name = matched.names.entry(subscription.name.name.clone()).or_default();
-                    name.batches = subscription.batch.is_some();
-                    // Whether there are more than run in place is all that counts.
-                    if name.requests.count() <= REQUESTS_IN_PLACE {
-                        let at_ms = self.published.grouped_at_ms();
-                        name.requests.place(&subscription, &delivery, at_ms);
-                    }
+            let Ok(event) = self.published.event(self.elements, index) else { continue };
+            let mut is_unmatched = true;
+            for subscription in self.published.matching(&event) {
+                is_unmatched = false;
+                let name = matched.names.entry(subscription.name.name.clone()).or_default();
+                name.batches = subscription.batch.is_some();
+                // Whether there are more than run in place is all that counts.
+                if name.requests.count() <= REQUESTS_IN_PLACE {
+                    let delivery = self.published.delivery(index, &event, subscription);
+                    name.requests.place(subscription, &delivery, self.published.grouped_at_ms());
                 }
+            }
+            if is_unmatched && self.published.is_for_all() {
+                matched.unmatched.push(index);
             }
         }
         matched
@@ -275,12 +297,12 @@ struct MatchedName {
 }
 
 /// Where the names are cut, so that the requests of a range run in place. Without batches a range may
-/// have more, unless only names can be divided: its elements are divided later.
-fn cuts(names: &BTreeMap<String, MatchedName>, only_names: bool) -> Vec<&str> {
+/// have more: its elements are divided later.
+fn cuts(names: &BTreeMap<String, MatchedName>) -> Vec<&str> {
     let (mut cuts, mut requests, mut batches) = (Vec::new(), 0, false);
     for (name, of) in names {
         let sum = requests + of.requests.count();
-        let joins = sum <= REQUESTS_IN_PLACE || !(only_names || batches || of.batches);
+        let joins = sum <= REQUESTS_IN_PLACE || !(batches || of.batches);
         if requests > 0 && !joins {
             cuts.push(name.as_str());
             (requests, batches) = (0, false);
@@ -337,29 +359,29 @@ mod tests {
 
     #[test]
     fn as_many_names_stay_together_as_have_ten_requests() {
-        let names = matched(&[("a", 4, false), ("b", 6, false), ("c", 1, false), ("d", 9, false)]);
-        assert_eq!(cuts(&names, true), ["c"]);
+        let names = matched(&[("a", 4, true), ("b", 6, true), ("c", 1, true), ("d", 9, true)]);
+        assert_eq!(cuts(&names), ["c"]);
         // The first one is never cut off from nothing.
-        let names = matched(&[("a", 11, false), ("b", 10, false), ("c", 1, false)]);
-        assert_eq!(cuts(&names, true), ["b", "c"]);
+        let names = matched(&[("a", 11, true), ("b", 10, true), ("c", 1, true)]);
+        assert_eq!(cuts(&names), ["b", "c"]);
     }
 
     #[test]
     fn more_stay_together_where_their_elements_are_divided_later_and_none_of_them_batches() {
         let single = [("a", 50, false), ("b", 50, false), ("c", 50, false)];
         let names = matched(&[&single[..], &[("d", 5, true), ("e", 5, false)]].concat());
-        assert_eq!(cuts(&names, false), ["d"]);
+        assert_eq!(cuts(&names), ["d"]);
         // Neither before nor behind a batch.
         let single = [("b", 50, false), ("c", 50, false), ("d", 50, false)];
         let names = matched(&[&[("a", 1, true)], &single[..]].concat());
-        assert_eq!(cuts(&names, false), ["b"]);
+        assert_eq!(cuts(&names), ["b"]);
     }
 
     #[test]
     fn few_requests_with_very_many_events_are_cut_in_the_middle() {
         let names = matched(&[("a", 2, true), ("b", 2, true), ("c", 2, true), ("d", 2, true)]);
-        assert_eq!(cuts(&names, false), ["c"]);
-        assert_eq!(cuts(&matched(&[("a", 2, true), ("b", 2, true)]), false), ["b"]);
+        assert_eq!(cuts(&names), ["c"]);
+        assert_eq!(cuts(&matched(&[("a", 2, true), ("b", 2, true)])), ["b"]);
     }
 
     #[test]

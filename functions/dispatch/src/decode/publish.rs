@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC};
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, Hold, Part, Publication};
+use delivery::delivery::{DeadLetter, Delivery, Hold, Part, Publication};
 use delivery::event::envelope::{self, Elements, Publisher};
 use delivery::event::{Element, Event, Input, Malformed};
 use delivery::ports::{Attribute, Message, MessageGroup};
@@ -87,37 +87,56 @@ impl<'a> Published<'a> {
         self.names
     }
 
-    /// What one of its elements contains.
-    pub(crate) fn read(&self, elements: &Elements<'_>, index: usize) -> Decoded {
-        // Malformed elements count too: the index is part of the id of every delivery.
-        let origin = self.index(index);
+    /// Whether it is for all of them: only then it can know that none takes an event.
+    pub(crate) fn is_for_all(&self) -> bool {
+        *self.names == ALL_NAMES
+    }
+
+    /// What one of its elements contains, with at most so many deliveries: more than run in place need not
+    /// be made to know that.
+    pub(crate) fn read(&self, elements: &Elements<'_>, index: usize, at_most: usize) -> Decoded {
+        let event = match self.event(elements, index) {
+            Ok(event) => event,
+            Err(decoded) => return decoded,
+        };
+        let deliver = |subscription: &Arc<Subscription>| {
+            let delivery = Box::new(self.delivery(index, &event, subscription));
+            WorkItem::Deliver(Arc::clone(subscription), delivery)
+        };
+        let items: Vec<WorkItem> = self.matching(&event).take(at_most).map(deliver).collect();
+        let is_unmatched = items.is_empty() && self.is_for_all();
+        let unmatched = is_unmatched.then(|| (self.of(NAMELESS), event));
+        Decoded { items, unmatched: unmatched.into_iter().collect(), misses_a_name: false }
+    }
+
+    /// The event of an element that belongs to a known topic; of others what becomes of them.
+    pub(crate) fn event(&self, elements: &Elements<'_>, index: usize) -> Result<Event, Decoded> {
         // What is malformed belongs to no subscription, and so to the first part.
         let is_first = self.names.from.is_empty();
+        let origin = self.index(index);
         match elements.decode(index) {
             Element::Malformed { text, why } if is_first => {
-                self.malformed(origin, &text, why).into()
+                Err(self.malformed(origin, &text, why).into())
             }
+            Element::Malformed { .. } => Err(Decoded::default()),
             Element::Event(event) if self.topic.is_none() => {
                 let delivery = self.publication.delivery(origin, event, self.of(UNKNOWN_TOPIC));
                 let reason = Reason::TopicNotFound;
                 let letter = DeadLetter::without_subscription(delivery, reason, self.now_ms);
-                WorkItem::from(letter.with_detail(self.missing())).into()
+                Err(WorkItem::from(letter.with_detail(self.missing())).into())
             }
-            Element::Malformed { .. } => Decoded::default(),
-            Element::Event(event) => {
-                let matching = self.catalogue.matching(&self.name, self.names, &event, self.now_ms);
-                let deliver = |subscription: &Arc<Subscription>| {
-                    let name = subscription.name.clone();
-                    let delivery = self.publication.delivery(origin, event.clone(), name);
-                    WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery))
-                };
-                let items: Vec<WorkItem> = matching.map(deliver).collect();
-                let is_unmatched = items.is_empty() && *self.names == ALL_NAMES;
-                let unmatched = is_unmatched.then(|| (self.of(NAMELESS), event));
-                let unmatched = unmatched.into_iter().collect();
-                Decoded { items, unmatched, misses_a_name: false }
-            }
+            Element::Event(event) => Ok(event),
         }
+    }
+
+    /// The subscriptions that an event of it is delivered to, by name.
+    pub(crate) fn matching(&self, event: &Event) -> impl Iterator<Item = &'a Arc<Subscription>> {
+        self.catalogue.matching(&self.name, self.names, event, self.now_ms)
+    }
+
+    /// The delivery of the event of one of its elements.
+    pub(crate) fn delivery(&self, index: usize, event: &Event, to: &Subscription) -> Delivery {
+        self.publication.delivery(self.index(index), event.clone(), to.name.clone())
     }
 
     /// A message with a part of it: this body, whose first element has this index here, for these
@@ -143,7 +162,8 @@ impl<'a> Published<'a> {
         }
     }
 
-    /// The index in the published record of an element of this part.
+    /// The index in the published record of an element of this part. Malformed elements count too: the
+    /// index is part of the id of every delivery.
     fn index(&self, element: usize) -> u32 {
         let first = self.publication.part.as_ref().map_or(0, |part| part.first);
         first.saturating_add(u32::try_from(element).unwrap_or(u32::MAX))

@@ -32,7 +32,7 @@ const DATA: &str = "data";
 const ENVELOPE: [&str; 2] = ["specversion", "eventType"];
 
 /// The path to a value of an event; never empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Vec<String>);
 
 impl Key {

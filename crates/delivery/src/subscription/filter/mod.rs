@@ -17,7 +17,7 @@ use crate::event::Members;
 use crate::event::path::scalar;
 
 /// A condition over an event's members.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// Every condition holds; with none, every event matches.
     All(Vec<Filter>),

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 /// A decimal number, equal and ordered by value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number {
     negative: bool,
     /// The digits after `0.`, without zeros at either end; none for zero.

@@ -22,7 +22,7 @@ use super::number::Number;
 use crate::event::Members;
 
 /// One condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {
     /// The path to the value.
     pub key: Key,
@@ -33,7 +33,7 @@ pub struct Condition {
 }
 
 /// The test for the value of a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Test {
     /// A number that passes: `NumberIn`, `NumberLessThan`, `NumberInRange` and their like.
     Number(NumberTest),
@@ -52,7 +52,7 @@ pub enum Test {
 }
 
 /// How a number is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NumberTest {
     /// One of these.
     In(Vec<Number>),
@@ -69,14 +69,14 @@ pub enum NumberTest {
 }
 
 /// How a string is compared, without regard to case.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TextTest {
     how: TextMatch,
     lower: Vec<String>,
 }
 
 /// The relation of a string to one of the values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextMatch {
     /// Equals it.
     In,
@@ -95,8 +95,20 @@ impl TextTest {
         Self { how, lower: values.iter().map(|value| value.to_lowercase()).collect() }
     }
 
+    /// How a string is compared with each of the values.
+    #[must_use]
+    pub fn how(&self) -> TextMatch {
+        self.how
+    }
+
+    /// The values, in lower case.
+    #[must_use]
+    pub fn lower(&self) -> &[String] {
+        &self.lower
+    }
+
+    /// Whether a string in lower case passes.
     fn passes(&self, text: &str) -> bool {
-        let text = text.to_lowercase();
         self.lower.iter().any(|value| match self.how {
             TextMatch::In => text == *value,
             TextMatch::Contains => text.contains(value),
@@ -125,7 +137,7 @@ impl Condition {
     /// Whether the condition holds for an event with these members.
     #[must_use]
     pub fn holds(&self, members: &Members<'_>) -> bool {
-        match self.key.find(members).filter(|value| *value != "null") {
+        match value_of(&self.key, members) {
             Some(value) => self.holds_for(value),
             None => self.holds_without_value(),
         }
@@ -140,12 +152,14 @@ impl Condition {
     }
 
     fn holds_for(&self, value: &str) -> bool {
-        let any = |passes: &dyn Fn(&str) -> bool| self.candidates(value).into_iter().any(passes);
+        let any =
+            |passes: &dyn Fn(&str) -> bool| candidates(value, self.arrays).into_iter().any(passes);
         let number = |test: &NumberTest| {
             any(&|value| Number::parse(value).is_some_and(|number| test.passes(&number)))
         };
-        let text =
-            |test: &TextTest| any(&|value| self.text(value).is_some_and(|text| test.passes(&text)));
+        let text = |test: &TextTest| {
+            any(&|value| lower_text(&self.key, value).is_some_and(|text| test.passes(&text)))
+        };
         match &self.test {
             Test::Number(test) => number(test),
             Test::NotNumber(test) => !number(test),
@@ -156,25 +170,38 @@ impl Condition {
             Test::IsNotNull => true,
         }
     }
+}
 
-    /// The values to compare: the value itself, or the elements of the array.
-    fn candidates<'a>(&self, value: &'a str) -> Vec<&'a str> {
-        if !self.arrays || !value.starts_with('[') {
-            return vec![value];
-        }
-        let elements: Vec<&'a RawValue> = serde_json::from_str(value).unwrap_or_default();
-        elements.into_iter().map(RawValue::get).collect()
-    }
+/// The strings that a condition with this key compares, in lower case.
+#[must_use]
+pub fn lower_texts(key: &Key, arrays: bool, members: &Members<'_>) -> Vec<String> {
+    let values = value_of(key, members).map(|value| candidates(value, arrays));
+    values.into_iter().flatten().filter_map(|value| lower_text(key, value)).collect()
+}
 
-    /// A string's content; for a number or boolean among the event's own members its spelling,
-    /// since attributes of CloudEvents are compared as strings.
-    fn text<'a>(&self, value: &'a str) -> Option<Cow<'a, str>> {
-        match value.as_bytes().first()? {
-            b'"' => serde_json::from_str(value).ok().map(Cow::Owned),
-            b'{' | b'[' | b'n' => None,
-            _ => self.key.is_attribute().then_some(Cow::Borrowed(value)),
-        }
+/// The value of a key; null counts as missing.
+fn value_of<'a>(key: &Key, members: &Members<'a>) -> Option<&'a str> {
+    key.find(members).filter(|value| *value != "null")
+}
+
+/// The values to compare: the value itself, or the elements of the array.
+fn candidates(value: &str, arrays: bool) -> Vec<&str> {
+    if !arrays || !value.starts_with('[') {
+        return vec![value];
     }
+    let elements: Vec<&RawValue> = serde_json::from_str(value).unwrap_or_default();
+    elements.into_iter().map(RawValue::get).collect()
+}
+
+/// A string's content in lower case; for a number or boolean among the event's own members its
+/// spelling, since attributes of CloudEvents are compared as strings.
+fn lower_text(key: &Key, value: &str) -> Option<String> {
+    let text: Cow<'_, str> = match value.as_bytes().first()? {
+        b'"' => Cow::Owned(serde_json::from_str(value).ok()?),
+        b'{' | b'[' | b'n' => return None,
+        _ => key.is_attribute().then_some(Cow::Borrowed(value))?,
+    };
+    Some(text.to_lowercase())
 }
 
 #[cfg(test)]

@@ -1,0 +1,274 @@
+//! Which subscriptions of a topic match an event, without a look at each of them.
+//!
+//! Most filters demand something that can be looked up: an exact type, an attribute, how a subject
+//! begins. The index leaves out the filters whose demand the event does not meet; of those that are
+//! left, and of those that demand nothing of the kind, each is compared, once however many
+//! subscriptions have it. So the result is the same as comparing all of them.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::event::Members;
+use crate::event::path::scalar;
+use crate::subscription::Subscription;
+use crate::subscription::filter::Filter;
+use crate::subscription::filter::advanced::{Test, TextMatch, lower_texts};
+use crate::subscription::filter::key::Key;
+use crate::subscription::name::NameRange;
+
+/// The index of one topic.
+#[derive(Debug, Clone)]
+pub(super) struct Index {
+    /// By name; a position is one in this list.
+    subscriptions: Vec<Arc<Subscription>>,
+    /// For each filter the positions of the subscriptions that have it: at least one.
+    filters: Vec<Vec<usize>>,
+    /// For each operand which of the filters demand what of it.
+    demands: BTreeMap<Operand, Texts>,
+    /// The filters that demand nothing that can be looked up.
+    others: Vec<usize>,
+}
+
+/// What of an event a filter compares.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Operand {
+    /// A member, as it is written.
+    Member(String),
+    /// The value of a key of Event Grid, without regard to case; or each element of an array.
+    Folded { key: Key, arrays: bool },
+}
+
+impl Operand {
+    /// The texts that it has in an event.
+    fn texts<'a>(&self, members: &Members<'a>) -> Vec<Cow<'a, str>> {
+        match self {
+            Self::Member(name) => members.get(name).and_then(scalar).into_iter().collect(),
+            Self::Folded { key, arrays } => {
+                lower_texts(key, *arrays, members).into_iter().map(Cow::Owned).collect()
+            }
+        }
+    }
+}
+
+/// How an operand has to compare with a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Relation {
+    Is,
+    BeginsWith,
+}
+
+/// A comparison that can be looked up.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Comparison {
+    operand: Operand,
+    relation: Relation,
+    text: String,
+}
+
+/// Comparisons of which at least one holds for every event that the filter matches.
+type Demand = Vec<Comparison>;
+
+/// Every demand of a filter; each of them is met by all events that it matches.
+fn demands(filter: &Filter) -> Vec<Demand> {
+    let one = |name: &str, relation: Relation, text: &str| {
+        let operand = Operand::Member(name.to_owned());
+        vec![vec![Comparison { operand, relation, text: text.to_owned() }]]
+    };
+    match filter {
+        Filter::Exact { name, value } => one(name, Relation::Is, value),
+        Filter::Prefix { name, value } => one(name, Relation::BeginsWith, value),
+        Filter::All(filters) => filters.iter().flat_map(demands).collect(),
+        Filter::Any(filters) => {
+            let smallest = |filter: &Filter| demands(filter).into_iter().min_by_key(Vec::len);
+            let each: Option<Vec<Demand>> = filters.iter().map(smallest).collect();
+            each.map(|each| each.concat()).into_iter().collect()
+        }
+        Filter::Advanced(condition) => {
+            let Test::Text(test) = &condition.test else { return Vec::new() };
+            let relation = match test.how() {
+                TextMatch::In => Relation::Is,
+                TextMatch::BeginsWith => Relation::BeginsWith,
+                TextMatch::Contains | TextMatch::EndsWith => return Vec::new(),
+            };
+            let (key, arrays) = (&condition.key, condition.arrays);
+            let operand = || Operand::Folded { key: key.clone(), arrays };
+            let comparison = |text: &String| {
+                let (operand, text) = (operand(), text.clone());
+                Comparison { operand, relation, text }
+            };
+            vec![test.lower().iter().map(comparison).collect()]
+        }
+        Filter::Not(_) | Filter::Suffix { .. } => Vec::new(),
+    }
+}
+
+/// The texts with which filters compare one operand.
+#[derive(Debug, Clone, Default)]
+struct Texts {
+    is: BTreeMap<String, Vec<usize>>,
+    begins_with: BTreeMap<String, Vec<usize>>,
+    /// The lengths in bytes of those it may begin with, ascending.
+    lengths: Vec<usize>,
+}
+
+impl Texts {
+    fn add(&mut self, relation: Relation, text: String, filter: usize) {
+        let texts = match relation {
+            Relation::Is => &mut self.is,
+            Relation::BeginsWith => {
+                if let Err(at) = self.lengths.binary_search(&text.len()) {
+                    self.lengths.insert(at, text.len());
+                }
+                &mut self.begins_with
+            }
+        };
+        texts.entry(text).or_default().push(filter);
+    }
+
+    /// The filters of the comparisons that hold for a text.
+    fn find<'s>(&'s self, text: &'s str) -> impl Iterator<Item = usize> + 's {
+        let beginnings = self.lengths.iter().map_while(|length| {
+            // In the middle of a character no text ends.
+            (*length <= text.len()).then(|| text.get(..*length))
+        });
+        let begins_with = beginnings.flatten().filter_map(|text| self.begins_with.get(text));
+        self.is.get(text).into_iter().chain(begins_with).flatten().copied()
+    }
+}
+
+impl Index {
+    /// The index of a topic's subscriptions, which come by name.
+    pub(super) fn of(subscriptions: Vec<Arc<Subscription>>) -> Self {
+        let mut known: HashMap<&Filter, usize> = HashMap::new();
+        let mut filters: Vec<Vec<usize>> = Vec::new();
+        for (position, subscription) in subscriptions.iter().enumerate() {
+            let filter = *known.entry(&subscription.filter).or_insert(filters.len());
+            match filters.get_mut(filter) {
+                Some(positions) => positions.push(position),
+                None => filters.push(vec![position]),
+            }
+        }
+        let first = |positions: &Vec<usize>| demands(&subscriptions[positions[0]].filter);
+        let all: Vec<Vec<Demand>> = filters.iter().map(first).collect();
+        // Of several demands the rarest is looked up: a type that all filters name tells none apart.
+        let mut counts: HashMap<&Comparison, usize> = HashMap::new();
+        for comparison in all.iter().flatten().flatten() {
+            *counts.entry(comparison).or_default() += 1;
+        }
+        let rarest = |demands: &Vec<Demand>| {
+            let count = |demand: &&Demand| -> usize { demand.iter().map(|of| counts[of]).sum() };
+            demands.iter().min_by_key(count).cloned()
+        };
+        let rarest: Vec<Option<Demand>> = all.iter().map(rarest).collect();
+        let (mut demands, mut others) = (BTreeMap::<Operand, Texts>::new(), Vec::new());
+        for (filter, demand) in rarest.into_iter().enumerate() {
+            let Some(demand) = demand else {
+                others.push(filter);
+                continue;
+            };
+            for Comparison { operand, relation, text } in demand {
+                demands.entry(operand).or_default().add(relation, text, filter);
+            }
+        }
+        Self { subscriptions, filters, demands, others }
+    }
+
+    /// The filters that may match an event: all others do not.
+    fn candidates(&self, members: &Members<'_>) -> Vec<usize> {
+        let mut filters = self.others.clone();
+        for (operand, texts) in &self.demands {
+            for text in operand.texts(members) {
+                filters.extend(texts.find(&text));
+            }
+        }
+        filters.sort_unstable();
+        // One of several comparisons is enough.
+        filters.dedup();
+        filters
+    }
+
+    /// The subscriptions with a name in the range whose filter matches an event, by name.
+    pub(super) fn matching<'s>(
+        &'s self,
+        members: &Members<'_>,
+        names: &NameRange,
+    ) -> impl Iterator<Item = &'s Arc<Subscription>> + use<'s> {
+        let mut positions: Vec<usize> = Vec::new();
+        for filter in self.candidates(members) {
+            let of = &self.filters[filter];
+            if self.subscriptions[of[0]].filter.takes(members) {
+                positions.extend(of);
+            }
+        }
+        positions.sort_unstable();
+        let first = self.subscriptions.partition_point(|of| of.name.name < names.from);
+        let end = self.subscriptions.partition_point(|of| !names.ends_before(&of.name.name));
+        let is_in_range = move |position: &usize| (first..end).contains(position);
+        positions.into_iter().filter(is_in_range).map(|position| &self.subscriptions[position])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subscription::filter::advanced::{Condition, TextTest};
+    use crate::subscription::profile::Dialect;
+
+    fn exact(name: &str, value: &str) -> Filter {
+        Filter::Exact { name: name.to_owned(), value: value.to_owned() }
+    }
+
+    fn index(filters: impl IntoIterator<Item = Filter>) -> Index {
+        let subscription = |(number, filter): (usize, Filter)| {
+            let name = format!("n/t/{number:05}").parse().expect("a name");
+            let url = "https://example.com/".parse().expect("a URL");
+            Arc::new(Subscription { filter, ..Subscription::new(name, Dialect::Native, url) })
+        };
+        Index::of(filters.into_iter().enumerate().map(subscription).collect())
+    }
+
+    fn compared(index: &Index, event: &str) -> usize {
+        index.candidates(&Members::parse(event).expect("an object")).len()
+    }
+
+    #[test]
+    fn of_a_thousand_filters_only_those_are_compared_that_may_match() {
+        let texts = |number: usize, how: TextMatch| {
+            let test = Test::Text(TextTest::new(how, &[format!("Tenant/{number:03}")]));
+            let key = Key::parse("subject").expect("a key");
+            Filter::Advanced(Condition { key, test, arrays: false })
+        };
+        let prefix = |number: usize| Filter::Prefix {
+            name: "subject".to_owned(),
+            value: format!("tenant/{number:03}"),
+        };
+        let number_of = |number: usize| exact("tenant", &format!("tenant/{number:03}"));
+        let make: [&dyn Fn(usize) -> Filter; 7] = [
+            &number_of,
+            &prefix,
+            &|number| texts(number, TextMatch::In),
+            &|number| texts(number, TextMatch::BeginsWith),
+            // What all have in common tells none of them apart, wherever it stands.
+            &|number| Filter::All(vec![exact("type", "order"), number_of(number)]),
+            &|number| Filter::All(vec![prefix(number), exact("type", "order")]),
+            &|number| Filter::Any(vec![exact("tenantid", &number.to_string()), number_of(number)]),
+        ];
+        let event = r#"{"type":"order","tenant":"tenant/500","subject":"tenant/500"}"#;
+        for (which, make) in make.iter().enumerate() {
+            assert_eq!(compared(&index((0..1000).map(make)), event), 1, "{which}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_up_is_always_compared_and_equal_filters_once() {
+        let not = |number: usize| Filter::Not(Box::new(exact("n", &number.to_string())));
+        assert_eq!(compared(&index((0..1000).map(not)), "{}"), 1000);
+        let suffix = Filter::Suffix { name: "type".to_owned(), value: "x".to_owned() };
+        let any = Filter::Any(vec![exact("type", "a"), suffix]);
+        assert_eq!(compared(&index([any]), r#"{"type":"b"}"#), 1);
+        let same = std::iter::repeat_n(Filter::EVERYTHING, 1000);
+        assert_eq!(compared(&index(same), "{}"), 1);
+        assert_eq!(compared(&index([Filter::Any(Vec::new())]), "{}"), 0);
+    }
+}

@@ -1,0 +1,143 @@
+//! The index of a topic finds what comparing every filter finds: any filters of every dialect on any
+//! events, any range of names, in the order of names.
+
+use std::collections::BTreeMap;
+
+use delivery::event::{Event, Input, Members};
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::filter::Filter;
+use delivery::subscription::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
+use delivery::subscription::filter::key::Key;
+use delivery::subscription::filter::number::Number;
+use delivery::subscription::name::{ALL_NAMES, NameRange, SubscriptionName};
+use delivery::subscription::profile::Dialect;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// So few and so alike that filters and events often meet.
+const NAMES: [&str; 7] = ["type", "eventType", "Type", "source", "topic", "subject", "n"];
+const TEXTS: [&str; 9] = ["", "a", "A", "ab", "aB", "Ä", "äb", "1", "true"];
+/// JSON values; those of the texts come beside them.
+const VALUES: [&str; 10] = [
+    "1",
+    "1.0",
+    "true",
+    "null",
+    "{}",
+    "[\"A\", 1, null]",
+    "[]",
+    "\"\\u0061\"",
+    "-0",
+    "\"\\ud83d\\ude00a\"",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    select(&TEXTS[..]).prop_map(ToOwned::to_owned)
+}
+
+fn name() -> impl Strategy<Value = String> {
+    select(&NAMES[..]).prop_map(ToOwned::to_owned)
+}
+
+const MATCHES: [TextMatch; 4] =
+    [TextMatch::In, TextMatch::Contains, TextMatch::BeginsWith, TextMatch::EndsWith];
+
+/// Any condition of Event Grid's advanced filters.
+fn condition() -> impl Strategy<Value = Filter> {
+    const KEYS: [&str; 7] = ["type", "EVENTTYPE", "subject", "data", "data.x", "n", "topic"];
+    let texts = || {
+        let any = (select(&MATCHES[..]), vec(text(), 1..3));
+        any.prop_map(|(how, values)| TextTest::new(how, &values))
+    };
+    let one = Number::parse("1").expect("a number");
+    let numbers = select(vec![
+        NumberTest::In(vec![one.clone()]),
+        NumberTest::LessThan(one.clone()),
+        NumberTest::InRange(vec![(one.clone(), one)]),
+    ]);
+    let test = prop_oneof![
+        4 => texts().prop_map(Test::Text),
+        1 => texts().prop_map(Test::NotText),
+        1 => numbers.clone().prop_map(Test::Number),
+        1 => numbers.prop_map(Test::NotNumber),
+        1 => any::<bool>().prop_map(Test::Bool),
+        1 => Just(Test::IsNullOrUndefined),
+        1 => Just(Test::IsNotNull),
+    ];
+    (select(&KEYS[..]), test, any::<bool>()).prop_map(|(key, test, arrays)| {
+        let key = Key::parse(key).expect("a key");
+        Filter::Advanced(Condition { key, test, arrays })
+    })
+}
+
+fn filter() -> impl Strategy<Value = Filter> {
+    let one = prop_oneof![
+        4 => (name(), text()).prop_map(|(name, value)| Filter::Exact { name, value }),
+        2 => (name(), text()).prop_map(|(name, value)| Filter::Prefix { name, value }),
+        1 => (name(), text()).prop_map(|(name, value)| Filter::Suffix { name, value }),
+        4 => condition(),
+    ];
+    one.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Filter::All),
+            vec(inner.clone(), 0..4).prop_map(Filter::Any),
+            inner.prop_map(|filter| Filter::Not(Box::new(filter))),
+        ]
+    })
+}
+
+/// Any event as a JSON object.
+fn event() -> impl Strategy<Value = String> {
+    let quoted = text().prop_map(|text| format!("\"{text}\""));
+    let value = prop_oneof![quoted, select(&VALUES[..]).prop_map(ToOwned::to_owned)];
+    let data = select(&["{\"x\":\"A\"}", "{\"X\":[\"ab\",1]}", "\"a\"", "null"][..]);
+    (btree_map(name(), value, 0..6), option::of(data)).prop_map(|(mut members, data)| {
+        if let Some(data) = data {
+            members.insert("data".to_owned(), data.to_owned());
+        }
+        let members: Vec<String> =
+            members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        format!("{{{}}}", members.join(","))
+    })
+}
+
+/// Subscriptions of one topic, each with its filter and perhaps an end.
+fn subscriptions() -> impl Strategy<Value = BTreeMap<String, (Filter, Option<u64>)>> {
+    btree_map("[a-e]{1,2}", (filter(), option::weighted(0.1, 0..3_u64)), 0..12)
+}
+
+fn names() -> impl Strategy<Value = NameRange> {
+    let any = ("[a-e]{0,2}", option::of("[a-e]{1,2}"));
+    let any = any.prop_map(|(from, before)| NameRange { from, before });
+    prop_oneof![Just(ALL_NAMES.clone()), any]
+}
+
+proptest! {
+    #[test]
+    fn the_index_finds_what_comparing_every_filter_finds(
+        subscriptions in subscriptions(), event in event(), names in names(),
+    ) {
+        let mut catalogue = Catalogue::default();
+        let mut expected = Vec::new();
+        let members = Members::parse(&event).expect("an object");
+        for (name, (filter, expires_ms)) in subscriptions {
+            let is_in_range = names.from <= name && !names.ends_before(&name);
+            let is_valid = expires_ms.is_none_or(|expires_ms| 1 < expires_ms);
+            if is_in_range && is_valid && filter.takes(&members) {
+                expected.push(name.clone());
+            }
+            let name: SubscriptionName = format!("n/t/{name}").parse().expect("a name");
+            let url = "https://example.com/".parse().expect("a URL");
+            let new = Subscription::new(name, Dialect::Native, url);
+            catalogue.add_subscription(Subscription { filter, expires_ms, ..new });
+        }
+        let topic = "n/t".parse().expect("a topic");
+        let event = Event::recall(&event.into(), Input::Custom);
+        let found = catalogue.matching(&topic, &names, &event, 1);
+        let found: Vec<String> = found.map(|of| of.name.name.clone()).collect();
+        prop_assert_eq!(found, expected);
+    }
+}
