@@ -148,8 +148,8 @@ impl SubscriptionSource for AwsPorts {
         self.subscriptions.current().await
     }
 
-    async fn reread(&self) -> Result<Arc<Catalogue>, String> {
-        self.subscriptions.reread().await
+    async fn reread(&self, known: &Catalogue) -> Result<Arc<Catalogue>, String> {
+        self.subscriptions.reread(known).await
     }
 }
 

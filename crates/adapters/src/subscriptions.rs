@@ -204,7 +204,7 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveSubscriptions<C> {
         state.good.clone().ok_or_else(|| state.problem.clone().unwrap_or_default())
     }
 
-    async fn reread(&self) -> Result<Arc<Catalogue>, String> {
+    async fn reread(&self, _known: &Catalogue) -> Result<Arc<Catalogue>, String> {
         let state = self.check(REREAD_EVERY_MS).await;
         // Unless the newest version was read, no name may count as missing.
         match (&state.problem, &state.good) {

@@ -5,8 +5,9 @@
 //! test runs against every implementation.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -389,12 +390,29 @@ pub trait SubscriptionSource {
     /// What is wrong, for people, when no valid catalogue was ever read.
     fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// The newest catalogue, after reading the source again; at most once a second.
+    /// What is known, and these topics. A source that is read whole has them already.
+    ///
+    /// # Errors
+    /// When one of them cannot be read: then it is unknown what there is.
+    fn with_topics(
+        &self,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
+    ) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send {
+        // Nothing is missing, whichever they are.
+        let _ = topics;
+        ready(Ok(known))
+    }
+
+    /// The newest of what is known, after reading the source again; at most once a second.
     ///
     /// # Errors
     /// When the source cannot be read or its newest version is invalid: then it is unknown whether
     /// a name is missing.
-    fn reread(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
+    fn reread(
+        &self,
+        known: &Catalogue,
+    ) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 }
 
 /// A secret could not be read; the text has its name, never its value.

@@ -20,6 +20,7 @@ use axum::routing::post;
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Input, binary};
 use delivery::ports::{MESSAGE_MAX_BYTES, SubscriptionSource as _};
+use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use serde_json::json;
@@ -103,7 +104,7 @@ async fn publish(
 
 async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
     // The newest: a topic that was just added must not be a 404.
-    let catalogue = ingress.subscriptions.reread().await;
+    let catalogue = ingress.subscriptions.reread(&Catalogue::default()).await;
     let catalogue =
         catalogue.map_err(|problem| Refusal(StatusCode::SERVICE_UNAVAILABLE, problem))?;
     catalogue.topic(topic).map(|topic| topic.input).ok_or_else(|| {

@@ -1,11 +1,13 @@
 //! Reading a record, with a second look at the newest subscriptions before a name counts as missing.
 
+use std::collections::BTreeSet;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, PoisonError};
 
 use adapters::telemetry;
 use delivery::ports::{DispatchPorts, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
 use delivery::time::duration::SECOND_MS;
 use futures::FutureExt as _;
 
@@ -121,6 +123,20 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
+    /// What is known of the topics that records name; what else is needed is read for each record.
+    pub(crate) async fn known_topics(&self, records: &[Record]) -> Result<Arc<Catalogue>, String> {
+        let known = self.ports.current().await?;
+        let names = records.iter().filter_map(|record| record.topic.as_deref());
+        let topics = names.map(TopicName::published).filter(|topic| !known.knows(topic));
+        let topics: BTreeSet<TopicName> = topics.collect();
+        if topics.is_empty() {
+            return Ok(known);
+        }
+        // One that cannot be read is read again for its record, which waits if that fails too.
+        let read = self.ports.with_topics(Arc::clone(&known), &topics).await;
+        Ok(read.unwrap_or(known))
+    }
+
     async fn decode_record(
         &self,
         record: &Record,
@@ -130,17 +146,33 @@ impl<P: DispatchPorts> Dispatch<P> {
             // It needs no subscriptions, so it does not wait for them.
             return self.contained_decode(record, &Catalogue::default());
         }
-        let known = catalogue.as_ref().map_err(|problem| Unread::Unknown(problem.clone()))?;
-        let decoded = self.contained_decode(record, known)?;
+        let decoded = self.decode_with_topics(record, catalogue).await?;
         // Only then, since it is a request to the store of subscriptions.
         if !decoded.misses_a_name {
             return Ok(decoded);
         }
-        let newest = self.ports.reread().await.map_err(Unread::Unknown)?;
+        let known = catalogue.as_deref().map_err(|problem| Unread::Unknown(problem.clone()))?;
+        *catalogue = Ok(self.ports.reread(known).await.map_err(Unread::Unknown)?);
         // The whole record again: the newer file may match its other events differently.
-        let decoded = self.contained_decode(record, &newest);
-        *catalogue = Ok(newest);
-        decoded
+        self.decode_with_topics(record, catalogue).await
+    }
+
+    /// Reads the topics that a record needs: its own, and those that its deliveries may lead to. So
+    /// nothing is attempted before it is known who gets a reply or a dead letter.
+    async fn decode_with_topics(
+        &self,
+        record: &Record,
+        catalogue: &mut Result<Arc<Catalogue>, String>,
+    ) -> Result<Decoded, Unread> {
+        loop {
+            let known = catalogue.as_ref().map_err(|problem| Unread::Unknown(problem.clone()))?;
+            let decoded = self.contained_decode(record, known)?;
+            if decoded.unread.is_empty() {
+                return Ok(decoded);
+            }
+            let read = self.ports.with_topics(Arc::clone(known), &decoded.unread).await;
+            *catalogue = Ok(read.map_err(Unread::Unknown)?);
+        }
     }
 
     fn contained_decode(&self, record: &Record, catalogue: &Catalogue) -> Result<Decoded, Unread> {

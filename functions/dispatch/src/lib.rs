@@ -36,7 +36,8 @@ use futures::{FutureExt as _, StreamExt as _, future::join, stream};
 impl<P: DispatchPorts> Dispatch<P> {
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
-        let (mut catalogue, ()) = join(self.ports.current(), self.learn(records, deadline)).await;
+        let (mut catalogue, ()) =
+            join(self.known_topics(records), self.learn(records, deadline)).await;
         let mut plan = BatchPlan::default();
         for record in records {
             match self.read_record(record, &mut catalogue, deadline).await {

@@ -1,6 +1,6 @@
 //! Fakes of all ports of both functions: they respond as configured and record every call.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,6 +16,7 @@ use delivery::ports::{
 use delivery::request::{Method, Request};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use delivery::subscription::sink::{Container, SinkQueue};
@@ -99,6 +100,8 @@ pub(crate) fn catalogue_of(subscriptions: impl IntoIterator<Item = Subscription>
 /// The recorded calls.
 #[derive(Default)]
 struct Calls {
+    /// Which topics were read together.
+    topics_read: Vec<BTreeSet<TopicName>>,
     slept_ms: u64,
     requests: usize,
     /// Requests under way, and the most that ever were.
@@ -162,6 +165,7 @@ pub(crate) struct FakePorts {
     catalogue: Option<Arc<Catalogue>>,
     newer: Option<Arc<Catalogue>>,
     newest_is_readable: bool,
+    unreadable_topic: Option<TopicName>,
     result: TransportResult,
     duration_ms: u64,
     storage: BTreeMap<String, PutError>,
@@ -208,6 +212,7 @@ impl FakePorts {
             catalogue: None,
             newer: None,
             newest_is_readable: true,
+            unreadable_topic: None,
             result: answer(200),
             duration_ms: 0,
             storage: BTreeMap::new(),
@@ -229,6 +234,11 @@ impl FakePorts {
     /// The last good subscriptions are loaded, but the newest cannot be read.
     pub(crate) fn with_failing_reload(self) -> Self {
         Self { newest_is_readable: false, ..self }
+    }
+
+    /// This topic cannot be read.
+    pub(crate) fn with_unreadable_topic(self, topic: &str) -> Self {
+        Self { unreadable_topic: Some(topic.parse().expect("a topic")), ..self }
     }
 
     /// Its random values differ from those of others, by so little that no wait does.
@@ -390,6 +400,12 @@ impl FakePorts {
     /// The stored consents.
     pub(crate) fn consents(&self) -> Vec<Granted> {
         self.calls().consents.values().cloned().collect()
+    }
+
+    /// The topics that were read, by the reads.
+    pub(crate) fn topics_read(&self) -> Vec<Vec<String>> {
+        let names = |topics: &BTreeSet<TopicName>| topics.iter().map(ToString::to_string).collect();
+        self.calls().topics_read.iter().map(names).collect()
     }
 
     pub(crate) fn slept_ms(&self) -> u64 {
@@ -592,16 +608,46 @@ impl PutBlob for FakePorts {
     }
 }
 
+/// Why subscriptions cannot be read.
+const BROKEN: &str = "subscriptions.yaml:1:1: broken";
+
+/// What is known, and what a whole catalogue says about these topics.
+fn read_topics<'a>(
+    mut known: Catalogue,
+    whole: &Catalogue,
+    topics: impl IntoIterator<Item = &'a TopicName>,
+) -> Catalogue {
+    for topic in topics {
+        known.add_read(topic.clone(), whole.topic_subscriptions(topic).cloned());
+    }
+    known
+}
+
+/// By need, so that a topic that nobody asked for is not there.
 impl SubscriptionSource for FakePorts {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
-        self.catalogue.clone().ok_or_else(|| "subscriptions.yaml:1:1: broken".to_owned())
+        let whole = self.catalogue.as_deref().ok_or(BROKEN)?;
+        Ok(Arc::new(Catalogue::by_need(whole.settings().clone())))
     }
 
-    async fn reread(&self) -> Result<Arc<Catalogue>, String> {
-        if !self.newest_is_readable {
-            return Err("subscriptions.yaml:1:1: broken".to_owned());
+    async fn with_topics(
+        &self,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
+        let whole = self.catalogue.as_deref().ok_or(BROKEN)?;
+        self.calls().topics_read.push(topics.clone());
+        if self.unreadable_topic.as_ref().is_some_and(|topic| topics.contains(topic)) {
+            return Err(BROKEN.to_owned());
         }
-        self.newer.clone().or_else(|| self.catalogue.clone()).ok_or_else(|| "broken".to_owned())
+        Ok(Arc::new(read_topics((*known).clone(), whole, topics)))
+    }
+
+    async fn reread(&self, known: &Catalogue) -> Result<Arc<Catalogue>, String> {
+        let newest = self.newer.as_deref().or(self.catalogue.as_deref());
+        let newest = newest.filter(|_| self.newest_is_readable).ok_or(BROKEN)?;
+        let nothing = Catalogue::by_need(newest.settings().clone());
+        Ok(Arc::new(read_topics(nothing, newest, known.topics_read())))
     }
 }
 

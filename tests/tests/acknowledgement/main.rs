@@ -7,6 +7,7 @@
 mod adaptive;
 mod batches;
 mod blob_batches;
+mod by_need;
 mod consent;
 mod credentials;
 mod dead_letter_notices;

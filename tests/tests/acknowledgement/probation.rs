@@ -4,6 +4,7 @@ use delivery::delivery::Delivery;
 use delivery::delivery::outcome::Outcome;
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Subscription;
+use delivery::time::duration::DAY_MS;
 use dispatch::{Deadline, Dispatch};
 
 use super::reactions::{Reaction, answers, breaks_off_after, times_out_after};
@@ -81,6 +82,23 @@ fn after_ten_timeouts_the_next_due_delivery_is_postponed_without_a_request_or_an
     assert_eq!(outcomes(&postponed), [Outcome::Probation]);
     let (fresh, wait_ms) = process.postpone(record("m11", EVENT));
     assert_eq!((wait_ms, fresh.attempts, fresh.first_ms), (6_000, 0, None));
+}
+
+#[test]
+fn a_delivery_whose_time_to_live_ends_during_the_probation_ends_then() {
+    let process = Process::after_ten_timeouts(&[answers(200)]);
+    // By default a delivery lives for a day.
+    let published_ms = process.ports.now_ms() - DAY_MS + 3_000;
+    let old = Delivery { published_ms, ..delivery("shop/orders/s0") };
+    let (postponed, wait_ms) = process.postpone(retry_record(&old));
+    assert_eq!(wait_ms, 3_000);
+    process.ports.advance_ms(wait_ms);
+    let sent = process.invoke(&[retry_record(&postponed)]);
+    let [(QueueName::DeadLetter, _)] = &sent[..] else { panic!("{sent:?}") };
+    // What was held by us is not older for it.
+    let held = Delivery { held_ms: 4_000, ..postponed };
+    let (_, wait_ms) = process.postpone(retry_record(&held));
+    assert_eq!(wait_ms, 4_000);
 }
 
 #[test]

@@ -265,7 +265,7 @@ impl SubscriptionSource for World {
         self.with(|world| world.catalogue(30_000, false))
     }
 
-    async fn reread(&self) -> Result<Arc<Catalogue>, String> {
+    async fn reread(&self, _known: &Catalogue) -> Result<Arc<Catalogue>, String> {
         self.pause().await;
         self.step(&Touched::Everything).await;
         self.with(|world| world.catalogue(1_000, true))

@@ -15,7 +15,7 @@ use crate::delivery::outcome::{Exchange, TransportResult, Verdict, judge};
 use crate::delivery::reason::Reason;
 use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget};
 use crate::request::{BatchKey, batch_key};
-use crate::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS};
+use crate::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RetryPolicy};
 use crate::subscription::schedule::{Jitter, Moments, next_wait_ms};
 use crate::subscription::sink::Sink;
 use crate::subscription::{Batch, OnRefused, Subscription, without_credentials};
@@ -102,6 +102,15 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
     Arrival::Attempt
+}
+
+/// How much longer a delivery may be attempted, whatever it waits for: after that a wait only delays its
+/// dead letter.
+#[must_use]
+pub fn left_to_live_ms(delivery: &Delivery, policy: &RetryPolicy, now_ms: u64) -> u64 {
+    let own_ms = policy.time_to_live_ms.map(|own_ms| own_ms.saturating_add(delivery.held_ms));
+    let lifetime_ms = own_ms.map_or(LIFETIME_MAX_MS, |own_ms| own_ms.min(LIFETIME_MAX_MS));
+    delivery.published_ms.saturating_add(lifetime_ms).saturating_sub(now_ms)
 }
 
 /// Deliveries of one subscription that share a request.

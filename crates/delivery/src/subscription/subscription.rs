@@ -374,6 +374,23 @@ pub struct Subscription {
 }
 
 impl Subscription {
+    /// The other topics that its deliveries may lead to: by replies, and by dead letters.
+    pub fn other_topics(&self) -> impl Iterator<Item = &TopicName> {
+        let of_reply = match &self.reply {
+            Some(ReplyTo::Topic(topic)) => Some(topic),
+            Some(ReplyTo::Address(_)) | None => None,
+        };
+        let of_sink = match &self.dead_letter.sink {
+            Sink::Topic(topic) => Some(topic),
+            Sink::DefaultContainer
+            | Sink::Container(_)
+            | Sink::Queue(_)
+            | Sink::Address(_)
+            | Sink::None => None,
+        };
+        of_reply.into_iter().chain(of_sink)
+    }
+
     /// A subscription with its dialect's defaults, except that dead letters are written at once.
     #[must_use]
     pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {

@@ -8,6 +8,7 @@
 mod divide;
 mod publish;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use delivery::deadletter::UNPROCESSED;
@@ -46,9 +47,17 @@ pub(crate) struct Decoded {
     pub(crate) unmatched: Vec<(SubscriptionName, Event)>,
     /// Whether a newer set of subscriptions might know what this one does not.
     pub(crate) misses_a_name: bool,
+    /// The topics that have to be read before anything of it is done: its own, and those to which replies
+    /// and dead letters of its deliveries may go.
+    pub(crate) unread: BTreeSet<TopicName>,
 }
 
 impl Decoded {
+    /// Nothing is known of a record of this topic.
+    fn unread(topic: &TopicName) -> Self {
+        Self { unread: BTreeSet::from([topic.clone()]), ..Self::default() }
+    }
+
     /// Moves the items and the unmatched events of another one here.
     pub(crate) fn append(&mut self, other: &mut Self) {
         self.items.append(&mut other.items);
@@ -65,15 +74,20 @@ impl From<DeadLetter> for WorkItem {
 impl From<WorkItem> for Decoded {
     fn from(item: WorkItem) -> Self {
         let misses_a_name = item.is_missing_a_name();
-        Self { items: vec![item], unmatched: Vec::new(), misses_a_name }
+        Self { items: vec![item], misses_a_name, ..Self::default() }
     }
 }
 
 impl WorkItem {
-    /// The subscription it is delivered to, if it is.
+    /// The name of the subscription it is delivered to, if it is.
     pub(crate) fn subscription(&self) -> Option<&SubscriptionName> {
+        self.target().map(|subscription| &subscription.name)
+    }
+
+    /// The subscription it is delivered to, if it is.
+    fn target(&self) -> Option<&Subscription> {
         match self {
-            Self::Deliver(subscription, _) => Some(&subscription.name),
+            Self::Deliver(subscription, _) => Some(subscription),
             Self::DeadLetter(_) | Self::Forward(..) => None,
         }
     }
@@ -114,10 +128,8 @@ pub(crate) fn decode_and_match(
     };
     let decoded = match record.trusted_attribute() {
         Some(Attribute::Publication(text)) => read_publication(text).map(|it| published(&it)),
-        Some(Attribute::Delivery(text)) => resume(record, text, catalogue, now_ms).map(Into::into),
-        Some(Attribute::DeadLetter(text)) => {
-            redriven(record, text, catalogue, now_ms).map(Into::into)
-        }
+        Some(Attribute::Delivery(text)) => resume(record, text, catalogue, now_ms),
+        Some(Attribute::DeadLetter(text)) => redriven(record, text, catalogue, now_ms),
         None if record.is_moved_dead_letter() => {
             Err(WireError::Unreadable(NOT_PUBLISHED.to_owned()))
         }
@@ -127,7 +139,13 @@ pub(crate) fn decode_and_match(
         Err(WireError::Unreadable(why)) if record.has_waited_unread(now_ms) => {
             Ok(unprocessed(record, default_topic, &why, now_ms).into())
         }
-        decoded => decoded,
+        Ok(mut decoded) => {
+            let deliveries = decoded.items.iter().filter_map(WorkItem::target);
+            let topics = deliveries.flat_map(Subscription::other_topics);
+            decoded.unread.extend(topics.filter(|topic| !catalogue.knows(topic)).cloned());
+            Ok(decoded)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -142,7 +160,7 @@ fn redriven(
     attribute: &str,
     catalogue: &Catalogue,
     now_ms: u64,
-) -> Result<WorkItem, WireError> {
+) -> Result<Decoded, WireError> {
     let Delivery { event, subscription, origin, traceparent, .. } =
         read_dead_letter(attribute, &record.body)?.delivery;
     // Its age begins anew, or an expired one would end at once.
@@ -172,18 +190,22 @@ fn resume(
     attribute: &str,
     catalogue: &Catalogue,
     now_ms: u64,
-) -> Result<WorkItem, WireError> {
+) -> Result<Decoded, WireError> {
     let delivery = read_delivery(attribute, Event::recall(&record.body, Input::Auto))?;
     Ok(to_subscription(delivery, catalogue, now_ms))
 }
 
-fn to_subscription(delivery: Delivery, catalogue: &Catalogue, now_ms: u64) -> WorkItem {
-    match catalogue.subscription(&delivery.subscription) {
+fn to_subscription(delivery: Delivery, catalogue: &Catalogue, now_ms: u64) -> Decoded {
+    if !catalogue.knows(&delivery.subscription.topic) {
+        return Decoded::unread(&delivery.subscription.topic);
+    }
+    let item = match catalogue.subscription(&delivery.subscription) {
         Some(subscription) => WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery)),
         None => {
             DeadLetter::without_subscription(delivery, Reason::SubscriptionNotFound, now_ms).into()
         }
-    }
+    };
+    item.into()
 }
 
 #[cfg(test)]

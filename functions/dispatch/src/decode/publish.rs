@@ -54,8 +54,8 @@ impl<'a> Published<'a> {
             None => envelope::publisher(body),
         };
         let from = publisher.as_ref().and_then(|publisher| catalogue.topic_from(publisher));
-        let name = from.map_or_else(|| topic_of(named, default_topic), |topic| topic.name.clone());
-        let topic = from.or_else(|| catalogue.topic(&name));
+        let name = from.cloned().unwrap_or_else(|| topic_of(named, default_topic));
+        let topic = catalogue.topic(&name);
         let input = match (topic.map_or(Input::Auto, |topic| topic.input), &publisher) {
             (Input::Auto, Some(publisher)) if topic.is_some() => envelope::input_of(publisher),
             // Whatever the topic reads, this is no event; read so, it is a dead letter that says so.
@@ -71,6 +71,9 @@ impl<'a> Published<'a> {
 
     /// Its items: its deliveries and dead letters, or its parts.
     pub(crate) fn items(&self) -> Decoded {
+        if !self.catalogue.knows(&self.name) {
+            return Decoded::unread(&self.name);
+        }
         match Elements::of(self.body, self.input) {
             Ok(elements) => divide::items_of(self, &elements),
             Err(why) => self.malformed(0, self.body, why).into(),
@@ -106,7 +109,7 @@ impl<'a> Published<'a> {
         let items: Vec<WorkItem> = self.matching(&event).take(at_most).map(deliver).collect();
         let is_unmatched = items.is_empty() && self.is_for_all();
         let unmatched = is_unmatched.then(|| (self.of(NAMELESS), event));
-        Decoded { items, unmatched: unmatched.into_iter().collect(), misses_a_name: false }
+        Decoded { items, unmatched: unmatched.into_iter().collect(), ..Decoded::default() }
     }
 
     /// The event of an element that belongs to a known topic; of others what becomes of them.

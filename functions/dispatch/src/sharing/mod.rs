@@ -23,6 +23,7 @@ use delivery::delivery::health::probation::{Admission, PROBE_MS};
 use delivery::delivery::health::shared::{
     Claim, DestinationState, Digest, Findings, Spell, digest_document,
 };
+use delivery::machine::step;
 use delivery::ports::{DispatchPorts, Record};
 use delivery::subscription::Subscription;
 use delivery::time::duration::MINUTE_MS;
@@ -60,8 +61,11 @@ impl<P: DispatchPorts> Dispatch<P> {
             return None;
         }
         let now_ms = self.ports.now_ms();
-        let (delivery, wait_ms) = (&mut in_flight.delivery, until_ms.saturating_sub(now_ms));
-        delivery.defer(now_ms, until_ms);
+        let InFlightDelivery { delivery, subscription, .. } = in_flight;
+        // One that ends meanwhile is a dead letter then, and not when the probation ends.
+        let left_ms = step::left_to_live_ms(delivery, &subscription.retry, now_ms);
+        let wait_ms = until_ms.saturating_sub(now_ms).min(left_ms);
+        delivery.defer(now_ms, now_ms.saturating_add(wait_ms));
         telemetry::deferred(delivery, wait_ms);
         Some(wait_ms)
     }

@@ -23,6 +23,9 @@ const BEHAVIOURS: [(&str, Behaviour); 6] = [
 /// More than a record may have in place (`dispatch::REQUESTS_IN_PLACE`).
 const WIDE_SUBSCRIPTIONS: usize = 12;
 
+/// Deliveries to a destination that is always down end by it: while it is on probation none is attempted.
+const TIME_TO_LIVE: &str = "PT5M";
+
 /// The paths of a topic's deliveries, which are also the beginnings of their dead letters' keys.
 pub(super) fn paths_of(topic: &str) -> Vec<String> {
     let names = match topic {
@@ -49,7 +52,7 @@ pub(super) fn file(destinations: SocketAddr) -> String {
             "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
              metadata: {{namespace: {namespace}, topic: {topic}, name: {name}}}\n\
              spec:\n  destination: {{url: \"http://{destinations}{path}\", timeout: PT3S}}\n  \
-             retry: {{maxAttempts: 4, schedule: {{kind: waits, waits: [PT0.5S, PT2S, PT4S]}}}}\n"
+             retry: {{maxAttempts: 4, timeToLive: {TIME_TO_LIVE}, schedule: {{kind: waits, waits: [PT0.5S, PT2S, PT4S]}}}}\n"
         )
     };
     let paths = [paths_of(TOPIC), paths_of(WIDE)].concat();

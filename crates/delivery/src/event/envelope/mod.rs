@@ -24,7 +24,7 @@ use crate::event::json::escaped;
 use crate::event::{Element, Input, Malformed, Members, decode_one};
 
 /// A publisher that cannot set the `topic` attribute.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Publisher {
     /// The SNS topic of this ARN.
     SnsTopic(String),

@@ -1,11 +1,12 @@
-//! The topics and subscriptions of one set of files.
+//! Topics and their subscriptions, looked up by name, or by the event to deliver.
 //!
-//! Looked up by name, or by the event to deliver. It is built each time the files are read and
-//! never changes afterwards.
+//! A [`Catalogue`] never changes once it is in use: that of a file is built each time the file is read.
+//! One that is read by need holds the topics of the records at hand, and tells what it has not read
+//! from what does not exist.
 
 mod index;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use index::Index;
@@ -44,16 +45,9 @@ impl Topic {
     }
 }
 
-/// All topics and subscriptions of one set of files.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Catalogue {
-    topics: BTreeMap<TopicName, Subscribed>,
-    notices: Option<TopicName>,
-}
-
-/// A topic and its subscriptions.
+/// A topic with all of its subscriptions.
 #[derive(Debug, Clone)]
-struct Subscribed {
+pub struct TopicSubscriptions {
     topic: Topic,
     /// By their names within the topic.
     subscriptions: BTreeMap<String, Arc<Subscription>>,
@@ -61,15 +55,25 @@ struct Subscribed {
     index: OnceLock<Index>,
 }
 
-impl PartialEq for Subscribed {
+impl PartialEq for TopicSubscriptions {
     fn eq(&self, other: &Self) -> bool {
         self.topic == other.topic && self.subscriptions == other.subscriptions
     }
 }
 
-impl Subscribed {
-    fn new(topic: Topic) -> Self {
+impl TopicSubscriptions {
+    /// A topic without subscriptions.
+    #[must_use]
+    pub fn new(topic: Topic) -> Self {
         Self { topic, subscriptions: BTreeMap::new(), index: OnceLock::new() }
+    }
+
+    /// Adds a subscription of this topic; one of the same name is replaced.
+    pub fn add(&mut self, mut subscription: Subscription) {
+        subscription.mapping = Arc::clone(&self.topic.mapping);
+        let name = subscription.name.name.clone();
+        self.subscriptions.insert(name, Arc::new(subscription));
+        self.index.take();
     }
 
     fn index(&self) -> &Index {
@@ -77,33 +81,92 @@ impl Subscribed {
     }
 }
 
+/// What a deployment has beside its topics.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The topics of publishers that cannot name one.
+    pub publishers: BTreeMap<Publisher, TopicName>,
+    /// Where notices about destinations are published, if anybody wants them.
+    pub notices: Option<TopicName>,
+}
+
+/// Topics with their subscriptions: all of a deployment, or those that were read so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Catalogue {
+    settings: Settings,
+    topics: BTreeMap<TopicName, Arc<TopicSubscriptions>>,
+    /// Where topics are read by need, those that were read, whether they exist or not; `None` means all.
+    read: Option<BTreeSet<TopicName>>,
+}
+
 impl Catalogue {
+    /// A catalogue whose topics are read by need: it knows none.
+    #[must_use]
+    pub fn by_need(settings: Settings) -> Self {
+        Self { settings, topics: BTreeMap::new(), read: Some(BTreeSet::new()) }
+    }
+
+    /// Adds what was read of a topic; `None` means that there is none of this name.
+    pub fn add_read(&mut self, name: TopicName, topic: Option<Arc<TopicSubscriptions>>) {
+        if let Some(topic) = topic {
+            self.topics.insert(name.clone(), topic);
+        }
+        self.read.get_or_insert_default().insert(name);
+    }
+
+    /// The topics that were read by need.
+    pub fn topics_read(&self) -> impl Iterator<Item = &TopicName> {
+        self.read.iter().flatten()
+    }
+
+    /// A topic with all of its subscriptions.
+    #[must_use]
+    pub fn topic_subscriptions(&self, name: &TopicName) -> Option<&Arc<TopicSubscriptions>> {
+        self.topics.get(name)
+    }
+
+    /// What it has beside its topics.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Whether it knows what there is of this topic, or that it does not exist.
+    #[must_use]
+    pub fn knows(&self, topic: &TopicName) -> bool {
+        self.read.as_ref().is_none_or(|read| read.contains(topic))
+    }
+
     /// Adds a topic; a second one of the same name replaces the first. The manifest checks
     /// uniqueness, since it can report positions.
     pub fn add_topic(&mut self, topic: Topic) {
-        self.topics.insert(topic.name.clone(), Subscribed::new(topic));
+        for publisher in &topic.from {
+            let of = self.settings.publishers.entry(publisher.clone());
+            // If several topics list it, the first by name.
+            let of = of.or_insert_with(|| topic.name.clone());
+            *of = topic.name.clone().min(of.clone());
+        }
+        self.topics.insert(topic.name.clone(), Arc::new(TopicSubscriptions::new(topic)));
     }
 
     /// Adds a subscription, and its topic with automatic input when no document describes that. Add
     /// described topics first: their mapping becomes the subscription's.
-    pub fn add_subscription(&mut self, mut subscription: Subscription) {
-        let SubscriptionName { topic, name } = subscription.name.clone();
-        let new = || Subscribed::new(Topic::new(topic.clone()));
+    pub fn add_subscription(&mut self, subscription: Subscription) {
+        let topic = &subscription.name.topic;
+        let new = || Arc::new(TopicSubscriptions::new(Topic::new(topic.clone())));
         let of = self.topics.entry(topic.clone()).or_insert_with(new);
-        subscription.mapping = Arc::clone(&of.topic.mapping);
-        of.subscriptions.insert(name, Arc::new(subscription));
-        of.index.take();
+        Arc::make_mut(of).add(subscription);
     }
 
     /// Notices about destinations are published to this topic.
     pub fn notices_go_to(&mut self, topic: TopicName) {
-        self.notices = Some(topic);
+        self.settings.notices = Some(topic);
     }
 
     /// The topic to which notices about destinations are published, if anybody wants them.
     #[must_use]
     pub fn topic_of_notices(&self) -> Option<&TopicName> {
-        self.notices.as_ref()
+        self.settings.notices.as_ref()
     }
 
     /// The topic of this name, if any document names it.
@@ -112,10 +175,10 @@ impl Catalogue {
         self.topics.get(name).map(|of| &of.topic)
     }
 
-    /// The topic that lists this publisher in its `from`; if several do, the first by name.
+    /// The topic that lists this publisher in its `from`.
     #[must_use]
-    pub fn topic_from(&self, publisher: &Publisher) -> Option<&Topic> {
-        self.topics().find(|topic| topic.from.contains(publisher))
+    pub fn topic_from(&self, publisher: &Publisher) -> Option<&TopicName> {
+        self.settings.publishers.get(publisher)
     }
 
     /// The subscription of this name.

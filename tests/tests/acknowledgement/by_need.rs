@@ -1,0 +1,75 @@
+//! Topics are read when records need them: before anything of a record is attempted, all that its
+//! deliveries may lead to is known.
+
+use delivery::ports::{QueueName, Record};
+use delivery::subscription::sink::Sink;
+use delivery::subscription::{ReplyTo, Subscription};
+
+use super::reactions::replies;
+use super::{ENDS_MS, EVENT, delivery, dispatch, publication, retry_record, subscription};
+use crate::fake_ports::{FakePorts, catalogue_of, record};
+
+const REPLY: &str = r#"{"specversion":"1.0","id":"r1","source":"/s","type":"t"}"#;
+
+/// The subscription s0 of shop/orders, whose replies and dead letters go to topics; and s1 of shop/others.
+fn subscriptions() -> [Subscription; 3] {
+    let topic = |name: &str| name.parse().expect("a topic");
+    let mut leading = subscription("shop/orders/s0");
+    leading.reply = Some(ReplyTo::Topic(topic("shop/replies")));
+    leading.dead_letter.sink = Sink::Topic(topic("shop/failed"));
+    [leading, subscription("shop/others/s1"), subscription("shop/replies/s2")]
+}
+
+fn ports() -> FakePorts {
+    FakePorts::new(catalogue_of(subscriptions()))
+        .with_reactions("s0.example.com", &[replies(REPLY)])
+}
+
+fn of_others(message: &str) -> Record {
+    Record { topic: Some("shop/others".to_owned()), ..record(message, EVENT) }
+}
+
+#[test]
+fn the_topics_of_a_batch_are_read_together_and_those_they_lead_to_before_an_attempt() {
+    let ports = ports();
+    let records = [record("m1", EVENT), of_others("m2"), record("m3", EVENT)];
+    assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
+    let (named, led_to) = (["shop/orders", "shop/others"], ["shop/failed", "shop/replies"]);
+    assert_eq!(ports.topics_read(), [named, led_to]);
+    // Each reply is a delivery to the subscription of its topic.
+    assert_eq!((ports.requests(), ports.sent().len()), (3, 2));
+}
+
+#[test]
+fn a_record_waits_unattempted_while_a_topic_that_it_may_lead_to_cannot_be_read() {
+    for unreadable in ["shop/replies", "shop/failed", "shop/orders"] {
+        for first in [record("m1", EVENT), retry_record(&delivery("shop/orders/s0"))] {
+            let ports = ports().with_unreadable_topic(unreadable);
+            assert_eq!(dispatch(&ports, &[first, of_others("m2")], ENDS_MS), [""; 0]);
+            // The other record is delivered.
+            let sent = ports.sent();
+            let [(QueueName::FanOut | QueueName::Retry, held)] = &sent[..] else {
+                panic!("{sent:?}")
+            };
+            assert_eq!((ports.requests(), held.wait_ms), (1, 300_000), "{unreadable}");
+        }
+    }
+}
+
+#[test]
+fn a_topic_that_is_read_and_not_there_is_unknown_only_if_the_newest_does_not_have_it_either() {
+    let of = |topic: &str| Record { topic: Some(topic.to_owned()), ..record("m1", EVENT) };
+    let known = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]));
+    let newer = catalogue_of([subscription("shop/orders/s0"), subscription("shop/new/s1")]);
+    let ports = known.clone().with_newer_catalogue(newer);
+    assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
+    assert_eq!(dispatch(&known, &[of("shop/new")], ENDS_MS), [""; 0]);
+    let sent = known.sent();
+    assert!(matches!(&sent[..], [(QueueName::DeadLetter, _)]), "{sent:?}");
+    let ports =
+        FakePorts::new(catalogue_of([subscription("shop/orders/s0")])).with_failing_reload();
+    assert_eq!(dispatch(&ports, &[of("shop/new")], ENDS_MS), [""; 0]);
+    let (queue, held) = ports.sent().remove(0);
+    assert_eq!((queue, publication(&held).message.as_str()), (QueueName::FanOut, "m1"));
+}
