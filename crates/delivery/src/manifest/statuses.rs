@@ -34,11 +34,6 @@ pub(super) fn shared(a: &StatusSet, b: &StatusSet) -> Option<u16> {
     STATUSES.into_iter().find(|status| a.contains(*status) && b.contains(*status))
 }
 
-/// The set without these statuses; unchanged, and with its ranges, where there are none.
-pub(super) fn difference(set: StatusSet, statuses: &StatusSet) -> StatusSet {
-    if *statuses == StatusSet::default() { set } else { set.difference(statuses) }
-}
-
 /// Changes the meaning of statuses: those of `never_retry` are never retried, those of `retry_on`
 /// are, and neither is a success any more.
 pub(super) fn override_meaning(
@@ -47,8 +42,8 @@ pub(super) fn override_meaning(
     retry_on: &StatusSet,
 ) {
     let [success, never] = [&mut policy.success, &mut policy.never_retry].map(std::mem::take);
-    policy.success = difference(success, &never_retry.with(retry_on));
-    policy.never_retry = difference(never.with(never_retry), retry_on);
+    policy.success = success.difference(&never_retry.with(retry_on));
+    policy.never_retry = never.with(never_retry).difference(retry_on);
 }
 
 fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {

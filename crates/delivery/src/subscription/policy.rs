@@ -23,8 +23,6 @@ use crate::subscription::{
 };
 use crate::time::duration::format_ms;
 
-/// Statuses that a set may hold.
-const STATUSES: std::ops::RangeInclusive<u16> = 100..=999;
 /// The text of a missing time to live.
 const NO_TIME_TO_LIVE: &str = "none; 14 days are the most in every dialect";
 /// The text of the batch fields where each event has a request of its own.
@@ -58,7 +56,7 @@ impl Setting {
     }
 
     fn statuses(field: &'static str, set: &StatusSet) -> Self {
-        let ranges = ranges(set);
+        let ranges = set.ranges();
         let text = if ranges.is_empty() { "no status".to_owned() } else { ranges.join(" ") };
         Self::new(field, json!(ranges), text)
     }
@@ -234,21 +232,6 @@ fn least_waits(waits: &LeastWaits) -> Setting {
     Setting::new("leastWaits", Value::Object(value), text)
 }
 
-/// The statuses of a set as `404` and `200-299`, in order, each once.
-fn ranges(set: &StatusSet) -> Vec<String> {
-    let mut ranges: Vec<(u16, u16)> = Vec::new();
-    for status in STATUSES.filter(|status| set.contains(*status)) {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == status => *last = status,
-            Some(_) | None => ranges.push((status, status)),
-        }
-    }
-    let text = |(first, last): (u16, u16)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
-    };
-    ranges.into_iter().map(text).collect()
-}
-
 /// The name of a kind of schedule, whether it numbers retries from zero, and its parameter.
 fn kind_parts(kind: &Kind) -> (&'static str, bool, (&'static str, Vec<String>)) {
     let delay = |delay_ms: &u64| ("delay", vec![format_ms(*delay_ms)]);
@@ -300,14 +283,6 @@ mod tests {
 
     fn setting(subscription: &Subscription, field: &str) -> Setting {
         settings(subscription).into_iter().find(|of| of.field == field).unwrap()
-    }
-
-    #[test]
-    fn statuses_are_reported_as_ranges_however_they_were_gathered() {
-        let set = StatusSet::new([404..=404, 200..=204, 205..=299, 202..=202]);
-        assert_eq!(ranges(&set), ["200-299", "404"]);
-        assert_eq!(ranges(&set.difference(&StatusSet::new([201..=298]))), ["200", "299", "404"]);
-        assert_eq!(ranges(&StatusSet::default()), Vec::<String>::new());
     }
 
     #[test]

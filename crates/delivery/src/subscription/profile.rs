@@ -39,15 +39,36 @@ words! {
     }
 }
 
-/// A set of HTTP statuses.
+/// A set of HTTP statuses: its ranges in order, as few as can be, however they were gathered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StatusSet(Vec<RangeInclusive<u16>>);
 
 impl StatusSet {
-    /// The set of these ranges.
+    /// The set of these ranges, which may overlap.
     #[must_use]
     pub fn new(ranges: impl IntoIterator<Item = RangeInclusive<u16>>) -> Self {
-        Self(ranges.into_iter().collect())
+        let mut ranges: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
+        ranges.sort_by_key(|range| *range.start());
+        let mut joined: Vec<RangeInclusive<u16>> = Vec::new();
+        for range in ranges {
+            match joined.last_mut() {
+                Some(last) if *range.start() <= last.end().saturating_add(1) => {
+                    *last = *last.start()..=*last.end().max(range.end());
+                }
+                Some(_) | None => joined.push(range),
+            }
+        }
+        Self(joined)
+    }
+
+    /// Its statuses as `404` and `200-299`, in order.
+    #[must_use]
+    pub fn ranges(&self) -> Vec<String> {
+        let text = |range: &RangeInclusive<u16>| match (range.start(), range.end()) {
+            (first, last) if first == last => first.to_string(),
+            (first, last) => format!("{first}-{last}"),
+        };
+        self.0.iter().map(text).collect()
     }
 
     fn of(statuses: &[u16]) -> Self {
@@ -63,7 +84,7 @@ impl StatusSet {
     /// The union of both sets.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
-        Self(self.0.iter().chain(&other.0).cloned().collect())
+        Self::new(self.0.iter().chain(&other.0).cloned())
     }
 
     /// The statuses of this set that are not in the other.
@@ -72,7 +93,7 @@ impl StatusSet {
         // All numbers of three digits: servers also send statuses that HTTP does not define.
         let remaining =
             (100..=999).filter(|status| self.contains(*status) && !other.contains(*status));
-        Self(remaining.map(|status| status..=status).collect())
+        Self::new(remaining.map(|status| status..=status))
     }
 }
 
@@ -319,5 +340,17 @@ mod tests {
             .filter(|s| set.contains(*s))
             .collect();
         assert_eq!(inside, [200, 203, 206, 299, 304]);
+    }
+
+    #[test]
+    fn a_set_is_the_same_however_it_was_gathered() {
+        let set = StatusSet::new([404..=404, 200..=204, 205..=299, 202..=202, 250..=260]);
+        assert_eq!(set, StatusSet::of(&[404]).with(&StatusSet::new([200..=299])));
+        assert_eq!(set.ranges(), ["200-299", "404"]);
+        let rest = set.difference(&StatusSet::new([201..=298]));
+        assert_eq!(rest.ranges(), ["200", "299", "404"]);
+        let (first, last) = (300, 200);
+        assert_eq!(StatusSet::new([first..=last]), StatusSet::default());
+        assert_eq!(StatusSet::new([0..=u16::MAX, 7..=7]).ranges(), ["0-65535"]);
     }
 }

@@ -189,8 +189,7 @@ impl<'a> Overrides<'a> {
         let stated = [&self.never_retry, &self.retry_on].map(set);
         let stated = stated[0].with(&stated[1]);
         let rest = |list: &Option<Located<'a, StatusSet>>| {
-            list.clone()
-                .map(|list| Located { value: statuses::difference(list.value, &stated), ..list })
+            list.clone().map(|list| Located { value: list.value.difference(&stated), ..list })
         };
         Self {
             never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),

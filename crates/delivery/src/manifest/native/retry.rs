@@ -56,7 +56,7 @@ fn status_lists(fields: &Fields<'_>) -> [Option<StatusSet>; 3] {
     let stated = lists.iter().flatten().fold(StatusSet::default(), |all, list| all.with(list));
     for (list, name) in lists.iter_mut().zip(STATUS_LISTS).filter(|(list, _)| list.is_none()) {
         let of_base = fields.of_base(name).and_then(|at| statuses::list(&at));
-        *list = of_base.map(|of_base| statuses::difference(of_base, &stated));
+        *list = of_base.map(|of_base| of_base.difference(&stated));
     }
     lists
 }
