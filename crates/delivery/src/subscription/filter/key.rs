@@ -9,6 +9,7 @@
 //! Does not look into arrays: the condition does.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde_json::value::RawValue;
 
@@ -63,6 +64,12 @@ impl Key {
             }
             _ => None,
         }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("."))
     }
 }
 
@@ -131,6 +138,11 @@ mod tests {
             let members = Members::parse(event).unwrap();
             assert_eq!(Key::parse(key).unwrap().find(&members), value, "{key} of {event}");
         }
+    }
+
+    #[test]
+    fn a_key_is_shown_as_it_was_written() {
+        assert_eq!(Key::parse("Data.a b.C").unwrap().to_string(), "Data.a b.C");
     }
 
     #[test]

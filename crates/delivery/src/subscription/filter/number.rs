@@ -5,6 +5,10 @@
 //! needs no more memory than the spellings take, whatever the exponent. No arithmetic.
 
 use std::cmp::Ordering;
+use std::fmt;
+
+/// The most digits before the point of a number that is written without an exponent.
+const PLAIN_DIGITS_MAX: usize = 20;
 
 /// A decimal number, equal and ordered by value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -53,6 +57,30 @@ impl Number {
             (true, _) => 0,
             (false, true) => -1,
             (false, false) => 1,
+        }
+    }
+}
+
+/// The spelling that [`Number::parse`] reads back to an equal number, also at the ends of the exponents: 1200,
+/// -12.5, 0.1e-6, 12e400.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { negative, digits, exponent } = self;
+        f.write_str(if *negative { "-" } else { "" })?;
+        let whole = usize::try_from(*exponent).ok().filter(|whole| *whole <= PLAIN_DIGITS_MAX);
+        match whole {
+            Some(0) if digits.is_empty() => f.write_str("0"),
+            Some(0) => write!(f, "0.{digits}"),
+            Some(places) => match digits.split_at_checked(places) {
+                Some((whole, fraction)) if !fraction.is_empty() => write!(f, "{whole}.{fraction}"),
+                Some(_) | None => write!(f, "{digits:0<places$}"),
+            },
+            None if *exponent < 0 => write!(f, "0.{digits}e{exponent}"),
+            // Not with a point before them: the largest exponent would not be read back.
+            None => {
+                let places = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+                write!(f, "{digits}e{}", exponent.saturating_sub(places))
+            }
         }
     }
 }
@@ -126,6 +154,26 @@ mod tests {
             ("0", "0e99999999999999999999"),
         ] {
             assert_eq!(number(a), number(b), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_written_number_is_read_back_to_an_equal_one() {
+        for (text, written) in [
+            ("-0.0", "0"),
+            ("1.20E+3", "1200"),
+            ("-12.50", "-12.5"),
+            ("0.5", "0.5"),
+            ("12345678901234567890.1", "12345678901234567890.1"),
+            ("100000000000000000000", "1e20"),
+            ("0.01", "0.1e-1"),
+            ("12e400", "12e400"),
+            ("1e99999999999999999999", "1e9223372036854775806"),
+            ("0.001e-99999999999999999999", "0.1e-9223372036854775808"),
+            ("1.5e-9223372036854775807", "0.15e-9223372036854775806"),
+        ] {
+            assert_eq!(number(text).to_string(), written, "{text}");
+            assert_eq!(number(written), number(text), "{text}");
         }
     }
 
