@@ -16,7 +16,7 @@
 //!   end.
 //! - [`manifest`]: reads subscription files of every dialect. [`deadletter`]: the bytes of a dead
 //!   letter, written and read back. [`wire`]: the message attributes that travel with an event
-//!   through the queues.
+//!   through the queues, and the text of a stored subscription.
 //! - [`request`]: the HTTP request of one attempt.
 //! - [`machine`]: decides what a delivery does next.
 //! - [`explain`]: the attempts that a delivery would make. [`ports`]: the traits that adapters

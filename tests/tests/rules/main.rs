@@ -26,5 +26,6 @@ mod samples;
 mod schedules;
 mod slots;
 mod statuses;
+mod stored;
 mod template;
 mod wire;

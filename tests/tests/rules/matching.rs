@@ -42,7 +42,8 @@ fn name() -> impl Strategy<Value = String> {
     select(&NAMES[..]).prop_map(ToOwned::to_owned)
 }
 
-const MATCHES: [TextMatch; 4] =
+/// Every relation of a text to a value.
+pub(crate) const MATCHES: [TextMatch; 4] =
     [TextMatch::In, TextMatch::Contains, TextMatch::BeginsWith, TextMatch::EndsWith];
 
 /// Any condition of Event Grid's advanced filters.
@@ -73,7 +74,8 @@ fn condition() -> impl Strategy<Value = Filter> {
     })
 }
 
-fn filter() -> impl Strategy<Value = Filter> {
+/// Any filter of any dialect.
+pub(crate) fn filter() -> impl Strategy<Value = Filter> {
     let one = prop_oneof![
         4 => (name(), text()).prop_map(|(name, value)| Filter::Exact { name, value }),
         2 => (name(), text()).prop_map(|(name, value)| Filter::Prefix { name, value }),

@@ -5,9 +5,12 @@
 //! The structs here are only the wire format. Version 1 must stay readable for ever; its examples
 //! are in `fixtures/wire/v1`. What only a newer program can read is an error, so that a newer writer's
 //! message [waits](unread_wait_ms) for a newer reader instead of being lost.
+//!
+//! [`stored`] is not a message: the text of one subscription and of one topic.
 
 mod convert;
 mod history;
+pub mod stored;
 mod unread;
 mod v1;
 
