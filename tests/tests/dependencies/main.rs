@@ -14,8 +14,9 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Package
 
 /// Our packages, from the rules up; each may depend on those above its own line, and on no other of
 /// ours.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["delivery", FROZEN],
+    &["catalogue"],
     &["adapters"],
     &["dispatch", "deadletter", "deadletters"],
     &["local"],
