@@ -2,6 +2,7 @@
 //!
 //! Clients are built once, at cold start, with every option that matters passed explicitly.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use delivery::ports::{
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{Keyring, SecretName};
 use delivery::subscription::sink::SinkQueue;
@@ -26,13 +28,13 @@ use uuid::Uuid;
 use crate::blobs::S3Blobs;
 use crate::consents::ConsentStore;
 use crate::http::{ClientError, HttpSender};
+use crate::live_catalogue::Subscriptions;
 use crate::machine::Machine;
 use crate::queues::SqsQueues;
 use crate::secrets::SecretStores;
 use crate::settings::{DeadLetterSettings, DispatchSettings};
 use crate::shared_documents::DocumentStore;
 use crate::sinks::SqsSinks;
-use crate::subscriptions::LiveSubscriptions;
 use crate::timeouts::OPERATION_TIMEOUT;
 use url::Url;
 
@@ -43,7 +45,7 @@ pub struct AwsPorts {
     queues: SqsQueues,
     sinks: SqsSinks,
     blobs: S3Blobs,
-    subscriptions: LiveSubscriptions,
+    subscriptions: Subscriptions,
     secrets: SecretStores,
     consents: ConsentStore,
     documents: DocumentStore,
@@ -104,7 +106,7 @@ impl AwsPorts {
     ) -> Result<Self, ClientError> {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
-        let subscriptions = settings.subscriptions.object(s3.clone());
+        let source = settings.subscriptions.object(s3.clone());
         let policy = AddressPolicy::new(settings.private.clone(), settings.own_addresses.clone());
         Ok(Self {
             http: HttpSender::new(policy)?,
@@ -112,9 +114,9 @@ impl AwsPorts {
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs(s3),
             // A consent belongs to an address and not to a delivery, so no message carries it.
-            consents: ConsentStore::new(subscriptions.storage.clone(), Machine),
-            documents: DocumentStore(subscriptions.storage.clone()),
-            subscriptions: LiveSubscriptions::new(subscriptions, Machine),
+            consents: ConsentStore::new(source.storage.clone(), Machine),
+            documents: DocumentStore(source.storage.clone()),
+            subscriptions: Subscriptions::new(&settings.subscriptions, source),
             secrets,
         })
     }
@@ -146,6 +148,14 @@ impl SendHttp for AwsPorts {
 impl SubscriptionSource for AwsPorts {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
         self.subscriptions.current().await
+    }
+
+    async fn with_topics(
+        &self,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
+        self.subscriptions.with_topics(known, topics).await
     }
 
     async fn reread(&self, known: &Catalogue) -> Result<Arc<Catalogue>, String> {

@@ -3,8 +3,8 @@
 //! Nothing here decides. [`records`] reads a batch from Lambda and writes the response; [`queues`]
 //! sends messages, several times if `resend` says so; [`http`] makes one exchange; [`storage`] reads and writes objects of a bucket or
 //! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
-//! queues, as `delivery` decides, by [`dead_letter_store`]; [`subscriptions`] keeps the catalogue
-//! fresh; [`secrets`] looks up secrets; [`consents`] keeps which endpoints want events; [`machine`]
+//! queues, as `delivery` decides, by [`dead_letter_store`]; [`subscriptions`] keeps those of a file
+//! fresh, and [`live_catalogue`] reads those of a catalogue by need; [`secrets`] looks up secrets; [`consents`] keeps which endpoints want events; [`machine`]
 //! is the clock and the random numbers, and the only file that reads either; [`settings`] reads the
 //! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;
 //! [`json_log`] formats the log's lines; [`runtime`] runs a function. [`aws_ports::AwsPorts`] puts
@@ -18,6 +18,7 @@ pub mod consents;
 pub mod dead_letter_store;
 pub mod http;
 pub mod json_log;
+pub mod live_catalogue;
 pub mod machine;
 pub mod metrics;
 pub mod queues;

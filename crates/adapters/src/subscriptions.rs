@@ -30,12 +30,12 @@ const REREAD_EVERY_MS: u64 = 1_000;
 /// How many earlier versions are tried when the newest one cannot be read.
 const EARLIER_VERSIONS_MAX: usize = 20;
 
-/// Where the subscriptions are.
+/// Where the subscriptions are: in one file, or, if the address ends with a slash, in a catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A file of this machine.
+    /// A file of this machine, or the folder of a catalogue.
     File(PathBuf),
-    /// An S3 object.
+    /// An S3 object, or what the keys of a catalogue begin with.
     S3 {
         /// Its bucket.
         bucket: String,
@@ -45,7 +45,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// Reads `s3://bucket/key` or `file:///path`.
+    /// Reads `s3://bucket/key` or `file:///path`, for a catalogue with a slash at its end.
     ///
     /// # Errors
     /// What form is expected.
@@ -59,8 +59,17 @@ impl Location {
             }
             _ => Err(format!(
                 "\"{uri}\" is not a source of subscriptions: s3://bucket/key or file:///path is \
-                 expected"
+                 expected, or for a catalogue s3://bucket/prefix/ or file:///folder/"
             )),
+        }
+    }
+
+    /// Whether it is a catalogue.
+    #[must_use]
+    pub fn is_catalogue(&self) -> bool {
+        match self {
+            Self::File(path) => path.as_os_str().as_encoded_bytes().ends_with(b"/"),
+            Self::S3 { key, .. } => key.ends_with('/'),
         }
     }
 
@@ -224,6 +233,15 @@ mod tests {
         let object =
             Location::S3 { bucket: "b".to_owned(), key: "k/subscriptions.yaml".to_owned() };
         assert_eq!(Location::parse("s3://b/k/subscriptions.yaml"), Ok(object));
+        let is_catalogue = |uri: &str| Location::parse(uri).map(|location| location.is_catalogue());
+        for (uri, expected) in [
+            ("file:///a/b.yaml", false),
+            ("file:///a/catalogue/", true),
+            ("s3://b/k.yaml", false),
+            ("s3://b/catalogue/", true),
+        ] {
+            assert_eq!(is_catalogue(uri), Ok(expected), "{uri}");
+        }
         for uri in ["", "file://a", "s3://b", "s3://b/", "s3:///k", "https://x/y"] {
             assert!(Location::parse(uri).is_err(), "{uri}");
         }

@@ -9,6 +9,7 @@
 
 mod arn;
 mod commands;
+mod comparison;
 mod confirm;
 mod cost;
 mod environment;

@@ -22,7 +22,7 @@ const S3_FORCE_PATH_STYLE: &str = adapters::settings::S3_FORCE_PATH_STYLE;
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Target {
-    /// Where the deployment reads subscriptions: s3://bucket/key or file:///path
+    /// Where the deployment reads subscriptions: s3://bucket/key or file:///path; a catalogue ends with a slash
     #[arg(long, value_name = "URI")]
     to: Option<String>,
     /// The deployed CloudFormation stack, whose outputs say where it reads subscriptions
@@ -36,19 +36,22 @@ pub(crate) struct SubscriptionStore {
 }
 
 impl Target {
-    /// Opens what is there.
-    pub(crate) async fn open(self) -> anyhow::Result<SubscriptionStore> {
-        let location = match (self.to, self.stack) {
-            (Some(uri), _) => Location::parse(&uri).map_err(anyhow::Error::msg)?,
-            (None, Some(name)) => Stack::describe(&name).await?.subscriptions()?,
+    /// The address of what is there.
+    pub(crate) async fn location(&self) -> anyhow::Result<Location> {
+        match (&self.to, &self.stack) {
+            (Some(uri), _) => Location::parse(uri).map_err(anyhow::Error::msg),
+            (None, Some(name)) => Stack::describe(name).await?.subscriptions(),
             (None, None) => anyhow::bail!("--to or --stack is required"),
-        };
-        // A file needs no client, and looking for credentials may take seconds.
-        let object = match &location {
-            Location::File(path) => StoredObject::file(path),
-            Location::S3 { bucket, key } => StoredObject::in_bucket(client().await, bucket, key),
-        };
-        Ok(SubscriptionStore { object })
+        }
+    }
+
+    /// Opens the file that is there.
+    pub(crate) async fn open(self) -> anyhow::Result<SubscriptionStore> {
+        let location = self.location().await?;
+        if location.is_catalogue() {
+            anyhow::bail!("this deployment reads a catalogue, and this command needs a file");
+        }
+        Ok(SubscriptionStore { object: object(&location).await })
     }
 }
 
@@ -88,6 +91,15 @@ impl SubscriptionStore {
 
     fn text(&self, bytes: Vec<u8>) -> anyhow::Result<String> {
         String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text", self.name()))
+    }
+}
+
+/// The file, object or folder at this address.
+pub(crate) async fn object(location: &Location) -> StoredObject {
+    // A file needs no client, and looking for credentials may take seconds.
+    match location {
+        Location::File(path) => StoredObject::file(path),
+        Location::S3 { bucket, key } => StoredObject::in_bucket(client().await, bucket, key),
     }
 }
 

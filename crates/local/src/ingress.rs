@@ -4,10 +4,11 @@
 //! rejected before anything is queued, with a 4xx and a JSON error. An accepted request is queued
 //! unchanged, as one message.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use adapters::live_catalogue::Subscriptions;
 use adapters::queues::text_attribute;
-use adapters::subscriptions::LiveSubscriptions;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::DisplayErrorContext;
 use axum::Router;
@@ -20,7 +21,6 @@ use axum::routing::post;
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Input, binary};
 use delivery::ports::{MESSAGE_MAX_BYTES, SubscriptionSource as _};
-use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use serde_json::json;
@@ -38,7 +38,7 @@ pub struct Ingress {
     /// The URL of the events queue.
     pub events_queue_url: String,
     /// The subscriptions, which define the topics.
-    pub subscriptions: LiveSubscriptions,
+    pub subscriptions: Subscriptions,
 }
 
 /// Why a request is rejected: the status and the error message.
@@ -103,16 +103,24 @@ async fn publish(
 }
 
 async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
-    // The newest: a topic that was just added must not be a 404.
-    let catalogue = ingress.subscriptions.reread(&Catalogue::default()).await;
+    let newest = async {
+        let known = ingress.subscriptions.current().await?;
+        let known =
+            ingress.subscriptions.with_topics(known, &BTreeSet::from([topic.clone()])).await?;
+        // The newest: a topic that was just added must not be a 404.
+        ingress.subscriptions.reread(&known).await
+    };
+    let catalogue = newest.await;
     let catalogue =
         catalogue.map_err(|problem| Refusal(StatusCode::SERVICE_UNAVAILABLE, problem))?;
     catalogue.topic(topic).map(|topic| topic.input).ok_or_else(|| {
         let known: Vec<String> = catalogue.topics().map(|topic| topic.name.to_string()).collect();
-        Refusal(
-            StatusCode::NOT_FOUND,
-            format!("there is no topic {topic}; the topics are: {}", known.join(", ")),
-        )
+        let others = match catalogue.topics_read().next() {
+            None => format!("; the topics are: {}", known.join(", ")),
+            // Nobody reads a whole catalogue for this.
+            Some(_) => String::new(),
+        };
+        Refusal(StatusCode::NOT_FOUND, format!("there is no topic {topic}{others}"))
     })
 }
 

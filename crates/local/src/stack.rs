@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adapters::aws_ports::{AwsPorts, AwsStoragePorts, s3_client, with_limits};
+use adapters::live_catalogue::Subscriptions;
 use adapters::machine::Machine;
 use adapters::records::{self, SourceQueues};
 use adapters::secrets::SecretStores;
 use adapters::settings::{self, DeadLetterSettings, DispatchSettings};
-use adapters::subscriptions::{LiveSubscriptions, Location};
+use adapters::subscriptions::Location;
 use anyhow::Context as _;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
@@ -144,9 +145,9 @@ impl Stack {
 
     /// The subscriptions, reloaded when the file changes.
     #[must_use]
-    pub fn subscriptions(&self) -> LiveSubscriptions {
+    pub fn subscriptions(&self) -> Subscriptions {
         let client = s3_client(&local_clients(&self.aws.endpoint()), true);
-        LiveSubscriptions::new(self.subscriptions.object(client), Machine)
+        Subscriptions::new(&self.subscriptions, self.subscriptions.object(client))
     }
 
     /// Stops after the running invocations have ended. Returns the number of messages that are lost
@@ -219,7 +220,15 @@ fn environment(
     allow_private: &str,
 ) -> impl Fn(&str) -> Option<String> + use<> {
     let values = [
-        (settings::SUBSCRIPTIONS_URI, format!("file://{}", subscriptions.display())),
+        // Whose address ends with a slash is a catalogue.
+        (
+            settings::SUBSCRIPTIONS_URI,
+            format!(
+                "file://{}{}",
+                subscriptions.display(),
+                if subscriptions.is_dir() { "/" } else { "" }
+            ),
+        ),
         (settings::EVENTS_QUEUE_URL, aws.queue_url("events")),
         (settings::FAN_OUT_QUEUE_URL, aws.queue_url("fan-out")),
         (settings::RETRY_QUEUE_URL, aws.queue_url("retry")),

@@ -5,6 +5,7 @@
 //! of its requests.
 
 mod blobs;
+mod by_need;
 mod cloud;
 mod coalescing;
 mod consents;

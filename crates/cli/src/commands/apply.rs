@@ -8,17 +8,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
+use adapters::subscriptions::Location;
+use catalogue::Committed;
 use delivery::explain::diff::{Change, FieldChange, Subject, diff};
 use delivery::manifest::{self, Source};
 use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 
+use crate::comparison::Comparison;
 use crate::confirm::is_confirmed;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::lints;
 use crate::output::{note, out};
 use crate::stack::Stack;
-use crate::store::{SubscriptionStore, Target};
+use crate::store::{self, SubscriptionStore, Target};
 use crate::text;
 
 #[derive(Debug, clap::Args)]
@@ -28,6 +31,12 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
     #[command(flatten)]
     target: Target,
+    /// In a catalogue: whose files these are. They change only what was applied under this name
+    #[arg(long, value_name = "NAME", default_value = "files")]
+    owner: String,
+    /// In a catalogue: remove what was applied under this name and is not in the files
+    #[arg(long)]
+    prune: bool,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -51,6 +60,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ));
     }
     // After the checks, which without a stack need no credentials.
+    let location = arguments.target.location().await?;
+    if location.is_catalogue() {
+        return apply_to_catalogue(&arguments, &location, &reading.catalogue).await;
+    }
     let store = arguments.target.open().await?;
     let text = files.joined();
     // The target is one file: names that collide only there are found here.
@@ -77,6 +90,40 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     store.write(&text).await?;
     out(&format!("{}: applied\n", store.name()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes a catalogue: what other owners applied stays as it is.
+async fn apply_to_catalogue(
+    arguments: &Arguments,
+    location: &Location,
+    new: &Catalogue,
+) -> anyhow::Result<ExitCode> {
+    let Arguments { owner, prune, .. } = arguments;
+    let folder = store::object(location).await;
+    let comparison = Comparison::of(&folder, owner, new, *prune).await?;
+    print_changes(&comparison.before()?, &comparison.after()?)?;
+    if comparison.left() > 0 {
+        let left = comparison.left();
+        note(format_args!(
+            "{left} entries of {owner:?} are not in the files: --prune removes them"
+        ));
+    }
+    if comparison.is_empty() {
+        out(&format!("{folder}: nothing to do, it is up to date\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !may_replace(arguments.yes, &folder.to_string())? {
+        return Ok(ExitCode::FAILURE);
+    }
+    for (namespace, committed) in comparison.commit(owner).await? {
+        let Committed { number, objects_written, bytes_written, .. } = committed;
+        out(&format!(
+            "{}: version {number}, {objects_written} objects, {bytes_written} bytes\n",
+            text::line(&namespace)
+        ))?;
+    }
+    out(&format!("{folder}: applied\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,14 +8,14 @@ use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use local::watch::Line;
 
-use crate::environment::{EnvironmentArgs, lookup, receivers_elsewhere, report};
+use crate::environment::{EnvironmentArgs, Receivers, lookup, receivers_elsewhere, report};
 use crate::log_view;
 use crate::output::{note, out};
 use crate::this_machine::{allow_private, listen};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The file of subscriptions
+    /// The file of subscriptions, or the folder of a catalogue
     #[arg(long, default_value = "subscriptions.yaml", value_name = "FILE")]
     subscriptions: PathBuf,
     /// The data folder; dead letters are plain files below s3/dead-letters
@@ -41,7 +41,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     // Before the stack starts: a port in use is reported without starting anything.
     let listener = listen(arguments.port).await?;
-    let elsewhere = receivers_elsewhere(&config.subscriptions)?;
+    // Who receives what a catalogue says is known when its topics are read: each request is decided then.
+    let elsewhere = match config.subscriptions.is_dir() {
+        true => Receivers::default(),
+        false => receivers_elsewhere(&config.subscriptions)?,
+    };
     let allowed = arguments.environment.allow(&elsewhere)?;
     report(&elsewhere);
     let environment = lookup(allowed, true);

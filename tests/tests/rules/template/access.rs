@@ -89,8 +89,11 @@ fn deadletter_may_send_to_its_own_queue_and_to_the_last_resort() {
 #[test]
 fn dispatch_may_read_the_subscriptions_and_their_earlier_versions() {
     const SUBSCRIPTIONS: &str = "${ConfigBucket.Arn}/${SubscriptionsKey}";
-    assert_eq!(always(DISPATCH, "s3:GetObjectVersion"), [SUBSCRIPTIONS]);
-    assert!(always(DISPATCH, "s3:GetObject").contains(&SUBSCRIPTIONS));
+    // Of a catalogue the objects: its key ends with a slash, so of a file this is no key.
+    const CATALOGUE: &str = "${ConfigBucket.Arn}/${SubscriptionsKey}namespaces/*";
+    assert_eq!(always(DISPATCH, "s3:GetObjectVersion"), [SUBSCRIPTIONS, CATALOGUE]);
+    let read = always(DISPATCH, "s3:GetObject");
+    assert!(read.contains(&SUBSCRIPTIONS) && read.contains(&CATALOGUE));
     // Without these a missing object is a refusal, and earlier versions are not found.
     for action in ["s3:ListBucket", "s3:ListBucketVersions"] {
         assert_eq!(always(DISPATCH, action), ["ConfigBucket.Arn"], "{action}");
@@ -104,7 +107,8 @@ fn dispatch_may_list_only_what_it_reads() {
         listing.filter(|it| texts(&it["Action"]).iter().any(|of| of.starts_with("s3:List")));
     let conditions: Vec<&Value> = listing.map(|statement| &statement["Condition"]).collect();
     let subscriptions = json!({"StringEquals": {"s3:prefix": "SubscriptionsKey"}});
-    let known = json!({"StringLike": {"s3:prefix": ["_consents/*", "_destinations/*"]}});
+    let catalogue = "${SubscriptionsKey}namespaces/*";
+    let known = json!({"StringLike": {"s3:prefix": ["_consents/*", "_destinations/*", catalogue]}});
     assert_eq!(conditions, [&subscriptions, &known]);
 }
 

@@ -149,6 +149,21 @@ impl Catalogue {
         self.topics.insert(topic.name.clone(), Arc::new(TopicSubscriptions::new(topic)));
     }
 
+    /// Adds a topic with all of its subscriptions.
+    pub fn add_whole_topic(&mut self, topic: TopicSubscriptions) {
+        self.topics.insert(topic.topic.name.clone(), Arc::new(topic));
+    }
+
+    /// Sets what it has beside its topics. A topic's own list of publishers follows.
+    pub fn set_settings(&mut self, settings: Settings) {
+        for (publisher, topic) in &settings.publishers {
+            if let Some(of) = self.topics.get_mut(topic) {
+                Arc::make_mut(of).topic.from.push(publisher.clone());
+            }
+        }
+        self.settings = settings;
+    }
+
     /// Adds a subscription, and its topic with automatic input when no document describes that. Add
     /// described topics first: their mapping becomes the subscription's.
     pub fn add_subscription(&mut self, subscription: Subscription) {

@@ -1,0 +1,302 @@
+//! The subscriptions of a deployment whose topics are read by need, from a catalogue.
+//!
+//! A namespace's pointer is read with the first record of one of its topics and again every 30 s while
+//! its topics are asked for, and a topic with its first record and when the nodes that it was read from
+//! have changed. What was read last stays in use while something newer cannot be read; a topic of which
+//! nothing is known cannot be delivered until it can. A caller that does not find a name may request a
+//! look at the newest pointers, at most once a second.
+
+pub mod entries;
+pub mod objects;
+mod topics;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::sync::Arc;
+
+use catalogue::{Id, Namespace, NodeCache, ReadError, Snapshot};
+use delivery::ports::{Clock, SubscriptionSource};
+use delivery::subscription::catalogue::{Catalogue, Settings};
+use delivery::subscription::name::TopicName;
+use tokio::sync::Mutex;
+
+use self::entries::{DEPLOYMENT, SETTINGS, settings_of, topic_of};
+use self::objects::CatalogueObjects;
+use self::topics::{ReadTopic, Topics};
+use crate::machine::Machine;
+use crate::storage::StoredObject;
+use crate::subscriptions::{LiveSubscriptions, Location};
+
+/// A namespace is looked at again after this long.
+const CHECK_EVERY_MS: u64 = 30_000;
+/// A missing name causes a look, but not more often than this; nor is what failed repeated more often.
+const REREAD_EVERY_MS: u64 = 1_000;
+/// The objects of nodes that are kept have together at most so many bytes.
+const NODES_KEPT_BYTES: usize = 4 * 1_024 * 1_024;
+
+/// The subscriptions of a deployment, read by need.
+#[derive(Debug)]
+pub struct LiveCatalogue<C = Machine> {
+    objects: CatalogueObjects,
+    nodes: NodeCache,
+    clock: C,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    settings: Option<ReadSettings>,
+    namespaces: BTreeMap<String, Known>,
+    topics: Topics,
+}
+
+/// The settings as they were read last.
+#[derive(Debug, Clone)]
+struct ReadSettings {
+    settings: Arc<Settings>,
+    version: Option<Id>,
+}
+
+/// What is known of a namespace.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// The newest that could be read; `None` before the first.
+    snapshot: Option<Snapshot>,
+    checked_ms: Option<u64>,
+    /// Why the newest pointer could not be read.
+    problem: Option<String>,
+}
+
+impl Known {
+    fn snapshot(self) -> Result<Snapshot, String> {
+        self.snapshot.ok_or_else(|| self.problem.unwrap_or_default())
+    }
+}
+
+/// Whether what was read before will do where the newest cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    LastGood,
+    /// Or no name may count as missing.
+    Newest,
+}
+
+impl<C: Clock + Send + Sync> LiveCatalogue<C> {
+    /// The catalogue of these objects, which is looked at again by the clock.
+    #[must_use]
+    pub fn new(objects: CatalogueObjects, clock: C) -> Self {
+        let nodes = NodeCache::new(NODES_KEPT_BYTES);
+        Self { objects, nodes, clock, state: Mutex::default() }
+    }
+
+    fn namespace(&self, name: &str) -> Namespace<'_, CatalogueObjects> {
+        Namespace::new(&self.objects, &self.nodes, name)
+    }
+
+    /// What is known of a namespace, after a look at its pointer unless there was one within `fresh_ms`.
+    async fn look(&self, state: &mut State, name: &str, fresh_ms: u64) -> Known {
+        let now_ms = self.clock.now_ms();
+        let known = state.namespaces.entry(name.to_owned()).or_default();
+        // Without a snapshot its records wait, so a repair has to be seen soon.
+        let fresh_ms = if known.snapshot.is_some() { fresh_ms } else { REREAD_EVERY_MS };
+        if known.checked_ms.is_none_or(|checked_ms| now_ms.saturating_sub(checked_ms) >= fresh_ms) {
+            known.checked_ms = Some(now_ms);
+            match self.namespace(name).load(known.snapshot.as_ref()).await {
+                Ok(found) => {
+                    // One that was never written has no topics.
+                    known.snapshot = Some(found.unwrap_or_default());
+                    known.problem = None;
+                }
+                Err(error) => {
+                    let what = format!("the namespace {name} of the catalogue");
+                    known.problem = Some(report(&what, &told(&error), known.snapshot.is_some()));
+                }
+            }
+        }
+        known.clone()
+    }
+
+    /// The settings of the deployment.
+    async fn settings(&self, state: &mut State, wanted: Wanted) -> Result<Arc<Settings>, String> {
+        let fresh_ms = if wanted == Wanted::Newest { REREAD_EVERY_MS } else { CHECK_EVERY_MS };
+        let snapshot = self.look(state, DEPLOYMENT, fresh_ms).await.snapshot()?;
+        let version = snapshot.version();
+        if let Some(known) = state.settings.as_ref().filter(|known| known.version == version) {
+            return Ok(Arc::clone(&known.settings));
+        }
+        let entries = self.namespace(DEPLOYMENT).topic(&snapshot, SETTINGS).await;
+        let settings =
+            entries.map_err(|error| told(&error)).and_then(|entries| settings_of(&entries));
+        match (settings, &state.settings) {
+            (Ok(settings), _) => {
+                let settings = Arc::new(settings);
+                let known = ReadSettings { settings: Arc::clone(&settings), version };
+                state.settings = Some(known);
+                Ok(settings)
+            }
+            (Err(problem), known) => {
+                let problem = report("the settings of the deployment", &problem, known.is_some());
+                let kept = known.as_ref().filter(|_| wanted == Wanted::LastGood);
+                kept.map(|known| Arc::clone(&known.settings)).ok_or(problem)
+            }
+        }
+    }
+
+    /// A topic in the newest snapshot of its namespace.
+    async fn topic(
+        &self,
+        state: &mut State,
+        name: &TopicName,
+        wanted: Wanted,
+    ) -> Result<ReadTopic, String> {
+        let snapshot = self.look(state, &name.namespace, CHECK_EVERY_MS).await.snapshot()?;
+        let now_ms = self.clock.now_ms();
+        let before = state.topics.get(name).cloned();
+        if let Some(before) = &before {
+            let is_put_off = before.not_before_ms > now_ms && wanted == Wanted::LastGood;
+            if before.version == snapshot.version() || is_put_off {
+                return Ok(before.clone());
+            }
+        }
+        let read = match self.read(name, &snapshot, before.as_ref()).await {
+            Ok(read) => read,
+            Err(problem) => {
+                let problem = report(&format!("the topic {name}"), &problem, before.is_some());
+                // Whatever is wrong with it, it is not read again for every record.
+                let not_before_ms = now_ms.saturating_add(CHECK_EVERY_MS);
+                let kept = before.map(|before| ReadTopic { not_before_ms, ..before });
+                let kept = kept.inspect(|kept| state.topics.keep(name.clone(), kept.clone()));
+                return kept.filter(|_| wanted == Wanted::LastGood).ok_or(problem);
+            }
+        };
+        state.topics.keep(name.clone(), read.clone());
+        Ok(read)
+    }
+
+    async fn read(
+        &self,
+        name: &TopicName,
+        snapshot: &Snapshot,
+        before: Option<&ReadTopic>,
+    ) -> Result<ReadTopic, String> {
+        let namespace = self.namespace(&name.namespace);
+        let fingerprint = namespace.topic_fingerprint(snapshot, &name.topic).await;
+        let fingerprint = Some(fingerprint.map_err(|error| told(&error))?);
+        let version = snapshot.version();
+        if let Some(before) = before.filter(|before| before.fingerprint == fingerprint) {
+            return Ok(ReadTopic { version, not_before_ms: 0, ..before.clone() });
+        }
+        let entries = namespace.topic(snapshot, &name.topic).await.map_err(|error| told(&error))?;
+        let bytes = entries.iter().map(|entry| entry.key.len() + entry.value.len()).sum();
+        let topic = topic_of(name, &entries)?.map(Arc::new);
+        Ok(ReadTopic { topic, version, fingerprint, bytes, not_before_ms: 0 })
+    }
+
+    /// What is known, and these topics.
+    async fn add(
+        &self,
+        state: &mut State,
+        mut catalogue: Catalogue,
+        topics: impl IntoIterator<Item = &TopicName>,
+        wanted: Wanted,
+    ) -> Result<Arc<Catalogue>, String> {
+        for name in topics {
+            let ReadTopic { topic, .. } = self.topic(state, name, wanted).await?;
+            catalogue.add_read(name.clone(), topic);
+        }
+        Ok(Arc::new(catalogue))
+    }
+}
+
+/// Logs that something newer cannot be read; returns what is wrong.
+fn report(what: &str, why: &str, last_good_kept: bool) -> String {
+    let problem = format!("{what} cannot be read: {why}");
+    tracing::error!(problem, last_good_kept, "subscriptions.broken");
+    problem
+}
+
+/// An error with its cause.
+fn told(error: &ReadError) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+impl<C: Clock + Send + Sync> SubscriptionSource for LiveCatalogue<C> {
+    async fn current(&self) -> Result<Arc<Catalogue>, String> {
+        let mut state = self.state.lock().await;
+        let settings = self.settings(&mut state, Wanted::LastGood).await?;
+        Ok(Arc::new(Catalogue::by_need((*settings).clone())))
+    }
+
+    async fn with_topics(
+        &self,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
+        let mut state = self.state.lock().await;
+        self.add(&mut state, (*known).clone(), topics, Wanted::LastGood).await
+    }
+
+    async fn reread(&self, known: &Catalogue) -> Result<Arc<Catalogue>, String> {
+        let mut state = self.state.lock().await;
+        let settings = self.settings(&mut state, Wanted::Newest).await?;
+        let topics: BTreeSet<&TopicName> = known.topics_read().collect();
+        let namespaces = topics.iter().map(|topic| topic.namespace.as_str()).chain([DEPLOYMENT]);
+        for name in namespaces.collect::<BTreeSet<&str>>() {
+            if let Some(problem) = self.look(&mut state, name, REREAD_EVERY_MS).await.problem {
+                return Err(problem);
+            }
+        }
+        let nothing = Catalogue::by_need((*settings).clone());
+        self.add(&mut state, nothing, topics, Wanted::Newest).await
+    }
+}
+
+/// The subscriptions of a deployment, from a file or a catalogue.
+#[derive(Debug)]
+pub enum Subscriptions<C = Machine> {
+    /// One file or object, read whole.
+    Whole(LiveSubscriptions<C>),
+    /// A catalogue, read by need.
+    ByNeed(LiveCatalogue<C>),
+}
+
+impl Subscriptions {
+    /// Those at this location, which is this object.
+    #[must_use]
+    pub fn new(location: &Location, object: StoredObject) -> Self {
+        match location.is_catalogue() {
+            true => Self::ByNeed(LiveCatalogue::new(CatalogueObjects::below(&object), Machine)),
+            false => Self::Whole(LiveSubscriptions::new(object, Machine)),
+        }
+    }
+}
+
+impl<C: Clock + Send + Sync> SubscriptionSource for Subscriptions<C> {
+    async fn current(&self) -> Result<Arc<Catalogue>, String> {
+        match self {
+            Self::Whole(source) => source.current().await,
+            Self::ByNeed(source) => source.current().await,
+        }
+    }
+
+    async fn with_topics(
+        &self,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
+        match self {
+            Self::Whole(source) => source.with_topics(known, topics).await,
+            Self::ByNeed(source) => source.with_topics(known, topics).await,
+        }
+    }
+
+    async fn reread(&self, known: &Catalogue) -> Result<Arc<Catalogue>, String> {
+        match self {
+            Self::Whole(source) => source.reread(known).await,
+            Self::ByNeed(source) => source.reread(known).await,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Files of subscriptions become entries of a catalogue: what `apply` changes there.
+//!
+//! Separate from `apply` to a file, which replaces everything: here each entry has an owner, and an owner
+//! changes only what is its own. Namespaces are changed one after the other, each as a whole, and only if
+//! nobody changed the same entries since they were compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+
+use adapters::live_catalogue::entries::{DEPLOYMENT, owner_of};
+use adapters::live_catalogue::entries::{Entries, entries_of, is_owned_by, settings_of, topics_of};
+use adapters::live_catalogue::objects::CatalogueObjects;
+use adapters::machine::Machine;
+use adapters::storage::StoredObject;
+use anyhow::{Context as _, bail};
+use catalogue::{Changes, Committed, Entry, Namespace, NodeCache};
+use delivery::subscription::catalogue::Catalogue;
+use futures::TryStreamExt as _;
+
+/// Every node is read once, so few have to be kept.
+const NODES_KEPT_BYTES: usize = 1_024 * 1_024;
+
+/// A catalogue, and what the files of one owner change in it.
+pub(crate) struct Comparison {
+    objects: CatalogueObjects,
+    nodes: NodeCache,
+    /// The entries that are there, by namespace.
+    current: BTreeMap<String, Vec<Entry>>,
+    /// Those that the owner wants.
+    wanted: BTreeMap<String, Entries>,
+    owner: String,
+    prune: bool,
+}
+
+impl Comparison {
+    /// Compares an owner's subscriptions with the catalogue. `prune`: entries of this owner that it no
+    /// longer has are removed.
+    pub(crate) async fn of(
+        folder: &StoredObject,
+        owner: &str,
+        new: &Catalogue,
+        prune: bool,
+    ) -> anyhow::Result<Self> {
+        let objects = CatalogueObjects::below(folder);
+        let nodes = NodeCache::new(NODES_KEPT_BYTES);
+        let wanted = entries_of(owner, new);
+        let mut current = BTreeMap::new();
+        let known = objects.namespaces().await?;
+        for name in known.iter().chain(wanted.keys()).collect::<BTreeSet<&String>>() {
+            let entries = entries(&Namespace::new(&objects, &nodes, name)).await;
+            let entries =
+                entries.with_context(|| format!("the namespace {name} cannot be read"))?;
+            current.insert(name.clone(), entries);
+        }
+        let comparison = Self { objects, nodes, current, wanted, owner: owner.to_owned(), prune };
+        comparison.refuse_foreign()?;
+        Ok(comparison)
+    }
+
+    /// Nobody changes what others applied.
+    fn refuse_foreign(&self) -> anyhow::Result<()> {
+        for (namespace, entries) in &self.current {
+            let Some(wanted) = self.wanted.get(namespace) else { continue };
+            let is_foreign = |entry: &&Entry| {
+                wanted.contains_key(&*entry.key) && !is_owned_by(entry, &self.owner)
+            };
+            if let Some(foreign) = entries.iter().find(is_foreign) {
+                let owner = owner_of(&foreign.value).unwrap_or_else(|| "nobody known".to_owned());
+                bail!(
+                    "{namespace}/{} belongs to {owner:?}, and these files are applied as {:?}: apply them with \
+                     --owner {owner:?}, or remove it from the files",
+                    foreign.key,
+                    self.owner
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The catalogue as it is.
+    pub(crate) fn before(&self) -> anyhow::Result<Catalogue> {
+        catalogue_of(self.current.iter().map(|(name, entries)| (name.as_str(), entries.clone())))
+    }
+
+    /// The catalogue as it will be.
+    pub(crate) fn after(&self) -> anyhow::Result<Catalogue> {
+        catalogue_of(self.current.iter().map(|(name, current)| {
+            let wanted = self.wanted.get(name);
+            let mut all: BTreeMap<_, _> = current
+                .iter()
+                .filter(|entry| !self.is_removed(wanted, entry))
+                .map(|entry| (entry.key.clone(), entry.value.clone()))
+                .collect();
+            let wanted = wanted.into_iter().flatten();
+            all.extend(wanted.map(|(key, value)| (key.as_str().into(), value.as_str().into())));
+            (name.as_str(), all.into_iter().map(|(key, value)| Entry { key, value }).collect())
+        }))
+    }
+
+    fn is_removed(&self, wanted: Option<&Entries>, entry: &Entry) -> bool {
+        let is_wanted = wanted.is_some_and(|wanted| wanted.contains_key(&*entry.key));
+        self.prune && !is_wanted && is_owned_by(entry, &self.owner)
+    }
+
+    /// How many entries of this owner the files no longer have, and that stay.
+    pub(crate) fn left(&self) -> usize {
+        let left = |(name, entries): (&String, &Vec<Entry>)| {
+            let wanted = self.wanted.get(name);
+            let is_left = |entry: &&Entry| {
+                is_owned_by(entry, &self.owner)
+                    && !wanted.is_some_and(|wanted| wanted.contains_key(&*entry.key))
+            };
+            entries.iter().filter(is_left).count()
+        };
+        if self.prune { 0 } else { self.current.iter().map(left).sum() }
+    }
+
+    /// Whether nothing is to be changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.current.iter().all(|(name, current)| self.changes(name, current) == Changes::default())
+    }
+
+    /// Makes the changes; returns what was written, by namespace.
+    pub(crate) async fn commit(&self, by: &str) -> anyhow::Result<Vec<(String, Committed)>> {
+        let mut all = Vec::new();
+        for (name, current) in &self.current {
+            let changes = self.changes(name, current);
+            let namespace = Namespace::new(&self.objects, &self.nodes, name);
+            let change = |_| std::future::ready(Ok::<_, Infallible>(changes.clone()));
+            let committed = namespace.commit(&Machine, by, change).await;
+            let committed =
+                committed.with_context(|| format!("the namespace {name} cannot be changed"))?;
+            if committed.objects_written > 0 {
+                all.push((name.clone(), committed));
+            }
+        }
+        Ok(all)
+    }
+
+    fn changes(&self, name: &str, current: &[Entry]) -> Changes {
+        let wanted = self.wanted.get(name);
+        let known: BTreeMap<&str, &Entry> =
+            current.iter().map(|entry| (&*entry.key, entry)).collect();
+        let mut changes = Changes::default();
+        for (key, value) in wanted.into_iter().flatten() {
+            let before = known.get(key.as_str()).map(|entry| entry.value.clone());
+            if before.as_deref() != Some(value.as_str()) {
+                changes.expect(key.as_str(), before.as_deref());
+                changes.put(key.as_str(), value.as_str());
+            }
+        }
+        for entry in current.iter().filter(|entry| self.is_removed(wanted, entry)) {
+            changes.expect(entry.key.clone(), Some(&entry.value));
+            changes.remove(entry.key.clone());
+        }
+        changes
+    }
+}
+
+async fn entries(
+    namespace: &Namespace<'_, CatalogueObjects>,
+) -> Result<Vec<Entry>, catalogue::ReadError> {
+    match namespace.load(None).await? {
+        Some(snapshot) => namespace.entries(&snapshot).try_collect().await,
+        None => Ok(Vec::new()),
+    }
+}
+
+fn catalogue_of<'a>(
+    namespaces: impl Iterator<Item = (&'a str, Vec<Entry>)>,
+) -> anyhow::Result<Catalogue> {
+    let (mut catalogue, mut settings) = (Catalogue::default(), None);
+    for (name, entries) in namespaces {
+        if name == DEPLOYMENT {
+            settings = Some(settings_of(&entries).map_err(anyhow::Error::msg)?);
+            continue;
+        }
+        for topic in topics_of(name, &entries).map_err(anyhow::Error::msg)? {
+            catalogue.add_whole_topic(topic);
+        }
+    }
+    if let Some(settings) = settings {
+        catalogue.set_settings(settings);
+    }
+    Ok(catalogue)
+}

@@ -1,0 +1,200 @@
+//! `SubscriptionSource` of a catalogue: topics are read when they are asked for, the last good ones stay in
+//! use, and no name counts as missing unless the newest was read.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::future::ready;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use adapters::live_catalogue::LiveCatalogue;
+use adapters::live_catalogue::entries::entries_of;
+use adapters::live_catalogue::objects::CatalogueObjects;
+use adapters::machine::Machine;
+use adapters::storage::StoredObject;
+use adapters::subscriptions::Location;
+use catalogue::{Changes, Namespace, NodeCache};
+use delivery::event::envelope::Publisher;
+use delivery::manifest::{self, Source};
+use delivery::ports::SubscriptionSource as _;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
+use tempfile::TempDir;
+
+use crate::cloud::{Cloud, s3_client};
+use crate::manual_clock::ManualClock;
+use crate::subscriptions::{CHECK_EVERY_MS, REREAD_EVERY_MS, names, one};
+
+/// A catalogue in a folder or a bucket.
+struct Fixture {
+    folder: StoredObject,
+    /// Where it is as files; `None` in a bucket.
+    files: Option<PathBuf>,
+    _folder: Option<TempDir>,
+    _cloud: Option<Cloud>,
+}
+
+impl Fixture {
+    fn in_folder() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let uri = format!("file://{}/catalogue/", folder.path().display());
+        let location = Location::parse(&uri).expect("a location");
+        assert!(location.is_catalogue());
+        let object = location.object(s3_client("http://127.0.0.1:1"));
+        let files = Some(folder.path().join("catalogue"));
+        Self { folder: object, files, _folder: Some(folder), _cloud: None }
+    }
+
+    async fn in_bucket() -> Self {
+        let cloud = Cloud::start().await;
+        let location = Location::parse("s3://config/a/catalogue/").expect("a location");
+        let folder = location.object(cloud.s3.clone());
+        Self { folder, files: None, _folder: None, _cloud: Some(cloud) }
+    }
+
+    async fn both() -> [Self; 2] {
+        [Self::in_folder(), Self::in_bucket().await]
+    }
+
+    /// Replaces all entries of the namespaces that the file has.
+    async fn apply(&self, text: &str) {
+        let read = manifest::read(&[Source { name: "test", text }]);
+        let read = read.into_result().expect("the file is right");
+        let (objects, nodes) = (CatalogueObjects::below(&self.folder), NodeCache::new(1_000_000));
+        for (name, entries) in entries_of("test", &read) {
+            let mut changes = Changes::default();
+            for (key, value) in entries {
+                changes.put(key, value);
+            }
+            let change = |_| ready(Ok::<_, Infallible>(changes.clone()));
+            let namespace = Namespace::new(&objects, &nodes, &name);
+            namespace.commit(&Machine, "test", change).await.expect("a commit");
+        }
+    }
+
+    fn reader(&self) -> Reader {
+        let clock = ManualClock::default();
+        let objects = CatalogueObjects::below(&self.folder);
+        Reader { source: LiveCatalogue::new(objects, clock.clone()), clock }
+    }
+
+    /// Breaks what was written of a namespace, but for its pointer.
+    fn damage(&self, namespace: &str) {
+        let files = self.files.as_ref().expect("files");
+        let objects = files.join("namespaces").join(namespace).join("objects");
+        for file in std::fs::read_dir(objects).expect("a folder") {
+            std::fs::write(file.expect("a file").path(), "damaged").expect("a file");
+        }
+    }
+
+    fn damage_pointer(&self, namespace: &str) {
+        let files = self.files.as_ref().expect("files");
+        let pointer = files.join("namespaces").join(namespace).join("pointer");
+        std::fs::write(pointer, "damaged").expect("a file");
+    }
+}
+
+/// A reader whose time a test moves.
+struct Reader {
+    source: LiveCatalogue<ManualClock>,
+    clock: ManualClock,
+}
+
+impl Reader {
+    async fn topics(&self, topics: &[&str]) -> Result<Arc<Catalogue>, String> {
+        let topics = topics.iter().map(|topic| topic.parse().expect("a topic"));
+        let topics: BTreeSet<TopicName> = topics.collect();
+        let known = self.source.current().await?;
+        self.source.with_topics(known, &topics).await
+    }
+
+    async fn orders(&self) -> Result<Vec<String>, String> {
+        self.topics(&["shop/orders"]).await.map(|catalogue| names(&catalogue))
+    }
+}
+
+fn topic(name: &str) -> TopicName {
+    name.parse().expect("a topic")
+}
+
+#[tokio::test]
+async fn only_the_topics_that_are_asked_for_are_known() {
+    for fixture in Fixture::both().await {
+        let others = one("b").replace("orders", "others");
+        fixture.apply(&[one("a"), others].join("---\n")).await;
+        let reader = fixture.reader();
+        let none = reader.source.current().await.expect("a catalogue");
+        assert!(!none.knows(&topic("shop/orders")) && names(&none).is_empty());
+        let one = reader.topics(&["shop/orders"]).await.expect("a topic");
+        assert_eq!(names(&one), ["a"]);
+        assert!(one.knows(&topic("shop/orders")) && !one.knows(&topic("shop/others")));
+        let both = reader.source.with_topics(one, &BTreeSet::from([topic("shop/others")])).await;
+        assert_eq!(names(&both.expect("two topics")), ["a", "b"]);
+        // What does not exist is known not to: a topic, and a whole namespace.
+        for missing in ["shop/nothing", "nobody/nothing"] {
+            let read = reader.topics(&[missing]).await.expect("nothing");
+            assert!(read.knows(&topic(missing)) && read.topic(&topic(missing)).is_none());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_applied_is_in_use_after_half_a_minute_and_a_reread_finds_it_after_a_second() {
+    for fixture in Fixture::both().await {
+        fixture.apply(&one("a")).await;
+        let reader = fixture.reader();
+        assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+        fixture.apply(&one("b")).await;
+        reader.clock.advance(REREAD_EVERY_MS);
+        assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+        let known = reader.topics(&["shop/orders"]).await.expect("a catalogue");
+        let newest = reader.source.reread(&known).await.expect("the newest");
+        assert_eq!(names(&newest), ["a", "b"]);
+        fixture.apply(&one("c")).await;
+        reader.clock.advance(CHECK_EVERY_MS - 1);
+        assert_eq!(reader.orders().await.map(|all| all.len()), Ok(2));
+        reader.clock.advance(1);
+        assert_eq!(reader.orders().await.map(|all| all.len()), Ok(3));
+    }
+}
+
+#[tokio::test]
+async fn the_settings_of_the_deployment_name_the_topics_of_publishers_and_of_notices() {
+    for fixture in Fixture::both().await {
+        let text = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n\
+                    spec: {from: [{bucket: pictures}, {eventSource: com.example/a}, {snsTopic: 'arn:aws:sns:eu-central-1:123456789012:t'}]}\n\
+                    ---\napiVersion: lastmile.dev/v1\nkind: Notifications\nspec: {topic: shop/orders}\n";
+        fixture.apply(&[text, &one("a")].join("---\n")).await;
+        let catalogue = fixture.reader().source.current().await.expect("settings");
+        for publisher in [
+            Publisher::Bucket("pictures".to_owned()),
+            Publisher::EventSource("com.example/a".to_owned()),
+            Publisher::SnsTopic("arn:aws:sns:eu-central-1:123456789012:t".to_owned()),
+        ] {
+            assert_eq!(catalogue.topic_from(&publisher), Some(&topic("shop/orders")));
+        }
+        assert_eq!(catalogue.topic_of_notices(), Some(&topic("shop/orders")));
+    }
+}
+
+#[tokio::test]
+async fn while_something_newer_cannot_be_read_the_last_good_stays_and_no_name_is_missing() {
+    for damage in [Fixture::damage, Fixture::damage_pointer] {
+        let fixture = Fixture::in_folder();
+        fixture.apply(&one("a")).await;
+        let reader = fixture.reader();
+        assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+        let known = reader.topics(&["shop/orders", "shop/other"]).await.expect("a catalogue");
+        // So many that the tree has leaves of its own beside the pointer.
+        let many: Vec<String> = (0..200).map(|number| one(&format!("s{number:03}"))).collect();
+        fixture.apply(&many.join("---\n")).await;
+        damage(&fixture, "shop");
+        reader.clock.advance(CHECK_EVERY_MS);
+        assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+        let problem = reader.source.reread(&known).await.expect_err("the newest is damaged");
+        assert!(problem.contains("cannot be read"), "{problem}");
+        // A process that starts now knows nothing of it.
+        let problem = fixture.reader().orders().await.expect_err("nothing good is known");
+        assert!(problem.contains("cannot be read"), "{problem}");
+    }
+}
