@@ -6,9 +6,10 @@
 //! Two who change one namespace at once start from one pointer, and only one of them replaces it. The other
 //! one begins again from the newest pointer, and asks again what to change.
 //!
-//! The answer to a replacement may be lost. So a writer whose replacement did not succeed first looks whether the pointer's version
-//! or one before it is its own: otherwise its change could be made twice, the second time over a change of somebody
-//! else. Each commit draws a random number, which is in everything it writes, so no two commits write one version.
+//! The answer to a replacement may be lost. So a writer whose replacement did not succeed first looks whether
+//! the pointer's version or one before it is its own: otherwise its change could be made twice, the second
+//! time over a change of somebody else. Each commit draws a random number, which is in everything it writes,
+//! so no two commits write one version.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -162,10 +163,11 @@ impl<O: Objects> Namespace<'_, O> {
         }
         let Some(Some(value)) = &edit.set else { return Ok(()) };
         let bytes = Entry { key: key.clone(), value: value.clone() }.written_bytes();
-        if bytes <= self.limits.entry {
+        let max_bytes = self.limits.entry;
+        if bytes <= max_bytes {
             return Ok(());
         }
-        Err(CommitError::TooLarge { key: key.to_string(), bytes })
+        Err(CommitError::TooLarge { key: key.to_string(), bytes, max_bytes })
     }
 }
 

@@ -3,7 +3,6 @@
 use delivery::subscription::name::NAME_RULE;
 use thiserror::Error;
 
-use crate::format::{ENTRY_MAX_BYTES, FORMAT};
 use crate::objects::StoreError;
 
 /// Why a catalogue could not be read.
@@ -31,7 +30,7 @@ pub enum ReadError {
     },
     /// An object was written by a newer version.
     #[error(
-        "the object {object} has format {format}, and this version of lastmile reads format {FORMAT}: a newer one is needed"
+        "the object {object} has format {format}, which this version of lastmile does not know: a newer one is needed"
     )]
     NewerFormat {
         /// Its key.
@@ -55,13 +54,15 @@ pub enum CommitError<E> {
     },
     /// An entry is too large.
     #[error(
-        "the entry {key} has {bytes} bytes as it is written, and at most {ENTRY_MAX_BYTES} are allowed"
+        "the entry {key} has {bytes} bytes as it is written, and at most {max_bytes} are allowed"
     )]
     TooLarge {
         /// Its key.
         key: String,
         /// Its size in a node, quotes and escapes included.
         bytes: usize,
+        /// The largest size.
+        max_bytes: usize,
     },
     /// An entry does not have the value that was expected; nothing was changed.
     #[error("the entry {key} was changed by somebody else: read it again")]

@@ -1,24 +1,25 @@
 //! Removes what no version needs any more.
 //!
-//! An object is garbage if neither the pointer's version names it nor one that was the newest at any time of the last 30
-//! days, and it was written more than 30 days ago: nodes that were replaced, and what commits wrote that
-//! failed or lost a race.
+//! An object is garbage if neither the pointer's version names it nor one that was the newest at any time of
+//! the last 30 days, and it was written more than 30 days ago: nodes that were replaced, and what commits
+//! wrote that failed or lost a race.
 //!
 //! # Why nothing is removed that somebody needs
 //!
 //! Collection takes time: while it goes on, writers replace the pointer. Let P be the pointer that it read
-//! first. An object that a later pointer names is one that P names, which stays, or one that a commit wrote which
-//! ended later. No commit replaces the pointer later than a day after it began. So that object was written a day before the
-//! collection at the earliest, and stays too. The other 29 days are for clocks that are wrong.
+//! first. An object that a later pointer names is one that P names, which stays, or one that a commit wrote
+//! which ended later. No commit replaces the pointer later than a day after it began. So that object was
+//! written a day before the collection at the earliest, and stays too. The other 29 days are for clocks that
+//! are wrong.
 //!
 //! One case would break this: a commit that makes a node which is there already, as old garbage. Its key
-//! would be the same. However the commit writes it, the collection may have listed the key as old before, and remove it
-//! afterwards; no storage offers a removal that depends on the modification time. A check before the pointer is
-//! replaced would come too early, one after it too late.
+//! would be the same. However the commit writes it, the collection may have listed the key as old before,
+//! and remove it afterwards; a conditional removal would not help, because the content and so the ETag are
+//! the same. A check before the pointer is replaced would come too early, one after it too late.
 //!
-//! So no commit ever makes an object that another one made: each puts its random number into all it writes. An id that is garbage
-//! stays garbage. What this costs: two commits with equal content do not share objects; those that one tree takes over from the tree
-//! before are shared as ever.
+//! So no commit ever makes an object that another one made: each puts its random number into all it writes.
+//! An id that is garbage stays garbage. What this costs: two commits with equal content do not share
+//! objects; those that one tree takes over from the tree before are shared as ever.
 //!
 //! Versions stay readable for 30 days after they were replaced, not after they were written: a reader may
 //! have loaded an old one just before it was.

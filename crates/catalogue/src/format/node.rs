@@ -227,8 +227,8 @@ impl Node {
     }
 }
 
-/// Items in runs of at most `max` bytes, unless one alone has more. All runs have about the same size, and three quarters of `max`
-/// at most where the items are small: the next entries need no further split.
+/// Items in runs of at most `max` bytes, unless one alone has more. All runs have about the same size,
+/// and three quarters of `max` at most where the items are small: the next entries need no further split.
 fn evenly<T>(items: Vec<T>, bytes_of: impl Fn(&T) -> usize, max: usize) -> Vec<Vec<T>> {
     let total: usize = items.iter().map(&bytes_of).sum();
     let runs = total.div_ceil((max / 4 * 3).max(1));

@@ -67,7 +67,7 @@ fn a_newer_format_is_told_apart_from_damage() {
     let newer = br#"{"format":2,"entries":"of another form"}"#;
     let error = Node::read("x", newer).unwrap_err();
     assert_eq!(error, ReadError::NewerFormat { object: "x".to_owned(), format: 2 });
-    let text = "the object x has format 2, and this version of lastmile reads format 1: a newer one is needed";
+    let text = "the object x has format 2, which this version of lastmile does not know: a newer one is needed";
     assert_eq!(error.to_string(), text);
     assert!(matches!(Version::read("x", newer), Err(ReadError::NewerFormat { .. })));
 

@@ -127,3 +127,19 @@ fn a_commit_that_removes_most_entries_leaves_no_small_nodes() {
     }
     assert_eq!(run(all(&namespace)).unwrap().len(), 100);
 }
+
+#[test]
+fn small_leaves_beside_each_other_are_merged_until_they_are_large_enough() {
+    for end in 10..60 {
+        let (store, cache) = (MemoryStore::new(), NodeCache::new(1 << 20));
+        let namespace = small(&store, &cache);
+        let keys: Vec<String> = (0..100).map(|at| format!("t/{at:04}")).collect();
+        let value = "v".repeat(30);
+        run(commit(&namespace, &changes(keys.iter().map(|key| (&**key, Some(&*value)))))).unwrap();
+        let removed = keys.iter().enumerate().take(end).filter(|(at, _)| at % 20 != 0);
+        run(commit(&namespace, &changes(removed.map(|(_, key)| (&**key, None))))).unwrap();
+        for node in nodes(&namespace).iter().skip(1) {
+            assert!(node.written_bytes() >= SMALL.node_min(), "{end}: {node:?}");
+        }
+    }
+}
