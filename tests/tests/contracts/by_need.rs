@@ -2,23 +2,18 @@
 //! use, and no name counts as missing unless the newest was read.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
-use std::future::ready;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use adapters::live_catalogue::LiveCatalogue;
-use adapters::live_catalogue::entries::entries_of;
 use adapters::live_catalogue::objects::CatalogueObjects;
-use adapters::machine::Machine;
 use adapters::storage::StoredObject;
 use adapters::subscriptions::Location;
-use catalogue::{Changes, Namespace, NodeCache};
 use delivery::event::envelope::Publisher;
-use delivery::manifest::{self, Source};
 use delivery::ports::SubscriptionSource as _;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
+use lastmile_tests::catalogues::apply;
 use tempfile::TempDir;
 
 use crate::cloud::{Cloud, s3_client};
@@ -56,20 +51,8 @@ impl Fixture {
         [Self::in_folder(), Self::in_bucket().await]
     }
 
-    /// Replaces all entries of the namespaces that the file has.
     async fn apply(&self, text: &str) {
-        let read = manifest::read(&[Source { name: "test", text }]);
-        let read = read.into_result().expect("the file is right");
-        let (objects, nodes) = (CatalogueObjects::below(&self.folder), NodeCache::new(1_000_000));
-        for (name, entries) in entries_of("test", &read) {
-            let mut changes = Changes::default();
-            for (key, value) in entries {
-                changes.put(key, value);
-            }
-            let change = |_| ready(Ok::<_, Infallible>(changes.clone()));
-            let namespace = Namespace::new(&objects, &nodes, &name);
-            namespace.commit(&Machine, "test", change).await.expect("a commit");
-        }
+        apply(&self.folder, text).await;
     }
 
     fn reader(&self) -> Reader {

@@ -1,12 +1,14 @@
 //! The application under test: a local stack, a subscriber that records requests, and the dead
 //! letters as files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use adapters::storage::StoredObject;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use axum::http::StatusCode;
+use lastmile_tests::catalogues;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use local::subscriber::{Received, Subscriber, status_sequence};
@@ -22,6 +24,8 @@ pub(crate) struct AppFixture {
     pub(crate) stack: Stack,
     received: Arc<Mutex<Vec<Received>>>,
     data: TempDir,
+    /// The subscriber's.
+    port: u16,
 }
 
 impl AppFixture {
@@ -50,6 +54,28 @@ impl AppFixture {
         Self::with_loopback_allowed(subscriptions, port, received).await
     }
 
+    /// The same with the subscriptions in a catalogue.
+    pub(crate) async fn with_catalogue(
+        subscriptions: &[String],
+        react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
+    ) -> Self {
+        let received: Arc<Mutex<Vec<Received>>> = Arc::default();
+        let port = reactions::serve(react, Arc::clone(&received)).await;
+        let data = tempfile::tempdir().expect("a folder can be made");
+        let folder = data.path().join("catalogue");
+        std::fs::create_dir(&folder).expect("a folder can be made");
+        let app = Self { port, ..Self::started(data, folder, "127.0.0.1", received).await };
+        app.apply(subscriptions).await;
+        app
+    }
+
+    /// Adds subscriptions to the catalogue.
+    pub(crate) async fn apply(&self, subscriptions: &[String]) {
+        let text = subscriptions.join("---\n").replace("PORT", &self.port.to_string());
+        let folder = StoredObject::file(&self.data.path().join("catalogue"));
+        catalogues::apply(&folder, &text).await;
+    }
+
     /// The same with a subscriber that responds with 200, and no private address allowed.
     pub(crate) async fn without_private_addresses(subscriptions: &[String]) -> Self {
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
@@ -75,16 +101,25 @@ impl AppFixture {
         let file = data.path().join("subscriptions.yaml");
         let text = subscriptions.join("---\n").replace("PORT", &port.to_string());
         std::fs::write(&file, text).expect("the file can be written");
+        Self { port, ..Self::started(data, file, allow_private, received).await }
+    }
+
+    async fn started(
+        data: TempDir,
+        subscriptions: PathBuf,
+        allow_private: &str,
+        received: Arc<Mutex<Vec<Received>>>,
+    ) -> Self {
         let allow_private = allow_private.to_owned();
         let config = StackConfig {
             // A free port: tests run concurrently.
             aws_port: 0,
             data: data.path().to_owned(),
-            subscriptions: file,
+            subscriptions,
             allow_private,
         };
         let stack = Stack::start(&config).await.expect("the stack starts");
-        Self { stack, received, data }
+        Self { stack, received, data, port: 0 }
     }
 
     /// Sends a record to the events queue, as any publisher would.

@@ -8,6 +8,7 @@
 mod address_policy;
 mod app_fixture;
 mod batches;
+mod catalogue;
 mod publishing;
 mod reactions;
 mod replies;

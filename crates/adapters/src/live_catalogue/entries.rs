@@ -63,7 +63,12 @@ pub fn entries_of(owner: &str, catalogue: &Catalogue) -> BTreeMap<String, Entrie
     let mut add = |namespace: &str, key: String, text: String| {
         all.entry(namespace.to_owned()).or_default().insert(key, value(owner, &text));
     };
-    for topic in catalogue.topics() {
+    // One without settings of its own is there as long as it has subscriptions, whoever applied them.
+    let has_own = |topic: &&Topic| {
+        let is_plain = **topic == Topic::new(topic.name.clone());
+        !is_plain || catalogue.topic_subscriptions(&topic.name).is_none_or(|of| of.is_empty())
+    };
+    for topic in catalogue.topics().filter(has_own) {
         add(&topic.name.namespace, topic_key(&topic.name.topic), write_topic(topic));
     }
     for subscription in catalogue.subscriptions() {

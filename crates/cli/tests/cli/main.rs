@@ -1,6 +1,7 @@
 //! The command line as a person uses it: the binary run as a process, its output, its files, its
 //! exit codes, and the page of dead letters over HTTP and in a browser.
 
+mod catalogues;
 mod check_stack;
 mod command_line;
 mod cost;

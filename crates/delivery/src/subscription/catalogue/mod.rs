@@ -76,6 +76,12 @@ impl TopicSubscriptions {
         self.index.take();
     }
 
+    /// Whether it has no subscription.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.subscriptions.is_empty()
+    }
+
     fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::of(self.subscriptions.values().cloned().collect()))
     }

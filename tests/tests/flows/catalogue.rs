@@ -1,0 +1,57 @@
+//! Subscriptions in a catalogue: topics are read by need, and what is applied is found.
+
+use crate::app_fixture::AppFixture;
+use crate::reactions::answers;
+use crate::{CLOUD_EVENT, THREE_QUICK_ATTEMPTS, subscription};
+
+#[tokio::test]
+async fn events_are_delivered_retried_and_become_dead_letters_by_the_subscriptions_of_a_catalogue()
+{
+    let delivered = subscription("billing", "/in", "");
+    let refused = subscription("refused", "/no", THREE_QUICK_ATTEMPTS);
+    let app = AppFixture::with_catalogue(&[delivered, refused], |_, request| {
+        answers(if request.path == "/no" { 503 } else { 200 })
+    })
+    .await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    let letters = app.dead_letters(1).await;
+    let properties = &letters[0].1["deadletterProperties"];
+    assert_eq!(properties["deadletterreasoncode"], "MaxDeliveryAttemptsExceeded");
+    let received = app.received(4).await;
+    let of = |path: &str| received.iter().filter(|request| request.path == path).count();
+    assert_eq!((of("/in"), of("/no")), (1, 3));
+    assert!(received.iter().all(|request| request.body == CLOUD_EVENT));
+}
+
+#[tokio::test]
+async fn a_dead_letter_goes_to_the_topic_of_another_namespace() {
+    let refused = subscription("refused", "/in", "  deadLetter: {sink: {topic: other/lost}}");
+    let told = subscription("told", "/lost", "").replace("namespace: shop", "namespace: other");
+    let told = told.replace("topic: orders", "topic: lost");
+    let app = AppFixture::with_catalogue(&[refused, told], |_, request| {
+        answers(if request.path == "/in" { 400 } else { 200 })
+    })
+    .await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    let received = app.received(2).await;
+    assert_eq!(received[1].path, "/lost");
+    assert_eq!(app.dead_letters_when_idle().await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_topic_that_is_applied_while_dispatch_runs_is_found_before_its_events_become_dead_letters()
+ {
+    let first = subscription("billing", "/in", "");
+    let new = first.replace("topic: orders", "topic: new");
+    let app = AppFixture::with_catalogue(&[first], |_, _| answers(200)).await;
+    app.publish("shop/orders", CLOUD_EVENT).await;
+    app.received(1).await;
+    app.apply(&[new]).await;
+    // A look at the pointer is not repeated within a second.
+    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    app.publish("shop/new", CLOUD_EVENT).await;
+    app.received(2).await;
+    app.publish("shop/nowhere", CLOUD_EVENT).await;
+    let letters = app.dead_letters(1).await;
+    assert_eq!(letters[0].1["deadletterProperties"]["deadletterreasoncode"], "TopicNotFound");
+}
