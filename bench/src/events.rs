@@ -64,7 +64,7 @@ pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
     documents.join("---\n")
 }
 
-fn document(topic: &str, name: &str, url: &str, retry: &str, filter: &str) -> String {
+pub(crate) fn document(topic: &str, name: &str, url: &str, retry: &str, filter: &str) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: {topic}, name: {name}}}\n\
          spec: {{destination: {{url: \"{url}\"}}, retry: {retry}{filter}}}\n"
@@ -73,16 +73,22 @@ fn document(topic: &str, name: &str, url: &str, retry: &str, filter: &str) -> St
 
 /// A batch of this many records for a job.
 pub(crate) fn batch(job: Job, topic: Topic, records: usize) -> Bytes {
-    let records: Vec<_> = (0..records).map(|index| record(job, topic, index)).collect();
+    batch_of(job, (0..records).map(|_| topic.name()))
+}
+
+/// A batch of one record for each of these topics.
+pub(crate) fn batch_of(job: Job, topics: impl Iterator<Item = impl AsRef<str>>) -> Bytes {
+    let records = topics.enumerate().map(|(index, topic)| record(job, topic.as_ref(), index));
+    let records: Vec<_> = records.collect();
     Bytes::from(json!({ "Records": records }).to_string())
 }
 
-fn record(job: Job, topic: Topic, index: usize) -> serde_json::Value {
+fn record(job: Job, topic: &str, index: usize) -> serde_json::Value {
     // The time of sending is publication: an old one would make the event expire.
     let now_ms = crate::clock::unix_ms();
     let id = format!("059f36b4-87a3-44ab-83d2-{index:012}");
     let text = |value: &str| json!({"stringValue": value, "stringListValues": [], "binaryListValues": [], "dataType": "String"});
-    let mut attributes = json!({"topic": text(&format!("shop/{}", topic.name()))});
+    let mut attributes = json!({"topic": text(&format!("shop/{topic}"))});
     if job == Job::Store {
         attributes["deadletter"] = text(&dead_letter_state(&id, now_ms));
     }

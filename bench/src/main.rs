@@ -4,6 +4,7 @@
 //! a busy phase of the machine affects all of them; the result is the median over the rounds. No
 //! number is asserted: goals are ratios within one run, and each is reported as met or missed.
 
+mod catalogues;
 mod child;
 mod clock;
 mod cloud;
@@ -50,6 +51,13 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    if let [mode, binaries, folder] = given.as_slice()
+        && mode == "catalogues"
+    {
+        println!("{}", catalogues::measure(Path::new(binaries), Path::new(folder)).await?);
+        return Ok(());
+    }
     let arguments = arguments()?;
     let mut contenders = contenders::all(&arguments.binaries, &arguments.tools);
     contenders.retain(|contender| {

@@ -86,7 +86,7 @@ pub(crate) async fn run(contender: &Contender, workload: Workload) -> anyhow::Re
 
 /// Invokes the function for at least this long; returns the number of invocations and the time
 /// they took.
-async fn invoke_for(
+pub(crate) async fn invoke_for(
     least: Duration,
     invoker: &mut Invoker,
     event: &Bytes,

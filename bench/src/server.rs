@@ -42,8 +42,13 @@ pub(crate) struct Server {
 impl Server {
     /// Listens on free ports of the loopback address, for functions that the returned side invokes.
     pub(crate) async fn start() -> anyhow::Result<(Self, Invoker)> {
-        let listen = async || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-        let (aws, subscriber) = (listen().await?, listen().await?);
+        Self::start_with(0).await
+    }
+
+    /// The same with the subscriber on this port.
+    pub(crate) async fn start_with(subscriber: u16) -> anyhow::Result<(Self, Invoker)> {
+        let listen = async |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+        let (aws, subscriber) = (listen(0).await?, listen(subscriber).await?);
         let addresses = (aws.local_addr()?, subscriber.local_addr()?);
         let cloud = Arc::new(Cloud::new(events::subscriptions(addresses.1)));
         let (runtime_api, invoker) = runtime_api();

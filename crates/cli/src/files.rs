@@ -4,7 +4,8 @@
 //! memory, [`manifest::read`] over all of it, findings for people. A file that cannot be read is a
 //! usage error, exit code 2.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use delivery::manifest::{self, Finding, Reading, Severity, Source};
 
@@ -25,16 +26,24 @@ pub(crate) fn usage_error(problem: impl Into<String>) -> anyhow::Error {
 pub(crate) struct Files(Vec<(String, String)>);
 
 impl Files {
-    /// Reads the files.
+    /// Reads the files; of a folder all below it whose names end with `.yaml`, `.yml` or `.json`, in the order
+    /// of their names.
     ///
     /// # Errors
-    /// A usage error when one cannot be read; names it.
+    /// A usage error when one cannot be read, or when a folder has none; names it.
     pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Self> {
-        let read = |path: &PathBuf| match std::fs::read_to_string(path) {
-            Ok(text) => Ok((path.display().to_string(), text)),
-            Err(error) => Err(usage_error(format!("{} cannot be read: {error}", path.display()))),
-        };
-        paths.iter().map(read).collect::<Result<_, _>>().map(Self)
+        let mut files = Vec::new();
+        for path in paths {
+            let found = files.len();
+            read_into(path, &mut files).map_err(|(path, error)| {
+                usage_error(format!("{} cannot be read: {error}", path.display()))
+            })?;
+            if files.len() == found {
+                let expected = "one that ends with .yaml, .yml or .json is expected";
+                return Err(usage_error(format!("{} has no file: {expected}", path.display())));
+            }
+        }
+        Ok(Self(files))
     }
 
     /// The name of the first file.
@@ -73,6 +82,31 @@ impl Files {
         }
         joined
     }
+}
+
+/// Adds the file, or the files below the folder.
+fn read_into(path: &Path, files: &mut Vec<(String, String)>) -> Result<(), (PathBuf, io::Error)> {
+    let failed = |error| (path.to_owned(), error);
+    if !path.is_dir() {
+        let text = std::fs::read_to_string(path).map_err(failed)?;
+        files.push((path.display().to_string(), text));
+        return Ok(());
+    }
+    let below = std::fs::read_dir(path).map_err(failed)?;
+    let below = below.map(|entry| entry.map(|entry| entry.path()));
+    let mut below = below.collect::<Result<Vec<PathBuf>, _>>().map_err(failed)?;
+    below.sort();
+    let is_hidden = |path: &Path| {
+        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    };
+    let is_read = |path: &Path| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        path.is_dir() || matches!(extension, Some("yaml" | "yml" | "json"))
+    };
+    below
+        .iter()
+        .filter(|path| !is_hidden(path) && is_read(path))
+        .try_for_each(|path| read_into(path, files))
 }
 
 /// Whether one of the findings is an error.

@@ -86,3 +86,31 @@ fn other_commands_say_that_they_need_a_file() {
     assert_eq!(code, Some(1), "{printed}");
     assert!(printed.contains("reads a catalogue"), "{printed}");
 }
+
+#[test]
+fn of_a_folder_all_files_of_subscriptions_are_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = folder.path().join("files");
+    std::fs::create_dir_all(files.join("more/.hidden")).expect("a folder");
+    for (name, text) in [
+        ("b.yaml", document("b", "")),
+        ("more/a.yml", document("a", "")),
+        ("more/c.json", r#"{"apiVersion":"lastmile.dev/v1","kind":"Subscription","metadata":{"namespace":"shop","topic":"orders","name":"c"},"spec":{"destination":{"url":"https://c.example.com/"}}}"#.to_owned()),
+        ("more/README.md", "no file of subscriptions".to_owned()),
+        ("more/.hidden/d.yaml", "none either".to_owned()),
+    ] {
+        std::fs::write(files.join(name), text).expect("a file");
+    }
+    let (printed, code) = run(folder.path(), &["check", "files"]);
+    assert_eq!(code, Some(0), "{printed}");
+    let uri = format!("file://{}/catalogue/", folder.path().display());
+    let (printed, code) = run(folder.path(), &["apply", "-f", "files", "--to", &uri, "--yes"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert_eq!(printed.matches("+ subscription").count(), 3, "{printed}");
+    let (printed, code) = run(folder.path(), &["check", "files/more/.hidden/.."]);
+    assert_eq!(code, Some(0), "{printed}");
+    std::fs::create_dir(folder.path().join("empty")).expect("a folder");
+    let (printed, code) = run(folder.path(), &["check", "empty"]);
+    assert_eq!(code, Some(2), "{printed}");
+    assert!(printed.contains("empty has no file"), "{printed}");
+}

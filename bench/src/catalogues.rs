@@ -1,0 +1,159 @@
+//! What many subscriptions in a catalogue cost: `bench/catalogues`.
+//!
+//! Each case is a folder of files that `lastmile apply` writes into a catalogue in a folder. Then dispatch is
+//! started several times, as the other measurements do it: until it asks for work, its first delivery, then
+//! batches of ten events for one topic, and at last one event for each of a thousand topics.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+
+use crate::child::Function;
+use crate::clock;
+use crate::contenders::{self, Contender, DISPATCH, Job};
+use crate::events;
+use crate::measure::{invoke, invoke_for, wait_until_ready};
+use crate::server::Server;
+
+/// Subscriptions in one file.
+const OF_A_FILE: usize = 10_000;
+/// The topics that get an event each at the end.
+const TOPICS: usize = 1_000;
+const RECORDS: usize = 10;
+const RUNS: usize = 5;
+const WARM_UP: Duration = Duration::from_millis(500);
+const MEASURED: Duration = Duration::from_millis(2_000);
+
+/// Topics, and subscriptions of each, of which one matches.
+struct Case {
+    topics: usize,
+    of_each: usize,
+}
+
+const CASES: [Case; 5] = [
+    Case { topics: 1, of_each: 1 },
+    Case { topics: 1_000, of_each: 10 },
+    Case { topics: 100_000, of_each: 10 },
+    Case { topics: 1, of_each: 10_000 },
+    Case { topics: 1, of_each: 100_000 },
+];
+
+/// One run of dispatch.
+struct Run {
+    start: Duration,
+    first: Duration,
+    /// CPU time of an event.
+    event: Duration,
+    peak_bytes: u64,
+}
+
+/// Measures all cases below this folder; returns the table.
+pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<String> {
+    let port = Server::start().await?.0.subscriber.port();
+    let mut table = String::from(
+        "| topics | subscriptions of each | apply | on disk | start | first delivery | CPU of an event | peak memory |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    for Case { topics, of_each } in CASES {
+        let here = folder.join(format!("{topics}x{of_each}"));
+        let applied = apply(&Case { topics, of_each }, binaries, &here, port)?;
+        let catalogue = format!("file://{}/catalogue/", here.display());
+        let mut runs = Vec::new();
+        for _ in 0..RUNS {
+            runs.push(run(&dispatch(binaries, &catalogue)?, topics.min(TOPICS), port).await?);
+        }
+        let ms = |of: fn(&Run) -> Duration| median(&runs, |run| of(run).as_secs_f64() * 1e3);
+        writeln!(
+            table,
+            "| {topics} | {of_each} | {:.1} s | {} MiB | {:.1} ms | {:.1} ms | {:.0} µs | {:.0} MiB |",
+            applied.as_secs_f64(),
+            bytes_below(&here.join("catalogue"))? >> 20,
+            ms(|run| run.start),
+            ms(|run| run.first),
+            ms(|run| run.event) * 1e3,
+            median(&runs, |run| run.peak_bytes as f64 / f64::from(1 << 20)),
+        )?;
+        eprintln!("{table}");
+    }
+    Ok(table)
+}
+
+/// Writes the files of a case and applies them.
+fn apply(case: &Case, binaries: &Path, here: &Path, port: u16) -> anyhow::Result<Duration> {
+    let files = here.join("files");
+    std::fs::create_dir_all(&files)?;
+    let url = format!("http://127.0.0.1:{port}/hook/204");
+    let document = |number: usize| {
+        let (topic, number) = (number / case.of_each, number % case.of_each);
+        let kind = if number == 0 { "created".to_owned() } else { format!("other{number}") };
+        let filter = format!(", filter: {{exact: {{type: order.{kind}}}}}");
+        events::document(&topic_name(topic), &format!("s{number}"), &url, "{}", &filter)
+    };
+    let all: Vec<usize> = (0..case.topics * case.of_each).collect();
+    for (number, chunk) in all.chunks(OF_A_FILE).enumerate() {
+        let documents: Vec<String> = chunk.iter().copied().map(document).collect();
+        std::fs::write(files.join(format!("{number:05}.yaml")), documents.join("---\n"))?;
+    }
+    let to = format!("file://{}/catalogue/", here.display());
+    let started = clock::now();
+    let applied = Command::new(binaries.join("lastmile"))
+        .args(["apply", "--yes", "--to", &to, "-f"])
+        .arg(&files)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    ensure!(applied.success(), "the files of {} cannot be applied", here.display());
+    Ok(clock::now() - started)
+}
+
+fn topic_name(number: usize) -> String {
+    format!("topic{number}")
+}
+
+/// Dispatch with this catalogue.
+fn dispatch(binaries: &Path, catalogue: &str) -> anyhow::Result<Contender> {
+    let all = contenders::all(binaries, &PathBuf::new());
+    let mut dispatch = all.into_iter().find(|it| it.name == DISPATCH).context("dispatch")?;
+    dispatch.variables.push(("SUBSCRIPTIONS_URI".to_owned(), catalogue.to_owned()));
+    Ok(dispatch)
+}
+
+async fn run(dispatch: &Contender, topics: usize, port: u16) -> anyhow::Result<Run> {
+    let (server, mut invoker) = Server::start_with(port).await?;
+    let function = Function::start(dispatch, &server)?;
+    let start = wait_until_ready(&mut invoker, dispatch).await? - function.started;
+    let one = events::batch_of(Job::Deliver, std::iter::once(topic_name(0)));
+    let started = clock::now();
+    invoke(&mut invoker, &one, dispatch).await?;
+    let first = clock::now() - started;
+    let ten = events::batch_of(Job::Deliver, (0..RECORDS).map(|_| topic_name(0)));
+    invoke_for(WARM_UP, &mut invoker, &ten, dispatch).await?;
+    let before = function.cpu()?;
+    let (invocations, _) = invoke_for(MEASURED, &mut invoker, &ten, dispatch).await?;
+    let events = u32::try_from(invocations)? * u32::try_from(RECORDS)?;
+    let event = (function.cpu()? - before) / events;
+    for first in (0..topics).step_by(RECORDS) {
+        let names = (first..topics.min(first + RECORDS)).map(topic_name);
+        invoke(&mut invoker, &events::batch_of(Job::Deliver, names), dispatch).await?;
+    }
+    Ok(Run { start, first, event, peak_bytes: function.peak_bytes()? })
+}
+
+fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
+    let mut all: Vec<f64> = runs.iter().map(of).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or_default()
+}
+
+fn bytes_below(folder: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { bytes_below(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}
