@@ -13,7 +13,7 @@ use crate::metrics::emf::is_namespace;
 use crate::metrics::{MetricsSettings, NAMESPACE};
 use crate::subscriptions::Location;
 
-/// The source of the subscriptions: `s3://bucket/key` or `file:///path`.
+/// The source of the subscriptions: `s3://bucket/key` or `file:///path`; of a catalogue with a slash at its end.
 pub const SUBSCRIPTIONS_URI: &str = "SUBSCRIPTIONS_URI";
 /// The queue of published events.
 pub const EVENTS_QUEUE_URL: &str = "EVENTS_QUEUE_URL";

@@ -61,8 +61,13 @@ const PERMISSIONS: [(&str, &[&str], By); 16] = [
 ];
 
 /// Operations that only the command line asks for, and the method of `Storage` that leads to each.
-const OF_OPERATORS: [(&str, &str); 2] =
-    [("list_objects_v2", "list_page"), ("delete_objects", "delete")];
+/// Catalogues have them too.
+const OF_OPERATORS: [(&str, &str); 4] = [
+    ("list_objects_v2", "list_page"),
+    ("list_objects_v2", "namespaces"),
+    ("delete_objects", "delete"),
+    ("delete_objects", "collect_garbage"),
+];
 
 /// The methods that source calls, those without arguments apart, and the texts in it.
 #[derive(Default)]
@@ -103,7 +108,7 @@ fn source() -> Source {
     let mut source = Source::default();
     for (_, files) in crates().iter().filter(|(name, _)| SOURCES.contains(&name.as_str())) {
         for (file, text) in files.iter().filter(|(file, _)| !is_test_file(file)) {
-            source.is_storage = file.starts_with("storage/");
+            source.is_storage = file.starts_with("storage/") || file == "live_catalogue/objects.rs";
             source.visit_file(&syn::parse_file(text).expect("a file of source is Rust"));
         }
     }
