@@ -18,6 +18,7 @@ use catalogue::{Id, Namespace, NodeCache, ReadError, Snapshot};
 use delivery::ports::{Clock, SubscriptionSource};
 use delivery::subscription::catalogue::{Catalogue, Settings};
 use delivery::subscription::name::TopicName;
+use futures::stream::{self, StreamExt as _};
 use tokio::sync::Mutex;
 
 use self::entries::{DEPLOYMENT, SETTINGS, settings_of, topic_of};
@@ -31,6 +32,8 @@ use crate::subscriptions::{LiveSubscriptions, Location};
 const CHECK_EVERY_MS: u64 = 30_000;
 /// A missing name causes a look, but not more often than this; nor is what failed repeated more often.
 const REREAD_EVERY_MS: u64 = 1_000;
+/// How many topics are read at once.
+const READS_AT_ONCE: usize = 16;
 /// The objects of nodes that are kept have together at most so many bytes.
 const NODES_KEPT_BYTES: usize = 4 * 1_024 * 1_024;
 
@@ -71,6 +74,15 @@ impl Known {
     fn snapshot(self) -> Result<Snapshot, String> {
         self.snapshot.ok_or_else(|| self.problem.unwrap_or_default())
     }
+}
+
+/// A topic that has to be read.
+#[derive(Debug)]
+struct Unread {
+    name: TopicName,
+    snapshot: Snapshot,
+    /// As it was read before.
+    before: Option<ReadTopic>,
 }
 
 /// Whether what was read before will do where the newest cannot be read.
@@ -142,57 +154,8 @@ impl<C: Clock + Send + Sync> LiveCatalogue<C> {
         }
     }
 
-    /// A topic in the newest snapshot of its namespace.
-    async fn topic(
-        &self,
-        state: &mut State,
-        name: &TopicName,
-        wanted: Wanted,
-    ) -> Result<ReadTopic, String> {
-        let snapshot = self.look(state, &name.namespace, CHECK_EVERY_MS).await.snapshot()?;
-        let now_ms = self.clock.now_ms();
-        let before = state.topics.get(name).cloned();
-        if let Some(before) = &before {
-            let is_put_off = before.not_before_ms > now_ms && wanted == Wanted::LastGood;
-            if before.version == snapshot.version() || is_put_off {
-                return Ok(before.clone());
-            }
-        }
-        let read = match self.read(name, &snapshot, before.as_ref()).await {
-            Ok(read) => read,
-            Err(problem) => {
-                let problem = report(&format!("the topic {name}"), &problem, before.is_some());
-                // Whatever is wrong with it, it is not read again for every record.
-                let not_before_ms = now_ms.saturating_add(CHECK_EVERY_MS);
-                let kept = before.map(|before| ReadTopic { not_before_ms, ..before });
-                let kept = kept.inspect(|kept| state.topics.keep(name.clone(), kept.clone()));
-                return kept.filter(|_| wanted == Wanted::LastGood).ok_or(problem);
-            }
-        };
-        state.topics.keep(name.clone(), read.clone());
-        Ok(read)
-    }
-
-    async fn read(
-        &self,
-        name: &TopicName,
-        snapshot: &Snapshot,
-        before: Option<&ReadTopic>,
-    ) -> Result<ReadTopic, String> {
-        let namespace = self.namespace(&name.namespace);
-        let fingerprint = namespace.topic_fingerprint(snapshot, &name.topic).await;
-        let fingerprint = Some(fingerprint.map_err(|error| told(&error))?);
-        let version = snapshot.version();
-        if let Some(before) = before.filter(|before| before.fingerprint == fingerprint) {
-            return Ok(ReadTopic { version, not_before_ms: 0, ..before.clone() });
-        }
-        let entries = namespace.topic(snapshot, &name.topic).await.map_err(|error| told(&error))?;
-        let bytes = entries.iter().map(|entry| entry.key.len() + entry.value.len()).sum();
-        let topic = topic_of(name, &entries)?.map(Arc::new);
-        Ok(ReadTopic { topic, version, fingerprint, bytes, not_before_ms: 0 })
-    }
-
-    /// What is known, and these topics.
+    /// What is known, and these topics in the newest snapshots of their namespaces. Those that have to be
+    /// read are read at once.
     async fn add(
         &self,
         state: &mut State,
@@ -200,11 +163,68 @@ impl<C: Clock + Send + Sync> LiveCatalogue<C> {
         topics: impl IntoIterator<Item = &TopicName>,
         wanted: Wanted,
     ) -> Result<Arc<Catalogue>, String> {
+        let mut unread = Vec::new();
         for name in topics {
-            let ReadTopic { topic, .. } = self.topic(state, name, wanted).await?;
-            catalogue.add_read(name.clone(), topic);
+            let snapshot = self.look(state, &name.namespace, CHECK_EVERY_MS).await.snapshot()?;
+            let before = state.topics.get(name).cloned();
+            let is_current = |known: &&ReadTopic| {
+                let is_put_off = known.not_before_ms > self.clock.now_ms();
+                known.version == snapshot.version() || (is_put_off && wanted == Wanted::LastGood)
+            };
+            match before.as_ref().filter(is_current) {
+                Some(known) => catalogue.add_read(name.clone(), known.topic.clone()),
+                None => unread.push(self.read(Unread { name: name.clone(), snapshot, before })),
+            }
+        }
+        let read: Vec<_> = stream::iter(unread).buffered(READS_AT_ONCE).collect().await;
+        for (Unread { name, before, .. }, read) in read {
+            let ReadTopic { topic, .. } = self.keep(state, &name, before, read, wanted)?;
+            catalogue.add_read(name, topic);
         }
         Ok(Arc::new(catalogue))
+    }
+
+    /// Keeps a topic that was read; what was known before, if the newest cannot be read.
+    fn keep(
+        &self,
+        state: &mut State,
+        name: &TopicName,
+        before: Option<ReadTopic>,
+        read: Result<ReadTopic, String>,
+        wanted: Wanted,
+    ) -> Result<ReadTopic, String> {
+        let problem = match read {
+            Ok(read) => {
+                state.topics.keep(name.clone(), read.clone());
+                return Ok(read);
+            }
+            Err(problem) => report(&format!("the topic {name}"), &problem, before.is_some()),
+        };
+        // Whatever is wrong with it, it is not read again for every record.
+        let not_before_ms = self.clock.now_ms().saturating_add(CHECK_EVERY_MS);
+        let kept = before.map(|before| ReadTopic { not_before_ms, ..before });
+        let kept = kept.inspect(|kept| state.topics.keep(name.clone(), kept.clone()));
+        kept.filter(|_| wanted == Wanted::LastGood).ok_or(problem)
+    }
+
+    async fn read(&self, unread: Unread) -> (Unread, Result<ReadTopic, String>) {
+        let read = self.try_read(&unread).await;
+        (unread, read)
+    }
+
+    async fn try_read(&self, unread: &Unread) -> Result<ReadTopic, String> {
+        let Unread { name, snapshot, before } = unread;
+        let namespace = self.namespace(&name.namespace);
+        let fingerprint = namespace.topic_fingerprint(snapshot, &name.topic).await;
+        let fingerprint = Some(fingerprint.map_err(|error| told(&error))?);
+        let version = snapshot.version();
+        if let Some(before) = before.as_ref().filter(|of| of.fingerprint == fingerprint) {
+            return Ok(ReadTopic { version, not_before_ms: 0, ..before.clone() });
+        }
+        let entries = namespace.topic(snapshot, &name.topic).await.map_err(|error| told(&error))?;
+        let bytes = entries.iter().map(|entry| entry.key.len() + entry.value.len()).sum();
+        let topic = topic_of(name, &entries)?.map(Arc::new);
+        Ok(ReadTopic { topic, version, fingerprint, bytes, not_before_ms: 0 })
     }
 }
 
