@@ -157,6 +157,12 @@ impl Comparison {
     }
 }
 
+/// Who changes entries of this owner, for the history.
+pub(crate) fn who(owner: &str) -> String {
+    let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
+    format!("{} as {owner}", user.unwrap_or_else(|| "unknown".to_owned()))
+}
+
 async fn entries(
     namespace: &Namespace<'_, CatalogueObjects>,
 ) -> Result<Vec<Entry>, catalogue::ReadError> {

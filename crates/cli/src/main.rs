@@ -35,7 +35,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::{
     apply, check, completions, deadletters, demo, destinations, dev, explain, publish, rollback,
-    subscriber, validate,
+    subscriber, subscriptions, validate,
 };
 use crate::files::UsageError;
 use crate::output::note;
@@ -65,6 +65,8 @@ enum Command {
     Apply(apply::Arguments),
     /// Restores an earlier version of the subscriptions of a deployment
     Rollback(rollback::Arguments),
+    /// Lists, reads, writes and removes single subscriptions of a catalogue
+    Subscriptions(subscriptions::Arguments),
     /// Validates endpoints by their consent handshake: exit code 0 if all consented, 1 if not
     Validate(validate::Arguments),
     /// Lists, explains, replays and removes dead letters
@@ -90,6 +92,7 @@ async fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(arguments).await,
         Command::Apply(arguments) => apply::run(arguments).await,
         Command::Rollback(arguments) => rollback::run(arguments).await,
+        Command::Subscriptions(arguments) => subscriptions::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
         Command::Destinations(arguments) => destinations::run(arguments).await,

@@ -15,7 +15,7 @@ use delivery::manifest::{self, Source};
 use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 
-use crate::comparison::Comparison;
+use crate::comparison::{Comparison, who};
 use crate::confirm::is_confirmed;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::lints;
@@ -116,7 +116,7 @@ async fn apply_to_catalogue(
     if !may_replace(arguments.yes, &folder.to_string())? {
         return Ok(ExitCode::FAILURE);
     }
-    for (namespace, committed) in comparison.commit(owner).await? {
+    for (namespace, committed) in comparison.commit(&who(owner)).await? {
         let Committed { number, objects_written, bytes_written, .. } = committed;
         out(&format!(
             "{}: version {number}, {objects_written} objects, {bytes_written} bytes\n",

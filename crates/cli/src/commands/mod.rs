@@ -12,4 +12,5 @@ pub(crate) mod explain;
 pub(crate) mod publish;
 pub(crate) mod rollback;
 pub(crate) mod subscriber;
+pub(crate) mod subscriptions;
 pub(crate) mod validate;

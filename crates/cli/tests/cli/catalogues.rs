@@ -114,3 +114,57 @@ fn of_a_folder_all_files_of_subscriptions_are_read() {
     assert_eq!(code, Some(2), "{printed}");
     assert!(printed.contains("empty has no file"), "{printed}");
 }
+
+#[test]
+fn single_subscriptions_are_put_listed_read_and_deleted_and_the_history_says_by_whom() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let uri = format!("file://{}/catalogue/", folder.path().display());
+    let lastmile = |arguments: &[&str]| {
+        run(folder.path(), &[&["subscriptions"], arguments, &["--to", &uri]].concat())
+    };
+    for name in ["a", "b"] {
+        let file = format!("{name}.yaml");
+        std::fs::write(folder.path().join(&file), document(name, "")).expect("a file");
+        let (printed, code) = lastmile(&["put", "-f", &file, "--owner", "team"]);
+        assert_eq!(code, Some(0), "{printed}");
+    }
+    let (printed, code) = lastmile(&["put", "-f", "a.yaml", "--owner", "team"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("nothing to do, version 2 has it"), "{printed}");
+    let (printed, code) = lastmile(&["put", "-f", "a.yaml", "--owner", "others"]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("orders/a belongs to \"team\""), "{printed}");
+
+    for name in ["shop", "shop/orders"] {
+        let (printed, code) = lastmile(&["list", name]);
+        assert_eq!(code, Some(0), "{printed}");
+        assert!(printed.contains("shop/orders/a") && printed.contains("https://b.example.com/in"));
+        assert!(!printed.contains("code=secret"), "{printed}");
+    }
+    assert_eq!(lastmile(&["list", "shop/others"]).1, Some(1));
+    let (printed, code) = lastmile(&["get", "shop/orders/a"]);
+    assert_eq!(code, Some(0), "{printed}");
+    let stored: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!((&stored["owner"], &stored["is"]["v"]), (&"team".into(), &1.into()));
+    assert_eq!(lastmile(&["get", "shop/orders/c"]).1, Some(1));
+
+    let (printed, code) = lastmile(&["delete", "shop/orders/a", "--owner", "others"]);
+    assert_eq!(code, Some(1), "{printed}");
+    let (printed, code) = lastmile(&["delete", "shop/orders/a", "--owner", "team"]);
+    assert_eq!(code, Some(0), "{printed}");
+    let (printed, code) = lastmile(&["delete", "shop/orders/a", "--owner", "team"]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("there is no subscription shop/orders/a"), "{printed}");
+    let (printed, code) = lastmile(&["history", "shop", "--output", "json"]);
+    assert_eq!(code, Some(0), "{printed}");
+    let versions: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    let numbers: Vec<u64> =
+        versions.as_array().into_iter().flatten().filter_map(|it| it["version"].as_u64()).collect();
+    assert_eq!(numbers, [3, 2, 1]);
+    let by = versions[0]["by"].as_str().unwrap_or_default();
+    assert!(by.ends_with(" as team"), "{versions}");
+    assert!(
+        versions[0]["changes"][0].as_str().is_some_and(|what| what.contains("orders/a")),
+        "{versions}"
+    );
+}

@@ -76,6 +76,11 @@ impl TopicSubscriptions {
         self.index.take();
     }
 
+    /// Its subscriptions, by name.
+    pub fn subscriptions(&self) -> impl Iterator<Item = &Arc<Subscription>> {
+        self.subscriptions.values()
+    }
+
     /// Whether it has no subscription.
     #[must_use]
     pub fn is_empty(&self) -> bool {

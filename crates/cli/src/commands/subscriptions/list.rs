@@ -1,0 +1,120 @@
+//! `lastmile subscriptions list` and `get`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use adapters::live_catalogue::entries::{owner_of, subscription_key, topics_of};
+use anyhow::Context as _;
+use catalogue::Entry;
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::TopicSubscriptions;
+use delivery::subscription::name::SubscriptionName;
+use futures::TryStreamExt as _;
+use serde_json::json;
+
+use super::OpenCatalogue;
+use crate::output::{Output, out_json};
+use crate::store::Target;
+use crate::text;
+
+const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// A namespace, or a topic as namespace/topic
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    target: Target,
+    /// The format of the output
+    #[arg(long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct GetArgs {
+    /// The subscription, as namespace/topic/name
+    #[arg(value_name = "NAME")]
+    name: SubscriptionName,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// A subscription, and who applied it.
+struct Listed {
+    subscription: Arc<Subscription>,
+    owner: String,
+}
+
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let catalogue = OpenCatalogue::of(&arguments.target).await?;
+    let (name, topic) = match arguments.name.split_once('/') {
+        Some((name, topic)) => (name, Some(topic)),
+        None => (arguments.name.as_str(), None),
+    };
+    let listed = listed(&catalogue, name, topic).await;
+    let listed = listed.with_context(|| format!("the namespace {name} cannot be read"))?;
+    let json = |it: &Listed| {
+        let Listed { subscription, owner } = it;
+        json!({
+            "name": subscription.name.to_string(),
+            "owner": owner,
+            "destination": subscription.destination.display(),
+            "filter": subscription.filter.to_string(),
+        })
+    };
+    let table = || {
+        let mut table = text::table(&COLUMNS);
+        for Listed { subscription, owner } in &listed {
+            table.add_row([
+                subscription.name.to_string(),
+                owner.clone(),
+                subscription.destination.display(),
+                subscription.filter.to_string(),
+            ]);
+        }
+        format!("{table}\n")
+    };
+    arguments.output.write(listed.is_empty(), || listed.iter().map(json).collect(), table)?;
+    Ok(if listed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+async fn listed(
+    catalogue: &OpenCatalogue,
+    name: &str,
+    topic: Option<&str>,
+) -> anyhow::Result<Vec<Listed>> {
+    let namespace = catalogue.namespace(name);
+    let Some(snapshot) = namespace.load(None).await? else { return Ok(Vec::new()) };
+    let entries: Vec<Entry> = match topic {
+        Some(topic) => namespace.topic(&snapshot, topic).await?,
+        None => namespace.entries(&snapshot).try_collect().await?,
+    };
+    let owner = |key: &str| {
+        let at = entries.binary_search_by(|entry| (*entry.key).cmp(key)).ok()?;
+        owner_of(&entries.get(at)?.value)
+    };
+    let topics = topics_of(name, &entries).map_err(anyhow::Error::msg)?;
+    let subscriptions = topics.iter().flat_map(TopicSubscriptions::subscriptions);
+    let listed = subscriptions.map(|subscription| Listed {
+        owner: owner(&subscription_key(&subscription.name)).unwrap_or_default(),
+        subscription: subscription.clone(),
+    });
+    Ok(listed.collect())
+}
+
+pub(super) async fn get(arguments: GetArgs) -> anyhow::Result<ExitCode> {
+    let GetArgs { name, target } = arguments;
+    let catalogue = OpenCatalogue::of(&target).await?;
+    let namespace = catalogue.namespace(&name.topic.namespace);
+    let value = match namespace.load(None).await? {
+        Some(snapshot) => namespace.entry(&snapshot, &subscription_key(&name)).await?,
+        None => None,
+    };
+    let Some(value) = value else {
+        anyhow::bail!("there is no subscription {name} in {}", catalogue.folder);
+    };
+    let value: serde_json::Value = serde_json::from_str(&value)?;
+    out_json(&serde_json::to_string_pretty(&value)?)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,85 @@
+//! `lastmile subscriptions`: single subscriptions of a catalogue, listed, read, written and removed.
+//!
+//! A change is made in the newest version of its namespace: if somebody else is faster, it is made again in
+//! theirs, so no change is lost. Each verb is a file; what they share is here.
+
+mod change;
+mod history;
+mod list;
+
+use std::process::ExitCode;
+
+use adapters::live_catalogue::objects::CatalogueObjects;
+use adapters::storage::StoredObject;
+use catalogue::{Namespace, NodeCache};
+use clap::Subcommand;
+
+use crate::output::is_closed;
+use crate::store::{self, Target};
+
+/// The nodes on the way to a subscription.
+const NODES_KEPT_BYTES: usize = 1_024 * 1_024;
+
+const EXAMPLES: &str = "\
+Examples:
+  lastmile subscriptions list shop/orders --to s3://BUCKET/catalogue/
+  lastmile subscriptions put -f billing.yaml --stack NAME
+  lastmile subscriptions delete shop/orders/billing --stack NAME
+  lastmile subscriptions history shop --stack NAME";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Lists the subscriptions of a namespace or a topic
+    List(list::Arguments),
+    /// Prints a subscription as it is stored
+    Get(list::GetArgs),
+    /// Adds the subscriptions and topics of a file, or replaces those of the same names
+    Put(change::PutArgs),
+    /// Removes a subscription
+    Delete(change::DeleteArgs),
+    /// Lists who changed a namespace, when, and what
+    History(history::Arguments),
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let done = match arguments.verb {
+        Verb::List(arguments) => list::run(arguments).await,
+        Verb::Get(arguments) => list::get(arguments).await,
+        Verb::Put(arguments) => change::put(arguments).await,
+        Verb::Delete(arguments) => change::delete(arguments).await,
+        Verb::History(arguments) => history::run(arguments).await,
+    };
+    done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })
+}
+
+/// The catalogue of a deployment.
+struct OpenCatalogue {
+    folder: StoredObject,
+    objects: CatalogueObjects,
+    nodes: NodeCache,
+}
+
+impl OpenCatalogue {
+    async fn of(target: &Target) -> anyhow::Result<Self> {
+        let location = target.location().await?;
+        let folder = store::object(&location).await;
+        if !location.is_catalogue() {
+            anyhow::bail!(
+                "{folder} is a file: change it with lastmile apply; the address of a catalogue ends with a slash"
+            );
+        }
+        let objects = CatalogueObjects::below(&folder);
+        Ok(Self { folder, objects, nodes: NodeCache::new(NODES_KEPT_BYTES) })
+    }
+
+    fn namespace(&self, name: &str) -> Namespace<'_, CatalogueObjects> {
+        Namespace::new(&self.objects, &self.nodes, name)
+    }
+}
