@@ -7,8 +7,10 @@
 //! accepts.
 
 use std::convert::Infallible;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -47,7 +49,18 @@ impl Server {
 
     /// The same with the subscriber on this port.
     pub(crate) async fn start_with(subscriber: u16) -> anyhow::Result<(Self, Invoker)> {
-        let listen = async |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+        let listen = async |port| {
+            // A server that ended has its port until its tasks are dropped.
+            for _ in 0..50 {
+                match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+                    Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                    }
+                    bound => return bound,
+                }
+            }
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await
+        };
         let (aws, subscriber) = (listen(0).await?, listen(subscriber).await?);
         let addresses = (aws.local_addr()?, subscriber.local_addr()?);
         let cloud = Arc::new(Cloud::new(events::subscriptions(addresses.1)));
