@@ -12,6 +12,8 @@ use crate::{BATCHES, MANY_RECORDS, ROUNDS, goals, machine};
 /// contains.
 const NOTES: &str = include_str!("../notes.md");
 
+/// What many subscriptions cost, written by `bench/catalogues`.
+const CATALOGUES: &str = include_str!("../catalogues.md");
 /// What healthy destinations notice of ill ones, written by `bench/neighbours`.
 const NEIGHBOURS: &str = include_str!("../neighbours.md");
 
@@ -36,7 +38,7 @@ pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> S
     starts_table(&mut text, results, binaries);
     refusals_table(&mut text, results);
     instructions_table(&mut text, results);
-    for section in [NEIGHBOURS, NOTES] {
+    for section in [NEIGHBOURS, CATALOGUES, NOTES] {
         text.push('\n');
         text.push_str(section);
     }
