@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::future::ready;
 
-use adapters::live_catalogue::entries::entries_of;
+use adapters::live_catalogue::entries::{DEPLOYMENT, entries_of, mark};
 use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::machine::Machine;
 use adapters::storage::StoredObject;
@@ -18,7 +18,9 @@ pub async fn apply(folder: &StoredObject, text: &str) {
     let read = manifest::read(&[Source { name: "test", text }]);
     let read = read.into_result().expect("the file is right");
     let (objects, nodes) = (CatalogueObjects::below(folder), NodeCache::new(1_000_000));
-    for (name, entries) in entries_of("test", &read) {
+    let mut all = entries_of("test", &read);
+    all.entry(DEPLOYMENT.to_owned()).or_default().extend([mark()]);
+    for (name, entries) in all {
         let mut changes = Changes::default();
         for (key, value) in entries {
             changes.put(key, value);

@@ -158,8 +158,12 @@ impl SubscriptionSource for AwsPorts {
         self.subscriptions.with_topics(known, topics).await
     }
 
-    async fn reread(&self, known: &Catalogue) -> Result<Arc<Catalogue>, String> {
-        self.subscriptions.reread(known).await
+    async fn reread(
+        &self,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
+        self.subscriptions.reread(known, topics).await
     }
 }
 

@@ -11,6 +11,7 @@
 //! freshness windows, the fetch is conditional, and a problem is reported even when a good value
 //! exists.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use aws_sdk_s3::Client;
 use delivery::manifest::{self, Source};
 use delivery::ports::{Clock, SubscriptionSource};
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::machine::Machine;
@@ -213,7 +215,11 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveSubscriptions<C> {
         state.good.clone().ok_or_else(|| state.problem.clone().unwrap_or_default())
     }
 
-    async fn reread(&self, _known: &Catalogue) -> Result<Arc<Catalogue>, String> {
+    async fn reread(
+        &self,
+        _known: Arc<Catalogue>,
+        _topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
         let state = self.check(REREAD_EVERY_MS).await;
         // Unless the newest version was read, no name may count as missing.
         match (&state.problem, &state.good) {

@@ -7,8 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
-use adapters::live_catalogue::entries::{DEPLOYMENT, owner_of};
-use adapters::live_catalogue::entries::{Entries, entries_of, is_owned_by, settings_of, topics_of};
+use adapters::live_catalogue::entries::{
+    DEPLOYMENT, Entries, entries_of, is_owned_by, mark, owner_of, plain_topic, settings_of,
+    topics_of,
+};
 use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::machine::Machine;
 use adapters::storage::StoredObject;
@@ -52,9 +54,34 @@ impl Comparison {
                 entries.with_context(|| format!("the namespace {name} cannot be read"))?;
             current.insert(name.clone(), entries);
         }
-        let comparison = Self { objects, nodes, current, wanted, owner: owner.to_owned(), prune };
+        let mut comparison =
+            Self { objects, nodes, current, wanted, owner: owner.to_owned(), prune };
         comparison.refuse_foreign()?;
+        comparison.reset_topics(new);
+        comparison.mark();
         Ok(comparison)
+    }
+
+    /// A topic of this owner that lost its own settings gets the default ones.
+    fn reset_topics(&mut self, new: &Catalogue) {
+        for topic in new.topics() {
+            let (key, value) = plain_topic(&self.owner, topic);
+            let current = self.current.get(&topic.name.namespace);
+            let is_own = |entry: &Entry| *entry.key == *key && is_owned_by(entry, &self.owner);
+            if current.is_some_and(|entries| entries.iter().any(is_own)) {
+                let wanted = self.wanted.entry(topic.name.namespace.clone()).or_default();
+                wanted.entry(key).or_insert(value);
+            }
+        }
+    }
+
+    /// The first who applies anything makes it a catalogue.
+    fn mark(&mut self) {
+        let (key, value) = mark();
+        let current = self.current.entry(DEPLOYMENT.to_owned()).or_default();
+        if !current.iter().any(|entry| *entry.key == *key) {
+            self.wanted.entry(DEPLOYMENT.to_owned()).or_default().insert(key, value);
+        }
     }
 
     /// Nobody changes what others applied.
@@ -77,13 +104,14 @@ impl Comparison {
         Ok(())
     }
 
-    /// The catalogue as it is.
-    pub(crate) fn before(&self) -> anyhow::Result<Catalogue> {
+    /// The catalogue as it is, as far as it can be read: what others applied with a newer program, say, is
+    /// left out.
+    pub(crate) fn before(&self) -> Catalogue {
         catalogue_of(self.current.iter().map(|(name, entries)| (name.as_str(), entries.clone())))
     }
 
     /// The catalogue as it will be.
-    pub(crate) fn after(&self) -> anyhow::Result<Catalogue> {
+    pub(crate) fn after(&self) -> Catalogue {
         catalogue_of(self.current.iter().map(|(name, current)| {
             let wanted = self.wanted.get(name);
             let mut all: BTreeMap<_, _> = current
@@ -120,21 +148,29 @@ impl Comparison {
         self.current.iter().all(|(name, current)| self.changes(name, current) == Changes::default())
     }
 
-    /// Makes the changes; returns what was written, by namespace.
-    pub(crate) async fn commit(&self, by: &str) -> anyhow::Result<Vec<(String, Committed)>> {
-        let mut all = Vec::new();
-        for (name, current) in &self.current {
+    /// Makes the changes, those of the deployment last: its publishers name topics that have to be there.
+    /// `report` is told of each namespace that was changed.
+    pub(crate) async fn commit(
+        &self,
+        by: &str,
+        report: impl Fn(&str, &Committed) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let (last, first): (Vec<_>, Vec<_>) =
+            self.current.iter().partition(|(name, _)| *name == DEPLOYMENT);
+        for (name, current) in first.into_iter().chain(last) {
             let changes = self.changes(name, current);
+            if changes == Changes::default() {
+                continue;
+            }
             let namespace = Namespace::new(&self.objects, &self.nodes, name);
             let change = |_| std::future::ready(Ok::<_, Infallible>(changes.clone()));
             let committed = namespace.commit(&Machine, by, change).await;
-            let committed =
-                committed.with_context(|| format!("the namespace {name} cannot be changed"))?;
-            if committed.objects_written > 0 {
-                all.push((name.clone(), committed));
-            }
+            let committed = committed.with_context(|| {
+                format!("the namespace {name} is not changed, nor is any that is not listed above")
+            })?;
+            report(name, &committed)?;
         }
-        Ok(all)
+        Ok(())
     }
 
     fn changes(&self, name: &str, current: &[Entry]) -> Changes {
@@ -172,21 +208,17 @@ async fn entries(
     }
 }
 
-fn catalogue_of<'a>(
-    namespaces: impl Iterator<Item = (&'a str, Vec<Entry>)>,
-) -> anyhow::Result<Catalogue> {
+fn catalogue_of<'a>(namespaces: impl Iterator<Item = (&'a str, Vec<Entry>)>) -> Catalogue {
     let (mut catalogue, mut settings) = (Catalogue::default(), None);
     for (name, entries) in namespaces {
         if name == DEPLOYMENT {
-            settings = Some(settings_of(&entries).map_err(anyhow::Error::msg)?);
+            settings = settings_of(&entries).ok();
             continue;
         }
-        for topic in topics_of(name, &entries).map_err(anyhow::Error::msg)? {
+        for topic in topics_of(name, &entries).into_iter().flatten() {
             catalogue.add_whole_topic(topic);
         }
     }
-    if let Some(settings) = settings {
-        catalogue.set_settings(settings);
-    }
-    Ok(catalogue)
+    catalogue.set_settings(settings.unwrap_or_default());
+    catalogue
 }

@@ -99,9 +99,10 @@ fn read_into(path: &Path, files: &mut Vec<(String, String)>) -> Result<(), (Path
     let is_hidden = |path: &Path| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
     };
+    // A link to a folder above would lead in a circle.
     let is_read = |path: &Path| {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        path.is_dir() || matches!(extension, Some("yaml" | "yml" | "json"))
+        (path.is_dir() && !path.is_symlink()) || matches!(extension, Some("yaml" | "yml" | "json"))
     };
     below
         .iter()

@@ -404,14 +404,15 @@ pub trait SubscriptionSource {
         ready(Ok(known))
     }
 
-    /// The newest of what is known, after reading the source again; at most once a second.
+    /// What is known, and the newest of these topics, after reading the source again; at most once a second.
     ///
     /// # Errors
     /// When the source cannot be read or its newest version is invalid: then it is unknown whether
     /// a name is missing.
     fn reread(
         &self,
-        known: &Catalogue,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
     ) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 }
 

@@ -105,10 +105,8 @@ async fn publish(
 async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
     let newest = async {
         let known = ingress.subscriptions.current().await?;
-        let known =
-            ingress.subscriptions.with_topics(known, &BTreeSet::from([topic.clone()])).await?;
         // The newest: a topic that was just added must not be a 404.
-        ingress.subscriptions.reread(&known).await
+        ingress.subscriptions.reread(known, &BTreeSet::from([topic.clone()])).await
     };
     let catalogue = newest.await;
     let catalogue =

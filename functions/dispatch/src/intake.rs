@@ -148,11 +148,12 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         let decoded = self.decode_with_topics(record, catalogue).await?;
         // Only then, since it is a request to the store of subscriptions.
-        if !decoded.misses_a_name {
+        if decoded.missing.is_empty() {
             return Ok(decoded);
         }
-        let known = catalogue.as_deref().map_err(|problem| Unread::Unknown(problem.clone()))?;
-        *catalogue = Ok(self.ports.reread(known).await.map_err(Unread::Unknown)?);
+        let known = catalogue.as_ref().map_err(|problem| Unread::Unknown(problem.clone()))?;
+        let newest = self.ports.reread(Arc::clone(known), &decoded.missing).await;
+        *catalogue = Ok(newest.map_err(Unread::Unknown)?);
         // The whole record again: the newer file may match its other events differently.
         self.decode_with_topics(record, catalogue).await
     }

@@ -73,3 +73,15 @@ fn a_topic_that_is_read_and_not_there_is_unknown_only_if_the_newest_does_not_hav
     let (queue, held) = ports.sent().remove(0);
     assert_eq!((queue, publication(&held).message.as_str()), (QueueName::FanOut, "m1"));
 }
+
+#[test]
+fn a_reply_to_a_topic_that_is_not_there_causes_a_look_at_the_newest_before_the_attempt() {
+    let [leading, ..] = subscriptions();
+    let newer = catalogue_of([leading.clone(), subscription("shop/replies/s2")]);
+    let ports = FakePorts::new(catalogue_of([leading]))
+        .with_newer_catalogue(newer)
+        .with_reactions("s0.example.com", &[replies(REPLY)]);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    let sent = ports.sent();
+    assert!(matches!(&sent[..], [(QueueName::FanOut, _)]), "{sent:?}");
+}

@@ -643,11 +643,15 @@ impl SubscriptionSource for FakePorts {
         Ok(Arc::new(read_topics((*known).clone(), whole, topics)))
     }
 
-    async fn reread(&self, known: &Catalogue) -> Result<Arc<Catalogue>, String> {
+    async fn reread(
+        &self,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
         let newest = self.newer.as_deref().or(self.catalogue.as_deref());
         let newest = newest.filter(|_| self.newest_is_readable).ok_or(BROKEN)?;
-        let nothing = Catalogue::by_need(newest.settings().clone());
-        Ok(Arc::new(read_topics(nothing, newest, known.topics_read())))
+        let known = known.with_settings(newest.settings().clone());
+        Ok(Arc::new(read_topics(known, newest, topics)))
     }
 }
 

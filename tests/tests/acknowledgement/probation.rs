@@ -1,7 +1,7 @@
 //! Probation of a dead destination: due deliveries are postponed, and one of them probes it.
 
-use delivery::delivery::Delivery;
 use delivery::delivery::outcome::Outcome;
+use delivery::delivery::{Batching, Delivery};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Subscription;
 use delivery::time::duration::DAY_MS;
@@ -99,6 +99,16 @@ fn a_delivery_whose_time_to_live_ends_during_the_probation_ends_then() {
     let held = Delivery { held_ms: 4_000, ..postponed };
     let (_, wait_ms) = process.postpone(retry_record(&held));
     assert_eq!(wait_ms, 4_000);
+}
+
+#[test]
+fn a_retry_alone_that_is_older_than_its_time_to_live_waits_for_the_probation() {
+    let process = Process::after_ten_timeouts(&[answers(200)]);
+    let published_ms = process.ports.now_ms() - 2 * DAY_MS;
+    let alone = Batching::RetryAlone.into();
+    let old = Delivery { published_ms, batching: alone, ..delivery("shop/orders/s0") };
+    // Its limits do not count, so it is no dead letter; nor is it re-enqueued again and again.
+    assert_eq!(process.postpone(retry_record(&old)).1, 10_000);
 }
 
 #[test]

@@ -70,6 +70,12 @@ impl Fixture {
         }
     }
 
+    fn lose_pointer(&self, namespace: &str) {
+        let files = self.files.as_ref().expect("files");
+        std::fs::remove_file(files.join("namespaces").join(namespace).join("pointer"))
+            .expect("a file");
+    }
+
     fn damage_pointer(&self, namespace: &str) {
         let files = self.files.as_ref().expect("files");
         let pointer = files.join("namespaces").join(namespace).join("pointer");
@@ -131,7 +137,11 @@ async fn what_is_applied_is_in_use_after_half_a_minute_and_a_reread_finds_it_aft
         reader.clock.advance(REREAD_EVERY_MS);
         assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
         let known = reader.topics(&["shop/orders"]).await.expect("a catalogue");
-        let newest = reader.source.reread(&known).await.expect("the newest");
+        let newest = reader
+            .source
+            .reread(known, &BTreeSet::from([topic("shop/orders")]))
+            .await
+            .expect("the newest");
         assert_eq!(names(&newest), ["a", "b"]);
         fixture.apply(&one("c")).await;
         reader.clock.advance(CHECK_EVERY_MS - 1);
@@ -174,10 +184,42 @@ async fn while_something_newer_cannot_be_read_the_last_good_stays_and_no_name_is
         damage(&fixture, "shop");
         reader.clock.advance(CHECK_EVERY_MS);
         assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
-        let problem = reader.source.reread(&known).await.expect_err("the newest is damaged");
+        let problem = reader
+            .source
+            .reread(known, &BTreeSet::from([topic("shop/orders")]))
+            .await
+            .expect_err("the newest is damaged");
         assert!(problem.contains("cannot be read"), "{problem}");
         // A process that starts now knows nothing of it.
         let problem = fixture.reader().orders().await.expect_err("nothing good is known");
         assert!(problem.contains("cannot be read"), "{problem}");
     }
+}
+
+#[tokio::test]
+async fn a_pointer_that_is_gone_makes_no_name_missing_and_without_any_there_is_no_catalogue() {
+    let fixture = Fixture::in_folder();
+    let problem = fixture.reader().source.current().await.expect_err("nothing was applied");
+    assert!(problem.contains("no catalogue yet"), "{problem}");
+    fixture.apply(&one("a")).await;
+    let reader = fixture.reader();
+    let known = reader.topics(&["shop/orders"]).await.expect("a topic");
+    fixture.lose_pointer("shop");
+    reader.clock.advance(CHECK_EVERY_MS);
+    assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+    let problem = reader.source.reread(known, &BTreeSet::from([topic("shop/other")])).await;
+    assert!(problem.is_err_and(|problem| problem.contains("its pointer is gone")));
+}
+
+#[tokio::test]
+async fn what_is_broken_in_one_topic_does_not_hinder_a_look_at_another() {
+    let fixture = Fixture::in_folder();
+    let others = one("b").replace("namespace: shop", "namespace: other");
+    fixture.apply(&[one("a"), others].join("---\n")).await;
+    let reader = fixture.reader();
+    let known = reader.topics(&["shop/orders", "other/orders"]).await.expect("topics");
+    fixture.damage_pointer("shop");
+    reader.clock.advance(CHECK_EVERY_MS);
+    let newest = reader.source.reread(known, &BTreeSet::from([topic("other/orders")])).await;
+    assert_eq!(names(&newest.expect("the other topic")), ["b", "a"]);
 }

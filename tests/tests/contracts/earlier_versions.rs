@@ -1,12 +1,13 @@
 //! A process that starts on broken subscriptions uses the newest earlier version that can be read,
 //! until the newest one is mended.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use adapters::storage::StoredObject;
 use adapters::subscriptions::LiveSubscriptions;
 use delivery::ports::SubscriptionSource;
-use delivery::subscription::catalogue::Catalogue;
 use tempfile::TempDir;
 
 use crate::manual_clock::ManualClock;
@@ -75,7 +76,10 @@ async fn starts_on_the_earlier_one_until_the_newest_is_mended(fixture: &impl Fix
     clock.advance(CHECK_EVERY_MS);
     assert_eq!(current(&source).await, ["mended-and-longer"]);
     clock.advance(REREAD_EVERY_MS);
-    let newest = source.reread(&Catalogue::default()).await.expect("the newest can be read again");
+    let newest = source
+        .reread(Arc::default(), &BTreeSet::new())
+        .await
+        .expect("the newest can be read again");
     assert_eq!(names(&newest), ["mended-and-longer"]);
 }
 
@@ -85,7 +89,10 @@ async fn does_not_take_the_earlier_one_for_the_newest(fixture: &impl Fixture) {
     fixture.write(BROKEN).await;
     let (source, clock) = fixture.start();
     for _ in 0..2 {
-        let problem = source.reread(&Catalogue::default()).await.expect_err("the newest is broken");
+        let problem = source
+            .reread(Arc::default(), &BTreeSet::new())
+            .await
+            .expect_err("the newest is broken");
         assert!(problem.contains(&fixture.object().to_string()), "{problem}");
         assert_eq!(current(&source).await, ["earlier"]);
         clock.advance(REREAD_EVERY_MS);

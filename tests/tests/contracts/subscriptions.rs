@@ -1,6 +1,7 @@
 //! `SubscriptionSource`: the last good catalogue. A broken newer one is reported and does not
 //! replace it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ impl Reader {
     /// A reread that surely reads: the last check is a second ago.
     async fn reread(&self) -> Result<Arc<Catalogue>, String> {
         self.clock.advance(REREAD_EVERY_MS);
-        self.source.reread(&Catalogue::default()).await
+        self.source.reread(Arc::default(), &BTreeSet::new()).await
     }
 }
 
@@ -138,7 +139,9 @@ async fn sees_a_newer_version_within_half_a_minute(fixture: &impl Fixture) {
 async fn rereads_once_a_second(fixture: &impl Fixture) {
     fixture.write(&one("first")).await;
     let Reader { source, clock } = fixture.reader();
-    let reread = async || names(&source.reread(&Catalogue::default()).await.expect("a catalogue"));
+    let reread = async || {
+        names(&source.reread(Arc::default(), &BTreeSet::new()).await.expect("a catalogue"))
+    };
     assert_eq!(reread().await, ["first"]);
     fixture.write(&one("second-is-longer")).await;
     clock.advance(REREAD_EVERY_MS - 1);

@@ -3,6 +3,7 @@
 //! Each call may be disturbed before and after its effect: by a crash, a panic or a pause. A crash
 //! is a future that never completes; the driver sees the mark and drops the invocation.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use delivery::ports::{
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
@@ -265,7 +267,11 @@ impl SubscriptionSource for World {
         self.with(|world| world.catalogue(30_000, false))
     }
 
-    async fn reread(&self, _known: &Catalogue) -> Result<Arc<Catalogue>, String> {
+    async fn reread(
+        &self,
+        _known: Arc<Catalogue>,
+        _topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
         self.pause().await;
         self.step(&Touched::Everything).await;
         self.with(|world| world.catalogue(1_000, true))

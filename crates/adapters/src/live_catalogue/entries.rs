@@ -88,17 +88,21 @@ pub fn owner_of(value: &str) -> Option<String> {
     Some(value.owner.into_owned())
 }
 
+/// The entry of a topic that this owner applies with default settings, although it needs none.
+#[must_use]
+pub fn plain_topic(owner: &str, topic: &Topic) -> (String, String) {
+    (topic_key(&topic.name.topic), value(owner, &write_topic(topic)))
+}
+
 /// Whether this owner applied an entry.
 #[must_use]
 pub fn is_owned_by(entry: &Entry, owner: &str) -> bool {
     owner_of(&entry.value).as_deref() == Some(owner)
 }
 
-/// The topics of a namespace with their subscriptions, from all of its entries in the order of their keys.
-///
-/// # Errors
-/// Which entry cannot be read, and why.
-pub fn topics_of(namespace: &str, entries: &[Entry]) -> Result<Vec<TopicSubscriptions>, String> {
+/// The topics of a namespace with their subscriptions, from all of its entries in the order of their keys; of
+/// one that cannot be read which entry it is, and why.
+pub fn topics_of(namespace: &str, entries: &[Entry]) -> Vec<Result<TopicSubscriptions, String>> {
     let topic = |entry: &Entry| entry.key.split_once('/').map(|(topic, _)| topic.to_owned());
     let of_one = |entries: &[Entry]| {
         let topic = entries.first().and_then(topic).unwrap_or_default();
@@ -142,10 +146,19 @@ fn read<T, E: Display>(entry: &Entry, of: impl FnOnce(&str) -> Result<T, E>) -> 
     of(value.is.get()).map_err(|error| problem(error.to_string()))
 }
 
+/// The entry that every catalogue has, and its value. It belongs to nobody: without it there is no catalogue
+/// yet, or it is somewhere else.
+#[must_use]
+pub fn mark() -> (String, String) {
+    (format!("{SETTINGS}/catalogue"), value("", r#"{"catalogue":{}}"#))
+}
+
 /// One setting of the deployment.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 enum Setting {
+    /// There is a catalogue.
+    Catalogue {},
     /// Where notices are published.
     Notices { topic: String },
     /// The topic of an SNS topic, by its ARN.
@@ -188,6 +201,7 @@ pub fn settings_of(entries: &[Entry]) -> Result<Settings, String> {
         let problem = |why: String| format!("the entry {} cannot be read: {why}", entry.key);
         let setting = read(entry, |text| serde_json::from_str::<Setting>(text))?;
         let (publisher, topic) = match setting {
+            Setting::Catalogue {} => continue,
             Setting::Notices { topic } => {
                 settings.notices = Some(topic.parse().map_err(problem)?);
                 continue;

@@ -34,6 +34,8 @@ const CHECK_EVERY_MS: u64 = 30_000;
 const REREAD_EVERY_MS: u64 = 1_000;
 /// How many topics are read at once.
 const READS_AT_ONCE: usize = 16;
+/// So many namespaces are known at most; the root of each has up to 32 KiB.
+const NAMESPACES_MAX: usize = 500;
 /// The objects of nodes that are kept have together at most so many bytes.
 const NODES_KEPT_BYTES: usize = 4 * 1_024 * 1_024;
 
@@ -51,6 +53,8 @@ struct State {
     settings: Option<ReadSettings>,
     namespaces: BTreeMap<String, Known>,
     topics: Topics,
+    /// The topics that could not be read lately and of which nothing is known: when, which, and why.
+    failures: Vec<(u64, TopicName, String)>,
 }
 
 /// The settings as they were read last.
@@ -70,7 +74,45 @@ struct Known {
     problem: Option<String>,
 }
 
+impl State {
+    /// Why a topic could not be read a moment ago.
+    fn failed(&mut self, name: &TopicName, now_ms: u64) -> Option<String> {
+        self.failures.retain(|(at_ms, ..)| now_ms.saturating_sub(*at_ms) < REREAD_EVERY_MS);
+        let failure = self.failures.iter().find(|(_, failed, _)| failed == name);
+        failure.map(|(.., problem)| problem.clone())
+    }
+
+    /// What is known of a namespace. Of very many the one is forgotten that was looked at first.
+    fn known(&mut self, name: &str) -> &mut Known {
+        if self.namespaces.len() >= NAMESPACES_MAX && !self.namespaces.contains_key(name) {
+            let others = self.namespaces.iter().filter(|(name, _)| *name != DEPLOYMENT);
+            let oldest = others.min_by_key(|(_, known)| known.checked_ms);
+            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                self.namespaces.remove(&oldest);
+            }
+        }
+        self.namespaces.entry(name.to_owned()).or_default()
+    }
+}
+
 impl Known {
+    /// A pointer was read, or there is none.
+    fn is_now(&mut self, name: &str, found: Option<Snapshot>) {
+        match found {
+            Some(found) => (self.snapshot, self.problem) = (Some(found), None),
+            // It was lost, or somebody removed all of it: what was there is not missing for that.
+            None if self.snapshot.as_ref().is_some_and(|known| known.version().is_some()) => {
+                self.is_unreadable(name, "its pointer is gone");
+            }
+            None => (self.snapshot, self.problem) = (Some(Snapshot::default()), None),
+        }
+    }
+
+    fn is_unreadable(&mut self, name: &str, why: &str) {
+        let what = format!("the namespace {name} of the catalogue");
+        self.problem = Some(report(&what, why, self.snapshot.is_some()));
+    }
+
     fn snapshot(self) -> Result<Snapshot, String> {
         self.snapshot.ok_or_else(|| self.problem.unwrap_or_default())
     }
@@ -108,22 +150,16 @@ impl<C: Clock + Send + Sync> LiveCatalogue<C> {
     /// What is known of a namespace, after a look at its pointer unless there was one within `fresh_ms`.
     async fn look(&self, state: &mut State, name: &str, fresh_ms: u64) -> Known {
         let now_ms = self.clock.now_ms();
-        let known = state.namespaces.entry(name.to_owned()).or_default();
+        let known = state.known(name);
         // Without a snapshot its records wait, so a repair has to be seen soon.
         let fresh_ms = if known.snapshot.is_some() { fresh_ms } else { REREAD_EVERY_MS };
         if known.checked_ms.is_none_or(|checked_ms| now_ms.saturating_sub(checked_ms) >= fresh_ms) {
-            known.checked_ms = Some(now_ms);
             match self.namespace(name).load(known.snapshot.as_ref()).await {
-                Ok(found) => {
-                    // One that was never written has no topics.
-                    known.snapshot = Some(found.unwrap_or_default());
-                    known.problem = None;
-                }
-                Err(error) => {
-                    let what = format!("the namespace {name} of the catalogue");
-                    known.problem = Some(report(&what, &told(&error), known.snapshot.is_some()));
-                }
+                Ok(found) => known.is_now(name, found),
+                Err(error) => known.is_unreadable(name, &told(&error)),
             }
+            // Those who wait for the lock must not each wait as long for what does not answer.
+            known.checked_ms = Some(self.clock.now_ms());
         }
         known.clone()
     }
@@ -135,6 +171,10 @@ impl<C: Clock + Send + Sync> LiveCatalogue<C> {
         let version = snapshot.version();
         if let Some(known) = state.settings.as_ref().filter(|known| known.version == version) {
             return Ok(Arc::clone(&known.settings));
+        }
+        if version.is_none() {
+            // Before the first apply, or a wrong address: then nothing is known, and no name is missing.
+            return Err("there is no catalogue yet: write it with lastmile apply".to_owned());
         }
         let entries = self.namespace(DEPLOYMENT).topic(&snapshot, SETTINGS).await;
         let settings =
@@ -171,6 +211,9 @@ impl<C: Clock + Send + Sync> LiveCatalogue<C> {
                 let is_put_off = known.not_before_ms > self.clock.now_ms();
                 known.version == snapshot.version() || (is_put_off && wanted == Wanted::LastGood)
             };
+            if let Some(problem) = state.failed(name, self.clock.now_ms()) {
+                return Err(problem);
+            }
             match before.as_ref().filter(is_current) {
                 Some(known) => catalogue.add_read(name.clone(), known.topic.clone()),
                 None => unread.push(self.read(Unread { name: name.clone(), snapshot, before })),
@@ -200,10 +243,16 @@ impl<C: Clock + Send + Sync> LiveCatalogue<C> {
             }
             Err(problem) => report(&format!("the topic {name}"), &problem, before.is_some()),
         };
+        // That there was none is no reason to take it for missing.
+        let before = before.filter(|before| before.topic.is_some());
         // Whatever is wrong with it, it is not read again for every record.
-        let not_before_ms = self.clock.now_ms().saturating_add(CHECK_EVERY_MS);
+        let now_ms = self.clock.now_ms();
+        let not_before_ms = now_ms.saturating_add(CHECK_EVERY_MS);
         let kept = before.map(|before| ReadTopic { not_before_ms, ..before });
-        let kept = kept.inspect(|kept| state.topics.keep(name.clone(), kept.clone()));
+        match &kept {
+            Some(kept) => state.topics.keep(name.clone(), kept.clone()),
+            None => state.failures.push((now_ms, name.clone(), problem.clone())),
+        }
         kept.filter(|_| wanted == Wanted::LastGood).ok_or(problem)
     }
 
@@ -259,18 +308,23 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveCatalogue<C> {
         self.add(&mut state, (*known).clone(), topics, Wanted::LastGood).await
     }
 
-    async fn reread(&self, known: &Catalogue) -> Result<Arc<Catalogue>, String> {
+    async fn reread(
+        &self,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
         let mut state = self.state.lock().await;
-        let settings = self.settings(&mut state, Wanted::Newest).await?;
-        let topics: BTreeSet<&TopicName> = known.topics_read().collect();
+        self.settings(&mut state, Wanted::Newest).await?;
         let namespaces = topics.iter().map(|topic| topic.namespace.as_str()).chain([DEPLOYMENT]);
         for name in namespaces.collect::<BTreeSet<&str>>() {
+            // Unless the newest version was read, no name may count as missing.
             if let Some(problem) = self.look(&mut state, name, REREAD_EVERY_MS).await.problem {
                 return Err(problem);
             }
         }
-        let nothing = Catalogue::by_need((*settings).clone());
-        self.add(&mut state, nothing, topics, Wanted::Newest).await
+        let settings = self.settings(&mut state, Wanted::Newest).await?;
+        let newest = known.with_settings((*settings).clone());
+        self.add(&mut state, newest, topics, Wanted::Newest).await
     }
 }
 
@@ -313,10 +367,14 @@ impl<C: Clock + Send + Sync> SubscriptionSource for Subscriptions<C> {
         }
     }
 
-    async fn reread(&self, known: &Catalogue) -> Result<Arc<Catalogue>, String> {
+    async fn reread(
+        &self,
+        known: Arc<Catalogue>,
+        topics: &BTreeSet<TopicName>,
+    ) -> Result<Arc<Catalogue>, String> {
         match self {
-            Self::Whole(source) => source.reread(known).await,
-            Self::ByNeed(source) => source.reread(known).await,
+            Self::Whole(source) => source.reread(known, topics).await,
+            Self::ByNeed(source) => source.reread(known, topics).await,
         }
     }
 }

@@ -62,6 +62,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // After the checks, which without a stack need no credentials.
     let location = arguments.target.location().await?;
     if location.is_catalogue() {
+        if reading.has_secret_policy {
+            return Err(usage_error(NO_SECRET_POLICY));
+        }
         return apply_to_catalogue(&arguments, &location, &reading.catalogue).await;
     }
     let store = arguments.target.open().await?;
@@ -93,6 +96,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// It would hold for nobody else's subscriptions, and not for these when they are read.
+pub(crate) const NO_SECRET_POLICY: &str = "a catalogue cannot hold a SecretPolicy yet, so it would bind nobody: remove it from the files, or use a file of subscriptions";
+
 /// Changes a catalogue: what other owners applied stays as it is.
 async fn apply_to_catalogue(
     arguments: &Arguments,
@@ -102,7 +108,7 @@ async fn apply_to_catalogue(
     let Arguments { owner, prune, .. } = arguments;
     let folder = store::object(location).await;
     let comparison = Comparison::of(&folder, owner, new, *prune).await?;
-    print_changes(&comparison.before()?, &comparison.after()?)?;
+    print_changes(&comparison.before(), &comparison.after())?;
     if comparison.left() > 0 {
         let left = comparison.left();
         note(format_args!(
@@ -116,15 +122,21 @@ async fn apply_to_catalogue(
     if !may_replace(arguments.yes, &folder.to_string())? {
         return Ok(ExitCode::FAILURE);
     }
-    for (namespace, committed) in comparison.commit(&who(owner)).await? {
-        let Committed { number, objects_written, bytes_written, .. } = committed;
-        out(&format!(
-            "{}: version {number}, {objects_written} objects, {bytes_written} bytes\n",
-            text::line(&namespace)
-        ))?;
-    }
+    comparison.commit(&who(owner), print_committed).await?;
     out(&format!("{folder}: applied\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was written of a namespace.
+pub(crate) fn print_committed(namespace: &str, committed: &Committed) -> anyhow::Result<()> {
+    let Committed { number, objects_written, bytes_written, .. } = committed;
+    let name = text::line(namespace);
+    match objects_written {
+        0 => out(&format!("{name}: nothing to do, version {number} has it\n")),
+        _ => out(&format!(
+            "{name}: version {number}, {objects_written} objects, {bytes_written} bytes\n"
+        )),
+    }
 }
 
 /// The current subscriptions, as far as they can be read.

@@ -37,7 +37,7 @@ fn an_owner_changes_and_removes_only_what_is_its_own() {
         assert!(printed.contains(part), "{part} in {printed}");
     }
     assert!(!printed.contains("code=secret"), "{printed}");
-    let (printed, code) = apply("one.yaml", &[a.clone()], &["--owner", "one"]);
+    let (printed, code) = apply("one.yaml", std::slice::from_ref(&a), &["--owner", "one"]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(
         printed.contains("nothing to do")
@@ -167,4 +167,37 @@ fn single_subscriptions_are_put_listed_read_and_deleted_and_the_history_says_by_
         versions[0]["changes"][0].as_str().is_some_and(|what| what.contains("orders/a")),
         "{versions}"
     );
+}
+
+#[test]
+fn a_topic_that_loses_its_settings_has_the_default_ones_and_a_policy_of_secrets_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let topic = |more: &str| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\nspec: {{{more}}}\n"
+        )
+    };
+    let apply = |documents: &[String]| apply(folder.path(), &[("all.yaml", documents)], &[]);
+    assert_eq!(apply(&[topic("input: opaque"), document("a", "")]).1, Some(0));
+    let (printed, code) = apply(&[document("a", "")]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("~ topic shop/orders\n    input: opaque -> auto"), "{printed}");
+    let policy = "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {secrets: [{name: 'env:A', hosts: [a.example.com]}]}\n";
+    let (printed, code) = apply(&[document("a", ""), policy.to_owned()]);
+    assert_eq!(code, Some(2), "{printed}");
+    assert!(printed.contains("SecretPolicy"), "{printed}");
+}
+
+#[test]
+fn what_was_changed_before_a_namespace_cannot_be_is_listed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |namespace: &str, more: &str| {
+        document("a", more).replace("namespace: shop", &format!("namespace: {namespace}"))
+    };
+    let too_large = format!(", filter: {{exact: {{type: {}}}}}", "x".repeat(60_000));
+    let documents = [of("first", ""), of("second", &too_large)];
+    let (printed, code) = apply(folder.path(), &[("all.yaml", &documents)], &[]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("first: version 1, "), "{printed}");
+    assert!(printed.contains("the namespace second is not changed"), "{printed}");
 }

@@ -105,10 +105,12 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
 }
 
 /// How much longer a delivery may be attempted, whatever it waits for: after that a wait only delays its
-/// dead letter.
+/// dead letter. Never 0 where [`arrive`] says that it may be attempted.
 #[must_use]
 pub fn left_to_live_ms(delivery: &Delivery, policy: &RetryPolicy, now_ms: u64) -> u64 {
-    let own_ms = policy.time_to_live_ms.map(|own_ms| own_ms.saturating_add(delivery.held_ms));
+    // The attempt alone after a refused batch is made whatever the policy's limits are.
+    let own_ms = policy.time_to_live_ms.filter(|_| delivery.batching != Batching::RetryAlone);
+    let own_ms = own_ms.map(|own_ms| own_ms.saturating_add(delivery.held_ms));
     let lifetime_ms = own_ms.map_or(LIFETIME_MAX_MS, |own_ms| own_ms.min(LIFETIME_MAX_MS));
     delivery.published_ms.saturating_add(lifetime_ms).saturating_sub(now_ms)
 }

@@ -72,6 +72,8 @@ pub struct Reading {
     pub findings: Vec<Finding>,
     /// Where the documents state each value, for every subscription of the catalogue.
     pub origins: BTreeMap<SubscriptionName, Origins>,
+    /// Whether a document says which secrets may be sent where.
+    pub has_secret_policy: bool,
 }
 
 impl Reading {
@@ -103,7 +105,8 @@ pub fn read(files: &[Source<'_>]) -> Reading {
     let secret_policy = SecretPolicy::read(&families.secret_policies);
     let (mut catalogue, origins) = draft.into_catalogue(&secret_policy);
     notifications::read(&families.notifications, &mut catalogue);
-    Reading { catalogue, findings: findings.into_sorted(), origins }
+    let has_secret_policy = !families.secret_policies.is_empty();
+    Reading { catalogue, findings: findings.into_sorted(), origins, has_secret_policy }
 }
 
 /// The catalogue while it is built: names are unique, whatever the family of the document.

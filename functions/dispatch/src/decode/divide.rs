@@ -88,7 +88,7 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     for index in 0..elements.len() {
         let mut read = published.read(elements, index, MATCHES_COUNTED_MAX);
         counted += read.items.len();
-        decoded.misses_a_name |= read.misses_a_name;
+        decoded.missing.append(&mut read.missing);
         matched.note(&read.items);
         if !in_place.takes(&read.items, published.grouped_at_ms()) {
             in_place = InPlace::default();
@@ -107,14 +107,14 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     if leaves.len() == 1 && !has_too_large {
         return decoded;
     }
-    let misses_a_name = decoded.misses_a_name;
+    let missing = decoded.missing;
     let mut division = Division { published, elements, decoded: Decoded::default() };
     if matched.keep_batches() {
         division.divide_by_names(&leaves);
     } else {
         division.divide_elements(&leaves, elements.len());
     }
-    Decoded { misses_a_name, ..division.decoded }
+    Decoded { missing, ..division.decoded }
 }
 
 /// The items of a record of one element, as most are. Each of its deliveries is a request.

@@ -45,8 +45,8 @@ pub(crate) struct Decoded {
     ///
     /// [`NAMELESS`]: delivery::subscription::name::NAMELESS
     pub(crate) unmatched: Vec<(SubscriptionName, Event)>,
-    /// Whether a newer set of subscriptions might know what this one does not.
-    pub(crate) misses_a_name: bool,
+    /// The topics of which a newer set of subscriptions might know what this one does not.
+    pub(crate) missing: BTreeSet<TopicName>,
     /// The topics that have to be read before anything of it is done: its own, and those to which replies
     /// and dead letters of its deliveries may go.
     pub(crate) unread: BTreeSet<TopicName>,
@@ -73,8 +73,8 @@ impl From<DeadLetter> for WorkItem {
 
 impl From<WorkItem> for Decoded {
     fn from(item: WorkItem) -> Self {
-        let misses_a_name = item.is_missing_a_name();
-        Self { items: vec![item], misses_a_name, ..Self::default() }
+        let missing = item.missing().into_iter().cloned().collect();
+        Self { items: vec![item], missing, ..Self::default() }
     }
 }
 
@@ -101,13 +101,14 @@ impl WorkItem {
         }
     }
 
-    /// Whether a newer set of subscriptions might know what this one does not.
-    fn is_missing_a_name(&self) -> bool {
+    /// The topic of which a newer set of subscriptions might know what this one does not.
+    fn missing(&self) -> Option<&TopicName> {
         match self {
-            Self::Deliver(..) | Self::Forward(..) => false,
+            Self::Deliver(..) | Self::Forward(..) => None,
             Self::DeadLetter(letter) => {
                 let reason = letter.newest_reason().known();
                 matches!(reason, Some(Reason::SubscriptionNotFound | Reason::TopicNotFound))
+                    .then_some(&letter.delivery.subscription.topic)
             }
         }
     }
@@ -142,7 +143,10 @@ pub(crate) fn decode_and_match(
         Ok(mut decoded) => {
             let deliveries = decoded.items.iter().filter_map(WorkItem::target);
             let topics = deliveries.flat_map(Subscription::other_topics);
-            decoded.unread.extend(topics.filter(|topic| !catalogue.knows(topic)).cloned());
+            let topics: BTreeSet<TopicName> = topics.cloned().collect();
+            let lacked = topics.iter().filter(|topic| catalogue.lacks(topic)).cloned();
+            decoded.missing.extend(lacked);
+            decoded.unread.extend(topics.into_iter().filter(|topic| !catalogue.knows(topic)));
             Ok(decoded)
         }
         Err(error) => Err(error),

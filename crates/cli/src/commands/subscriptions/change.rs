@@ -6,18 +6,17 @@ use std::process::ExitCode;
 use adapters::live_catalogue::entries::{DEPLOYMENT, entries_of, owner_of, subscription_key};
 use adapters::machine::Machine;
 use anyhow::Context as _;
-use catalogue::{Changes, Committed, ReadError, Snapshot};
+use catalogue::{Changes, ReadError, Snapshot};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::SubscriptionName;
 use thiserror::Error;
 
 use super::OpenCatalogue;
+use crate::commands::apply::{NO_SECRET_POLICY, print_committed};
 use crate::comparison::who;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::lints;
-use crate::output::out;
 use crate::store::Target;
-use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PutArgs {
@@ -62,6 +61,9 @@ pub(super) async fn put(arguments: PutArgs) -> anyhow::Result<ExitCode> {
     if have_errors(&lints) {
         return Ok(ExitCode::FAILURE);
     }
+    if reading.has_secret_policy {
+        return Err(usage_error(NO_SECRET_POLICY));
+    }
     let wanted = entries_of(&arguments.owner, &reading.catalogue);
     if wanted.contains_key(DEPLOYMENT) {
         return Err(usage_error(
@@ -69,6 +71,7 @@ pub(super) async fn put(arguments: PutArgs) -> anyhow::Result<ExitCode> {
         ));
     }
     let catalogue = OpenCatalogue::of(&arguments.target).await?;
+    catalogue.mark().await?;
     for (name, entries) in wanted {
         let changes = async |snapshot: Snapshot| {
             let mut changes = Changes::default();
@@ -125,16 +128,5 @@ async fn is_owned(
     match owner_of(&value) {
         Some(of) if of == owner => Ok(true),
         of => Err(NotChanged::Foreign { key: key.to_owned(), owner: of.unwrap_or_default() }),
-    }
-}
-
-fn print_committed(namespace: &str, committed: &Committed) -> anyhow::Result<()> {
-    let Committed { number, objects_written, bytes_written, .. } = committed;
-    let name = text::line(namespace);
-    match objects_written {
-        0 => out(&format!("{name}: nothing to do, version {number} has it\n")),
-        _ => out(&format!(
-            "{name}: version {number}, {objects_written} objects, {bytes_written} bytes\n"
-        )),
     }
 }

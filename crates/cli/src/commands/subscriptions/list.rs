@@ -94,7 +94,8 @@ async fn listed(
         let at = entries.binary_search_by(|entry| (*entry.key).cmp(key)).ok()?;
         owner_of(&entries.get(at)?.value)
     };
-    let topics = topics_of(name, &entries).map_err(anyhow::Error::msg)?;
+    let topics: Result<Vec<_>, String> = topics_of(name, &entries).into_iter().collect();
+    let topics = topics.map_err(anyhow::Error::msg)?;
     let subscriptions = topics.iter().flat_map(TopicSubscriptions::subscriptions);
     let listed = subscriptions.map(|subscription| Listed {
         owner: owner(&subscription_key(&subscription.name)).unwrap_or_default(),

@@ -7,11 +7,15 @@ mod change;
 mod history;
 mod list;
 
+use std::convert::Infallible;
+use std::future::ready;
 use std::process::ExitCode;
 
+use adapters::live_catalogue::entries::{self, DEPLOYMENT};
 use adapters::live_catalogue::objects::CatalogueObjects;
+use adapters::machine::Machine;
 use adapters::storage::StoredObject;
-use catalogue::{Namespace, NodeCache};
+use catalogue::{Changes, Namespace, NodeCache};
 use clap::Subcommand;
 
 use crate::output::is_closed;
@@ -77,6 +81,19 @@ impl OpenCatalogue {
         }
         let objects = CatalogueObjects::below(&folder);
         Ok(Self { folder, objects, nodes: NodeCache::new(NODES_KEPT_BYTES) })
+    }
+
+    /// Makes it a catalogue, if it is none yet.
+    async fn mark(&self) -> anyhow::Result<()> {
+        let namespace = self.namespace(DEPLOYMENT);
+        if namespace.load(None).await?.is_none() {
+            let (key, value) = entries::mark();
+            let mut changes = Changes::default();
+            changes.put(key, value);
+            let change = |_| ready(Ok::<_, Infallible>(changes.clone()));
+            namespace.commit(&Machine, "lastmile", change).await?;
+        }
+        Ok(())
     }
 
     fn namespace(&self, name: &str) -> Namespace<'_, CatalogueObjects> {

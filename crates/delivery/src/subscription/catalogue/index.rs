@@ -6,7 +6,7 @@
 //! subscriptions have it. So the result is the same as comparing all of them.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::event::Members;
@@ -176,16 +176,15 @@ impl Index {
 
     /// The filters that may match an event: all others do not.
     fn candidates(&self, members: &Members<'_>) -> Vec<usize> {
-        let mut filters = self.others.clone();
+        // A set, and each text once: an event may repeat a text in an array as often as it likes.
+        let mut found: BTreeSet<usize> = BTreeSet::new();
         for (operand, texts) in &self.demands {
-            for text in operand.texts(members) {
-                filters.extend(texts.find(&text));
+            for text in operand.texts(members).into_iter().collect::<BTreeSet<_>>() {
+                found.extend(texts.find(&text));
             }
         }
-        filters.sort_unstable();
-        // One of several comparisons is enough.
-        filters.dedup();
-        filters
+        // These demand nothing, so none of them was found.
+        found.into_iter().chain(self.others.iter().copied()).collect()
     }
 
     /// The subscriptions with a name in the range whose filter matches an event, by name.
@@ -194,18 +193,19 @@ impl Index {
         members: &Members<'_>,
         names: &NameRange,
     ) -> impl Iterator<Item = &'s Arc<Subscription>> + use<'s> {
+        let first = self.subscriptions.partition_point(|of| of.name.name < names.from);
+        let end = self.subscriptions.partition_point(|of| !names.ends_before(&of.name.name));
         let mut positions: Vec<usize> = Vec::new();
         for filter in self.candidates(members) {
             let of = &self.filters[filter];
-            if self.subscriptions[of[0]].filter.takes(members) {
-                positions.extend(of);
+            let in_range = of.partition_point(|at| *at < first)..of.partition_point(|at| *at < end);
+            let in_range = of.get(in_range).unwrap_or_default();
+            if !in_range.is_empty() && self.subscriptions[of[0]].filter.takes(members) {
+                positions.extend(in_range);
             }
         }
         positions.sort_unstable();
-        let first = self.subscriptions.partition_point(|of| of.name.name < names.from);
-        let end = self.subscriptions.partition_point(|of| !names.ends_before(&of.name.name));
-        let is_in_range = move |position: &usize| (first..end).contains(position);
-        positions.into_iter().filter(is_in_range).map(|position| &self.subscriptions[position])
+        positions.into_iter().map(|position| &self.subscriptions[position])
     }
 }
 
@@ -258,6 +258,15 @@ mod tests {
         for (which, make) in make.iter().enumerate() {
             assert_eq!(compared(&index((0..1000).map(make)), event), 1, "{which}");
         }
+    }
+
+    #[test]
+    fn an_event_that_repeats_a_text_finds_no_filter_twice() {
+        let test = || TextTest::new(TextMatch::In, &["urgent".to_owned()]);
+        let (key, test) = (Key::parse("tags").expect("a key"), Test::Text(test()));
+        let index = index([Filter::Advanced(Condition { key, test, arrays: true })]);
+        let event = format!(r#"{{"tags":[{}"urgent"]}}"#, "\"urgent\",".repeat(1000));
+        assert_eq!(compared(&index, &event), 1);
     }
 
     #[test]

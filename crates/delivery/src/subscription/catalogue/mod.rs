@@ -117,12 +117,25 @@ impl Catalogue {
         Self { settings, topics: BTreeMap::new(), read: Some(BTreeSet::new()) }
     }
 
+    /// The same topics with these settings.
+    #[must_use]
+    pub fn with_settings(&self, settings: Settings) -> Self {
+        Self { settings, ..self.clone() }
+    }
+
     /// Adds what was read of a topic; `None` means that there is none of this name.
     pub fn add_read(&mut self, name: TopicName, topic: Option<Arc<TopicSubscriptions>>) {
-        if let Some(topic) = topic {
-            self.topics.insert(name.clone(), topic);
-        }
+        match topic {
+            Some(topic) => self.topics.insert(name.clone(), topic),
+            None => self.topics.remove(&name),
+        };
         self.read.get_or_insert_default().insert(name);
+    }
+
+    /// Whether this topic was read, and there is none.
+    #[must_use]
+    pub fn lacks(&self, topic: &TopicName) -> bool {
+        self.read.as_ref().is_some_and(|read| read.contains(topic)) && self.topic(topic).is_none()
     }
 
     /// The topics that were read by need.
