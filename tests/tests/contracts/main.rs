@@ -19,6 +19,7 @@ mod resending;
 mod scripted_s3;
 mod scripted_sqs;
 mod secrets;
+mod shared_documents;
 mod sinks;
 mod storage;
 mod storage_errors;

@@ -481,4 +481,32 @@ mod tests {
         assert_eq!(page.entries[0].key, "a/tab\tbed.json");
         assert_eq!(storage.get("a/tab\tbed.json").await, Ok(Some(b"x".to_vec())));
     }
+
+    #[test]
+    fn a_temporary_file_has_the_numbers_of_a_process_and_of_a_write() {
+        let is_one = |numbers: &str| is_temporary(&format!("{TEMPORARY}{numbers}"));
+        assert!(is_one("12-3"));
+        for numbers in ["", "12", "-", "12-", "-3", "12-a", "a-3", "12-3-4"] {
+            assert!(!is_one(numbers), "{numbers:?}");
+        }
+        assert!(!is_temporary("12-3"));
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_an_object_is_no_object() {
+        let root = tempfile::tempdir().expect("a folder");
+        let (file, folder) = (root.path().join("file"), root.path().join("folder"));
+        std::fs::write(&file, "text").expect("a file");
+        std::fs::create_dir(&folder).expect("a folder");
+        assert!(link(&file, &folder).is_err());
+        let other = root.path().join("other");
+        assert!(matches!(link(&file, &other), Ok(PutOutcome::Written)));
+        assert!(matches!(link(&file, &other), Ok(PutOutcome::AlreadyExists)));
+        let missing = root.path().join("missing");
+        assert!(link(&missing, &root.path().join("new")).is_err());
+        assert!(link(&missing, &file).is_err());
+        // There is no object to remove, which is no failure.
+        assert!(remove(root.path(), &folder).is_ok() && folder.is_dir());
+        assert!(remove(root.path(), &missing).is_ok());
+    }
 }
