@@ -28,6 +28,7 @@ pub(crate) struct Cloud {
     subscriptions: Bytes,
     requests: AtomicU64,
     messages: AtomicU64,
+    storage_requests: AtomicU64,
 }
 
 /// The requests that SQS has received.
@@ -53,6 +54,11 @@ impl Cloud {
         }
     }
 
+    /// The requests that S3 has received so far.
+    pub(crate) fn storage_requests(&self) -> u64 {
+        self.storage_requests.load(Ordering::Relaxed)
+    }
+
     /// Handles one request.
     pub(crate) async fn handle(
         &self,
@@ -65,6 +71,7 @@ impl Cloud {
             let body = request.into_body().collect().await?.to_bytes();
             return self.sqs(&operation, &body);
         }
+        self.storage_requests.fetch_add(1, Ordering::Relaxed);
         let mut response = match *request.method() {
             // All destinations are healthy.
             Method::GET if request.uri().path().contains("/_destinations/") => {

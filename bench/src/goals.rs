@@ -63,6 +63,7 @@ pub(crate) fn goals(results: &Results) -> Vec<Goal> {
     let later_start = starts.map(|(ours, floor)| ours - floor);
     let hundred = memory(Scenario::Accepted(100));
     let requests = results.median(DISPATCH, Scenario::Refused, Run::sqs_requests_per_message);
+    let storage = results.median(DISPATCH, Scenario::Accepted(10), Run::storage_requests);
     let six_attempts = memory(Scenario::Many(Topic::RefusedSixTimes));
     let growth = ratio(six_attempts, memory(Scenario::Many(Topic::Refused)));
     let goal = |what, bound, unit, measured| Goal { what, bound, unit, measured };
@@ -79,6 +80,7 @@ pub(crate) fn goals(results: &Results) -> Vec<Goal> {
             "",
             requests,
         ),
+        goal("requests to storage while all destinations are healthy", most(0.0), "", storage),
         goal(
             "CPU per event at batch 10, deadletter ÷ put_object loop",
             most(2.0),

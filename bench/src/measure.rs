@@ -38,6 +38,8 @@ pub(crate) struct Run {
     pub(crate) cpu: Duration,
     /// The requests to SQS in it.
     pub(crate) sqs: SqsUsage,
+    /// The requests to S3 in it.
+    pub(crate) storage_requests: u64,
     /// The peak of resident memory.
     pub(crate) peak_bytes: u64,
 }
@@ -64,9 +66,11 @@ pub(crate) async fn run(contender: &Contender, workload: Workload) -> anyhow::Re
     let first = clock::now() - started;
     let (mut invocations, mut elapsed) = (1, first);
     let (mut cpu_before, mut sqs_before) = (Duration::ZERO, SqsUsage::default());
+    let mut storage_before = 0;
     if !workload.single {
         invoke_for(WARM_UP, &mut invoker, &event, contender).await?;
         (cpu_before, sqs_before) = (function.cpu()?, server.cloud.sqs_usage());
+        storage_before = server.cloud.storage_requests();
         (invocations, elapsed) = invoke_for(MEASURED, &mut invoker, &event, contender).await?;
     }
     let (cpu, sqs_usage) = (function.cpu()? - cpu_before, server.cloud.sqs_usage());
@@ -80,6 +84,7 @@ pub(crate) async fn run(contender: &Contender, workload: Workload) -> anyhow::Re
             requests: sqs_usage.requests - sqs_before.requests,
             messages: sqs_usage.messages - sqs_before.messages,
         },
+        storage_requests: server.cloud.storage_requests() - storage_before,
         peak_bytes: function.peak_bytes()?,
     })
 }

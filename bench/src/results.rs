@@ -86,6 +86,11 @@ impl Run {
         count(self.peak_bytes) / f64::from(1_024 * 1_024)
     }
 
+    /// Requests to storage.
+    pub(crate) fn storage_requests(&self) -> f64 {
+        count(self.storage_requests)
+    }
+
     /// Requests to SQS per message.
     pub(crate) fn sqs_requests_per_message(&self) -> f64 {
         count(self.sqs.requests) / count(self.sqs.messages)
