@@ -67,8 +67,8 @@ impl Comparison {
         for topic in new.topics() {
             let (key, value) = plain_topic(&self.owner, topic);
             let current = self.current.get(&topic.name.namespace);
-            let is_own = |entry: &Entry| *entry.key == *key && is_owned_by(entry, &self.owner);
-            if current.is_some_and(|entries| entries.iter().any(is_own)) {
+            let current = current.and_then(|entries| find(entries, &key));
+            if current.is_some_and(|entry| is_owned_by(entry, &self.owner)) {
                 let wanted = self.wanted.entry(topic.name.namespace.clone()).or_default();
                 wanted.entry(key).or_insert(value);
             }
@@ -79,7 +79,7 @@ impl Comparison {
     fn mark(&mut self) {
         let (key, value) = mark();
         let current = self.current.entry(DEPLOYMENT.to_owned()).or_default();
-        if !current.iter().any(|entry| *entry.key == *key) {
+        if find(current, &key).is_none() {
             self.wanted.entry(DEPLOYMENT.to_owned()).or_default().insert(key, value);
         }
     }
@@ -175,13 +175,11 @@ impl Comparison {
 
     fn changes(&self, name: &str, current: &[Entry]) -> Changes {
         let wanted = self.wanted.get(name);
-        let known: BTreeMap<&str, &Entry> =
-            current.iter().map(|entry| (&*entry.key, entry)).collect();
         let mut changes = Changes::default();
         for (key, value) in wanted.into_iter().flatten() {
-            let before = known.get(key.as_str()).map(|entry| entry.value.clone());
-            if before.as_deref() != Some(value.as_str()) {
-                changes.expect(key.as_str(), before.as_deref());
+            let before = find(current, key).map(|entry| &*entry.value);
+            if before != Some(value.as_str()) {
+                changes.expect(key.as_str(), before);
                 changes.put(key.as_str(), value.as_str());
             }
         }
@@ -191,6 +189,11 @@ impl Comparison {
         }
         changes
     }
+}
+
+/// The entry of this key among those of a namespace, which come by key.
+fn find<'a>(entries: &'a [Entry], key: &str) -> Option<&'a Entry> {
+    entries.get(entries.binary_search_by(|entry| (*entry.key).cmp(key)).ok()?)
 }
 
 /// Who changes entries of this owner, for the history.

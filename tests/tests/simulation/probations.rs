@@ -6,8 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use delivery::delivery::Delivery;
 use delivery::delivery::outcome::{Exchange, Outcome, TransportResult};
+use delivery::delivery::{Batching, Delivery};
+use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
@@ -135,6 +136,15 @@ impl Inner {
         }
     }
 
+    /// When a delivery ends without another attempt. The attempt alone after a refused batch has no end of its
+    /// own.
+    fn ends_ms(&self, number: usize, delivery: &Delivery) -> u64 {
+        let own_ms = self.rules[number].subscription.retry.time_to_live_ms;
+        let own_ms = own_ms.filter(|_| delivery.batching != Batching::RetryAlone);
+        let lives_ms = own_ms.map_or(LIFETIME_MAX_MS, |own_ms| own_ms + delivery.held_ms);
+        delivery.published_ms + lives_ms.min(LIFETIME_MAX_MS)
+    }
+
     /// A delivery was postponed: only its due time changed, and its destination is on probation.
     pub(crate) fn check_deferred(
         &mut self,
@@ -145,11 +155,14 @@ impl Inner {
     ) {
         let (id, now_ms) = (delivery.id, self.clock_ms());
         let watch = &self.watches[number];
+        let ends_ms = self.ends_ms(number, delivery);
         let exact = watch.probation.is_some_and(|probation| {
             // While one probes, the others wait for its result, ten seconds at most.
             let after_the_probe_ms = now_ms + probation.lasts_ms.min(10 * SECOND_MS);
-            [probation.until_ms, after_the_probe_ms].contains(&delivery.due_ms)
-                && probation.until_ms > 0
+            // One that ends meanwhile becomes a dead letter then.
+            let until =
+                [probation.until_ms, after_the_probe_ms].map(|until_ms| until_ms.min(ends_ms));
+            until.contains(&delivery.due_ms) && probation.until_ms > 0
         });
         let possible = watch.failed >= 10 && delivery.due_ms <= now_ms + HOUR_MS;
         let watched = self.rules[number].subscription.destination.probation;

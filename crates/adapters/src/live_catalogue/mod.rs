@@ -8,6 +8,7 @@
 
 pub mod entries;
 pub mod objects;
+mod source;
 mod topics;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,10 +24,9 @@ use tokio::sync::Mutex;
 
 use self::entries::{DEPLOYMENT, SETTINGS, settings_of, topic_of};
 use self::objects::CatalogueObjects;
+pub use self::source::Subscriptions;
 use self::topics::{ReadTopic, Topics};
 use crate::machine::Machine;
-use crate::storage::StoredObject;
-use crate::subscriptions::{LiveSubscriptions, Location};
 
 /// A namespace is looked at again after this long.
 const CHECK_EVERY_MS: u64 = 30_000;
@@ -325,56 +325,5 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveCatalogue<C> {
         let settings = self.settings(&mut state, Wanted::Newest).await?;
         let newest = known.with_settings((*settings).clone());
         self.add(&mut state, newest, topics, Wanted::Newest).await
-    }
-}
-
-/// The subscriptions of a deployment, from a file or a catalogue.
-#[derive(Debug)]
-pub enum Subscriptions<C = Machine> {
-    /// One file or object, read whole.
-    Whole(LiveSubscriptions<C>),
-    /// A catalogue, read by need.
-    ByNeed(LiveCatalogue<C>),
-}
-
-impl Subscriptions {
-    /// Those at this location, which is this object.
-    #[must_use]
-    pub fn new(location: &Location, object: StoredObject) -> Self {
-        match location.is_catalogue() {
-            true => Self::ByNeed(LiveCatalogue::new(CatalogueObjects::below(&object), Machine)),
-            false => Self::Whole(LiveSubscriptions::new(object, Machine)),
-        }
-    }
-}
-
-impl<C: Clock + Send + Sync> SubscriptionSource for Subscriptions<C> {
-    async fn current(&self) -> Result<Arc<Catalogue>, String> {
-        match self {
-            Self::Whole(source) => source.current().await,
-            Self::ByNeed(source) => source.current().await,
-        }
-    }
-
-    async fn with_topics(
-        &self,
-        known: Arc<Catalogue>,
-        topics: &BTreeSet<TopicName>,
-    ) -> Result<Arc<Catalogue>, String> {
-        match self {
-            Self::Whole(source) => source.with_topics(known, topics).await,
-            Self::ByNeed(source) => source.with_topics(known, topics).await,
-        }
-    }
-
-    async fn reread(
-        &self,
-        known: Arc<Catalogue>,
-        topics: &BTreeSet<TopicName>,
-    ) -> Result<Arc<Catalogue>, String> {
-        match self {
-            Self::Whole(source) => source.reread(known, topics).await,
-            Self::ByNeed(source) => source.reread(known, topics).await,
-        }
     }
 }
