@@ -314,7 +314,6 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveCatalogue<C> {
         topics: &BTreeSet<TopicName>,
     ) -> Result<Arc<Catalogue>, String> {
         let mut state = self.state.lock().await;
-        self.settings(&mut state, Wanted::Newest).await?;
         let namespaces = topics.iter().map(|topic| topic.namespace.as_str()).chain([DEPLOYMENT]);
         for name in namespaces.collect::<BTreeSet<&str>>() {
             // Unless the newest version was read, no name may count as missing.
