@@ -2,7 +2,8 @@
 //!
 //! Each case is a folder of files that `lastmile apply` writes into a catalogue in a folder. Then dispatch is
 //! started several times, as the other measurements do it: until it asks for work, its first delivery, then
-//! batches of ten events for one topic, and at last one event for each of a thousand topics.
+//! batches of ten events for one topic, and at last events for a thousand topics in turn. Between the runs one
+//! subscription is changed by `lastmile subscriptions put`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ const OF_A_FILE: usize = 10_000;
 /// The topics that get an event each at the end.
 const TOPICS: usize = 1_000;
 const RECORDS: usize = 10;
+/// How often each of them gets one that is measured.
+const ROUNDS: usize = 5;
 const RUNS: usize = 5;
 const WARM_UP: Duration = Duration::from_millis(500);
 const MEASURED: Duration = Duration::from_millis(2_000);
@@ -45,8 +48,10 @@ const CASES: [Case; 5] = [
 struct Run {
     start: Duration,
     first: Duration,
-    /// CPU time of an event.
+    /// CPU time of an event, all for one topic.
     event: Duration,
+    /// The same, for topics in turn that have been read before.
+    in_turn: Duration,
     peak_bytes: u64,
 }
 
@@ -54,26 +59,34 @@ struct Run {
 pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<String> {
     let port = Server::start().await?.0.subscriber.port();
     let mut table = String::from(
-        "| topics | subscriptions of each | apply | on disk | start | first delivery | CPU of an event | peak memory |\n\
-         |---|---|---|---|---|---|---|---|\n",
+        "| topics | subscriptions of each | apply | on disk | one change | it writes | start | first delivery | \
+         CPU of an event | in turn | peak memory |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for Case { topics, of_each } in CASES {
         let here = folder.join(format!("{topics}x{of_each}"));
         let applied = apply(&Case { topics, of_each }, binaries, &here, port)?;
         let catalogue = format!("file://{}/catalogue/", here.display());
+        let on_disk = bytes_below(&here.join("catalogue"))? >> 20;
         let mut runs = Vec::new();
-        for _ in 0..RUNS {
+        let (mut changes, mut written) = (Vec::new(), 0);
+        for number in 0..RUNS {
+            let (took, bytes) = change(number, topics / 2, binaries, &here, port)?;
+            changes.push(took.as_secs_f64() * 1e3);
+            written = written.max(bytes);
             runs.push(run(&dispatch(binaries, &catalogue)?, topics.min(TOPICS), port).await?);
         }
         let ms = |of: fn(&Run) -> Duration| median(&runs, |run| of(run).as_secs_f64() * 1e3);
         writeln!(
             table,
-            "| {topics} | {of_each} | {:.1} s | {} MiB | {:.1} ms | {:.1} ms | {:.0} µs | {:.0} MiB |",
+            "| {topics} | {of_each} | {:.1} s | {on_disk} MiB | {:.0} ms | {} KiB | {:.1} ms | {:.1} ms | {:.0} µs | {:.0} µs | {:.0} MiB |",
             applied.as_secs_f64(),
-            bytes_below(&here.join("catalogue"))? >> 20,
+            middle(changes),
+            written >> 10,
             ms(|run| run.start),
             ms(|run| run.first),
             ms(|run| run.event) * 1e3,
+            ms(|run| run.in_turn) * 1e3,
             median(&runs, |run| run.peak_bytes as f64 / f64::from(1 << 20)),
         )?;
         eprintln!("{table}");
@@ -109,6 +122,37 @@ fn apply(case: &Case, binaries: &Path, here: &Path, port: u16) -> anyhow::Result
     Ok(clock::now() - started)
 }
 
+/// Adds a subscription that matches nothing to a topic; how long that took, and the bytes of what it wrote.
+fn change(
+    number: usize,
+    topic: usize,
+    binaries: &Path,
+    here: &Path,
+    port: u16,
+) -> anyhow::Result<(Duration, u64)> {
+    let file = here.join("change.yaml");
+    let url = format!("http://127.0.0.1:{port}/hook/204");
+    let filter = ", filter: {exact: {type: order.never}}";
+    let name = format!("changed{number}");
+    std::fs::write(&file, events::document(&topic_name(topic), &name, &url, "{}", filter))?;
+    let to = format!("file://{}/catalogue/", here.display());
+    let before = bytes_below(&here.join("catalogue"))?;
+    let started = clock::now();
+    let changed = Command::new(binaries.join("lastmile"))
+        .args(["subscriptions", "put", "--to", &to, "-f"])
+        .arg(&file)
+        .stdout(Stdio::null())
+        .status()?;
+    ensure!(changed.success(), "{} cannot be put", file.display());
+    let took = clock::now() - started;
+    // The pointer and the hint are replaced, with as many bytes.
+    let replaced = ["hint", "namespaces/shop/pointer"];
+    let replaced = replaced.map(|name| here.join("catalogue").join(name).metadata());
+    let replaced: u64 = replaced.into_iter().flatten().map(|metadata| metadata.len()).sum();
+    let added = bytes_below(&here.join("catalogue"))?.saturating_sub(before);
+    Ok((took, added + replaced))
+}
+
 fn topic_name(number: usize) -> String {
     format!("topic{number}")
 }
@@ -135,15 +179,27 @@ async fn run(dispatch: &Contender, topics: usize, port: u16) -> anyhow::Result<R
     let (invocations, _) = invoke_for(MEASURED, &mut invoker, &ten, dispatch).await?;
     let events = u32::try_from(invocations)? * u32::try_from(RECORDS)?;
     let event = (function.cpu()? - before) / events;
-    for first in (0..topics).step_by(RECORDS) {
-        let names = (first..topics.min(first + RECORDS)).map(topic_name);
-        invoke(&mut invoker, &events::batch_of(Job::Deliver, names), dispatch).await?;
+    // Once to read them, and again to measure.
+    let (mut before, mut events) = (function.cpu()?, 0);
+    for round in 0..=ROUNDS {
+        for first in (0..TOPICS).step_by(RECORDS) {
+            let names = (first..first + RECORDS).map(|number| topic_name(number % topics));
+            invoke(&mut invoker, &events::batch_of(Job::Deliver, names), dispatch).await?;
+            events += u32::try_from(RECORDS)?;
+        }
+        if round == 0 {
+            (before, events) = (function.cpu()?, 0);
+        }
     }
-    Ok(Run { start, first, event, peak_bytes: function.peak_bytes()? })
+    let in_turn = (function.cpu()? - before) / events;
+    Ok(Run { start, first, event, in_turn, peak_bytes: function.peak_bytes()? })
 }
 
 fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
-    let mut all: Vec<f64> = runs.iter().map(of).collect();
+    middle(runs.iter().map(of).collect())
+}
+
+fn middle(mut all: Vec<f64>) -> f64 {
     all.sort_by(f64::total_cmp);
     all.get(all.len() / 2).copied().unwrap_or_default()
 }

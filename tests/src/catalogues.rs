@@ -17,7 +17,6 @@ use delivery::manifest::{self, Source};
 pub async fn apply(folder: &StoredObject, text: &str) {
     let read = manifest::read(&[Source { name: "test", text }]);
     let read = read.into_result().expect("the file is right");
-    let (objects, nodes) = (CatalogueObjects::below(folder), NodeCache::new(1_000_000));
     let mut all = entries_of("test", &read);
     all.entry(DEPLOYMENT.to_owned()).or_default().extend([mark()]);
     for (name, entries) in all {
@@ -25,8 +24,29 @@ pub async fn apply(folder: &StoredObject, text: &str) {
         for (key, value) in entries {
             changes.put(key, value);
         }
-        let change = |_| ready(Ok::<_, Infallible>(changes.clone()));
-        let namespace = Namespace::new(&objects, &nodes, &name);
-        namespace.commit(&Machine, "test", change).await.expect("a commit");
+        commit(folder, &name, &changes).await;
     }
+}
+
+/// Makes these changes of a namespace.
+///
+/// # Panics
+/// When the catalogue cannot be written.
+pub async fn commit(folder: &StoredObject, namespace: &str, changes: &Changes) {
+    let (objects, nodes) = (CatalogueObjects::below(folder), NodeCache::new(1_000_000));
+    let change = |_| ready(Ok::<_, Infallible>(changes.clone()));
+    let namespace = Namespace::new(&objects, &nodes, namespace);
+    namespace.commit(&Machine, "test", change).await.expect("a commit");
+}
+
+/// The value of the first entry of this text, in the order of the keys: of its topic, if it describes one.
+///
+/// # Panics
+/// When the text has errors or no entry.
+#[must_use]
+pub fn value(text: &str) -> String {
+    let read = manifest::read(&[Source { name: "test", text }]);
+    let read = read.into_result().expect("the file is right");
+    let all = entries_of("test", &read).into_values().flatten();
+    all.map(|(_, value)| value).next().expect("an entry")
 }

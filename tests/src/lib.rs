@@ -9,3 +9,4 @@ pub mod libraries;
 pub mod scripted;
 pub mod snippets;
 pub mod spellings;
+pub mod writers;

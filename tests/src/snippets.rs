@@ -20,7 +20,7 @@ const AWS: &str = "aws() { command aws --endpoint-url \"$AWS_ENDPOINT_URL\" \"$@
 pub struct Snippet {
     /// The heading above it.
     pub heading: String,
-    /// The language of the fence.
+    /// The language of the fence, without what follows it.
     pub language: String,
     /// The text between the fences.
     pub text: String,
@@ -41,7 +41,8 @@ pub fn of_page(page: &str) -> Vec<Snippet> {
             (Some(_), Some(_)) => found.extend(open.take()),
             (Some(snippet), None) => snippet.text.extend([line, "\n"]),
             (None, Some(language)) => {
-                let (heading, language) = (heading.clone(), language.to_owned());
+                let language = language.split(' ').next().unwrap_or_default().to_owned();
+                let heading = heading.clone();
                 open = Some(Snippet { heading, language, text: String::new() });
             }
             (None, None) if line.starts_with('#') => {

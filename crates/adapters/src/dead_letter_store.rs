@@ -12,8 +12,19 @@ use delivery::subscription::sink::Container;
 
 use crate::telemetry;
 
+/// Where a blob is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobLocation {
+    /// Bucket and prefix.
+    pub container: String,
+    /// The key, prefix included.
+    pub key: String,
+}
+
 /// Stores dead letters that [share a blob](blob::blob_key), or one alone; does nothing without any.
 /// `default` is the deployment's container.
+///
+/// Returns where they are, if that is in a container.
 ///
 /// # Errors
 /// [`PutError`] when it is not certain that all of them were stored.
@@ -21,9 +32,9 @@ pub async fn store(
     ports: &(impl PutBlob + PutMessage),
     default: &Container,
     dead_letters: &[&DeadLetter],
-) -> Result<(), PutError> {
+) -> Result<Option<BlobLocation>, PutError> {
     // Those that share a blob are stored in the same place, so the first decides.
-    let Some(first) = dead_letters.first() else { return Ok(()) };
+    let Some(first) = dead_letters.first() else { return Ok(None) };
     match put(ports, &first_target(&first.store, default), dead_letters).await {
         // Only a permanent refusal: what is unavailable is retried in its own place.
         Err(PutError::Permanent(problem)) => match fallback(&first.store, default, &problem) {
@@ -38,7 +49,7 @@ async fn put(
     ports: &(impl PutBlob + PutMessage),
     target: &StoreTarget<'_>,
     dead_letters: &[&DeadLetter],
-) -> Result<(), PutError> {
+) -> Result<Option<BlobLocation>, PutError> {
     match target {
         StoreTarget::Queue(queue) => {
             for dead_letter in dead_letters {
@@ -47,6 +58,7 @@ async fn put(
                 ports.put_message(queue, delivery.id, &json).await?;
                 telemetry::handed_over(delivery, &dead_letter.reason, &queue.to_string());
             }
+            Ok(None)
         }
         StoreTarget::Container { container, sink_error } => {
             let key = blob::shared_key(dead_letters, &container.prefix);
@@ -55,7 +67,7 @@ async fn put(
             for DeadLetter { delivery, reason, .. } in dead_letters {
                 telemetry::stored(delivery, reason, &container.bucket, &key);
             }
+            Ok(Some(BlobLocation { container: container.to_string(), key }))
         }
     }
-    Ok(())
 }

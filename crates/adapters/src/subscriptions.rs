@@ -1,7 +1,7 @@
 //! The subscriptions of a deployment, kept fresh.
 //!
 //! The source is a file or an S3 object. It is read for the first records and checked again every
-//! 30 s, cheaply, by its modification time or ETag. A newer version that is broken is reported as
+//! 30 s, cheaply, by its modification time or ETag; a file on this machine every 100 ms. A newer version that is broken is reported as
 //! an error and does not replace the last good one. A process that starts on a broken one uses the
 //! newest earlier version that can be read, where versions are kept: a broken file stops nothing
 //! that was known before. A caller that does not find a name may request a check right now; that is
@@ -26,7 +26,10 @@ use crate::machine::Machine;
 use crate::storage::{Fetched, StorageError, StoredObject};
 
 /// The source is checked again after this long.
-const CHECK_EVERY_MS: u64 = 30_000;
+pub const FILE_EVERY_MS: u64 = 30_000;
+/// A file on this machine is checked after this long: that asks nobody else, and whoever saves it wants
+/// to see its effect.
+pub const LOCAL_FILE_EVERY_MS: u64 = 100;
 /// A missing name causes a check, but not more often than this.
 const REREAD_EVERY_MS: u64 = 1_000;
 /// How many earlier versions are tried when the newest one cannot be read.
@@ -90,6 +93,8 @@ impl Location {
 pub struct LiveSubscriptions<C = Machine> {
     source: StoredObject,
     clock: C,
+    /// The source is checked after this long, if that is sooner than what a caller asks for.
+    check_every_ms: u64,
     state: Mutex<State>,
 }
 
@@ -113,7 +118,13 @@ impl<C: Clock> LiveSubscriptions<C> {
     /// The subscriptions in this file or object, which is checked again by the clock.
     #[must_use]
     pub fn new(source: StoredObject, clock: C) -> Self {
-        Self { source, clock, state: Mutex::default() }
+        Self { source, clock, check_every_ms: FILE_EVERY_MS, state: Mutex::default() }
+    }
+
+    /// The same, checked this often.
+    #[must_use]
+    pub fn checked_every(self, check_every_ms: u64) -> Self {
+        Self { check_every_ms, ..self }
     }
 
     /// Checks the source unless that was done within `fresh_ms`. The lock is held meanwhile, so
@@ -123,12 +134,13 @@ impl<C: Clock> LiveSubscriptions<C> {
         let now_ms = self.clock.now_ms();
         // Without a good version all records wait, so a repair has to be seen soon.
         let fresh_ms = if state.good.is_some() { fresh_ms } else { REREAD_EVERY_MS };
+        let fresh_ms = fresh_ms.min(self.check_every_ms);
         if state.checked_ms.is_none_or(|checked_ms| now_ms.saturating_sub(checked_ms) >= fresh_ms) {
             // Also if reading fails: those who wait for the lock must not each repeat it.
             state.checked_ms = Some(now_ms);
             self.refresh(&mut state).await;
             let looked_back = state.looked_back_ms;
-            let is_stale = |at_ms: u64| now_ms.saturating_sub(at_ms) >= CHECK_EVERY_MS;
+            let is_stale = |at_ms: u64| now_ms.saturating_sub(at_ms) >= FILE_EVERY_MS;
             // Not when it could not be reached: then it may well be right, and an older one would be
             // wrong without anyone noticing.
             let is_unusable = state.broken.is_some() || state.is_missing;
@@ -211,7 +223,7 @@ fn report(state: &mut State, problem: &str) {
 
 impl<C: Clock + Send + Sync> SubscriptionSource for LiveSubscriptions<C> {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
-        let state = self.check(CHECK_EVERY_MS).await;
+        let state = self.check(FILE_EVERY_MS).await;
         state.good.clone().ok_or_else(|| state.problem.clone().unwrap_or_default())
     }
 

@@ -13,6 +13,7 @@ use delivery::delivery::health::notice::Transition;
 use delivery::delivery::health::shared::DestinationState;
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::delivery::reason::Reason;
+use delivery::delivery::replay::ReplayEnd;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, Word, trace};
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
@@ -174,6 +175,8 @@ impl Telemetry {
             End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_) => None,
         };
         self.count_attempt(delivery, exchange, outcome, wait_ms.is_some());
+        // Of an answer the detail is what the endpoint said.
+        let has_answer = exchange.status().is_some();
         line!(
             Level::INFO,
             delivery,
@@ -184,6 +187,7 @@ impl Telemetry {
             verdict = settled.verdict.as_str(),
             wait_ms,
             duration_ms = exchange.duration_ms,
+            why = exchange.detail.as_deref().filter(|_| !has_answer).map(short),
             "delivery.attempted"
         );
         // A reply address or a sink that is gone says nothing about the destination.
@@ -462,6 +466,24 @@ pub fn handed_over(delivery: &Delivery, reason: &Word<Reason>, sink: &str) {
 pub fn returned(dead_letter: &DeadLetter, returned: &Returned) {
     let Returned { reason, attempts, .. } = returned;
     line!(Level::WARN, &dead_letter.delivery, reason = %reason, attempts, "deadletter.returned");
+}
+
+/// Logs that the end of a replayed delivery is recorded.
+pub fn replay_ended(end: &ReplayEnd) {
+    let (job, outcome) = (end.replay.job(), end.outcome.as_str());
+    let (letter, delivery) = (end.replay.letter.to_string(), end.delivery.to_string());
+    info!(job, letter, delivery, outcome, "replay.ended");
+}
+
+/// Logs that storage refused the end of a replayed delivery; it is retried.
+pub fn replay_end_refused(end: &ReplayEnd, problem: &str, wait_ms: u64) {
+    let (job, letter) = (end.replay.job(), end.replay.letter.to_string());
+    warn!(job, letter, problem, wait_ms, "replay.end_refused");
+}
+
+/// Logs that the end of a replayed delivery is not recorded: its job shows it as still under way.
+pub fn replay_end_lost(message: &str, problem: &str) {
+    warn!(message_id = message, problem, "replay.end_lost");
 }
 
 /// Logs a dead letter that storage refused; it is retried.

@@ -10,6 +10,8 @@
 //! the pointer's version or one before it is its own: otherwise its change could be made twice, the second
 //! time over a change of somebody else. Each commit draws a random number, which is in everything it writes,
 //! so no two commits write one version.
+//!
+//! What was changed is announced in the [hint](crate::hint). A commit that cannot be announced is made all the same.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,17 +23,14 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::error::{CommitError, ReadError};
 use crate::format::{Entry, Id, Node, Pointer, Version, summary};
+use crate::hint::announce;
 use crate::namespace::{Namespace, REQUESTS_MAX, Snapshot};
-use crate::objects::Objects;
+use crate::objects::{Objects, StoreError};
 use crate::tree::{self, Changes, Edit, NewTree, Run};
+use crate::wait::wait;
 
 /// How often a commit is tried while others are faster.
 const TRIES_MAX: u32 = 20;
-/// The longest wait before the second try; it doubles with each further one.
-const FIRST_WAIT_MS: u64 = 50;
-/// The longest wait between two tries.
-const WAIT_MAX_MS: u64 = 2_000;
-
 /// The longest commit: far less than the time after which its objects count as old.
 const COMMIT_MAX_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -48,6 +47,9 @@ pub struct Committed {
     pub bytes_written: u64,
     /// How often somebody else was faster.
     pub conflicts: u32,
+    /// Why readers could not be told of the new version, if they could not: they find it within minutes, not half a
+    /// minute.
+    pub unannounced: Option<StoreError>,
 }
 
 /// A version that may have become the newest.
@@ -101,7 +103,7 @@ impl<O: Objects> Namespace<'_, O> {
         };
         for conflicts in 0..TRIES_MAX {
             if conflicts > 0 {
-                machine.sleep(wait_ms(conflicts, machine.next_jitter())).await;
+                wait(machine, conflicts).await;
             }
             let snapshot = self.load(None).await?.unwrap_or_default();
             let base = match snapshot.version {
@@ -119,7 +121,9 @@ impl<O: Objects> Namespace<'_, O> {
                 return Err(CommitError::TooSlow);
             }
             if let Some(version) = commit.replace(&snapshot, version, pointer).await? {
-                return Ok(commit.done(Some(&version), conflicts));
+                let announced = announce(self.objects, machine, &self.name).await;
+                let unannounced = announced.err();
+                return Ok(Committed { unannounced, ..commit.done(Some(&version), conflicts) });
             }
         }
         Err(CommitError::Contention { tries: TRIES_MAX })
@@ -273,30 +277,11 @@ impl<O: Objects> Commit<'_, O> {
             objects_written: self.objects_written,
             bytes_written: self.bytes_written,
             conflicts,
+            unannounced: None,
         }
     }
 }
 
 fn uncertain<E>(version: &Version, source: ReadError) -> CommitError<E> {
     CommitError::Uncertain { version: version.id.to_string(), source }
-}
-
-/// The wait after so many conflicts: it doubles, and jitter takes away up to half.
-fn wait_ms(conflicts: u32, Jitter(random): Jitter) -> u64 {
-    let doubled = FIRST_WAIT_MS << (conflicts - 1).min(16);
-    let longest = doubled.min(WAIT_MAX_MS);
-    longest - longest * u64::from(random) / u64::from(u32::MAX) / 2
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_double_up_to_two_seconds_and_jitter_takes_away_half_at_most() {
-        let waits =
-            |random| [1, 2, 3, 6, 7, 20].map(|conflicts| wait_ms(conflicts, Jitter(random)));
-        assert_eq!(waits(0), [50, 100, 200, 1_600, 2_000, 2_000]);
-        assert_eq!(waits(u32::MAX), [25, 50, 100, 800, 1_000, 1_000]);
-    }
 }

@@ -10,6 +10,7 @@
 //! - A change writes the nodes on its way from the root, some of them split or merged, a version and the
 //!   pointer; whatever fails, the pointer names a whole version: [`Namespace::commit`].
 //! - Of several that change a namespace at once, none undoes what another did without having seen it.
+//! - One object says which namespaces changed lately: [`Hint`].
 //! - What is not needed is removed after 30 days, and nothing else: [`Namespace::collect_garbage`].
 //! - Every object is checked when it is read, and what is not as it was written is an error that names it.
 //!
@@ -20,19 +21,22 @@ mod commit;
 mod error;
 mod format;
 mod garbage;
+mod hint;
 mod namespace;
 mod objects;
 mod read;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod wait;
 
 pub use cache::NodeCache;
 pub use commit::Committed;
 pub use error::{CommitError, ReadError};
 pub use format::{ENTRY_MAX_BYTES, Entry, Id, NODE_MAX_BYTES, ROOT_MAX_BYTES, Version};
 pub use garbage::{Collected, RETENTION_MS};
+pub use hint::{Changed, Hint};
 pub use namespace::{Namespace, Snapshot};
-pub use objects::{DELETE_MAX, Fetched, Listed, Objects, StoreError};
-pub use read::TopicFingerprint;
+pub use objects::{DELETE_MAX, Fetched, Listed, OBJECT_MAX_BYTES, Objects, StoreError};
+pub use read::TopicLeaf;
 pub use tree::Changes;

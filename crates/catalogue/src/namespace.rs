@@ -19,6 +19,7 @@ pub(crate) const REQUESTS_MAX: usize = 16;
 pub struct Namespace<'a, O> {
     pub(crate) objects: &'a O,
     pub(crate) limits: Limits,
+    pub(crate) name: String,
     cache: &'a NodeCache,
     folder: String,
 }
@@ -53,7 +54,7 @@ impl<'a, O: Objects> Namespace<'a, O> {
     #[must_use]
     pub fn new(objects: &'a O, cache: &'a NodeCache, name: &str) -> Self {
         let folder = format!("namespaces/{}", segment(name));
-        Self { objects, limits: Limits::STANDARD, cache, folder }
+        Self { objects, limits: Limits::STANDARD, name: name.to_owned(), cache, folder }
     }
 
     /// The newest snapshot; `None` before the first commit. `known` is the one that the caller has: if it is

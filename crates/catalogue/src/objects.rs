@@ -16,7 +16,7 @@ pub trait Objects: Send + Sync {
     /// An object, unless it still has this ETag.
     ///
     /// # Errors
-    /// [`StoreError`] when it could not be read.
+    /// [`StoreError`] when it could not be read, or has more than [`OBJECT_MAX_BYTES`]: then it need not be read.
     fn get(
         &self,
         key: &str,
@@ -59,6 +59,9 @@ pub trait Objects: Send + Sync {
     /// [`StoreError`] when some may still be there.
     fn delete(&self, keys: &[String]) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
+
+/// No object is larger: a writer of other objects cannot fill the memory of a reader.
+pub const OBJECT_MAX_BYTES: u64 = 256 * 1024;
 
 /// The most keys of one [`Objects::delete`].
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html>

@@ -9,8 +9,9 @@ use std::convert::Infallible;
 
 use adapters::live_catalogue::entries::{
     DEPLOYMENT, Entries, entries_of, is_owned_by, mark, owner_of, plain_topic, settings_of,
-    topics_of,
+    topic_key, topics_of,
 };
+use adapters::live_catalogue::mappings::{Mapped, mapping_entries, mappings_of};
 use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::machine::Machine;
 use adapters::storage::StoredObject;
@@ -19,8 +20,11 @@ use catalogue::{Changes, Committed, Entry, Namespace, NodeCache};
 use delivery::subscription::catalogue::Catalogue;
 use futures::TryStreamExt as _;
 
+use crate::output::note;
+use crate::text;
+
 /// Every node is read once, so few have to be kept.
-const NODES_KEPT_BYTES: usize = 1_024 * 1_024;
+pub(crate) const NODES_KEPT_BYTES: usize = 1_024 * 1_024;
 
 /// A catalogue, and what the files of one owner change in it.
 pub(crate) struct Comparison {
@@ -35,30 +39,45 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Compares an owner's subscriptions with the catalogue. `prune`: entries of this owner that it no
-    /// longer has are removed.
+    /// Compares an owner's subscriptions and mappings with the catalogue. `prune`: entries of this owner that
+    /// it no longer has are removed.
+    ///
+    /// # Errors
+    /// When something cannot be read, the settings as they will be among it; or belongs to another owner.
     pub(crate) async fn of(
         folder: &StoredObject,
         owner: &str,
         new: &Catalogue,
+        mappings: &BTreeMap<String, String>,
         prune: bool,
     ) -> anyhow::Result<Self> {
         let objects = CatalogueObjects::below(folder);
         let nodes = NodeCache::new(NODES_KEPT_BYTES);
-        let wanted = entries_of(owner, new);
+        let mut wanted = entries_of(owner, new);
+        wanted.entry(DEPLOYMENT.to_owned()).or_default().extend(mapping_entries(owner, mappings));
         let mut current = BTreeMap::new();
         let known = objects.namespaces().await?;
         for name in known.iter().chain(wanted.keys()).collect::<BTreeSet<&String>>() {
-            let entries = entries(&Namespace::new(&objects, &nodes, name)).await;
-            let entries =
-                entries.with_context(|| format!("the namespace {name} cannot be read"))?;
-            current.insert(name.clone(), entries);
+            match entries(&Namespace::new(&objects, &nodes, name)).await {
+                Ok(entries) => drop(current.insert(name.clone(), entries)),
+                // What is wrong in one namespace keeps nobody from changing another.
+                Err(error) if !wanted.contains_key(name) => note(format_args!(
+                    "the namespace {} cannot be read and is left as it is: {:#}",
+                    text::line(name),
+                    anyhow::Error::from(error)
+                )),
+                Err(error) => {
+                    let what = format!("the namespace {name} cannot be read");
+                    return Err(anyhow::Error::from(error).context(what));
+                }
+            }
         }
         let mut comparison =
             Self { objects, nodes, current, wanted, owner: owner.to_owned(), prune };
         comparison.refuse_foreign()?;
         comparison.reset_topics(new);
         comparison.mark();
+        settings_of(&comparison.entries_after(DEPLOYMENT)).map_err(anyhow::Error::msg)?;
         Ok(comparison)
     }
 
@@ -112,17 +131,21 @@ impl Comparison {
 
     /// The catalogue as it will be.
     pub(crate) fn after(&self) -> Catalogue {
-        catalogue_of(self.current.iter().map(|(name, current)| {
-            let wanted = self.wanted.get(name);
-            let mut all: BTreeMap<_, _> = current
-                .iter()
-                .filter(|entry| !self.is_removed(wanted, entry))
-                .map(|entry| (entry.key.clone(), entry.value.clone()))
-                .collect();
-            let wanted = wanted.into_iter().flatten();
-            all.extend(wanted.map(|(key, value)| (key.as_str().into(), value.as_str().into())));
-            (name.as_str(), all.into_iter().map(|(key, value)| Entry { key, value }).collect())
-        }))
+        catalogue_of(self.current.keys().map(|name| (name.as_str(), self.entries_after(name))))
+    }
+
+    /// The mappings as they are and as they will be.
+    pub(crate) fn mappings(&self) -> anyhow::Result<[BTreeMap<String, Mapped>; 2]> {
+        let before = self.current.get(DEPLOYMENT).map(Vec::as_slice).unwrap_or_default();
+        let [before, after] = [mappings_of(before), mappings_of(&self.entries_after(DEPLOYMENT))];
+        Ok([before.map_err(anyhow::Error::msg)?, after.map_err(anyhow::Error::msg)?])
+    }
+
+    fn entries_after(&self, name: &str) -> Vec<Entry> {
+        let wanted = self.wanted.get(name);
+        let current = self.current.get(name).into_iter().flatten();
+        let staying = current.filter(|entry| !self.is_removed(wanted, entry));
+        with_wanted(staying, wanted.into_iter().flatten())
     }
 
     fn is_removed(&self, wanted: Option<&Entries>, entry: &Entry) -> bool {
@@ -179,6 +202,10 @@ impl Comparison {
         for (key, value) in wanted.into_iter().flatten() {
             let before = find(current, key).map(|entry| &*entry.value);
             if before != Some(value.as_str()) {
+                // It suits the topic as that is now.
+                let topic = topic_key(key.split_once('/').map_or("", |(topic, _)| topic));
+                let described = find(current, &topic).map(|entry| &*entry.value);
+                changes.expect(topic.as_str(), described);
                 changes.expect(key.as_str(), before);
                 changes.put(key.as_str(), value.as_str());
             }
@@ -191,8 +218,19 @@ impl Comparison {
     }
 }
 
+/// These entries, with those that are wanted in place of theirs.
+pub(crate) fn with_wanted<'a>(
+    current: impl Iterator<Item = &'a Entry>,
+    wanted: impl Iterator<Item = (&'a String, &'a String)>,
+) -> Vec<Entry> {
+    let current = current.map(|entry| (entry.key.clone(), entry.value.clone()));
+    let mut all: BTreeMap<_, _> = current.collect();
+    all.extend(wanted.map(|(key, value)| (key.as_str().into(), value.as_str().into())));
+    all.into_iter().map(|(key, value)| Entry { key, value }).collect()
+}
+
 /// The entry of this key among those of a namespace, which come by key.
-fn find<'a>(entries: &'a [Entry], key: &str) -> Option<&'a Entry> {
+pub(crate) fn find<'a>(entries: &'a [Entry], key: &str) -> Option<&'a Entry> {
     entries.get(entries.binary_search_by(|entry| (*entry.key).cmp(key)).ok()?)
 }
 
@@ -202,7 +240,8 @@ pub(crate) fn who(owner: &str) -> String {
     format!("{} as {owner}", user.unwrap_or_else(|| "unknown".to_owned()))
 }
 
-async fn entries(
+/// All entries of a namespace.
+pub(crate) async fn entries(
     namespace: &Namespace<'_, CatalogueObjects>,
 ) -> Result<Vec<Entry>, catalogue::ReadError> {
     match namespace.load(None).await? {
@@ -211,7 +250,10 @@ async fn entries(
     }
 }
 
-fn catalogue_of<'a>(namespaces: impl Iterator<Item = (&'a str, Vec<Entry>)>) -> Catalogue {
+/// The subscriptions of these namespaces, as far as their entries can be read.
+pub(crate) fn catalogue_of<'a>(
+    namespaces: impl Iterator<Item = (&'a str, Vec<Entry>)>,
+) -> Catalogue {
     let (mut catalogue, mut settings) = (Catalogue::default(), None);
     for (name, entries) in namespaces {
         if name == DEPLOYMENT {

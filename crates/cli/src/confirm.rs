@@ -8,6 +8,18 @@ use std::io::IsTerminal as _;
 use crate::files::usage_error;
 use crate::output::ask;
 
+/// What is to be done where nobody can be asked.
+const NOBODY_TO_ASK: &str = "nothing was changed, since nobody can be asked: standard input is not a terminal; \
+                             confirm with --yes";
+
+/// Whether to go on with what cannot be undone: with `--yes`, or when a person agrees.
+///
+/// # Errors
+/// A usage error that names `--yes`, when standard input is not a terminal.
+pub(crate) fn may_proceed(yes: bool, question: &str) -> anyhow::Result<bool> {
+    Ok(yes || is_confirmed(question, NOBODY_TO_ASK)?)
+}
+
 /// Whether a person says yes.
 ///
 /// # Errors

@@ -11,14 +11,14 @@
 //! Does not restrict the deployed function, whose environment holds what was meant for it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Subscription, host_of};
 
 use crate::confirm::is_confirmed;
-use crate::files::{Files, usage_error};
+use crate::files::usage_error;
 use crate::output::note;
 use crate::text;
 use crate::this_machine::is_here;
@@ -120,14 +120,10 @@ pub(crate) fn lookup(
     }
 }
 
-/// Who receives the variables that a file of subscriptions sends to other machines.
-///
-/// # Errors
-/// A usage error when it cannot be read.
-pub(crate) fn receivers_elsewhere(file: &PathBuf) -> anyhow::Result<Receivers> {
-    let reading = Files::read(std::slice::from_ref(file))?.reading();
-    let all = reading.catalogue.subscriptions().map(AsRef::as_ref);
-    Ok(receivers(all.filter(|of: &&Subscription| !is_here(&of.destination.url))))
+/// Who receives the variables that these subscriptions send to other machines.
+pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
+    let all = catalogue.subscriptions().map(AsRef::as_ref);
+    receivers(all.filter(|of: &&Subscription| !is_here(&of.destination.url)))
 }
 
 /// Says who receives which variables.
@@ -140,20 +136,20 @@ pub(crate) fn report(receivers: &Receivers) {
 
 #[cfg(test)]
 mod tests {
+    use delivery::manifest::{self, Source};
+
     use super::*;
 
     const FILE: &str = "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
                         metadata: {namespace: n, topic: t, name: NAME}\n\
                         spec: {destination: {url: 'URL', headers: [{name: a, secret: 'env:TOKEN'}]}}\n";
 
-    fn file(folder: &tempfile::TempDir, documents: &[(&str, &str)]) -> PathBuf {
-        let path = folder.path().join("s.yaml");
+    fn catalogue(documents: &[(&str, &str)]) -> Catalogue {
         let text: Vec<String> = documents
             .iter()
             .map(|(name, url)| FILE.replace("NAME", name).replace("URL", url))
             .collect();
-        std::fs::write(&path, text.join("---\n")).unwrap();
-        path
+        manifest::read(&[Source { name: "f", text: &text.join("---\n") }]).catalogue
     }
 
     #[test]
@@ -182,13 +178,12 @@ mod tests {
 
     #[test]
     fn hosts_that_receive_a_variable_are_listed_by_its_name() {
-        let folder = tempfile::tempdir().unwrap();
         let documents = [
             ("a", "https://a.example.com/"),
             ("b", "https://b.example.com:8443/"),
             ("c", "http://[::1]/"),
         ];
-        let receivers = receivers_elsewhere(&file(&folder, &documents)).unwrap();
+        let receivers = receivers_elsewhere(&catalogue(&documents));
         let lines: Vec<String> = receivers.iter().map(|(name, hosts)| sends(name, hosts)).collect();
         assert_eq!(lines, ["  TOKEN to a.example.com, b.example.com:8443\n"]);
     }

@@ -5,12 +5,19 @@
 //! usage error, exit code 2.
 
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, available_parallelism};
 
-use delivery::manifest::{self, Finding, Reading, Severity, Source};
+use delivery::manifest::{self, Deployment, Finding, ParsedFile, Reading, Severity, Source};
 
 use crate::output::note;
-use crate::text;
+use crate::{progress, text};
+
+/// What a file is expected to have.
+const EXPECTED: &str = "a document is expected, such as one of apiVersion: lastmile.dev/v1 and kind: Subscription, \
+                        a Knative object, or an Event Grid resource";
 
 /// What the person who runs a command did wrong: its exit code is 2.
 #[derive(Debug, thiserror::Error)]
@@ -51,16 +58,68 @@ impl Files {
         self.0.first().map_or("", |(name, _)| name)
     }
 
+    /// Findings about files without any document: errors, if there is no other.
+    pub(crate) fn blank(&self) -> Vec<Finding> {
+        let blank: Vec<&String> =
+            self.0.iter().filter(|(_, text)| is_blank(text)).map(|(name, _)| name).collect();
+        let severity =
+            if blank.len() == self.0.len() { Severity::Error } else { Severity::Warning };
+        let finding = |name: &String| Finding {
+            severity,
+            file: name.clone(),
+            line: 1,
+            column: 1,
+            field: String::new(),
+            message: "there is nothing but comments here".to_owned(),
+            help: Some(EXPECTED.to_owned()),
+            reference: None,
+        };
+        blank.into_iter().map(finding).collect()
+    }
+
     /// The catalogue and the findings of all files together.
     pub(crate) fn reading(&self) -> Reading {
-        let sources: Vec<Source<'_>> =
-            self.0.iter().map(|(name, text)| Source { name, text }).collect();
-        manifest::read(&sources)
+        self.reading_for(&Deployment::default())
+    }
+
+    fn reading_for(&self, deployment: &Deployment) -> Reading {
+        manifest::read_parsed(deployment, self.parsed())
+    }
+
+    /// The files, as many parsed at once as there are processors.
+    fn parsed(&self) -> Vec<ParsedFile> {
+        let bar = progress::bar(self.0.len() as u64, "files");
+        let next = AtomicUsize::new(0);
+        let parse = || {
+            let mut parsed = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((name, text)) = self.0.get(at) else { return parsed };
+                parsed.push((at, manifest::parse(Source { name, text })));
+                bar.inc(1);
+            }
+        };
+        let workers = available_parallelism().map_or(1, NonZero::get).min(self.0.len());
+        let mut parsed = thread::scope(|scope| {
+            let others: Vec<_> = (1..workers).map(|_| scope.spawn(parse)).collect();
+            let mut parsed = parse();
+            let others = others.into_iter().map(|worker| worker.join().expect("no text panics"));
+            parsed.extend(others.flatten());
+            parsed
+        });
+        bar.finish_and_clear();
+        parsed.sort_by_key(|(at, _)| *at);
+        parsed.into_iter().map(|(_, file)| file).collect()
     }
 
     /// The same, with the findings printed; `None` when one of them is an error.
     pub(crate) fn valid_reading(&self) -> Option<Reading> {
-        let reading = self.reading();
+        self.valid_reading_for(&Deployment::default())
+    }
+
+    /// The same for a deployment, by what it has beside these files.
+    pub(crate) fn valid_reading_for(&self, deployment: &Deployment) -> Option<Reading> {
+        let reading = self.reading_for(deployment);
         print_findings(&reading.findings);
         (!have_errors(&reading.findings)).then_some(reading)
     }
@@ -82,6 +141,13 @@ impl Files {
         }
         joined
     }
+}
+
+/// Whether a text has no document, only comments and separators.
+fn is_blank(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut lines = text.lines().map(str::trim);
+    lines.all(|line| line.is_empty() || line.starts_with('#') || matches!(line, "---" | "..."))
 }
 
 /// Adds the file, or the files below the folder.

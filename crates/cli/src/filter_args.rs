@@ -3,10 +3,14 @@
 //! Separate from the commands because the page reads the same options from the query of a URL.
 
 use adapters::machine::Machine;
-use deadletters::filter::{Filter, Pattern, StatusRange, TimeBound, parse_outcome, parse_reason};
+use deadletters::filter::{
+    Filter, Pattern, SearchText, StatusRange, TimeBound, parse_outcome, parse_reason,
+};
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
+
+use crate::files::usage_error;
 
 /// Which dead letters.
 #[derive(Debug, clap::Args)]
@@ -21,12 +25,15 @@ pub(crate) struct FilterArgs {
     /// Of this subscription
     #[arg(long, value_name = "[NS/TOPIC/]NAME")]
     subscription: Option<String>,
-    /// Decided at this time or later: RFC 3339, a day in UTC, or how long ago, as in PT1H
+    /// Decided at this time or later: RFC 3339, a day in UTC, or how long ago, as in 2h or 7d
     #[arg(long, value_name = "WHEN")]
     since: Option<TimeBound>,
     /// Decided before this time
     #[arg(long, value_name = "WHEN")]
     until: Option<TimeBound>,
+    /// With this text in its ids, names, reason or last response; the event's data is not searched
+    #[arg(long, value_name = "TEXT")]
+    search: Option<SearchText>,
     /// With this reason, such as TimeToLiveExceeded; this and all options below can be repeated
     #[arg(long, value_name = "REASON", value_parser = parse_reason, value_delimiter = ',')]
     reason: Vec<Reason>,
@@ -51,6 +58,19 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// Whether nothing is filtered.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { namespace, topic, subscription, since, until, reason, outcome, .. } = self;
+        let Self { status, event_type, source, id, destination, .. } = self;
+        [namespace, topic, subscription].into_iter().all(Option::is_none)
+            && since.is_none()
+            && until.is_none()
+            && reason.is_empty()
+            && outcome.is_empty()
+            && status.is_empty()
+            && [event_type, source, id, destination].into_iter().all(Vec::is_empty)
+    }
+
     /// The filter of these options; "how long ago" counts from now.
     pub(crate) fn filter(self) -> anyhow::Result<Filter> {
         let now_ms = Machine.now_ms();
@@ -64,6 +84,7 @@ impl FilterArgs {
             sources: self.source,
             ids: self.id,
             destinations: self.destination,
+            search: self.search,
             ..Filter::default()
         };
         let options = [
@@ -78,14 +99,17 @@ impl FilterArgs {
             let depth = fields.len() - index;
             let parts: Vec<&str> = name.split('/').collect();
             let is_whole = parts.len() == depth || parts.len() == 1;
-            anyhow::ensure!(
-                is_whole && !parts.contains(&""),
-                "{option} {name:?} is neither a name nor a full name"
-            );
+            if !is_whole || parts.contains(&"") {
+                let expected = "is neither a name nor a full name";
+                return Err(usage_error(format!("{option} {name:?} {expected}")));
+            }
             let fields = fields.into_iter().take(depth).skip(depth - parts.len());
             for (field, part) in fields.zip(parts) {
-                let is_same = field.as_deref().is_none_or(|field| field == part);
-                anyhow::ensure!(is_same, "{option} {name:?} contradicts {field:?}");
+                if field.as_deref().is_some_and(|field| field != part) {
+                    let other = field.as_deref().unwrap_or_default();
+                    let problem = format!("{option} {name:?} contradicts {other:?}");
+                    return Err(usage_error(problem));
+                }
                 *field = Some(part.to_owned());
             }
         }

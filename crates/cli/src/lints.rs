@@ -8,18 +8,27 @@
 //! Does not check that secrets exist: the function may read them, the person who runs the check may
 //! not.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use delivery::address::{AddressPolicy, OwnAddresses, Refusal};
+use adapters::live_catalogue::entries::{DEPLOYMENT, SETTINGS};
+use adapters::settings::ALLOW_PRIVATE_DESTINATIONS;
+use anyhow::Context as _;
+use delivery::address::{
+    AddressPolicy, OwnAddresses, PrivateDestinations, Refusal, is_public_host,
+};
 use delivery::explain::{Endpoint, explain};
-use delivery::manifest::{Finding, Reading, Severity};
-use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::manifest::{Finding, Reading};
+use delivery::subscription::catalogue::{Catalogue, Settings};
+use delivery::subscription::name::TopicName;
+use delivery::subscription::profile::{LIFETIME_MAX_MS, RetryPolicy};
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{Destination, ReplyTo, Subscription};
 use delivery::time::duration::{SECOND_MS, format_ms};
 use dispatch::RESPONSE_MARGIN_MS;
 use url::Url;
 
+use crate::missing_destinations::has_placeholder;
 use crate::stack::Stack;
 use crate::writable::{Problem, problem};
 
@@ -36,42 +45,73 @@ pub(crate) fn lints(
     now_ms: u64,
     stack: Option<&Stack>,
 ) -> anyhow::Result<Vec<Finding>> {
+    let at = Locations { reading, first };
+    let find = |of: &Subscription, field: &str, problem| at.finding(of, field, problem);
+    let mut lints = Vec::new();
+    if reading.catalogue.subscriptions().next().is_none() {
+        let none = "the files contain no subscription without an error".to_owned();
+        let help = Some("apply would remove all current subscriptions".to_owned());
+        lints.push(Problem { help, ..Problem::warning(none) }.in_file(first.to_owned(), ""));
+    }
+    lints.extend(lints_at(&reading.catalogue, now_ms, stack, find)?);
+    Ok(lints)
+}
+
+/// The same about a catalogue, where `find` makes a finding of a problem with a field.
+pub(crate) fn lints_at(
+    catalogue: &Catalogue,
+    now_ms: u64,
+    stack: Option<&Stack>,
+    find: impl Fn(&Subscription, &str, Problem) -> Finding,
+) -> anyhow::Result<Vec<Finding>> {
     let cut_to_ms = stack.map(Stack::dispatch_timeout_ms).transpose()?;
     let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(RESPONSE_MARGIN_MS));
     let rules = AddressRules::of(stack)?;
-    let at = Locations { reading, first };
+    let limits = SharedLimits::of(catalogue);
+    let mut attempts = Attempts::default();
     let mut lints = Vec::new();
-    if reading.catalogue.subscriptions().next().is_none() {
-        lints.push(Finding {
-            severity: Severity::Warning,
-            file: first.to_owned(),
-            line: 1,
-            column: 1,
-            field: String::new(),
-            message: "the files contain no subscription without an error".to_owned(),
-            help: Some("apply would remove all current subscriptions".to_owned()),
-        });
-    }
-    for subscription in reading.catalogue.subscriptions() {
+    for subscription in catalogue.subscriptions() {
         let warnings = [
-            ("maxAttempts", unreachable_attempts(subscription)),
+            ("maxAttempts", attempts.unreachable(subscription)),
             ("expirationTimeUtc", expired(subscription, now_ms)),
-            ("url", rules.refusal(subscription, "", Some(&subscription.destination.url))),
-            ("reply", rules.refusal(subscription, " replies", reply_address(subscription))),
-            ("reply", unsubscribed_reply(subscription, reading)),
-            (SINK, rules.refusal(subscription, " dead letters", sink_address(subscription))),
+            ("reply", unsubscribed_reply(subscription, catalogue)),
             ("responseTimeout", shortened_timeout(subscription, cut_to_ms)),
-            ("sharedLimit", limits_that_differ(subscription, reading)),
+            ("sharedLimit", limits.problem(subscription)),
+            ("url", placeholder(subscription)),
         ];
         let warnings = warnings
             .into_iter()
             .filter_map(|(field, message)| Some((field, Problem::warning(message?))));
+        let addresses = [
+            ("url", "", Some(&subscription.destination.url)),
+            ("reply", " replies", reply_address(subscription)),
+            (SINK, " dead letters", sink_address(subscription)),
+        ];
+        let addresses = addresses
+            .into_iter()
+            .filter_map(|(field, what, to)| Some((field, rules.refusal(subscription, what, to?)?)));
         let sink = stack.and_then(|stack| Some((SINK, problem(subscription, stack)?)));
-        for (field, problem) in warnings.chain(sink) {
-            lints.push(at.finding(subscription, field, problem));
+        for (field, problem) in warnings.chain(addresses).chain(sink) {
+            lints.push(find(subscription, field, problem));
         }
     }
     Ok(lints)
+}
+
+/// Findings about the settings of a deployment that reads a catalogue: they name topics that others may
+/// remove.
+pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
+    let Settings { publishers, notices, .. } = catalogue.settings();
+    let lost = publishers.iter().filter(|(_, topic)| catalogue.topic(topic).is_none());
+    let lost = lost.map(|(publisher, topic)| {
+        format!("the publisher {publisher} has the topic {topic}, which does not exist: its records become dead letters")
+    });
+    let unread = notices.iter().filter(|topic| has_no_subscription(topic, catalogue));
+    let unread = unread.map(|topic| {
+        format!("notices are published to {topic}, which has no subscription: nobody receives them")
+    });
+    let find = |message| Problem::warning(message).in_file(format!("{DEPLOYMENT}/{SETTINGS}"), "");
+    lost.chain(unread).map(find).collect()
 }
 
 /// The addresses that a deployment sends requests to.
@@ -79,6 +119,8 @@ struct AddressRules {
     policy: AddressPolicy,
     /// What happens to requests to other addresses.
     consequence: String,
+    /// How such a destination would be allowed.
+    allowance: String,
 }
 
 impl AddressRules {
@@ -91,46 +133,75 @@ impl AddressRules {
                     "that is refused, as AllowPrivateDestinations of the stack {} does not name it",
                     stack.name
                 ),
+                allowance: "add the host to the parameter AllowPrivateDestinations of the stack"
+                    .to_owned(),
             },
             None => Self {
-                policy: AddressPolicy::default(),
+                policy: AddressPolicy::new(allowed_here()?, OwnAddresses::default()),
                 consequence:
                     "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
                         .to_owned(),
+                allowance: "name the stack that allows it with --stack, or set \
+                     ALLOW_PRIVATE_DESTINATIONS here to what the deployment has"
+                    .to_owned(),
             },
         })
     }
 
-    /// What a subscription sends to a refused address, and what happens then.
-    fn refusal(&self, subscription: &Subscription, what: &str, to: Option<&Url>) -> Option<String> {
-        let host = match check_address(to?, &self.policy).err()? {
+    /// What a subscription sends to a refused address, and what happens then. An error for a public address
+    /// without TLS: that is never meant; a warning for a private one, which the deployment may allow.
+    fn refusal(&self, subscription: &Subscription, what: &str, to: &Url) -> Option<Problem> {
+        let refusal = check_address(to, &self.policy).err()?;
+        let host = match &refusal {
             Refusal::NotPublic(host) => format!("{host}, which is not a public address"),
             Refusal::InClear(host) => format!("{host} without TLS"),
             Refusal::Own(host) => host.to_string(),
             Refusal::NoHost => return None,
         };
-        Some(format!("{} sends{what} to {host}; {}", subscription.name, self.consequence))
+        let message = format!("{} sends{what} to {host}; {}", subscription.name, self.consequence);
+        Some(if matches!(refusal, Refusal::InClear(_)) && is_public_host(to) {
+            Problem::refused(message, format!("use https, or {}", self.allowance))
+        } else {
+            Problem::warning(message)
+        })
     }
 }
 
-/// Attempts that the file allows but that do not fit into the 14 days of every dialect.
-fn unreachable_attempts(subscription: &Subscription) -> Option<String> {
-    let unlimited = subscription
-        .retry
-        .time_to_live_ms
-        .is_none_or(|time_to_live_ms| time_to_live_ms >= LIFETIME_MAX_MS);
-    let always_fails = Endpoint { always: "500".parse().ok()?, retry_after: None };
-    let made = explain(subscription, &always_fails, 0).attempts.len();
-    let (name, allowed) = (&subscription.name, subscription.retry.max_attempts);
-    let fewer = unlimited && u32::try_from(made).is_ok_and(|made| made < allowed);
-    fewer.then(|| {
-        format!("{name} allows {allowed} attempts, but {made} fit into the 14 days that a delivery can last")
-    })
+/// How many attempts fit into the 14 days of every dialect, by the policy that decides it: many
+/// subscriptions have the same.
+#[derive(Default)]
+struct Attempts<'a>(HashMap<&'a RetryPolicy, usize>);
+
+impl<'a> Attempts<'a> {
+    /// Attempts that the policy allows but that do not fit.
+    fn unreachable(&mut self, subscription: &'a Subscription) -> Option<String> {
+        let policy = &subscription.retry;
+        if policy.time_to_live_ms.is_some_and(|time_to_live_ms| time_to_live_ms < LIFETIME_MAX_MS) {
+            return None;
+        }
+        let always_fails = Endpoint { always: "500".parse().ok()?, retry_after: None };
+        let explained = || explain(subscription, &always_fails, 0).attempts.len();
+        let made = *self.0.entry(policy).or_insert_with(explained);
+        let (name, allowed) = (&subscription.name, policy.max_attempts);
+        u32::try_from(made).is_ok_and(|made| made < allowed).then(|| {
+            format!("{name} allows {allowed} attempts, but {made} fit into the 14 days that a delivery can last")
+        })
+    }
 }
 
 fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
     let past = subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms);
     past.then(|| format!("{} has expired and takes no new events", subscription.name))
+}
+
+/// A destination that `check --write-destinations` wrote.
+fn placeholder(subscription: &Subscription) -> Option<String> {
+    has_placeholder(subscription).then(|| {
+        format!(
+            "{} has a placeholder as its destination, which receives nothing: replace it",
+            subscription.name
+        )
+    })
 }
 
 /// The address that replies are sent to.
@@ -146,10 +217,9 @@ fn sink_address(subscription: &Subscription) -> Option<&Url> {
 }
 
 /// A reply topic without a subscription.
-fn unsubscribed_reply(subscription: &Subscription, reading: &Reading) -> Option<String> {
+fn unsubscribed_reply(subscription: &Subscription, catalogue: &Catalogue) -> Option<String> {
     let ReplyTo::Topic(topic) = subscription.reply.as_ref()? else { return None };
-    let has_subscription = reading.catalogue.subscriptions().any(|of| of.name.topic == *topic);
-    (!has_subscription).then(|| {
+    has_no_subscription(topic, catalogue).then(|| {
         format!(
             "replies to {} go to {topic}, which has no subscription: they are lost",
             subscription.name
@@ -157,30 +227,61 @@ fn unsubscribed_reply(subscription: &Subscription, reading: &Reading) -> Option<
     })
 }
 
-/// Another subscription with the same shared limit and other numbers.
-fn limits_that_differ(subscription: &Subscription, reading: &Reading) -> Option<String> {
-    let limits = |of: &Subscription| {
-        let Destination { max_concurrency, shares_concurrency, max_per_second, .. } =
-            of.destination;
-        (shares_concurrency.then_some(max_concurrency), max_per_second)
-    };
-    let shared = subscription.destination.shared_limit.as_ref()?;
-    let name = &subscription.name;
-    if limits(subscription) == (None, None) {
-        return Some(format!(
-            "{name} shares the limit {shared}, but has neither maxConcurrency nor maxPerSecond"
-        ));
+fn has_no_subscription(topic: &TopicName, catalogue: &Catalogue) -> bool {
+    catalogue.topic_subscriptions(topic).is_none_or(|of| of.is_empty())
+}
+
+/// Of each shared limit, by namespace and name: the first subscription, and the first one that has
+/// other numbers.
+struct SharedLimits<'a>(HashMap<(&'a str, &'a str), (&'a Subscription, Option<&'a Subscription>)>);
+
+impl<'a> SharedLimits<'a> {
+    fn of(catalogue: &'a Catalogue) -> Self {
+        let mut limits = HashMap::new();
+        for subscription in catalogue.subscriptions() {
+            let Some(shared) = &subscription.destination.shared_limit else { continue };
+            let key = (subscription.name.topic.namespace.as_str(), shared.as_str());
+            let (first, other) = limits.entry(key).or_insert((subscription.as_ref(), None));
+            if other.is_none() && numbers(first) != numbers(subscription) {
+                *other = Some(subscription.as_ref());
+            }
+        }
+        Self(limits)
     }
-    let is_other = |other: &&Subscription| {
-        other.destination.shared_limit.as_ref() == Some(shared)
-            && other.name.topic.namespace == name.topic.namespace
-            && limits(other) != limits(subscription)
+
+    /// Another subscription with the same shared limit and other numbers.
+    fn problem(&self, subscription: &Subscription) -> Option<String> {
+        let shared = subscription.destination.shared_limit.as_deref()?;
+        let name = &subscription.name;
+        if numbers(subscription) == (None, None) {
+            return Some(format!(
+                "{name} shares the limit {shared}, but has neither maxConcurrency nor maxPerSecond"
+            ));
+        }
+        let (first, other) = self.0.get(&(name.topic.namespace.as_str(), shared))?;
+        let is_first = numbers(first) == numbers(subscription);
+        let other = if is_first { (*other)? } else { first };
+        Some(format!(
+            "{name} and {} share the limit {shared}, but not maxConcurrency and maxPerSecond",
+            other.name
+        ))
+    }
+}
+
+/// The numbers of a limit, as far as it can be shared.
+fn numbers(of: &Subscription) -> (Option<u32>, Option<u32>) {
+    let Destination { max_concurrency, shares_concurrency, max_per_second, .. } = of.destination;
+    (shares_concurrency.then_some(max_concurrency), max_per_second)
+}
+
+/// What the environment of this command says that the deployment allows.
+fn allowed_here() -> anyhow::Result<PrivateDestinations> {
+    let Ok(text) = std::env::var(ALLOW_PRIVATE_DESTINATIONS) else {
+        return Ok(PrivateDestinations::default());
     };
-    let other = reading.catalogue.subscriptions().map(AsRef::as_ref).find(is_other)?;
-    Some(format!(
-        "{name} and {} share the limit {shared}, but not maxConcurrency and maxPerSecond",
-        other.name
-    ))
+    PrivateDestinations::parse(&text)
+        .map_err(anyhow::Error::msg)
+        .context(ALLOW_PRIVATE_DESTINATIONS)
 }
 
 /// What sending would do. Names are not resolved, except that `localhost` and its subdomains are
@@ -219,7 +320,8 @@ impl Locations<'_> {
         let beginning = || (self.first.to_owned(), 1, 1);
         let (file, line, column) =
             stated.and_then(|origin| location(origin)).unwrap_or_else(beginning);
-        Finding { severity, file, line, column, field: field.to_owned(), message, help }
+        let field = field.to_owned();
+        Finding { severity, file, line, column, field, message, help, reference: None }
     }
 }
 

@@ -1,47 +1,60 @@
 //! `lastmile`: the command line.
 //!
 //! One module per subcommand. Data goes to standard output, everything else to standard error. Exit
-//! codes are 0 (success), 1 (failure) and 2 (usage error).
+//! codes are 0 (success), 1 (a failure, or a negative answer) and 2 (usage error), for all commands.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 #![deny(clippy::print_stdout, clippy::print_stderr)] // only `output` writes
 
+mod advice;
 mod arn;
+mod command_line;
 mod commands;
 mod comparison;
 mod confirm;
 mod cost;
+mod deployed;
+mod deployment;
+mod dev_page;
+mod dev_view;
+#[cfg(test)]
+mod documented_commands;
 mod environment;
 mod files;
 mod filter_args;
+mod help;
+mod interrupt;
+mod known_topic;
 mod lints;
 mod log_view;
+mod missing_destinations;
 mod numbers;
 mod output;
 mod page;
 mod progress;
 mod queue;
+mod redaction;
 mod replay_sender;
+mod saved_file;
 mod stack;
 mod store;
+mod styled;
 mod text;
 mod this_machine;
 mod writable;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
-    apply, check, completions, deadletters, demo, destinations, dev, explain, publish, rollback,
-    subscriber, subscriptions, validate,
+    apply, check, completions, deadletters, demo, destinations, dev, explain, man, publish,
+    rollback, sample, subscriber, subscriptions, validate,
 };
 use crate::files::UsageError;
-use crate::output::note;
-
-/// The exit code of a usage error, as clap has it.
-const USAGE: u8 = 2;
+use crate::output::{is_closed, note};
 
 /// Delivers events from a queue to HTTP endpoints: at least once, never lost
 #[derive(Debug, Parser)]
@@ -57,7 +70,7 @@ enum Command {
     Dev(dev::Arguments),
     /// Runs sample deliveries, retries and dead letters on this machine, then exits
     Demo(demo::Arguments),
-    /// Checks subscription files: exit code 0 if they can be deployed, 1 if not
+    /// Checks subscription files, or what a deployment has: exit code 0 without an error, 1 with one
     Check(check::Arguments),
     /// Shows the attempts and the end of a delivery whose endpoint always responds the same way
     Explain(explain::Arguments),
@@ -77,15 +90,49 @@ enum Command {
     Cost(Box<commands::cost::Arguments>),
     /// Publishes events from files
     Publish(publish::Arguments),
+    /// Prints sample events in every schema, to publish or to save
+    Sample(sample::Arguments),
     /// Receives events, prints them, and responds with the given statuses
     Subscriber(subscriber::Arguments),
     /// Prints a completion script for a shell
     Completions(completions::Arguments),
+    /// Writes manual pages, one for each command
+    Man(man::Arguments),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let stack = std::env::var(command_line::STACK).ok();
+    let matches = command_line::matches(&described(), &words, stack.as_deref());
+    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
+        Ok(arguments) => arguments,
+        Err(error) => return ExitCode::from(command_line::print(&error, &words)),
+    };
+    match run(arguments.command).await {
+        Ok(code) => code,
+        // A reader that has read enough, such as `head`.
+        Err(error) if is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let words = words.iter().filter_map(|word| word.to_str());
+            let problem = redaction::without_secrets(&advice::describe(&error), words);
+            note(format_args!("lastmile: {problem}"));
+            if error.is::<UsageError>() {
+                ExitCode::from(command_line::USAGE)
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+/// The command line with the help of every command.
+fn described() -> clap::Command {
+    help::with_help(Arguments::command())
+}
+
+async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Dev(arguments) => dev::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Check(arguments) => check::run(arguments).await,
@@ -96,16 +143,11 @@ async fn main() -> ExitCode {
         Command::Validate(arguments) => validate::run(arguments).await,
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
         Command::Destinations(arguments) => destinations::run(arguments).await,
-        Command::Cost(arguments) => commands::cost::run(*arguments),
+        Command::Cost(arguments) => commands::cost::run(*arguments).await,
         Command::Publish(arguments) => publish::run(arguments).await,
+        Command::Sample(arguments) => sample::run(&arguments),
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
-        Command::Completions(arguments) => Ok(completions::run(&arguments, Arguments::command())),
-    };
-    match done {
-        Ok(code) => code,
-        Err(error) => {
-            note(format_args!("lastmile: {error:#}"));
-            if error.is::<UsageError>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
-        }
+        Command::Completions(arguments) => Ok(completions::run(&arguments, described())),
+        Command::Man(arguments) => man::run(&arguments, described()),
     }
 }

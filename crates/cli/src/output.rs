@@ -10,6 +10,7 @@ use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use clap::ValueEnum;
 
+use crate::styled::Rendered;
 use crate::text;
 
 /// The format of the output.
@@ -18,6 +19,15 @@ pub(crate) enum Output {
     /// For people
     Table,
     /// For tools
+    Json,
+}
+
+/// The format of lines that are written as they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LineOutput {
+    /// For people
+    Text,
+    /// For tools, one object per line
     Json,
 }
 
@@ -42,6 +52,11 @@ pub(crate) fn out(text: &str) -> anyhow::Result<()> {
     write(text::plain(text).as_bytes())
 }
 
+/// Writes lines that have colours, with a line end.
+pub(crate) fn out_rendered(lines: &Rendered) -> anyhow::Result<()> {
+    write(format!("{}\n", lines.as_str()).as_bytes())
+}
+
 /// Writes JSON and a line end. Characters that cannot be seen become escapes, which mean the same.
 pub(crate) fn out_json(json: &str) -> anyhow::Result<()> {
     write(format!("{}\n", text::json(json)).as_bytes())
@@ -49,10 +64,15 @@ pub(crate) fn out_json(json: &str) -> anyhow::Result<()> {
 
 /// Writes bytes as they are, except to a terminal.
 pub(crate) fn out_raw(bytes: &[u8]) -> anyhow::Result<()> {
-    if std::io::stdout().is_terminal() {
+    if stdout_is_terminal() {
         return out(&String::from_utf8_lossy(bytes));
     }
     write(bytes)
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn stdout_is_terminal() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 fn write(bytes: &[u8]) -> anyhow::Result<()> {

@@ -4,19 +4,25 @@ use adapters::aws_ports::with_limits;
 use anyhow::Context as _;
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::QueueAttributeName;
 use local::stack::local_clients;
 use url::Url;
 
+use crate::advice::aws_error;
 use crate::stack;
 use crate::this_machine::is_here;
 
 /// The events queue of `lastmile dev`.
 pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
 
+/// The HTTP ingress of `lastmile dev`.
+pub(crate) const DEV_INGRESS: &str = "http://127.0.0.1:8080";
+
 /// The fan-out queue of `lastmile dev`.
 pub(crate) const DEV_FAN_OUT_QUEUE: &str = "http://127.0.0.1:4566/000000000000/fan-out";
+
+/// The bucket of dead letters of `lastmile dev`.
+pub(crate) const DEV_CONTAINER: &str = "dead-letters";
 
 /// The AWS configuration for a queue: its own endpoint with any credentials for a queue on this
 /// machine, else that of the environment.
@@ -42,10 +48,9 @@ pub(crate) async fn reach(queue: &Url) -> anyhow::Result<Client> {
     if is_here(queue) && !answers {
         let at = queue.origin().ascii_serialization();
         anyhow::bail!(
-            "nothing listens on {at}: start `lastmile dev --subscriptions FILE` (after `lastmile demo`: \
-             .lastmile/subscriptions.yaml), or name a queue with --queue-url"
+            "nothing listens on {at}: start `lastmile dev -f FILE` (after `lastmile demo`: \
+             .lastmile/subscriptions.yaml), or name a queue with --queue-url or --stack"
         );
     }
-    Err(anyhow::anyhow!(DisplayErrorContext(&error).to_string()))
-        .with_context(|| format!("the queue {queue} does not answer"))
+    Err(aws_error(&error)).with_context(|| format!("the queue {queue} cannot be used"))
 }

@@ -3,23 +3,25 @@
 //! Separate from `deadletters`, which takes clients that are ready: only the command line knows the
 //! queues of `lastmile dev` and of a stack, and how to reach a queue on this machine.
 
+use adapters::aws_ports::s3_client;
+use adapters::storage::Storage;
 use anyhow::Context as _;
+use deadletters::container::DeadLetterContainer;
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
 use delivery::address::PrivateDestinations;
 use url::Url;
 
-use crate::queue::{self, DEV_EVENTS_QUEUE, DEV_FAN_OUT_QUEUE};
+use crate::files::usage_error;
+use crate::queue::{self, DEV_CONTAINER, DEV_EVENTS_QUEUE, DEV_FAN_OUT_QUEUE};
 use crate::stack::Stack;
-use crate::this_machine::allow_private;
+use crate::this_machine::{allow_private, is_here};
 
 /// Where replays are enqueued.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayQueueArgs {
-    /// The deployed CloudFormation stack, whose queues are used; by default those of `lastmile dev`
-    #[arg(long, value_name = "NAME")]
-    stack: Option<String>,
-    /// Its fan-out queue instead; with --to-topic its events queue
-    #[arg(long, value_name = "URL", conflicts_with = "stack")]
+    /// The fan-out queue, with --to-topic the events queue; by default that of the stack, and without
+    /// a stack that of `lastmile dev`
+    #[arg(long, value_name = "URL")]
     queue_url: Option<Url>,
 }
 
@@ -28,53 +30,130 @@ pub(crate) struct ReplayQueueArgs {
 pub(crate) struct ReplayQueues {
     given: Option<Url>,
     stack: Option<Stack>,
+    /// Those of a `lastmile dev` with other addresses than the default ones: for deliveries, and for events.
+    local: Option<(String, String)>,
+    /// Whether the dead letters are in a bucket: then the queues of this machine are no default.
+    is_bucket: bool,
 }
 
 impl ReplayQueueArgs {
-    /// The queues that the options name.
+    /// The queues that the options name, or those of this stack.
     ///
     /// # Errors
     /// When the stack cannot be read.
-    pub(crate) async fn open(self) -> anyhow::Result<ReplayQueues> {
-        let stack = Stack::optional(self.stack.as_deref()).await?;
-        Ok(ReplayQueues { given: self.queue_url, stack })
+    pub(crate) async fn open(
+        self,
+        stack: Option<&str>,
+        container: &DeadLetterContainer,
+    ) -> anyhow::Result<ReplayQueues> {
+        let stack = Stack::optional(stack).await?;
+        let is_bucket = container.name.starts_with("s3://");
+        Ok(ReplayQueues { given: self.queue_url, stack, local: None, is_bucket })
     }
 }
 
 impl ReplayQueues {
+    /// Whether nothing names a queue: then it is that of a `lastmile dev` on this machine.
+    pub(crate) fn is_default(&self) -> bool {
+        self.given.is_none() && self.stack.is_none() && self.local.is_none()
+    }
+
+    /// The queues of a local AWS, for deliveries and for events.
+    pub(crate) fn local(fan_out: String, events: String) -> Self {
+        Self { local: Some((fan_out, events)), ..Self::default() }
+    }
+
     /// The queue for this target, if it uses one: the given one, that of the stack, that in the
     /// ledger of the job, or that of `lastmile dev`. Deliveries to a subscription go to the fan-out queue,
     /// because the events queue does not take our word; events for a topic are published.
     ///
     /// # Errors
-    /// When the events queue is given for deliveries, or the stack has no such queue.
+    /// When the events queue is given for deliveries, the stack has no such queue, or no queue is named for
+    /// the dead letters of a bucket.
     pub(crate) fn for_target(
         &self,
         target: &ReplayTarget,
         in_ledger: Option<&str>,
     ) -> anyhow::Result<Option<Url>> {
-        let (output, dev) = match target {
-            ReplayTarget::Subscription => ("FanOutQueueUrl", DEV_FAN_OUT_QUEUE),
-            ReplayTarget::Topic(_) => ("EventsQueueUrl", DEV_EVENTS_QUEUE),
+        let local = self.local.as_ref();
+        let (output, default, local) = match target {
+            ReplayTarget::Subscription => {
+                ("FanOutQueueUrl", DEV_FAN_OUT_QUEUE, local.map(|(fan_out, _)| fan_out))
+            }
+            ReplayTarget::Topic(_) => {
+                ("EventsQueueUrl", DEV_EVENTS_QUEUE, local.map(|(_, events)| events))
+            }
             ReplayTarget::Url(_) => return Ok(None),
         };
         let of_stack = self.stack.as_ref().map(|stack| stack.output(output)).transpose()?;
         let url = match &self.given {
             Some(url) => url.clone(),
             None => {
-                let url = of_stack.or(in_ledger).unwrap_or(dev);
+                // The ledger may be of an earlier run, whose queues were elsewhere.
+                let local = local.map(String::as_str);
+                let named = of_stack.or(local).or(in_ledger);
+                if named.is_none() && self.is_bucket {
+                    return Err(usage_error(
+                        "no queue is named, and dead letters of a bucket are not sent to the queues of \
+                         `lastmile dev` on this machine by default: name the deployed stack with --stack, or \
+                         a queue with --queue-url",
+                    ));
+                }
+                let url = named.unwrap_or(default);
                 url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?
             }
         };
         let name = url.path_segments().and_then(|mut path| path.next_back()).unwrap_or("");
         let is_events = name == "events" || name.contains("EventsQueue");
         if is_events && *target == ReplayTarget::Subscription {
-            anyhow::bail!(
+            return Err(usage_error(format!(
                 "{url} is an events queue, which does not take deliveries: name the fan-out queue, or \
                  --stack"
-            );
+            )));
         }
         Ok(Some(url))
+    }
+
+    /// For people: where dead letters go that are sent through this queue, or to no queue.
+    pub(crate) fn describe(&self, target: &ReplayTarget, queue: Option<&Url>) -> String {
+        let through = match (queue, &self.stack) {
+            (None, _) => return target.shown(),
+            (Some(queue), Some(stack)) if stack.own_queues().any(|own| own == queue.as_str()) => {
+                format!("the stack {}, queue {queue}", stack.name)
+            }
+            (Some(queue), _) if is_here(queue) => {
+                format!("the local queues of `lastmile dev` on {}: {queue}", host(queue))
+            }
+            (Some(queue), _) => format!("the queue {queue}"),
+        };
+        match target {
+            ReplayTarget::Subscription => format!("each to its own subscription through {through}"),
+            ReplayTarget::Topic(topic) => format!("the topic {topic} through {through}"),
+            ReplayTarget::Url(_) => target.shown(),
+        }
+    }
+
+    /// Whether the ends of deliveries that are sent through this queue are recorded in this container: whether
+    /// it is the default container of the deployment that the queue belongs to. `key` is that of any dead
+    /// letter in it.
+    pub(crate) async fn records_results(
+        &self,
+        target: &ReplayTarget,
+        queue: Option<&Url>,
+        container: &DeadLetterContainer,
+        key: Option<&str>,
+    ) -> bool {
+        let (ReplayTarget::Subscription, Some(queue)) = (target, queue) else { return false };
+        if let Some(stack) = &self.stack {
+            return stack.dead_letter_container().is_ok_and(|it| it == container.name);
+        }
+        let Some(key) = key.filter(|_| is_here(queue) && container.prefix.is_empty()) else {
+            return false;
+        };
+        // That of `lastmile dev` is a folder anywhere: it is asked for what is here.
+        let client = s3_client(&queue::clients_for(queue).await, true);
+        let found = Storage::bucket(client, DEV_CONTAINER).get(key).await;
+        matches!(found, Ok(Some(_)))
     }
 
     /// A sender to this target, with its queue if it uses one. Checks that the queue responds, so
@@ -101,4 +180,8 @@ impl ReplayQueues {
         let sender = ReplaySender::to_queue(queue::reach(&queue).await?, &queue, topic);
         Ok((sender, Some(queue)))
     }
+}
+
+fn host(queue: &Url) -> &str {
+    queue.host_str().unwrap_or_default()
 }

@@ -15,13 +15,14 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_cloudformation::Client;
 use aws_sdk_cloudformation::config::Builder;
-use aws_sdk_cloudformation::error::ProvideErrorMetadata as _;
 use aws_sdk_cloudformation::types::Stack as Description;
 use aws_sdk_sqs::types::QueueAttributeName;
 use delivery::address::PrivateDestinations;
 use delivery::time::duration::SECOND_MS;
 use futures::future::OptionFuture;
 use local::http_client::http_client;
+
+use crate::advice::aws_error;
 
 /// How long CloudFormation may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -56,15 +57,8 @@ impl Stack {
     /// Asks CloudFormation for the stack of this name.
     pub(crate) async fn describe(name: &str) -> anyhow::Result<Self> {
         let answer = client().await?.describe_stacks().stack_name(name).send().await;
-        let answer = answer
-            .map_err(|error| match (error.message(), error.raw_response()) {
-                (Some(message), _) => anyhow::anyhow!("{message}"),
-                (None, Some(response)) => {
-                    anyhow::anyhow!("CloudFormation answered {}", response.status().as_u16())
-                }
-                (None, None) => error.into(),
-            })
-            .with_context(|| format!("the stack {name} cannot be read"))?;
+        let answer = answer.map_err(|error| aws_error(&error));
+        let answer = answer.with_context(|| format!("the stack {name} cannot be read"))?;
         let description = answer.stacks.unwrap_or_default().into_iter().next();
         let stack = Self::new(name, description.unwrap_or_else(|| Description::builder().build()));
         if stack.outputs.is_empty() && stack.parameters.is_empty() {
@@ -116,6 +110,7 @@ impl Stack {
             QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
         ];
         let answer = ask.set_attribute_names(Some(counts.to_vec())).send().await;
+        let answer = answer.map_err(|error| aws_error(&error));
         let answer = answer.with_context(|| format!("the retry queue {url} cannot be reached"))?;
         let counted = answer.attributes.unwrap_or_default();
         Ok(counted.values().filter_map(|count| count.parse::<u64>().ok()).sum())
@@ -130,6 +125,17 @@ impl Stack {
     /// The bucket of its default container.
     pub(crate) fn dead_letter_bucket(&self) -> Option<&str> {
         self.outputs.get("DeadLetterBucketName").map(String::as_str)
+    }
+
+    /// Its default container, as an address: the bucket, and the prefix if there is one.
+    ///
+    /// # Errors
+    /// When the stack has no bucket of dead letters.
+    pub(crate) fn dead_letter_container(&self) -> anyhow::Result<String> {
+        let bucket = self.output("DeadLetterBucketName")?;
+        let prefix = self.parameter("DeadLetterPrefix").trim_matches('/');
+        let slash = if prefix.is_empty() { "" } else { "/" };
+        Ok(format!("s3://{bucket}{slash}{prefix}"))
     }
 
     /// The output of this name.
@@ -177,7 +183,9 @@ async fn client() -> anyhow::Result<Client> {
     let timeouts =
         TimeoutConfig::builder().connect_timeout(TIMEOUT).operation_timeout(TIMEOUT).build();
     let aws = aws().await;
-    aws.region().context("no AWS region is set: AWS_REGION, or a profile, names one")?;
+    aws.region().context(
+        "no AWS region is set: set AWS_REGION, or a region in the profile (AWS_PROFILE)",
+    )?;
     let config = Builder::from(&aws).timeout_config(timeouts);
     Ok(Client::from_conf(config.retry_config(RetryConfig::disabled()).build()))
 }

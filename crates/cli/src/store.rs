@@ -13,6 +13,7 @@ use adapters::subscriptions::Location;
 use anyhow::Context as _;
 use aws_sdk_s3::Client;
 
+use crate::files::usage_error;
 use crate::stack::{self, Stack};
 
 /// The setting of the environment that S3 on this machine may need, as the functions know it.
@@ -38,24 +39,17 @@ pub(crate) struct SubscriptionStore {
 impl Target {
     /// The address of what is there.
     pub(crate) async fn location(&self) -> anyhow::Result<Location> {
-        match (&self.to, &self.stack) {
-            (Some(uri), _) => Location::parse(uri).map_err(anyhow::Error::msg),
-            (None, Some(name)) => Stack::describe(name).await?.subscriptions(),
-            (None, None) => anyhow::bail!("--to or --stack is required"),
-        }
-    }
-
-    /// Opens the file that is there.
-    pub(crate) async fn open(self) -> anyhow::Result<SubscriptionStore> {
-        let location = self.location().await?;
-        if location.is_catalogue() {
-            anyhow::bail!("this deployment reads a catalogue, and this command needs a file");
-        }
-        Ok(SubscriptionStore { object: object(&location).await })
+        let stack = Stack::optional(self.stack.as_deref()).await?;
+        location(self.to.as_deref(), stack.as_ref())
     }
 }
 
 impl SubscriptionStore {
+    /// The one at this address, which is not a catalogue.
+    pub(crate) async fn at(location: &Location) -> Self {
+        Self { object: object(location).await }
+    }
+
     /// Its address.
     pub(crate) fn name(&self) -> String {
         self.object.to_string()
@@ -91,6 +85,18 @@ impl SubscriptionStore {
 
     fn text(&self, bytes: Vec<u8>) -> anyhow::Result<String> {
         String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text", self.name()))
+    }
+}
+
+/// Where the subscriptions are, by `--to` or the stack.
+///
+/// # Errors
+/// A usage error for what is no address.
+pub(crate) fn location(to: Option<&str>, stack: Option<&Stack>) -> anyhow::Result<Location> {
+    match (to, stack) {
+        (Some(uri), _) => Location::parse(uri).map_err(usage_error),
+        (None, Some(stack)) => stack.subscriptions(),
+        (None, None) => Err(usage_error("--to or --stack is required")),
     }
 }
 

@@ -26,3 +26,9 @@ pub(crate) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     listener.with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))
 }
+
+/// Who runs this, as the environment says.
+pub(crate) fn user() -> Option<String> {
+    let set = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
+    set("USER").or_else(|| set("LOGNAME")).or_else(|| set("USERNAME"))
+}

@@ -6,7 +6,7 @@
 //!
 //! Does not evaluate the policies of buckets and queues.
 
-use delivery::manifest::Severity;
+use delivery::manifest::{Finding, Severity};
 use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, segment};
 use delivery::subscription::sink::{Container, Sink, SinkQueue};
@@ -27,7 +27,14 @@ impl Problem {
         Self { severity: Severity::Warning, message, help: None }
     }
 
-    fn refused(message: String, help: String) -> Self {
+    /// A finding of it in a file as a whole.
+    pub(crate) fn in_file(self, file: String, field: &str) -> Finding {
+        let Self { severity, message, help } = self;
+        let field = field.to_owned();
+        Finding { severity, file, line: 1, column: 1, field, message, help, reference: None }
+    }
+
+    pub(crate) fn refused(message: String, help: String) -> Self {
         Self { severity: Severity::Error, message, help: Some(help) }
     }
 }

@@ -3,20 +3,26 @@
 //! Separate because every verb filters in the same way, and because names and times alone decide
 //! which folders have to be read.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::subscription::name::segment;
-use delivery::time::duration::{self, HOUR_MS};
+use delivery::time::brief;
+use delivery::time::duration::HOUR_MS;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
+use uuid::Uuid;
 
 /// A dead letter is stored under the hour its last attempt was due, and filtered by the time it
 /// was decided. A decision that came later than this is not found by its time.
 const DECISION_DELAY_MAX_MS: u64 = HOUR_MS;
+/// How much of a response is kept in memory and searched; blobs written by this system hold less.
+pub(crate) const RESPONSE_MAX_CHARS: usize = 4_096;
 
 /// Which dead letters match: any value of a field, and all fields that have one.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +51,10 @@ pub struct Filter {
     pub ids: Vec<Pattern>,
     /// The URL of the destination.
     pub destinations: Vec<Pattern>,
+    /// A text in what lists show of it, or in its last response.
+    pub search: Option<SearchText>,
+    /// None of these.
+    pub except: Arc<HashSet<Uuid>>,
 }
 
 impl Filter {
@@ -59,7 +69,8 @@ impl Filter {
             text.as_deref().is_some_and(|text| pattern.matches(text))
         };
         let id = letter.id.to_string();
-        named(&self.namespace, &name.topic.namespace)
+        !self.except.contains(&letter.id)
+            && named(&self.namespace, &name.topic.namespace)
             && named(&self.topic, &name.topic.topic)
             && named(&self.subscription, &name.name)
             && self.matches_time(letter)
@@ -70,6 +81,7 @@ impl Filter {
             && any(&self.sources, |of| is_like(of, &letter.source))
             && any(&self.ids, |of| is_like(of, &letter.event_id) || of.matches(&id))
             && any(&self.destinations, |of| is_like(of, &letter.destination))
+            && self.search.as_ref().is_none_or(|text| text.matches(letter))
     }
 
     fn matches_time(&self, letter: &StoredDeadLetter) -> bool {
@@ -103,7 +115,8 @@ impl Filter {
         let times = self.since_ms.is_some() || self.until_ms.is_some();
         let results =
             !(self.reasons.is_empty() && self.outcomes.is_empty() && self.statuses.is_empty());
-        times || results || texts.iter().any(|patterns| !patterns.is_empty())
+        let is_text = self.search.is_some() || texts.iter().any(|patterns| !patterns.is_empty());
+        times || results || is_text || !self.except.is_empty()
     }
 }
 
@@ -168,6 +181,47 @@ impl Pattern {
     }
 }
 
+/// A text to search for: anywhere in the ids of a dead letter and its event, in the names of
+/// subscription, type, source, destination and reason, in the detail, and in the last response. ASCII
+/// letters match in either case. The event's data is not searched, because lists do not hold it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchText(String);
+
+impl From<&str> for SearchText {
+    fn from(text: &str) -> Self {
+        Self(text.trim().to_owned())
+    }
+}
+
+impl SearchText {
+    fn matches(&self, letter: &StoredDeadLetter) -> bool {
+        let texts = [
+            letter.event_id.as_deref(),
+            letter.event_type.as_deref(),
+            letter.source.as_deref(),
+            letter.destination.as_deref(),
+            Some(letter.reason.as_str()),
+            letter.detail.as_deref(),
+            letter.last_response.as_deref().map(searched),
+        ];
+        texts.into_iter().flatten().any(|text| self.is_in(text))
+            || self.is_in(&letter.subscription.to_string())
+            || self.is_in(&letter.id.to_string())
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        let wanted = self.0.as_bytes();
+        let mut places = text.as_bytes().windows(wanted.len().max(1));
+        wanted.is_empty() || places.any(|place| place.eq_ignore_ascii_case(wanted))
+    }
+}
+
+/// The part of a response that is searched.
+fn searched(response: &str) -> &str {
+    let end = response.char_indices().nth(RESPONSE_MAX_CHARS).map(|(end, _)| end);
+    end.and_then(|end| response.get(..end)).unwrap_or(response)
+}
+
 /// A reason by its name.
 ///
 /// # Errors
@@ -213,9 +267,9 @@ impl FromStr for TimeBound {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // Every ISO 8601 duration begins like this, and no time does.
-        if text.starts_with('P') {
-            return duration::parse_ms(text).map(Self::Ago).map_err(|problem| problem.to_string());
+        // No time is a duration: it has no units.
+        if let Ok(ms) = brief::parse_ms(text) {
+            return Ok(Self::Ago(ms));
         }
         let ms = |at: jiff::Timestamp| u64::try_from(at.as_millisecond()).ok();
         let utc = |at: DateTime| at.to_zoned(TimeZone::UTC).ok().and_then(|at| ms(at.timestamp()));
@@ -231,7 +285,7 @@ impl FromStr for TimeBound {
         at.map(Self::At).ok_or_else(|| {
             format!(
                 "\"{text}\" is not a valid time: expected 2026-11-20T07:00:00Z, the day 2026-11-20 \
-                 (UTC), or how long ago, as in PT1H or P2D"
+                 (UTC), or how long ago, as in 2h, 7d or PT1H"
             )
         })
     }
@@ -318,13 +372,42 @@ mod tests {
     }
 
     #[test]
+    fn a_search_finds_ids_names_and_responses_in_either_case_and_nothing_of_the_data() {
+        let letter = StoredDeadLetter { detail: Some("é Ä".to_owned()), ..letter(1) };
+        for (text, matches) in [
+            ("ORDER-1", true),
+            ("00000000-0000-0000-0000-000000000001", true),
+            ("shop/orders/bill", true),
+            ("created", true),
+            (" Billing.Example ", true),
+            ("maxdelivery", true),
+            ("overloaded\nplease", true),
+            ("é Ä", true),
+            ("é ä", false),
+            ("order-12", false),
+            ("specversion", false),
+            ("", true),
+        ] {
+            let filter = Filter { search: Some(SearchText::from(text)), ..Filter::default() };
+            assert_eq!(filter.matches(&letter), matches, "{text:?}");
+            assert!(filter.needs_content());
+        }
+        let long = format!("{}needle", "é".repeat(RESPONSE_MAX_CHARS));
+        let letter = StoredDeadLetter { last_response: Some(long), ..letter };
+        let needle = Filter { search: Some(SearchText::from("needle")), ..Filter::default() };
+        assert!(!needle.matches(&letter), "what is not kept in memory is not searched");
+    }
+
+    #[test]
     fn invalid_times_statuses_and_names_say_what_is_expected() {
         let day = TimeBound::At(1_795_132_800_000);
         assert_eq!("2026-11-20".parse(), Ok(day));
         assert_eq!("2026-11-20T00:00:00Z".parse(), Ok(day));
         assert_eq!("2026-11-20T02:00:00+02:00".parse(), Ok(day));
-        assert_eq!("PT1H".parse::<TimeBound>().unwrap().ms(2 * HOUR_MS), HOUR_MS);
-        for text in ["yesterday", "2026-11-20T00:00:00", "2026-13-01", "1h", "P1M"] {
+        for hour in ["PT1H", "1h", "60m"] {
+            assert_eq!(hour.parse::<TimeBound>().unwrap().ms(2 * HOUR_MS), HOUR_MS);
+        }
+        for text in ["yesterday", "2026-11-20T00:00:00", "2026-13-01", "1", "P1M"] {
             assert!(text.parse::<TimeBound>().is_err(), "{text}");
         }
         for text in ["", "99", "1000", "xx", "10xx", "5x", "-1", "65535xx"] {

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use delivery::delivery::replay::REPLAYS_FOLDER;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan as _};
@@ -14,7 +15,11 @@ pub(crate) const NAME_FOLDERS: usize = 3;
 /// The folders above the blobs.
 pub(crate) const KEY_FOLDERS: usize = NAME_FOLDERS + 4;
 /// The folder of the replay ledgers, beside the namespaces.
-pub(crate) const LEDGER_FOLDER: &str = "_replays";
+pub(crate) const LEDGER_FOLDER: &str = REPLAYS_FOLDER;
+/// The folder of what was dismissed, beside the namespaces.
+pub(crate) const DISMISSED_FOLDER: &str = "_dismissed";
+/// What is no namespace.
+pub(crate) const RESERVED_FOLDERS: [&str; 2] = [LEDGER_FOLDER, DISMISSED_FOLDER];
 
 /// The time range of a year, month, day or hour folder, in milliseconds; `None` when it is no such
 /// folder.
@@ -46,9 +51,10 @@ pub(crate) fn time_range(segments: &[&str]) -> Option<Range<u64>> {
 /// The time range of the hour folder of a key; `None` when it is not the key of a dead letter.
 pub(crate) fn hour_of_key(key: &str, root: &str) -> Option<Range<u64>> {
     let segments: Vec<&str> = key.strip_prefix(root)?.split('/').collect();
-    (segments.len() == KEY_FOLDERS + 1 && segments.first() != Some(&LEDGER_FOLDER))
-        .then(|| time_range(segments.get(NAME_FOLDERS..KEY_FOLDERS)?))
-        .flatten()
+    (segments.len() == KEY_FOLDERS + 1
+        && !segments.first().is_some_and(|first| RESERVED_FOLDERS.contains(first)))
+    .then(|| time_range(segments.get(NAME_FOLDERS..KEY_FOLDERS)?))
+    .flatten()
 }
 
 /// The file name of a blob without its extension: the GUID.

@@ -12,6 +12,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+pub use delivery::delivery::replay::is_job_name;
+use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use delivery::time::moment;
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
@@ -23,8 +25,6 @@ pub(crate) const CHUNK: usize = 10;
 const REPLAY_NAMESPACE: Uuid = uuid!("0c1d7b52-5b5e-5a0f-8f52-6f2f0b6d4c11");
 /// The version that is written.
 pub(crate) const VERSION: u32 = 1;
-/// A longer job name is refused.
-const JOB_NAME_MAX_BYTES: usize = 100;
 
 /// What a job is: the first line of its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,18 @@ pub struct JobHeader {
     pub queue: Option<String>,
     /// How many dead letters there are.
     pub letters: usize,
+    /// Whether the ends of its deliveries are recorded beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub results: bool,
+}
+
+impl JobHeader {
+    /// Whether it is known what became of all that was sent. What was skipped may have been sent before: then
+    /// its end cannot be told from those that are counted.
+    #[must_use]
+    pub fn has_results(&self, counts: &ReplayCounts) -> bool {
+        self.results && counts.skipped == 0
+    }
 }
 
 /// A dead letter that is to be sent.
@@ -99,15 +111,6 @@ pub struct LedgerEntry {
 pub(crate) fn delivery_id(job: &str, letter: Uuid) -> Uuid {
     // No job name contains a line end, so no two pairs give one text.
     Uuid::new_v5(&REPLAY_NAMESPACE, format!("{job}\n{letter}").as_bytes())
-}
-
-/// Whether a text can be the name of a job: it is a segment of a key as it is.
-#[must_use]
-pub fn is_job_name(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let fits = !name.is_empty() && name.len() <= JOB_NAME_MAX_BYTES;
-    // No name that a folder would read as hidden, or as its parent.
-    fits && !name.starts_with('.') && name.bytes().all(plain)
 }
 
 /// The entries of a chunk that is started or resumed: those with `intent` are to be sent now.
@@ -193,6 +196,48 @@ impl ReplayCounts {
     }
 }
 
+/// The ends of a job, by the dead letter that was replayed.
+pub type Ends = HashMap<Uuid, StoredReplayEnd>;
+
+/// How many deliveries of a job ended how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EndCounts {
+    /// [`ReplayOutcome::Delivered`].
+    pub delivered: u64,
+    /// [`ReplayOutcome::DeadAgain`].
+    pub dead_again: u64,
+    /// [`ReplayOutcome::Dropped`].
+    pub dropped: u64,
+}
+
+impl EndCounts {
+    /// Counts these ends.
+    #[must_use]
+    pub fn of(ends: &Ends) -> Self {
+        let mut counts = Self::default();
+        for end in ends.values() {
+            *match end.state {
+                ReplayOutcome::Delivered => &mut counts.delivered,
+                ReplayOutcome::DeadAgain => &mut counts.dead_again,
+                ReplayOutcome::Dropped => &mut counts.dropped,
+            } += 1;
+        }
+        counts
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(self) -> u64 {
+        self.delivered + self.dead_again + self.dropped
+    }
+
+    /// How many of those that were sent have not ended, as far as is known.
+    #[must_use]
+    pub fn under_way(self, sent: &ReplayCounts) -> u64 {
+        sent.sent.saturating_sub(self.all())
+    }
+}
+
 /// A job, summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSummary {
@@ -200,6 +245,8 @@ pub struct JobSummary {
     pub header: JobHeader,
     /// How far it is.
     pub counts: ReplayCounts,
+    /// What became of its deliveries; nothing where that is not recorded.
+    pub ends: EndCounts,
 }
 
 impl JobSummary {
@@ -334,6 +381,7 @@ mod tests {
             to: "subscription".to_owned(),
             queue: None,
             letters: 2,
+            results: false,
         };
         let text = write_plan(&header, &plan);
         assert_eq!(read_plan(&text), Ok((header, plan.to_vec())));
@@ -403,19 +451,5 @@ mod tests {
             ])),
             [(2, 1)]
         );
-    }
-
-    #[test]
-    fn a_job_is_named_so_that_its_name_can_be_a_folder() {
-        for (name, is) in [
-            ("a-1.b_C", true),
-            ("", false),
-            ("a/b", false),
-            ("..", false),
-            ("a b", false),
-            ("ö", false),
-        ] {
-            assert_eq!(is_job_name(name), is, "{name}");
-        }
     }
 }

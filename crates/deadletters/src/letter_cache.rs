@@ -19,21 +19,19 @@ use futures::stream::TryStreamExt as _;
 use uuid::Uuid;
 
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
-use crate::filter::{Filter, decided_ms};
+use crate::filter::{Filter, RESPONSE_MAX_CHARS, decided_ms};
 use crate::ledger::ReplayRecord;
 
 /// The most that a cache holds: about 4.4 KB each, measured with 200,000 dead letters.
 pub const LETTERS_MAX: usize = 100_000;
 /// The most blobs without a match whose keys are kept; others are read again.
 const KEYS_MAX: usize = 200_000;
-/// How much of a response is kept; blobs written by this system hold less.
-const RESPONSE_MAX_CHARS: usize = 4_096;
 
 /// Dead letters as they were at one time.
 #[derive(Default)]
 pub struct LetterCache {
-    /// Newest first, each once; without event and headers, and of the history only the last
-    /// attempt.
+    /// Newest first, each once, without those that are dismissed; without event and headers, and of the
+    /// history only the last attempt.
     pub letters: Vec<Arc<StoredDeadLetter>>,
     /// Those of them that were replayed.
     pub replayed: HashMap<Uuid, ReplayRecord>,
@@ -45,6 +43,13 @@ pub struct LetterCache {
     blobs: HashMap<String, Vec<Arc<StoredDeadLetter>>>,
     /// The since and until of the filter.
     range_ms: (Option<u64>, Option<u64>),
+}
+
+impl LetterCache {
+    /// The dead letters, also dismissed ones.
+    pub fn with_dismissed(&self) -> impl Iterator<Item = &Arc<StoredDeadLetter>> {
+        self.blobs.values().flatten()
+    }
 }
 
 impl DeadLetters {
@@ -59,6 +64,7 @@ impl DeadLetters {
         filter: &Filter,
         before: Option<&LetterCache>,
     ) -> anyhow::Result<LetterCache> {
+        let dismissed = self.dismissed().await?;
         let range_ms = (filter.since_ms, filter.until_ms);
         let before = before
             // `None`, no limit, is less than any time, so the first range is the wider one.
@@ -86,7 +92,7 @@ impl DeadLetters {
             // Again, because known blobs were filtered by a range that may have begun earlier.
             let matching =
                 found.iter().filter(|letter| filter.matches(letter) && seen.insert(letter.id));
-            letters.extend(matching.cloned());
+            letters.extend(matching.filter(|letter| !dismissed.contains(&letter.id)).cloned());
             empty += usize::from(found.is_empty());
             if !found.is_empty() || empty <= KEYS_MAX {
                 kept.insert(key, found);

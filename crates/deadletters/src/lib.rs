@@ -5,7 +5,7 @@
 //! blobs and counts the requests, `walk` finds the newest hours without listing everything,
 //! [`filter`] decides which dead letters match, [`cause`] and [`stats`] sum them up, [`replay`]
 //! sends them again and keeps its [`ledger`] beside them, [`letter_cache`] keeps in memory what was
-//! read. Pure: `key`, `filter`, `cause`, `stats`, `ledger`.
+//! read, [`dismissed`] what nothing is to be done about. Pure: `key`, `filter`, `cause`, `stats`, `ledger`.
 //!
 //! Promises: a GUID counts once, in however many blobs it is; a blob that is not a dead letter is
 //! reported and never hides the others; stored dead letters are never rewritten. Does not depend on
@@ -16,6 +16,7 @@
 pub mod cause;
 pub mod container;
 mod dead_letters;
+pub mod dismissed;
 pub mod filter;
 mod find;
 mod key;

@@ -31,6 +31,7 @@ pub(crate) fn letter(number: u32) -> StoredDeadLetter {
         sink_error: None,
         sink: None,
         traceparent: None,
+        replay: None,
         headers: Vec::new(),
         event: format!(
             r#"{{"specversion":"1.0","id":"order-{number}","source":"shop","type":"order.created"}}"#

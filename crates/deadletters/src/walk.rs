@@ -17,7 +17,7 @@ use futures::future::try_join_all;
 
 use crate::container::DeadLetterContainer;
 use crate::filter::Filter;
-use crate::key::{KEY_FOLDERS, LEDGER_FOLDER, NAME_FOLDERS, hour_of_key, time_range};
+use crate::key::{KEY_FOLDERS, NAME_FOLDERS, RESERVED_FOLDERS, hour_of_key, time_range};
 
 /// Listings under way at a time.
 const LISTINGS_AT_ONCE: usize = 16;
@@ -217,7 +217,7 @@ impl Walk {
         let depth = parent.depth + 1;
         let path = prefix.strip_prefix(&self.container.root())?.trim_end_matches('/');
         let segments: Vec<&str> = path.split('/').collect();
-        if segments.first() == Some(&LEDGER_FOLDER) {
+        if segments.first().is_some_and(|first| RESERVED_FOLDERS.contains(first)) {
             return None;
         }
         let range = if depth <= NAME_FOLDERS {

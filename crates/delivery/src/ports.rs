@@ -15,6 +15,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::delivery::outcome::Exchange;
+use crate::delivery::replay::ReplayEnd;
 use crate::delivery::{Hold, Publication};
 use crate::machine::consent::{ConsentKey, Granted};
 use crate::request::Request;
@@ -26,6 +27,7 @@ use crate::subscription::sink::SinkQueue;
 use crate::wire::{
     ATTRIBUTE_MAX_BYTES, DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE,
     RECEIVES_ATTRIBUTE, TOPIC_ATTRIBUTE, UNREAD_ATTRIBUTE, UNREAD_MS, has_waited, unread_wait_ms,
+    write_replay_end,
 };
 use url::Url;
 
@@ -170,6 +172,21 @@ pub struct Message {
 }
 
 impl Message {
+    /// The end of a replayed delivery, for the dead-letter queue.
+    #[must_use]
+    pub fn of_replay_end(end: &ReplayEnd, wait_ms: u64) -> Self {
+        Self {
+            // A queue takes no empty body, and its event is not needed any more.
+            body: "{}".into(),
+            topic: None,
+            attribute: Attribute::DeadLetter(write_replay_end(end)),
+            group: MessageGroup::Received(Some(end.replay.job().to_owned())),
+            receives: 0,
+            unread: 0,
+            wait_ms,
+        }
+    }
+
     /// The size that counts against [`MESSAGE_MAX_BYTES`]: body, and name, type and value of each
     /// attribute.
     #[must_use]

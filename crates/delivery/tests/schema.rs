@@ -19,7 +19,7 @@ kind: Subscription
 metadata: {namespace: shop, topic: refunds, name: a}
 spec:
   destination: {url: 'https://a.example.com/'}
-  filter: {any: [{suffix: {source: /eu}}, {not: {prefix: {subject: x}}}]}
+  filter: {any: [{suffix: {source: /eu}}, {not: {prefix: {subject: x}}}, {cesql: 'n = 1'}]}
   retry: {schedule: {kind: waits, waits: [PT1S, 'PT1,5M']}}
   deadLetter: none
 ---

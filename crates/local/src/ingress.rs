@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use adapters::aws_error::sentence;
 use adapters::live_catalogue::Subscriptions;
 use adapters::queues::text_attribute;
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::DisplayErrorContext;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection};
@@ -54,7 +54,7 @@ impl Ingress {
     /// The routes, closed to web pages of other sites.
     pub fn router(self) -> Router {
         let routes = Router::new()
-            .route("/topics/{namespace}/{topic}", post(publish))
+            .route("/topics/{namespace}/{topic}", post(publish).get(describe))
             .layer(DefaultBodyLimit::max(MESSAGE_MAX_BYTES))
             .fallback(async || Refusal(StatusCode::NOT_FOUND, ONLY_ROUTE.to_owned()))
             .method_not_allowed_fallback(async || {
@@ -76,12 +76,30 @@ impl Ingress {
                     Some(_) => StatusCode::UNPROCESSABLE_ENTITY,
                     None => StatusCode::SERVICE_UNAVAILABLE,
                 };
-                let error = DisplayErrorContext(&error);
+                let error = sentence(&error);
                 let problem = format!("the events queue did not accept the message: {error}");
                 Err(Refusal(status, problem))
             }
         }
     }
+}
+
+/// Whether there is this topic, for publishers that send to the queue: `{"topic","queue"}`, and of an
+/// unknown one `{"error","queue"}` with 404. By the queue they know that it is about theirs.
+async fn describe(
+    State(ingress): State<Arc<Ingress>>,
+    path: Result<Path<(String, String)>, PathRejection>,
+) -> Result<Response, Refusal> {
+    let Path((namespace, topic)) =
+        path.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
+    let topic = TopicName { namespace, topic };
+    let queue = &ingress.events_queue_url;
+    Ok(match topic_input(&ingress, &topic).await {
+        Ok(_) => axum::Json(json!({ "topic": topic.to_string(), "queue": queue })).into_response(),
+        Err(Refusal(status, problem)) => {
+            (status, axum::Json(json!({ "error": problem, "queue": queue }))).into_response()
+        }
+    })
 }
 
 async fn publish(

@@ -29,6 +29,7 @@ use crate::aws::{LocalAws, LocalAwsConfig, REGION};
 use crate::http_client::http_client;
 use crate::mapping::EventSourceMapping;
 use crate::mapping::event::received;
+use crate::observe::{ObservedPorts, Observer};
 use url::Url;
 
 /// The functions' timeout, as in the template.
@@ -80,6 +81,18 @@ impl Stack {
         config: &StackConfig,
         secrets: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
+        Self::start_observed(config, secrets, Observer::default()).await
+    }
+
+    /// The same, with an observer of what is received and sent.
+    ///
+    /// # Errors
+    /// When a port is taken or a file or folder cannot be used.
+    pub async fn start_observed(
+        config: &StackConfig,
+        secrets: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
+        observer: Observer,
+    ) -> anyhow::Result<Self> {
         let aws_config = LocalAwsConfig::of_lastmile(
             config.aws_port,
             config.data.join("s3"),
@@ -98,10 +111,11 @@ impl Stack {
         let subscriptions = dispatch_settings.subscriptions.clone();
         let secrets = SecretStores::new(secrets, Machine)?;
         let ports = AwsPorts::with_secrets(&clients, &dispatch_settings, secrets)?;
+        let ports = ObservedPorts { ports, observer: observer.clone() };
         let queues = SourceQueues::new(&dispatch_settings.queues, QueueName::Events);
         let dispatch =
             Dispatch::new(ports, dispatch_settings.container, dispatch_settings.default_topic);
-        let dispatch = Arc::new((dispatch, queues));
+        let dispatch = Arc::new((dispatch, queues, observer));
         let dead_letter_settings = DeadLetterSettings::read(&environment)?;
         let ports = AwsStoragePorts::new(&clients, &dead_letter_settings);
         let queues = SourceQueues::new(&dead_letter_settings.queues, QueueName::Unprocessed);
@@ -194,12 +208,13 @@ impl Stack {
 type BatchResult = anyhow::Result<SqsBatchResponse>;
 
 async fn invoke_dispatch(
-    function: Arc<(Dispatch<AwsPorts>, SourceQueues)>,
+    function: Arc<(Dispatch<ObservedPorts>, SourceQueues, Observer)>,
     event: SqsEvent,
     deadline_ms: u64,
 ) -> BatchResult {
-    let (dispatch, queues) = &*function;
+    let (dispatch, queues, observer) = &*function;
     let records = records::read(received(&event)?, queues)?;
+    observer.received(&records);
     let deadline = Deadline::new(Machine.now_ms(), deadline_ms);
     Ok(records::answer(dispatch.handle(&records, &deadline).await))
 }

@@ -15,7 +15,6 @@ use axum::{Json, Router};
 use delivery::machine::consent::{ALLOWED_ORIGIN, ALLOWED_RATE, REQUEST_RATE};
 use delivery::ports::Clock as _;
 use delivery::request::REQUEST_ORIGIN;
-use delivery::time::moment;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -37,19 +36,10 @@ pub struct Received {
 }
 
 impl Received {
-    /// A line for people, followed by the body.
+    /// Whether it asks for consent instead of delivering anything.
     #[must_use]
-    pub fn describe(&self, status: StatusCode) -> String {
-        let content_type =
-            self.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("-");
-        let (at, bytes) = (moment::rfc3339(self.at_ms), self.body.len());
-        let body = String::from_utf8_lossy(&self.body);
-        format!(
-            "{at} {} {} {content_type} {bytes} bytes -> {}\n{body}",
-            self.method,
-            self.path,
-            status.as_u16()
-        )
+    pub fn is_handshake(&self) -> bool {
+        consent_response(self).is_some()
     }
 }
 

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
 use tokio::sync::mpsc::UnboundedSender;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -17,6 +19,8 @@ use tracing_subscriber::layer::{Context, Layer};
 pub struct Line {
     /// Its name, such as `delivery.attempted`.
     pub name: String,
+    /// When it was written.
+    pub at_ms: u64,
     /// Its level.
     pub level: Level,
     /// Its fields, as text.
@@ -31,6 +35,12 @@ impl Line {
     }
 }
 
+/// Whether a line of this target is of our own crates.
+#[must_use]
+pub fn is_ours(target: &str) -> bool {
+    ["adapters", "dispatch", "deadletter", "local"].iter().any(|ours| target.starts_with(ours))
+}
+
 /// Sends each line of our own crates to a channel.
 #[derive(Debug)]
 pub struct Watch(pub UnboundedSender<Line>);
@@ -38,12 +48,11 @@ pub struct Watch(pub UnboundedSender<Line>);
 impl<S: Subscriber> Layer<S> for Watch {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
-        let ours = ["adapters", "dispatch", "deadletter", "local"];
-        if !ours.iter().any(|krate| metadata.target().starts_with(krate)) {
+        if !is_ours(metadata.target()) {
             return;
         }
-        let mut line =
-            Line { name: String::new(), level: *metadata.level(), fields: BTreeMap::new() };
+        let (at_ms, level) = (Machine.now_ms(), *metadata.level());
+        let mut line = Line { name: String::new(), at_ms, level, fields: BTreeMap::new() };
         event.record(&mut line);
         // The receiver is gone when the program ends: no error.
         let _ = self.0.send(line);

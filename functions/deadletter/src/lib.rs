@@ -4,17 +4,18 @@
 //! later, or last resort**. The dead letter in the message holds everything: this function reads no
 //! subscriptions. Dead letters that share a blob are stored together and acknowledged one by one. A
 //! record is acknowledged only when its blob is in storage or its message in the last-resort queue,
-//! so a dead letter is never lost.
+//! so a dead letter is never lost. Beside it, the [ends of replayed deliveries](replay_end) are recorded.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
 mod blob_batch;
 mod decode;
+mod replay_end;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use adapters::dead_letter_store;
+use adapters::dead_letter_store::{self, BlobLocation};
 use adapters::runtime::contained;
 use adapters::telemetry::{self, Telemetry};
 use delivery::delivery::DeadLetter;
@@ -28,6 +29,7 @@ use delivery::wire::write_dead_letter;
 use futures::stream::{self, StreamExt as _};
 
 use crate::blob_batch::{Received, blob_batches};
+use crate::replay_end::ReplayEndRecord;
 
 pub use crate::decode::dead_letter_of;
 
@@ -67,8 +69,28 @@ impl<P: StoragePorts> DeadLetters<P> {
     pub async fn handle(&self, records: &[Record]) -> Vec<String> {
         // One time for the whole batch: what was grouped as due is also stored as due.
         let now_ms = self.ports.now_ms();
-        let (mut received, mut waits) = (Vec::new(), Vec::new());
+        let (mut received, mut waits, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         for record in records {
+            match ReplayEndRecord::of(record, now_ms) {
+                Some(ReplayEndRecord::Read(end)) => {
+                    ends.push(replay_end::contained_record(
+                        &self.ports,
+                        &self.container,
+                        record,
+                        end,
+                    ));
+                    continue;
+                }
+                Some(ReplayEndRecord::Lost(why)) => {
+                    telemetry::replay_end_lost(&record.message, &why);
+                    continue;
+                }
+                Some(ReplayEndRecord::Waits(why)) => {
+                    waits.push(self.contained_wait(record, Unread::Unreadable(why)));
+                    continue;
+                }
+                None => {}
+            }
             match decode(record, now_ms) {
                 Ok(one) => received.push(one),
                 Err(why) => waits.push(self.contained_wait(record, why)),
@@ -79,6 +101,7 @@ impl<P: StoragePorts> DeadLetters<P> {
             batches.iter().map(|batch| self.contained_store(batch, now_ms)).collect();
         let mut redeliver = stream::iter(stores).buffer_unordered(AT_ONCE).concat().await;
         redeliver.extend(stream::iter(waits).buffer_unordered(AT_ONCE).concat().await);
+        redeliver.extend(stream::iter(ends).buffer_unordered(AT_ONCE).concat().await);
         redeliver
     }
 
@@ -123,7 +146,7 @@ impl<P: StoragePorts> DeadLetters<P> {
             batch.iter().map(|one| &one.letter).filter(|it| it.not_before_ms <= now_ms).collect();
         let stored = dead_letter_store::store(&self.ports, &self.container, &due).await;
         for one in batch {
-            if !self.is_done(one, stored.as_ref().err(), now_ms).await {
+            if !self.is_done(one, stored.as_ref(), now_ms).await {
                 redeliver.push(one.record.message.clone());
             }
         }
@@ -134,16 +157,27 @@ impl<P: StoragePorts> DeadLetters<P> {
     async fn is_done(
         &self,
         Received { record, letter }: &Received<'_>,
-        error: Option<&PutError>,
+        stored: Result<&Option<BlobLocation>, &PutError>,
         now_ms: u64,
     ) -> bool {
         // Before the result is looked at: nothing was stored for it, so a success says nothing.
         if now_ms < letter.not_before_ms {
             return self.retry_later(record, letter, letter.not_before_ms - now_ms).await;
         }
-        let Some(error) = error else {
-            self.telemetry.dead_lettered(letter);
-            return true;
+        let error = match stored {
+            Ok(location) => {
+                let ended = match replay_end::end_of(letter, location.as_ref(), now_ms) {
+                    Some(end) => {
+                        replay_end::record_end(&self.ports, &self.container, record, &end).await
+                    }
+                    None => true,
+                };
+                if ended {
+                    self.telemetry.dead_lettered(letter);
+                }
+                return ended;
+            }
+            Err(error) => error,
         };
         // Saturating: another machine decided, and its clock may be ahead of ours.
         let since_ms = now_ms.saturating_sub(letter.decided_ms);

@@ -20,7 +20,7 @@ use delivery::machine::consent::{
 use delivery::machine::step::End;
 use delivery::ports::DispatchPorts;
 use delivery::request::AttemptContext;
-use delivery::subscription::secret::SecretName;
+use delivery::subscription::secret::{Keyring, SecretName};
 use delivery::subscription::{Consent, Subscription};
 use futures::FutureExt as _;
 
@@ -123,12 +123,16 @@ impl<P: DispatchPorts> Dispatch<P> {
             return None;
         }
         let wanted_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
+        // Before the time is granted: looking secrets up takes time of its own.
+        let names: Vec<&SecretName> = subscription.destination.secrets().collect();
+        let keyring = self.keyring(&names, &subscription.destination, of.deadline).await;
+        let now_ms = self.ports.now_ms();
         // After the pause: `begin` uses up the privilege of the first request of an invocation.
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
         let pause_ms = consent::pause_ms(closed_ms);
         // Before the answer: whatever goes wrong meanwhile, the next validation waits.
         gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
-        let answer = self.validate(subscription, wanted, timeout_ms).await;
+        let answer = self.validate(subscription, wanted, keyring, timeout_ms).await;
         telemetry::consent_answered(subscription, &answer);
         let Answer::Granted(rate) = answer else { return None };
         gate.closed = None;
@@ -146,18 +150,17 @@ impl<P: DispatchPorts> Dispatch<P> {
         &self,
         subscription: &Subscription,
         wanted: &Consent,
+        keyring: Result<Keyring, Unsendable>,
         timeout_ms: u64,
     ) -> Answer {
         let random = std::array::from_fn(|_| self.ports.next_jitter().0);
         let question = Question::new(random, None);
-        let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let keyring = self.ports.keyring(&names, &subscription.destination.url).await;
         let request = match &keyring {
             Ok(keyring) => {
                 let context = AttemptContext { keyring, now_ms: self.ports.now_ms(), timeout_ms };
                 consent::ask(subscription, wanted, &question, context)
             }
-            Err(error) => Err(Unsendable::Unready(error.to_string())),
+            Err(problem) => Err(problem.clone()),
         };
         let exchange = match request {
             Ok(request) => self.ports.exchange(&request).await,

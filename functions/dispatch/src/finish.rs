@@ -4,7 +4,8 @@
 
 use adapters::runtime::contained;
 use delivery::delivery::reason::Reason;
-use delivery::delivery::{DeadLetter, DeliveryTarget};
+use delivery::delivery::replay::{ReplayEnd, ReplayOutcome};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Word};
 use delivery::machine::follow_up::{self, FollowUp};
 use delivery::machine::step::{End, end_without_success};
 use delivery::ports::{DispatchPorts, QueueName};
@@ -28,14 +29,27 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             End::ToSink(letter) => self.send_to_sink(of, in_flight, &letter).boxed().await,
             End::Done => {
-                self.telemetry.delivered(&in_flight.delivery, self.ports.now_ms());
+                let now_ms = self.ports.now_ms();
+                if let Some(end) = ReplayEnd::of_success(&in_flight.delivery, now_ms) {
+                    self.send_replay_end(end, of).boxed().await;
+                }
+                self.telemetry.delivered(&in_flight.delivery, now_ms);
                 of.progress.set(in_flight.id, Stage::Done);
             }
             End::Drop(reason) => {
-                self.telemetry.dropped(&in_flight.delivery, &reason.into());
+                self.drop_delivery(&in_flight.delivery, &reason.into(), of).boxed().await;
                 of.progress.set(in_flight.id, Stage::Done);
             }
         }
+    }
+
+    /// Drops a delivery, after the end of one that is a replay was sent.
+    async fn drop_delivery(&self, delivery: &Delivery, reason: &Word<Reason>, of: &Invocation<'_>) {
+        let end = ReplayEnd::of(delivery, ReplayOutcome::Dropped, self.ports.now_ms());
+        if let Some(end) = end {
+            self.send_replay_end(end, of).await;
+        }
+        self.telemetry.dropped(delivery, reason);
     }
 
     /// Carries out several ends. A panic in one is contained: what it did not finish is still in
@@ -99,7 +113,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             // The first two cannot happen: this end is never a success.
             End::Done | End::Retry { .. } | End::Drop(_) => {
-                self.telemetry.dropped(delivery, &reason.into());
+                self.drop_delivery(delivery, &reason.into(), of).await;
                 of.progress.set(*id, Stage::Done);
             }
         }
@@ -122,7 +136,13 @@ impl<P: DispatchPorts> Dispatch<P> {
             Some(FollowUp::Deliver(first)) => Some(first.target.clone()),
             Some(FollowUp::DeadLetter(_) | FollowUp::Drop(_)) | None => None,
         };
+        // What a topic takes does not come back: only one on its way to an address may.
+        let ends_here = target.as_ref().is_some_and(|it| !matches!(it, DeliveryTarget::Sink(_)));
+        let end = ReplayEnd::of(&letter.delivery, ReplayOutcome::DeadAgain, now_ms);
         let sent = self.send_all(follow_ups, of).await;
+        if let Some(end) = end.filter(|_| sent && ends_here) {
+            self.send_replay_end(end, of).await;
+        }
         of.progress.set_sent(in_flight.id, sent);
         if let Some(target) = target.filter(|_| sent) {
             self.telemetry.sent_to_sink(letter, &target);
@@ -158,7 +178,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             FollowUp::DeadLetter(letter) => self.send_dead_letter(&letter, of).await,
             FollowUp::Drop(letter) => {
-                self.telemetry.dropped(&letter.delivery, &letter.reason);
+                self.drop_delivery(&letter.delivery, &letter.reason, of).await;
                 true
             }
         }

@@ -20,6 +20,7 @@ mod memory;
 mod message;
 mod plan;
 mod progress;
+mod secrets;
 mod send;
 mod settlement;
 mod sharing;

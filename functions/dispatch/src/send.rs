@@ -9,6 +9,7 @@ use std::future::Future;
 
 use adapters::{dead_letter_store, telemetry};
 use delivery::delivery::DeadLetter;
+use delivery::delivery::replay::{ReplayEnd, ReplayOutcome};
 use delivery::ports::{DispatchPorts, Message, QueueError, QueueName};
 use futures::FutureExt as _;
 
@@ -42,8 +43,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// take, is stored from here.
     pub(crate) async fn send_dead_letter(&self, letter: &DeadLetter, of: &Invocation<'_>) -> bool {
         let message = dead_letter_message(letter);
-        let sent = message.fits() && self.send_to_storage(message, of.deadline).await;
-        let sent = sent || self.store(letter, of.deadline).boxed().await;
+        let queued = message.fits() && self.send_to_storage(message, of.deadline).await;
+        let sent = queued || self.store(letter, of).boxed().await;
         match &letter.returned {
             Some(returned) if sent => telemetry::returned(letter, returned),
             None if sent => {
@@ -89,12 +90,28 @@ impl<P: DispatchPorts> Dispatch<P> {
         sent.unwrap_or_else(|| Err(QueueError(NO_ANSWER.to_owned())))
     }
 
-    async fn store(&self, letter: &DeadLetter, deadline: &Deadline) -> bool {
+    /// Sends the end of a replayed delivery on its way to storage. Where its queue refuses it, the log says so and
+    /// the job shows the delivery as under way: a report is no reason to repeat a delivery.
+    pub(crate) async fn send_replay_end(&self, end: ReplayEnd, of: &Invocation<'_>) {
+        let message = Message::of_replay_end(&end, 0);
+        if let Err(problem) = self.try_send(QueueName::DeadLetter, message, of.deadline).await {
+            telemetry::replay_end_lost(&end.delivery.to_string(), &problem.to_string());
+        }
+    }
+
+    async fn store(&self, letter: &DeadLetter, of: &Invocation<'_>) -> bool {
         let letters = [letter];
         let storing = dead_letter_store::store(&self.ports, &self.container, &letters);
-        let problem = match self.in_time(storing, deadline).await {
-            Some(Ok(())) => {
+        let problem = match self.in_time(storing, of.deadline).await {
+            Some(Ok(location)) => {
                 self.telemetry.dead_lettered(letter);
+                let now_ms = self.ports.now_ms();
+                if let Some(end) = ReplayEnd::of(&letter.delivery, ReplayOutcome::DeadAgain, now_ms)
+                {
+                    let stored = location.map(|location| (location.container, location.key));
+                    // The letter is safe, whether or not its queue takes this.
+                    self.send_replay_end(ReplayEnd { stored, ..end }, of).await;
+                }
                 return true;
             }
             Some(Err(error)) => error.to_string(),

@@ -19,6 +19,7 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::sink::{Container, SinkQueue};
 use uuid::Uuid;
 
@@ -67,7 +68,7 @@ pub(crate) fn subscriptions_with_sink(sink: &str) -> Catalogue {
 pub(crate) fn subscriptions_with_destination(more: &str) -> Catalogue {
     let text = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s0}}\n\
-         spec: {{destination: {{url: 'https://s0.example.com/', {more}}}, retry: {{jitterPercent: 0, timeToLive: PT1H}}}}\n"
+         spec: {{destination: {{url: 'https://s0.example.com/', {more}}}, retry: {{jitterPercent: 0, timeToLive: PT1H, schedule: {{kind: exponential, delay: PT1S, max: PT1H}}}}}}\n"
     );
     manifest::read(&[Source { name: "test", text: &text }])
         .into_result()
@@ -81,7 +82,7 @@ fn catalogue(count: usize, more: &str) -> Catalogue {
     let subscription = |n: usize| {
         format!(
             "---\napiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s{n}}}\n\
-             spec: {{destination: {{url: 'https://s{n}.example.com/'}}, retry: {{jitterPercent: 0}}{more}}}\n"
+             spec: {{destination: {{url: 'https://s{n}.example.com/'}}, retry: {{jitterPercent: 0, schedule: {{kind: exponential, delay: PT1S, max: PT1H}}}}{more}}}\n"
         )
     };
     let text = (0..count).map(subscription).fold(topic, |text, next| text + &next);
@@ -131,6 +132,7 @@ struct Calls {
     /// none.
     consent_headers: Vec<(String, String)>,
     validation_requests: Vec<Request>,
+    looked_at_settings: bool,
     posts: Vec<Request>,
 }
 
@@ -164,6 +166,8 @@ pub(crate) enum Hanging {
 pub(crate) struct FakePorts {
     catalogue: Option<Arc<Catalogue>>,
     newer: Option<Arc<Catalogue>>,
+    /// That of the settings, from the second look at them on.
+    later_policy: Option<SecretPolicy>,
     newest_is_readable: bool,
     unreadable_topic: Option<TopicName>,
     result: TransportResult,
@@ -211,6 +215,7 @@ impl FakePorts {
         Self {
             catalogue: None,
             newer: None,
+            later_policy: None,
             newest_is_readable: true,
             unreadable_topic: None,
             result: answer(200),
@@ -229,6 +234,11 @@ impl FakePorts {
 
     pub(crate) fn with_newer_catalogue(self, catalogue: Catalogue) -> Self {
         Self { newer: Some(Arc::new(catalogue)), ..self }
+    }
+
+    /// Somebody else applies a policy of secrets when an invocation has begun.
+    pub(crate) fn with_later_policy(self, policy: SecretPolicy) -> Self {
+        Self { later_policy: Some(policy), ..self }
     }
 
     /// The last good subscriptions are loaded, but the newest cannot be read.
@@ -627,7 +637,12 @@ fn read_topics<'a>(
 impl SubscriptionSource for FakePorts {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
         let whole = self.catalogue.as_deref().ok_or(BROKEN)?;
-        Ok(Arc::new(Catalogue::by_need(whole.settings().clone())))
+        let mut current = Catalogue::by_need(whole.settings().clone());
+        let is_later = std::mem::replace(&mut self.calls().looked_at_settings, true);
+        if let Some(policy) = self.later_policy.as_ref().filter(|_| is_later) {
+            current.restrict_secrets(policy.clone());
+        }
+        Ok(Arc::new(current))
     }
 
     async fn with_topics(

@@ -22,7 +22,9 @@ mod probation;
 mod rate;
 mod reactions;
 mod redelivered;
+mod replays;
 mod replies;
+mod secret_policy;
 mod sending;
 mod shared;
 mod sinks;
@@ -75,12 +77,14 @@ fn delivery(name: &str) -> Delivery {
     )
 }
 
-/// A subscription to `https://<its name>.example.com/` with native defaults and no jitter.
+/// A subscription to `https://<its name>.example.com/` with native defaults but for its waits, 2 4 8 … s.
 fn subscription(name: &str) -> Subscription {
     let name: SubscriptionName = name.parse().expect("a name");
     let url = format!("https://{}.example.com/", name.name).parse().expect("an address");
     let mut subscription = Subscription::new(name, Dialect::Native, url);
     subscription.retry.jitter_percent = 0;
+    let kind = Kind::Exponential { delay_ms: 1_000 };
+    subscription.retry.schedule = Schedule { kind, max_ms: Some(3_600_000) };
     subscription
 }
 

@@ -2,6 +2,7 @@
 //! use, and no name counts as missing unless the newest was read.
 
 use std::collections::BTreeSet;
+use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,11 +10,14 @@ use adapters::live_catalogue::LiveCatalogue;
 use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::storage::StoredObject;
 use adapters::subscriptions::Location;
+use catalogue::{Changes, Hint};
 use delivery::event::envelope::Publisher;
 use delivery::ports::SubscriptionSource as _;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use lastmile_tests::catalogues::apply;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use tempfile::TempDir;
 
 use crate::cloud::{Cloud, s3_client};
@@ -49,6 +53,10 @@ impl Fixture {
 
     async fn both() -> [Self; 2] {
         [Self::in_folder(), Self::in_bucket().await]
+    }
+
+    async fn commit(&self, namespace: &str, changes: &Changes) {
+        lastmile_tests::catalogues::commit(&self.folder, namespace, changes).await;
     }
 
     async fn apply(&self, text: &str) {
@@ -144,10 +152,55 @@ async fn what_is_applied_is_in_use_after_half_a_minute_and_a_reread_finds_it_aft
             .expect("the newest");
         assert_eq!(names(&newest), ["a", "b"]);
         fixture.apply(&one("c")).await;
-        reader.clock.advance(CHECK_EVERY_MS - 1);
+        reader.clock.advance(CHECK_EVERY_MS - REREAD_EVERY_MS - 1);
         assert_eq!(reader.orders().await.map(|all| all.len()), Ok(2));
         reader.clock.advance(1);
         assert_eq!(reader.orders().await.map(|all| all.len()), Ok(3));
+    }
+}
+
+#[tokio::test]
+async fn whatever_the_hint_says_a_change_is_in_use_after_five_minutes_and_without_one_after_half_a_minute()
+ {
+    const FIVE_MINUTES_MS: u64 = 300_000;
+    for is_there in [true, false] {
+        let fixture = Fixture::in_folder();
+        fixture.apply(&one("a")).await;
+        let hint = fixture.files.as_ref().expect("files").join("hint");
+        let stale = std::fs::read(&hint).expect("a hint");
+        let reader = fixture.reader();
+        assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+        // The first hint is new whatever it says.
+        reader.clock.advance(CHECK_EVERY_MS);
+        assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+        // Who cannot write the hint, or forges it.
+        fixture.apply(&one("b")).await;
+        match is_there {
+            true => std::fs::write(&hint, stale).expect("a file"),
+            false => std::fs::remove_file(&hint).expect("a file"),
+        }
+        reader.clock.advance(CHECK_EVERY_MS);
+        let in_use = if is_there { 1 } else { 2 };
+        assert_eq!(reader.orders().await.map(|all| all.len()), Ok(in_use));
+        reader.clock.advance(FIVE_MINUTES_MS - CHECK_EVERY_MS);
+        assert_eq!(reader.orders().await.map(|all| all.len()), Ok(2));
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_is_larger_than_any_of_a_catalogue_is_not_read() {
+    for fixture in Fixture::both().await {
+        fixture.apply(&one("a")).await;
+        let reader = fixture.reader();
+        assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+        let key = format!("{}/hint", fixture.folder.key.trim_end_matches('/'));
+        fixture.folder.storage.put(&key, vec![b' '; 1_000_000]).await.expect("an object");
+        let objects = CatalogueObjects::below(&fixture.folder);
+        let problem = Hint::load(&objects, None).await.expect_err("it is too large");
+        let problem = problem.source().expect("a cause").to_string();
+        assert!(problem.contains("1000000 bytes"), "{problem}");
+        reader.clock.advance(CHECK_EVERY_MS);
+        assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
     }
 }
 
@@ -167,6 +220,35 @@ async fn the_settings_of_the_deployment_name_the_topics_of_publishers_and_of_not
             assert_eq!(catalogue.topic_from(&publisher), Some(&topic("shop/orders")));
         }
         assert_eq!(catalogue.topic_of_notices(), Some(&topic("shop/orders")));
+    }
+}
+
+#[tokio::test]
+async fn a_policy_of_secrets_counts_after_half_a_minute_and_one_that_cannot_be_read_keeps_all_from_a_start()
+ {
+    let policy = "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {secrets: [{name: 'env:A', hosts: [a.test]}]}\n";
+    let (secret, elsewhere) = ("env:A".parse().expect("a name"), "https://b.test/".parse());
+    let elsewhere = elsewhere.expect("a URL");
+    for fixture in Fixture::both().await {
+        fixture.apply(&one("a")).await;
+        let reader = fixture.reader();
+        let refusal = async || {
+            let current = reader.source.current().await.expect("settings");
+            current.settings().secrets.refusal(&secret, &elsewhere)
+        };
+        assert_eq!(refusal().await, None);
+        fixture.apply(policy).await;
+        reader.clock.advance(CHECK_EVERY_MS - 1);
+        assert_eq!(refusal().await, None);
+        reader.clock.advance(1);
+        assert!(refusal().await.is_some());
+        if fixture.files.is_some() {
+            fixture.damage_pointer("_deployment");
+            reader.clock.advance(CHECK_EVERY_MS);
+            assert!(refusal().await.is_some(), "the last one stays");
+            let problem = fixture.reader().source.current().await.expect_err("a start");
+            assert!(problem.contains("cannot be read"), "{problem}");
+        }
     }
 }
 
@@ -223,3 +305,79 @@ async fn what_is_broken_in_one_topic_does_not_hinder_a_look_at_another() {
     let newest = reader.source.reread(known, &BTreeSet::from([topic("other/orders")])).await;
     assert_eq!(names(&newest.expect("the other topic")), ["b", "a"]);
 }
+
+#[tokio::test]
+async fn of_a_topic_that_was_read_only_what_is_new_is_read_again() {
+    let fixture = Fixture::in_folder();
+    let many = |from: usize, to: usize| {
+        (from..to).map(|number| one(&format!("s{number:04}"))).collect::<Vec<_>>().join("---\n")
+    };
+    fixture.apply(&many(0, 2_000)).await;
+    let reader = fixture.reader();
+    assert_eq!(reader.orders().await.map(|all| all.len()), Ok(2_000));
+    let files = fixture.files.as_ref().expect("files").join("namespaces/shop/objects");
+    let old = std::fs::read_dir(files).expect("a folder").map(|file| file.expect("a file").path());
+    let old: Vec<PathBuf> = old.collect();
+    assert!(old.len() > 10, "a tree of some leaves");
+    fixture.apply(&many(2_000, 2_001)).await;
+    for file in old {
+        std::fs::write(file, "damaged").expect("a file");
+    }
+    reader.clock.advance(CHECK_EVERY_MS);
+    assert_eq!(reader.orders().await.map(|all| all.len()), Ok(2_001));
+    fixture.reader().orders().await.expect_err("who has not read it before");
+}
+
+/// Changes of a topic in random order: additions, replacements, removals, and what it says of itself.
+#[tokio::test]
+async fn what_is_read_in_parts_is_what_is_read_whole() {
+    let fixture = Fixture::in_folder();
+    let mut random = StdRng::seed_from_u64(18);
+    fixture.apply(&one("first")).await;
+    let reader = fixture.reader();
+    let catalogue = async |reader: &Reader| reader.topics(&["shop/orders"]).await.expect("a topic");
+    catalogue(&reader).await;
+    let (mut largest, mut were_missing) = (0, 0);
+    for step in 0..60 {
+        let mut changes = Changes::default();
+        let all = step % 20 == 19;
+        for number in 0..400 {
+            if !all && random.random_ratio(7, 8) {
+                continue;
+            }
+            let key = format!("orders/s{number:03}");
+            // Removed more and more often, until none is left.
+            if all || random.random_ratio(step % 20, 20) {
+                changes.remove(key.as_str());
+                continue;
+            }
+            let filler = "x".repeat(random.random_range(0..400));
+            let url = format!(".example.com/{filler}");
+            let text = one(&format!("s{number:03}")).replace(".example.com/", &url);
+            changes.put(key.as_str(), lastmile_tests::catalogues::value(&text));
+        }
+        match random.random_range(0..6) {
+            0 => drop(changes.remove("orders/").remove("orders/first")),
+            1 => {
+                let described = format!("{}---\n{TOPIC}", one("s000"));
+                changes.put("orders/", lastmile_tests::catalogues::value(&described));
+            }
+            _ => {}
+        }
+        // Its neighbours share leaves with it.
+        changes.put("a/x", step.to_string()).put("z/x", step.to_string());
+        fixture.commit("shop", &changes).await;
+        reader.clock.advance(CHECK_EVERY_MS);
+        let (in_parts, whole) = (catalogue(&reader).await, catalogue(&fixture.reader()).await);
+        assert_eq!(in_parts.topic(&topic("shop/orders")), whole.topic(&topic("shop/orders")));
+        assert_eq!(names(&in_parts), names(&whole), "step {step}");
+        let of = |all: &Catalogue| all.subscriptions().cloned().collect::<Vec<_>>();
+        assert_eq!(of(&in_parts), of(&whole), "step {step}");
+        largest = largest.max(names(&whole).len());
+        were_missing += u32::from(whole.topic(&topic("shop/orders")).is_none());
+    }
+    assert!(largest > 150 && were_missing > 0, "{largest} {were_missing}");
+}
+
+const TOPIC: &str = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n\
+                     spec: {maxReplies: 7}\n";

@@ -8,7 +8,9 @@
 #![cfg(target_os = "linux")]
 
 mod campaign;
+mod catalogues;
 mod crashing;
+mod freshness;
 mod neighbours;
 mod notify;
 mod observability;

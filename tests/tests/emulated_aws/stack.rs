@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use adapters::storage::StoredObject;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
@@ -90,15 +91,7 @@ impl Stack {
                     .endpoint_url(format!("http://127.0.0.1:{port}"))
                     .build(),
             ),
-            blobs: aws_sdk_s3::Client::from_conf(
-                aws_sdk_s3::Config::builder()
-                    .behavior_version(BehaviorVersion::latest())
-                    .region(Region::from_static("us-east-1"))
-                    .credentials_provider(credentials())
-                    .endpoint_url(format!("http://127.0.0.1:{port}"))
-                    .force_path_style(true)
-                    .build(),
-            ),
+            blobs: s3_client(&format!("http://127.0.0.1:{port}")),
             server,
         };
         stack.put_subscriptions(subscriptions).await;
@@ -350,6 +343,19 @@ impl Stack {
         server_log().lines().filter(|line| line.contains(started)).count()
     }
 
+    /// An object of the config bucket, with a client of its own: another runtime may use it.
+    pub(crate) fn config_object(&self, key: &str) -> StoredObject {
+        StoredObject::in_bucket(s3_client(&self.endpoint), self.output("ConfigBucketName"), key)
+    }
+
+    /// The keys of the config bucket under this prefix, with their ETags.
+    pub(crate) async fn config_objects(&self, prefix: &str) -> Vec<(String, String)> {
+        let list = self.blobs.list_objects_v2().bucket(self.output("ConfigBucketName"));
+        let listed = list.prefix(prefix).send().await.expect("the config bucket can be listed");
+        let objects = listed.contents.unwrap_or_default().into_iter();
+        objects.filter_map(|object| Some((object.key?, object.e_tag?))).collect()
+    }
+
     async fn put_subscriptions(&self, subscriptions: String) {
         self.blobs
             .put_object()
@@ -453,6 +459,18 @@ fn server_log() -> String {
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("this machine has a free port");
     listener.local_addr().expect("a bound listener has an address").port()
+}
+
+fn s3_client(endpoint: &str) -> aws_sdk_s3::Client {
+    aws_sdk_s3::Client::from_conf(
+        aws_sdk_s3::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::from_static("us-east-1"))
+            .credentials_provider(credentials())
+            .endpoint_url(endpoint)
+            .force_path_style(true)
+            .build(),
+    )
 }
 
 fn credentials() -> Credentials {

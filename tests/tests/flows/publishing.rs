@@ -69,7 +69,8 @@ async fn the_documented_request_publishes_an_event() {
     publishes("HTTP", "http-1").await;
 }
 
-/// Here, or on the emulated AWS (`emulated_aws/publishers.rs`).
+/// Here, or on the emulated AWS (`emulated_aws/publishers.rs`), or with the command line
+/// (`crates/cli/tests/cli`, `samples.rs` and `sample_subscriber.rs`).
 #[test]
 fn every_example_of_the_page_is_run() {
     let all: Vec<(String, String)> = snippets::of_page(PAGE)
@@ -77,6 +78,8 @@ fn every_example_of_the_page_is_run() {
         .map(|snippet| (snippet.heading, snippet.language))
         .collect();
     let run = [
+        ("On your machine", "sh"),
+        ("On your machine", "sh"),
         ("AWS CLI", "sh"),
         ("Python", "python"),
         ("Node", "js"),

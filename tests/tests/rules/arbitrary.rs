@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
+use delivery::delivery::replay::Replay;
 use delivery::delivery::{
     Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, History, Hold, Origin,
     RESPONSE_KEPT_BYTES, Returned, Store, Word,
@@ -16,6 +17,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use uuid::Uuid;
 
 use crate::samples::EVENT;
 
@@ -25,8 +27,8 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
         ("\\PC{0,40}", any::<u32>()).prop_map(|(message, index)| Origin { message, index });
     let moments = (any::<u64>(), option::of(any::<u64>()), any::<u64>());
     let state = (any::<u32>(), history(), option::of(response()));
-    (name(), origin, moments, state, routing()).prop_map(
-        |(name, origin, moments, state, routing)| {
+    (name(), origin, moments, state, routing(), option::of(replay())).prop_map(
+        |(name, origin, moments, state, routing, replay)| {
             let ((published_ms, first_ms, due_ms), (attempts, history, last_response)) =
                 (moments, state);
             let (target, (hops, replies_left), via, batching, traceparent, hold) = routing;
@@ -45,10 +47,17 @@ pub(crate) fn delivery() -> impl Strategy<Value = Delivery> {
                 batching,
                 hold,
                 traceparent,
+                replay,
                 ..new
             }
         },
     )
+}
+
+/// Any job that replays any dead letter.
+fn replay() -> impl Strategy<Value = Replay> {
+    ("[A-Za-z0-9_-][A-Za-z0-9._-]{0,30}", any::<u128>())
+        .prop_map(|(job, letter)| Replay::new(&job, Uuid::from_u128(letter)).expect("a valid name"))
 }
 
 type Routing =

@@ -141,6 +141,9 @@ fn a_batch_is_an_array_of_its_schema() {
     );
     let custom = ["1", "{\"a\": 1}"].map(|text| delivery_of(text, Input::Custom));
     assert_printed("batch-custom", &request_of(&subscription, &custom));
+    // A batch is an array even where a single event is sent as it was published.
+    subscription.destination.plain_json = true;
+    assert_printed("batch-custom", &request_of(&subscription, &custom));
 }
 
 #[test]

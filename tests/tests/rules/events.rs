@@ -79,14 +79,19 @@ fn endless_nesting_is_kept_and_does_not_exhaust_the_stack() {
 /// A folder of events from other projects, beside the repository; it is not part of it.
 pub(crate) const CORPUS: &str = "../shared/corpus";
 
+/// The path of a file or folder of the corpus, or `None` without a corpus.
+pub(crate) fn corpus_path(name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(CORPUS).join(name);
+    if !path.exists() {
+        skipped(name, CORPUS);
+        return None;
+    }
+    Some(path)
+}
+
 /// A file of the corpus, or `None` without a corpus.
 pub(crate) fn corpus(file: &str) -> Option<String> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(CORPUS).join(file);
-    let text = fs::read_to_string(path).ok();
-    if text.is_none() {
-        skipped(file, CORPUS);
-    }
-    text
+    corpus_path(file).map(|path| fs::read_to_string(path).expect("a text"))
 }
 
 pub(crate) type Raw = Box<RawValue>;

@@ -74,6 +74,35 @@ fn condition() -> impl Strategy<Value = Filter> {
     })
 }
 
+/// An expression of CloudEvents SQL that may meet the events here.
+pub(crate) fn cesql() -> impl Strategy<Value = String> {
+    let name = || select(&["type", "source", "topic", "subject", "n", "data"][..]);
+    let value = prop_oneof![
+        2 => text().prop_map(|text| format!("'{text}'")),
+        1 => select(&["1", "-0", "TRUE", "n", "'+1'", "'TRUE'", "'01'", "'1.0'"][..])
+            .prop_map(ToOwned::to_owned),
+    ];
+    let pattern = (text(), select(&["", "%", "_", "%b"][..]));
+    let negated = || select(&["", "NOT "][..]);
+    let test = prop_oneof![
+        3 => (name(), select(&["=", "!=", "<"][..]), value.clone())
+            .prop_map(|(name, operator, value)| format!("{name} {operator} {value}")),
+        1 => (value.clone(), name()).prop_map(|(value, name)| format!("{value} = {name}")),
+        2 => (name(), negated(), pattern)
+            .prop_map(|(name, not, (text, end))| format!("{name} {not}LIKE '{text}{end}'")),
+        3 => (name(), negated(), vec(value, 1..4))
+            .prop_map(|(name, not, set)| format!("{name} {not}IN ({})", set.join(", "))),
+        1 => name().prop_map(|name| format!("EXISTS {name}")),
+    ];
+    test.prop_recursive(2, 6, 3, |inner| {
+        prop_oneof![
+            4 => (vec(inner.clone(), 2..4), select(&[" AND ", " OR ", " XOR "][..]))
+                .prop_map(|(tests, word)| format!("({})", tests.join(word))),
+            1 => inner.prop_map(|test| format!("NOT ({test})")),
+        ]
+    })
+}
+
 /// Any filter of any dialect.
 pub(crate) fn filter() -> impl Strategy<Value = Filter> {
     let one = prop_oneof![
@@ -81,6 +110,7 @@ pub(crate) fn filter() -> impl Strategy<Value = Filter> {
         2 => (name(), text()).prop_map(|(name, value)| Filter::Prefix { name, value }),
         1 => (name(), text()).prop_map(|(name, value)| Filter::Suffix { name, value }),
         4 => condition(),
+        3 => cesql().prop_map(|text| Filter::Cesql(text.parse().expect("an expression"))),
     ];
     one.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
@@ -92,7 +122,7 @@ pub(crate) fn filter() -> impl Strategy<Value = Filter> {
 }
 
 /// Any event as a JSON object.
-fn event() -> impl Strategy<Value = String> {
+pub(crate) fn event() -> impl Strategy<Value = String> {
     let quoted = text().prop_map(|text| format!("\"{text}\""));
     let value = prop_oneof![quoted, select(&VALUES[..]).prop_map(ToOwned::to_owned)];
     let data = select(&["{\"x\":\"A\"}", "{\"X\":[\"ab\",1]}", "\"a\"", "null"][..]);

@@ -116,6 +116,16 @@ fn without_a_schema_events_are_sent_in_their_published_shape() {
 }
 
 #[test]
+fn json_that_is_no_event_is_sent_as_it_was_published_where_the_dialect_says_so() {
+    let mut plain = subscription(Dialect::Native);
+    plain.destination.plain_json = true;
+    assert_golden("published-plain", &plain, &delivery_of(CUSTOM, Input::Auto));
+    // A schema decides before the dialect.
+    plain.destination.schema = Some(Schema::Custom);
+    assert_golden("published-custom", &plain, &delivery_of(CUSTOM, Input::Auto));
+}
+
+#[test]
 fn a_cloud_event_is_sent_structured_or_binary() {
     assert_golden(
         "cloudevent-structured",

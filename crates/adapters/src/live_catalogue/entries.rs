@@ -10,8 +10,11 @@ use std::sync::Arc;
 
 use catalogue::Entry;
 use delivery::event::envelope::Publisher;
+use delivery::event::mapping::Mapping;
+use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::{Catalogue, Settings, Topic, TopicSubscriptions};
 use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::secret_policy::{NamePattern, SecretPolicy, SecretRule};
 use delivery::wire::stored::{read_subscription, read_topic, write_subscription, write_topic};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -47,7 +50,7 @@ struct Value<'a> {
     is: &'a RawValue,
 }
 
-fn value(owner: &str, text: &str) -> String {
+pub(super) fn value(owner: &str, text: &str) -> String {
     let is: &RawValue = serde_json::from_str(text).expect("our own writer writes JSON");
     let value = Value { owner: owner.into(), is };
     serde_json::to_string(&value).expect("a text and JSON are JSON")
@@ -75,7 +78,7 @@ pub fn entries_of(owner: &str, catalogue: &Catalogue) -> BTreeMap<String, Entrie
         let name = &subscription.name;
         add(&name.topic.namespace, subscription_key(name), write_subscription(subscription));
     }
-    for (key, setting) in settings_texts(catalogue.settings()) {
+    for (key, setting) in settings_texts(owner, catalogue.settings()) {
         add(DEPLOYMENT, key, setting);
     }
     all
@@ -119,27 +122,49 @@ pub fn topics_of(namespace: &str, entries: &[Entry]) -> Vec<Result<TopicSubscrip
 /// # Errors
 /// Which entry cannot be read, and why.
 pub fn topic_of(name: &TopicName, entries: &[Entry]) -> Result<Option<TopicSubscriptions>, String> {
-    let (own, subscriptions) = match entries.split_first() {
-        None => return Ok(None),
-        Some((first, rest)) if *first.key == topic_key(&name.topic) => (Some(first), rest),
-        // Of a topic that nobody described.
-        Some(_) => (None, entries),
-    };
-    let topic = match own {
-        Some(entry) => read(entry, |text| read_topic(name.clone(), text))?,
-        None => Topic::new(name.clone()),
-    };
-    let mapping = Arc::clone(&topic.mapping);
-    let mut all = TopicSubscriptions::new(topic);
-    for entry in subscriptions {
-        let of_topic = entry.key.rsplit_once('/').map_or(&*entry.key, |(_, name)| name);
-        let name = SubscriptionName { topic: name.clone(), name: of_topic.to_owned() };
-        all.add(read(entry, |text| read_subscription(name, &mapping, text))?);
+    if entries.is_empty() {
+        return Ok(None);
     }
-    Ok(Some(all))
+    let (topic, subscriptions) = own_of(name, entries)?;
+    let subscriptions = subscriptions_of(name, &topic.mapping, subscriptions)?;
+    Ok(Some(TopicSubscriptions::new(topic).replaced([], subscriptions)))
 }
 
-fn read<T, E: Display>(entry: &Entry, of: impl FnOnce(&str) -> Result<T, E>) -> Result<T, String> {
+/// What its own entry says of a topic, or what holds without one, and the other entries.
+///
+/// # Errors
+/// Which entry cannot be read, and why.
+pub fn own_of<'a>(name: &TopicName, entries: &'a [Entry]) -> Result<(Topic, &'a [Entry]), String> {
+    match entries.split_first() {
+        Some((own, others)) if *own.key == topic_key(&name.topic) => {
+            Ok((read(own, |text| read_topic(name.clone(), text))?, others))
+        }
+        // Of a topic that nobody described.
+        Some(_) | None => Ok((Topic::new(name.clone()), entries)),
+    }
+}
+
+/// The subscriptions of a topic with this mapping that these entries are.
+///
+/// # Errors
+/// Which entry cannot be read, and why.
+pub fn subscriptions_of(
+    topic: &TopicName,
+    mapping: &Arc<Mapping>,
+    entries: &[Entry],
+) -> Result<Vec<Subscription>, String> {
+    let subscription = |entry: &Entry| {
+        let name = entry.key.rsplit_once('/').map_or(&*entry.key, |(_, name)| name).to_owned();
+        let name = SubscriptionName { topic: topic.clone(), name };
+        read(entry, |text| read_subscription(name, mapping, text))
+    };
+    entries.iter().map(subscription).collect()
+}
+
+pub(super) fn read<T, E: Display>(
+    entry: &Entry,
+    of: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<T, String> {
     let problem = |why: String| format!("the entry {} cannot be read: {why}", entry.key);
     let value: Value<'_> =
         serde_json::from_str(&entry.value).map_err(|error| problem(error.to_string()))?;
@@ -167,13 +192,21 @@ enum Setting {
     EventSource { name: String, topic: String },
     /// The topic of a bucket's notifications.
     Bucket { name: String, topic: String },
+    /// The hosts that may have the secrets of this name or beginning.
+    Secret { name: String, hosts: Vec<String> },
+    /// A policy of secrets that lists none.
+    NoSecret {},
+}
+
+/// A name within a key for any text, which may be too long for a key, or have a slash.
+pub(super) fn hashed(text: &str) -> String {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
 }
 
 /// The key and the text of each of these settings.
-fn settings_texts(settings: &Settings) -> impl Iterator<Item = (String, String)> {
+fn settings_texts(owner: &str, settings: &Settings) -> impl Iterator<Item = (String, String)> {
     let of_publisher = |(publisher, topic): (&Publisher, &TopicName)| {
-        // Its name may be too long for a key, or have a slash.
-        let key = Uuid::new_v5(&Uuid::NAMESPACE_OID, publisher.to_string().as_bytes()).to_string();
+        let key = hashed(&publisher.to_string());
         let topic = topic.to_string();
         let setting = match publisher.clone() {
             Publisher::SnsTopic(arn) => Setting::SnsTopic { arn, topic },
@@ -185,25 +218,49 @@ fn settings_texts(settings: &Settings) -> impl Iterator<Item = (String, String)>
     let notices = settings.notices.iter();
     let notices = notices.map(|topic| Setting::Notices { topic: topic.to_string() });
     let notices = notices.map(|setting| (NOTICES.to_owned(), setting));
-    settings.publishers.iter().map(of_publisher).chain(notices).map(|(key, setting)| {
+    let others = notices.chain(secrets_settings(owner, &settings.secrets));
+    settings.publishers.iter().map(of_publisher).chain(others).map(|(key, setting)| {
         let text = serde_json::to_string(&setting).expect("a setting is JSON");
         (format!("{SETTINGS}/{key}"), text)
     })
 }
 
-/// The settings that these entries are.
+/// The policy's rules, each of its owner: what several owners say of one name adds up, as in files.
+fn secrets_settings(owner: &str, policy: &SecretPolicy) -> Vec<(String, Setting)> {
+    let key = |name: &str| hashed(&format!("{owner}\n{name}"));
+    let of_rule = |rule: &SecretRule| {
+        let name = rule.name.to_string();
+        let hosts = rule.hosts.iter().map(ToString::to_string).collect();
+        (key(&name), Setting::Secret { name, hosts })
+    };
+    match policy.rules() {
+        None => Vec::new(),
+        Some([]) => vec![(key(""), Setting::NoSecret {})],
+        Some(rules) => rules.iter().map(of_rule).collect(),
+    }
+}
+
+/// The settings among these entries of the deployment.
 ///
 /// # Errors
 /// Which entry cannot be read, and why.
 pub fn settings_of(entries: &[Entry]) -> Result<Settings, String> {
     let mut settings = Settings::default();
-    for entry in entries {
+    for entry in entries.iter().filter(|entry| is_of_topic(entry, SETTINGS)) {
         let problem = |why: String| format!("the entry {} cannot be read: {why}", entry.key);
         let setting = read(entry, |text| serde_json::from_str::<Setting>(text))?;
         let (publisher, topic) = match setting {
             Setting::Catalogue {} => continue,
             Setting::Notices { topic } => {
                 settings.notices = Some(topic.parse().map_err(problem)?);
+                continue;
+            }
+            Setting::Secret { name, hosts } => {
+                settings.secrets.add(secret_rule(&name, &hosts).map_err(problem)?);
+                continue;
+            }
+            Setting::NoSecret {} => {
+                settings.secrets.begin();
                 continue;
             }
             Setting::SnsTopic { arn, topic } => (Publisher::SnsTopic(arn), topic),
@@ -213,4 +270,81 @@ pub fn settings_of(entries: &[Entry]) -> Result<Settings, String> {
         settings.publishers.insert(publisher, topic.parse().map_err(problem)?);
     }
     Ok(settings)
+}
+
+fn secret_rule(name: &str, hosts: &[String]) -> Result<SecretRule, String> {
+    let name: NamePattern = name.parse()?;
+    let hosts = hosts.iter().map(|host| host.parse()).collect::<Result<_, String>>()?;
+    Ok(SecretRule { name, hosts })
+}
+
+/// Whether an entry belongs to this topic.
+#[must_use]
+pub fn is_of_topic(entry: &Entry, topic: &str) -> bool {
+    entry.key.split_once('/').is_some_and(|(of, _)| of == topic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deployed(owner: &str, catalogue: &Catalogue) -> Vec<Entry> {
+        let entries = entries_of(owner, catalogue).remove(DEPLOYMENT).unwrap_or_default();
+        let entry = |(key, value): (String, String)| Entry { key: key.into(), value: value.into() };
+        entries.into_iter().map(entry).collect()
+    }
+
+    fn catalogue(rules: &[(&str, &[&str])]) -> Catalogue {
+        let mut policy = SecretPolicy::default();
+        policy.begin();
+        for (name, hosts) in rules {
+            let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+            policy.add(secret_rule(name, &hosts).expect("a rule"));
+        }
+        let mut catalogue = Catalogue::default();
+        catalogue.restrict_secrets(policy);
+        catalogue
+    }
+
+    fn sorted(policy: &SecretPolicy) -> Option<Vec<SecretRule>> {
+        let mut rules = policy.rules()?.to_vec();
+        rules.sort_by(|a, b| a.name.cmp(&b.name));
+        Some(rules)
+    }
+
+    #[test]
+    fn a_policy_is_read_back_and_what_two_owners_apply_adds_up() {
+        let [one, other] = [
+            catalogue(&[("env:A", &["a.test", "*.b.test"]), ("ssm:/billing/*", &[])]),
+            catalogue(&[("env:A", &["c.test"])]),
+        ];
+        let mut entries = deployed("one", &one);
+        assert_eq!(entries.len(), 2);
+        let [read, expected] = [settings_of(&entries), Ok(one.settings().clone())]
+            .map(|of| of.map(|settings| sorted(&settings.secrets)));
+        assert_eq!(read, expected);
+        entries.extend(deployed("other", &other));
+        let both = one.settings().secrets.clone().with(&other.settings().secrets);
+        let read = settings_of(&entries).map(|settings| sorted(&settings.secrets));
+        assert_eq!((entries.len(), read), (3, Ok(sorted(&both))));
+        // One that lists nothing is a policy, too.
+        let empty = deployed("one", &catalogue(&[]));
+        assert_eq!(settings_of(&empty).map(|it| it.secrets.rules().map(<[_]>::len)), Ok(Some(0)));
+        assert_eq!(settings_of(&[]).map(|it| it.secrets.rules().map(<[_]>::len)), Ok(None));
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_read_makes_all_settings_unreadable() {
+        for is in [
+            r#"{"secret":{"name":"env:*A","hosts":[]}}"#,
+            r#"{"secret":{"name":"env:A","hosts":["https://a.test/"]}}"#,
+            r#"{"secret":{"name":"env:A","hosts":["a.test"],"ports":[443]}}"#,
+            r#"{"secret":{"name":"env:A"}}"#,
+        ] {
+            let key = format!("{SETTINGS}/x").into();
+            let entry = Entry { key, value: value("one", is).into() };
+            let problem = settings_of(&[entry]).expect_err(is);
+            assert!(problem.contains("the entry settings/x cannot be read"), "{problem}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The storage of a catalogue: the objects of a bucket or folder whose keys begin with its prefix.
 
-use catalogue::{Fetched, Listed, Objects, StoreError};
+use catalogue::{Fetched, Listed, OBJECT_MAX_BYTES, Objects, StoreError};
 use percent_encoding::percent_decode_str;
 
 use crate::storage::{self, ListRequest, Replaced, Storage, StorageError, StoredObject};
@@ -58,7 +58,8 @@ fn failure(error: StorageError) -> StoreError {
 
 impl Objects for CatalogueObjects {
     async fn get(&self, key: &str, known_etag: Option<&str>) -> Result<Fetched, StoreError> {
-        let fetched = self.storage.get_if_changed(&self.key(key), known_etag).await;
+        let key = self.key(key);
+        let fetched = self.storage.get_at_most(OBJECT_MAX_BYTES, &key, known_etag).await;
         Ok(match fetched.map_err(failure)? {
             storage::Fetched::Missing => Fetched::Missing,
             storage::Fetched::Unchanged => Fetched::Unchanged,

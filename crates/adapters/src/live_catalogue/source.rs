@@ -11,15 +11,15 @@ use super::LiveCatalogue;
 use super::objects::CatalogueObjects;
 use crate::machine::Machine;
 use crate::storage::StoredObject;
-use crate::subscriptions::{LiveSubscriptions, Location};
+use crate::subscriptions::{FILE_EVERY_MS, LOCAL_FILE_EVERY_MS, LiveSubscriptions, Location};
 
 /// The subscriptions of a deployment, from a file or a catalogue.
 #[derive(Debug)]
 pub enum Subscriptions<C = Machine> {
     /// One file or object, read whole.
-    Whole(LiveSubscriptions<C>),
+    Whole(Box<LiveSubscriptions<C>>),
     /// A catalogue, read by need.
-    ByNeed(LiveCatalogue<C>),
+    ByNeed(Box<LiveCatalogue<C>>),
 }
 
 impl Subscriptions {
@@ -27,8 +27,18 @@ impl Subscriptions {
     #[must_use]
     pub fn new(location: &Location, object: StoredObject) -> Self {
         match location.is_catalogue() {
-            true => Self::ByNeed(LiveCatalogue::new(CatalogueObjects::below(&object), Machine)),
-            false => Self::Whole(LiveSubscriptions::new(object, Machine)),
+            true => {
+                let objects = CatalogueObjects::below(&object);
+                Self::ByNeed(Box::new(LiveCatalogue::new(objects, Machine)))
+            }
+            false => {
+                let every_ms = match location {
+                    Location::File(_) => LOCAL_FILE_EVERY_MS,
+                    Location::S3 { .. } => FILE_EVERY_MS,
+                };
+                let source = LiveSubscriptions::new(object, Machine).checked_every(every_ms);
+                Self::Whole(Box::new(source))
+            }
         }
     }
 }

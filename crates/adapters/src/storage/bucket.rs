@@ -3,10 +3,12 @@
 use std::fmt;
 
 use aws_sdk_s3::Client;
-use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::{ByteStream, DateTime, SdkBody};
 use aws_sdk_s3::types::{Delete, Object, ObjectIdentifier, ObjectVersion};
+
+use crate::aws_error::{interrupted, sentence};
 
 use super::{
     Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Replaced, StorageError, Version,
@@ -34,8 +36,9 @@ impl Bucket {
         content(get.send().await).await
     }
 
-    pub(super) async fn get_if_changed(
+    pub(super) async fn get_at_most(
         &self,
+        max_bytes: u64,
         key: &str,
         known_etag: Option<&str>,
     ) -> Result<Fetched, StorageError> {
@@ -47,6 +50,10 @@ impl Bucket {
         };
         // Before the content, which consumes the response.
         let found = response.as_ref().ok();
+        let bytes = found.and_then(GetObjectOutput::content_length).unwrap_or_default();
+        if let Some(bytes) = u64::try_from(bytes).ok().filter(|bytes| *bytes > max_bytes) {
+            return Err(StorageError::too_large(bytes, max_bytes));
+        }
         let etag = found.and_then(GetObjectOutput::e_tag).unwrap_or_default().to_owned();
         let modified_ms = millis(found.and_then(GetObjectOutput::last_modified));
         let content = content(response).await?;
@@ -221,7 +228,7 @@ async fn content<E: ProvideErrorMetadata + std::error::Error + 'static>(
     match response {
         Ok(object) => match object.body.collect().await {
             Ok(bytes) => Ok(Some(bytes.to_vec())),
-            Err(error) => Err(StorageError::Unavailable(DisplayErrorContext(&error).to_string())),
+            Err(error) => Err(StorageError::Unavailable(interrupted(&error))),
         },
         // By its code, not by its status: a missing bucket, and whatever else answers 404 in place of
         // S3, must not be taken for a missing object.
@@ -234,8 +241,7 @@ async fn content<E: ProvideErrorMetadata + std::error::Error + 'static>(
 fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
     error: &SdkError<E>,
 ) -> StorageError {
-    let answer = error.code().and_then(|code| Some(format!("{code}: {}", error.message()?)));
-    let text = answer.unwrap_or_else(|| DisplayErrorContext(error).to_string());
+    let text = sentence(error);
     match error.code() {
         Some(NO_SUCH_BUCKET) => StorageError::NoSuchBucket(text),
         // `PermanentRedirect`: the bucket is in another region than the client.

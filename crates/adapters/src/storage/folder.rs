@@ -17,14 +17,14 @@ use super::{Fetched, ListRequest, Page, PutOutcome, Replaced, StorageError, Vers
 /// What the names of files begin with that are being written: the id of the process and a number
 /// follow. No segment of a key is such a name.
 const TEMPORARY: &str = ".lastmile-";
-/// How often a write is begun while concurrent deletes remove its folder.
+/// How often a write is begun while concurrent deletes remove its folder, or others have its temporary names.
 const TRIES_MAX: u32 = 1_000;
 /// The id of the version that a file has now.
 const CURRENT: &str = "current";
 /// The id of the one earlier version of a file, and the extension that is added to its name.
 const PREVIOUS: &str = "previous";
 
-/// How many files this process has begun to write: no two have the same temporary name.
+/// How many files this process has begun to write: no two of them have the same temporary name.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
 /// A folder of files.
@@ -42,14 +42,19 @@ impl Folder {
         blocking(move || unless_missing(std::fs::read(path))).await
     }
 
-    pub(super) async fn get_if_changed(
+    pub(super) async fn get_at_most(
         &self,
+        max_bytes: u64,
         key: &str,
         known_etag: Option<&str>,
     ) -> Result<Fetched, StorageError> {
         let (path, known_etag) = (self.path(key)?, known_etag.map(str::to_owned));
-        blocking(move || Ok(unless_missing(read(&path, known_etag))?.unwrap_or(Fetched::Missing)))
-            .await
+        let found = move || unless_missing(read(&path, known_etag, max_bytes));
+        match blocking(found).await? {
+            None => Ok(Fetched::Missing),
+            Some(Ok(fetched)) => Ok(fetched),
+            Some(Err(bytes)) => Err(StorageError::too_large(bytes, max_bytes)),
+        }
     }
 
     pub(super) async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
@@ -200,17 +205,25 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory | IsADirectory)
 }
 
-fn read(path: &Path, known_etag: Option<String>) -> io::Result<Fetched> {
+/// What is there, or how many bytes it has if they are too many.
+fn read(
+    path: &Path,
+    known_etag: Option<String>,
+    max_bytes: u64,
+) -> io::Result<Result<Fetched, u64>> {
     // Of the file that is read: another may be moved into its place meanwhile.
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     let etag = etag(&metadata);
     if known_etag.as_ref() == Some(&etag) {
-        return Ok(Fetched::Unchanged);
+        return Ok(Ok(Fetched::Unchanged));
+    }
+    if metadata.len() > max_bytes {
+        return Ok(Err(metadata.len()));
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    Ok(Fetched::Changed { bytes, etag, modified_ms: modified_ms(&metadata) })
+    Ok(Ok(Fetched::Changed { bytes, etag, modified_ms: modified_ms(&metadata) }))
 }
 
 /// The length too: two quick writes may have one modification time, where nothing dates them.
@@ -284,13 +297,19 @@ fn write<T>(
     bytes: &[u8],
     put_in_place: impl FnOnce(&Path) -> io::Result<T>,
 ) -> io::Result<T> {
-    let number = WRITES.fetch_add(1, Ordering::Relaxed);
-    let temporary = folder_of(path).join(format!("{TEMPORARY}{}-{number}", std::process::id()));
-    let begun = in_folder(path, |_| std::fs::write(&temporary, bytes));
-    let written = begun.and_then(|()| put_in_place(&temporary));
+    let temporary = in_folder(path, temporary)?;
+    let written = std::fs::write(&temporary, bytes).and_then(|()| put_in_place(&temporary));
     // A rename has moved it away; a link, or a failure, has left it.
     let _ = std::fs::remove_file(&temporary);
     written
+}
+
+/// A new empty file of a temporary name. Never one that is there: a killed process of the same id may have left it as a
+/// second link to an object, and in a container that shares the folder such a process may be writing it.
+fn temporary(folder: &Path) -> io::Result<PathBuf> {
+    let number = WRITES.fetch_add(1, Ordering::Relaxed);
+    let path = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
+    File::create_new(&path).map(|_| path)
 }
 
 /// Makes a file in the folder of a path, which need not exist.
@@ -300,7 +319,7 @@ fn in_folder<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Resul
     let mut begun = begin();
     for _ in 1..TRIES_MAX {
         // A delete removes empty folders, perhaps this one before there is a file in it, or while it is
-        // made: then it is there and is no folder.
+        // made: then it is there and is no folder. Or there is a file of that name.
         let raced = [ErrorKind::NotFound, ErrorKind::AlreadyExists];
         if !matches!(&begun, Err(error) if raced.contains(&error.kind())) {
             break;
@@ -469,6 +488,22 @@ mod tests {
             Ok(Fetched::Changed { modified_ms, etag, .. }) => (modified_ms, etag),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn what_a_killed_process_of_the_same_id_left_is_not_written_to() {
+        let root = tempfile::tempdir().expect("a folder");
+        let (object, other) = (root.path().join("object"), root.path().join("other"));
+        replace(&object, b"content").expect("a write");
+        // Killed between the link and the removal, at any of the next writes.
+        let next = WRITES.load(Ordering::Relaxed);
+        let left = |number| root.path().join(format!("{TEMPORARY}{}-{number}", std::process::id()));
+        for number in next..next + 200 {
+            std::fs::hard_link(&object, left(number)).expect("a link");
+        }
+        replace(&other, b"other content").expect("a write");
+        assert_eq!(std::fs::read(&object).expect("a file"), b"content");
+        assert_eq!(std::fs::read(&other).expect("a file"), b"other content");
     }
 
     #[tokio::test]

@@ -61,6 +61,12 @@ pub enum StorageError {
     Unavailable(String),
 }
 
+impl StorageError {
+    fn too_large(bytes: u64, max_bytes: u64) -> Self {
+        Self::Refused(format!("it has {bytes} bytes, and only {max_bytes} are expected at most"))
+    }
+}
+
 /// What became of a conditional write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
@@ -195,7 +201,20 @@ impl Storage {
         key: &str,
         known_etag: Option<&str>,
     ) -> Result<Fetched, StorageError> {
-        of_either!(self, it => it.get_if_changed(key, known_etag).await)
+        self.get_at_most(u64::MAX, key, known_etag).await
+    }
+
+    /// The same of an object that has at most so many bytes: a larger one is not read, but an error.
+    ///
+    /// # Errors
+    /// [`StorageError`] when it could not be read.
+    pub async fn get_at_most(
+        &self,
+        max_bytes: u64,
+        key: &str,
+        known_etag: Option<&str>,
+    ) -> Result<Fetched, StorageError> {
+        of_either!(self, it => it.get_at_most(max_bytes, key, known_etag).await)
     }
 
     /// Writes an object, and replaces one that is there. A bucket stores a `.json` as

@@ -27,13 +27,6 @@ impl Id {
         let id = Self(digest);
         (id.to_string() == text).then_some(id)
     }
-
-    /// The digest of these ids in this order.
-    pub(crate) fn of_all<'a>(ids: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut digest = Sha256::new();
-        ids.into_iter().for_each(|id| digest.update(id.0));
-        Self(digest.finalize().into())
-    }
 }
 
 impl fmt::Display for Id {

@@ -52,7 +52,7 @@ struct Header {
 }
 
 /// The object of this key, as its written form.
-fn parse<T: DeserializeOwned>(object: &str, bytes: &[u8]) -> Result<T, ReadError> {
+pub(crate) fn parse<T: DeserializeOwned>(object: &str, bytes: &[u8]) -> Result<T, ReadError> {
     let header: Header = serde_json::from_slice(bytes).map_err(|error| damaged(object, error))?;
     if header.format > u64::from(FORMAT) {
         return Err(ReadError::NewerFormat { object: object.to_owned(), format: header.format });

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{FORMAT, Id, damaged, parse};
 use crate::error::ReadError;
 
+/// No tree is higher: with a few hundred children of each node it would have more entries than there are bytes.
+const LEVEL_MAX: u32 = 16;
 /// At least what a node has beside its items:
 /// `{"format":1,"commit":"0123456789abcdef","level":4294967295,"children":[]}`.
 const FRAME_BYTES: usize = 80;
@@ -105,12 +107,13 @@ impl Node {
                     |(key, value): (String, String)| Entry { key: key.into(), value: value.into() };
                 Self::Leaf(entries.into_iter().map(entry).collect())
             }
-            (None, Some(level), Some(children)) if level > 0 => {
+            (None, Some(level), Some(children)) if (1..=LEVEL_MAX).contains(&level) => {
                 let child = |(first, id): (String, Id)| Child { first: first.into(), id };
                 Self::Inner { level, children: children.into_iter().map(child).collect() }
             }
             _ => {
-                let expected = "a node has entries, or children and a level from 1 on";
+                let expected =
+                    format!("a node has entries, or children and a level from 1 to {LEVEL_MAX}");
                 return Err(damaged(object, expected));
             }
         };

@@ -64,8 +64,8 @@ fn the_nodes_of_kept_versions_stay_and_those_of_removed_ones_go() {
     }
     wait(&store, 31);
     run(namespace.collect_garbage(store.now_ms())).unwrap();
-    // The newest version, its tree, and the pointer.
-    assert_eq!(store.keys().len(), super::nodes(&namespace).len() + 2);
+    // The newest version, its tree, the pointer, and the hint.
+    assert_eq!(store.keys().len(), super::nodes(&namespace).len() + 3);
 }
 
 #[test]

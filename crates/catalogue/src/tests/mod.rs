@@ -3,6 +3,7 @@
 mod damage;
 mod failures;
 mod garbage;
+mod hint;
 mod memory_store;
 mod property;
 mod races;

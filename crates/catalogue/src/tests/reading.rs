@@ -15,13 +15,15 @@ fn a_namespace_is_a_folder_with_a_pointer_and_objects() {
     let mut keys = [version, root].map(|id| format!("{folder}/objects/{id}")).to_vec();
     keys.sort();
     keys.push(format!("{folder}/pointer"));
+    keys.insert(0, "hint".to_owned());
     assert_eq!(store.keys(), keys);
     let [node, pointer] = [format!("{folder}/objects/{root}"), format!("{folder}/pointer")]
         .map(|key| String::from_utf8(store.content(&key).unwrap()).unwrap());
     assert!(node.ends_with(r#","entries":[["t/","{}"]]}"#), "{node}");
     assert_eq!(pointer, format!(r#"{{"format":1,"version":"{version}","root":{node}}}"#));
     assert_eq!((committed.objects_written, committed.conflicts), (3, 0));
-    assert_eq!(committed.bytes_written, store.take_counts().bytes_written);
+    let hint_bytes = store.content("hint").unwrap().len() as u64;
+    assert_eq!(committed.bytes_written + hint_bytes, store.take_counts().bytes_written);
 }
 
 #[test]
@@ -46,6 +48,8 @@ fn the_history_says_who_changed_what_and_when() {
     let old = run(namespace.of_version(first.id)).unwrap();
     assert_eq!(run(namespace.entry(&old, "t/a")).unwrap().as_deref(), Some("1"));
     assert_eq!(run(namespace.history(1)).unwrap().len(), 1);
+    let down_to = |number| run(namespace.history_down_to(number)).unwrap().len();
+    assert_eq!([0, 1, 2, 3].map(down_to), [2, 2, 1, 1]);
 }
 
 #[test]
@@ -110,7 +114,7 @@ fn a_reader_fetches_what_has_changed_and_nothing_twice() {
     let own = NodeCache::new(1 << 20);
     let reader = small(&store, &own);
     assert_eq!(run(reader.topic(&snapshot, "t")).unwrap().len(), 200);
-    let before = run(reader.topic_fingerprint(&snapshot, "t")).unwrap();
+    let before = run(reader.topic_leaves(&snapshot, "t")).unwrap();
     store.take_counts();
     assert_eq!(run(reader.topic(&snapshot, "t")).unwrap().len(), 200);
     assert_eq!(store.take_counts().reads, 0);
@@ -123,7 +127,8 @@ fn a_reader_fetches_what_has_changed_and_nothing_twice() {
     run(commit(&namespace, &changes([("t/100", Some("new"))]))).unwrap();
     let newer = run(reader.load(Some(&snapshot))).unwrap().unwrap();
     store.take_counts();
-    assert_ne!(run(reader.topic_fingerprint(&newer, "t")).unwrap(), before);
+    let leaves = run(reader.topic_leaves(&newer, "t")).unwrap();
+    assert_eq!(leaves.iter().filter(|leaf| !before.contains(leaf)).count(), 1);
     let (reads, levels) = (store.take_counts().reads, u64::from(newer.root().unwrap().1.level));
     assert_eq!(reads, levels - 1, "inner nodes below the root, no leaf");
     assert_eq!(&*run(reader.entry(&newer, "t/100")).unwrap().unwrap(), "new");
@@ -154,7 +159,8 @@ fn all_work_may_move_between_threads() {
     let snapshot = crate::Snapshot::default();
     assert_send(namespace.load(None));
     assert_send(namespace.topic(&snapshot, "t"));
-    assert_send(namespace.topic_fingerprint(&snapshot, "t"));
+    assert_send(namespace.topic_leaves(&snapshot, "t"));
+    assert_send(namespace.leaf_entries(&snapshot, "t", &[]));
     assert_send(namespace.entry(&snapshot, "t/"));
     assert_send(namespace.entries(&snapshot));
     assert_send(namespace.history(1));

@@ -11,14 +11,16 @@ use adapters::machine::Machine;
 use adapters::subscriptions::Location;
 use catalogue::Committed;
 use delivery::explain::diff::{Change, FieldChange, Subject, diff};
-use delivery::manifest::{self, Source};
+use delivery::manifest::{self, Reading, Source};
 use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 
 use crate::comparison::{Comparison, who};
-use crate::confirm::is_confirmed;
+use crate::confirm::may_proceed;
+use crate::deployment::{DeploymentEntries, new_problems, print_mappings};
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::lints;
+use crate::missing_destinations::{PLACEHOLDER_HOST, has_placeholder};
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::store::{self, SubscriptionStore, Target};
@@ -47,11 +49,22 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
-    let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
+    // Before the checks, since a catalogue has what files may refer to.
+    let location = arguments.target.location().await?;
+    let deployed = DeploymentEntries::at(&location, &arguments.owner, arguments.prune).await?;
+    let Some(reading) = files.valid_reading_for(&deployed.for_files) else {
+        return Ok(ExitCode::FAILURE);
+    };
     let stack = Stack::optional(arguments.target.stack.as_deref()).await?;
     let lints = lints(&reading, files.first(), Machine.now_ms(), stack.as_ref())?;
     print_findings(&lints);
     if have_errors(&lints) {
+        return Ok(ExitCode::FAILURE);
+    }
+    if reading.catalogue.subscriptions().any(|of| has_placeholder(of)) {
+        note(format_args!(
+            "not applied: replace the placeholders, which are the addresses at {PLACEHOLDER_HOST}"
+        ));
         return Ok(ExitCode::FAILURE);
     }
     if reading.catalogue.subscriptions().next().is_none() && !arguments.allow_empty {
@@ -59,15 +72,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             "the files contain no subscription; apply them with --allow-empty",
         ));
     }
-    // After the checks, which without a stack need no credentials.
-    let location = arguments.target.location().await?;
     if location.is_catalogue() {
-        if reading.has_secret_policy {
-            return Err(usage_error(NO_SECRET_POLICY));
-        }
-        return apply_to_catalogue(&arguments, &location, &reading.catalogue).await;
+        return apply_to_catalogue(&arguments, &location, &reading, &deployed).await;
     }
-    let store = arguments.target.open().await?;
+    let store = SubscriptionStore::at(&location).await;
     let text = files.joined();
     // The target is one file: names that collide only there are found here.
     let joined = manifest::read(&[Source { name: &store.name(), text: &text }]);
@@ -96,19 +104,31 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// It would hold for nobody else's subscriptions, and not for these when they are read.
-pub(crate) const NO_SECRET_POLICY: &str = "a catalogue cannot hold a SecretPolicy yet, so it would bind nobody: remove it from the files, or use a file of subscriptions";
-
 /// Changes a catalogue: what other owners applied stays as it is.
 async fn apply_to_catalogue(
     arguments: &Arguments,
     location: &Location,
-    new: &Catalogue,
+    reading: &Reading,
+    deployed: &DeploymentEntries,
 ) -> anyhow::Result<ExitCode> {
     let Arguments { owner, prune, .. } = arguments;
     let folder = store::object(location).await;
-    let comparison = Comparison::of(&folder, owner, new, *prune).await?;
-    print_changes(&comparison.before(), &comparison.after())?;
+    let mappings = deployed.own(reading.destinations.clone())?;
+    let new = &reading.catalogue;
+    let comparison = Comparison::of(&folder, owner, new, &mappings, *prune).await?;
+    let (before, after) = (comparison.before(), comparison.after());
+    let problems = new_problems(&before, &after, new);
+    if !problems.is_empty() {
+        problems.iter().for_each(note);
+        return Ok(ExitCode::FAILURE);
+    }
+    print_changes(&before, &after)?;
+    let [old, new] = comparison.mappings()?;
+    if print_mappings([&old, &new])? {
+        note(format_args!(
+            "subscriptions that were applied before keep the address that a reference had then: apply their files again"
+        ));
+    }
     if comparison.left() > 0 {
         let left = comparison.left();
         note(format_args!(
@@ -129,8 +149,13 @@ async fn apply_to_catalogue(
 
 /// What was written of a namespace.
 pub(crate) fn print_committed(namespace: &str, committed: &Committed) -> anyhow::Result<()> {
-    let Committed { number, objects_written, bytes_written, .. } = committed;
+    let Committed { number, objects_written, bytes_written, unannounced, .. } = committed;
     let name = text::line(namespace);
+    if let Some(why) = unannounced {
+        note(format_args!(
+            "{name}: the hint could not be written, so it is five minutes until all processes use the change: {why}"
+        ));
+    }
     match objects_written {
         0 => out(&format!("{name}: nothing to do, version {number} has it\n")),
         _ => out(&format!(
@@ -159,8 +184,12 @@ pub(crate) fn current_catalogue(store: &SubscriptionStore, text: Option<&str>) -
 /// Prints the difference by subscription and field; returns whether anything is removed.
 pub(crate) fn print_changes(old: &Catalogue, new: &Catalogue) -> anyhow::Result<bool> {
     let changes = diff(old, new);
-    if changes.is_empty() {
-        out("no subscription changes\n")?;
+    let restricts = |of: &Catalogue| of.settings().secrets.rules().is_some();
+    match (restricts(old), restricts(new)) {
+        (false, true) => out("+ SecretPolicy\n    a secret may be sent only where it is listed\n")?,
+        (true, false) => out("- SecretPolicy\n    every secret may be sent anywhere\n")?,
+        (true, true) | (false, false) if changes.is_empty() => out("no subscription changes\n")?,
+        (true, true) | (false, false) => {}
     }
     for (subject, change) in &changes {
         out(&describe(subject, change))?;
@@ -188,6 +217,9 @@ fn describe(subject: &Subject, change: &Change) -> String {
 /// The consequence of a removal.
 fn consequence(subject: &Subject) -> &'static str {
     match subject {
+        Subject::Secrets(_) => {
+            "its hosts no longer may have it; if no entry of a SecretPolicy is left, every secret may be sent anywhere"
+        }
         Subject::Topic(_) => "events published to it become dead letters (TopicNotFound)",
         Subject::Subscription(_) => {
             "removed; its deliveries that wait for a retry become dead letters (SubscriptionNotFound)"
@@ -197,6 +229,5 @@ fn consequence(subject: &Subject) -> &'static str {
 
 /// Whether to replace: asks on a terminal, unless `yes`.
 pub(crate) fn may_replace(yes: bool, what: &str) -> anyhow::Result<bool> {
-    let otherwise = "standard input is not a terminal; confirm with --yes";
-    Ok(yes || is_confirmed(&format!("replace {}?", text::line(what)), otherwise)?)
+    may_proceed(yes, &format!("replace {}?", text::line(what)))
 }

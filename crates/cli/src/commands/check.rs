@@ -1,32 +1,53 @@
-//! `lastmile check`: finds errors in subscription files before they are deployed.
+//! `lastmile check`: finds errors in subscription files before they are deployed, or in what a deployment
+//! has.
 //!
 //! Exit code 0 means that they can be deployed, perhaps with warnings; 1 that they cannot; 2 that a
 //! file could not be read. With `--stack` the subscriptions are also compared with a deployed stack:
 //! its timeout, the addresses it may send to, the sinks it may write to.
+//!
+//! Of a catalogue, which several owners change, it also finds what none of them can see in files of his own.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use adapters::live_catalogue::entries::subscription_key;
 use adapters::machine::Machine;
 use clap::ValueEnum;
-use delivery::manifest::{Finding, Reading, Severity};
+use delivery::manifest::{Finding, Severity, mismatches};
 use delivery::ports::Clock as _;
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
 use serde::Serialize;
 
+use crate::deployed::{self, Deployed, Wanted, entry_name};
 use crate::files::{Files, have_errors};
-use crate::lints::lints;
+use crate::lints::{lints, lints_at, lints_of_settings};
 use crate::output::{note, out, out_json};
 use crate::stack::Stack;
-use crate::text;
+use crate::writable::Problem;
+use crate::{missing_destinations, store, text};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Files of subscriptions, read together
-    #[arg(required = true, value_name = "FILE")]
+    /// Files of subscriptions, and folders of them, read together; without them, what a deployment has is
+    /// checked
+    #[arg(required_unless_present_any = ["to", "stack", "more_files"], value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Also check the limits and permissions of this deployed CloudFormation stack
+    /// The same, as other commands take files
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
+    more_files: Vec<PathBuf>,
+    /// Check what is here: s3://bucket/key or file:///path; a catalogue ends with a slash
+    #[arg(long, value_name = "URI", conflicts_with_all = ["files", "more_files", "stack"])]
+    to: Option<String>,
+    /// Also check the limits and permissions of this deployed CloudFormation stack; without files, check
+    /// the subscriptions that it reads
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
+    /// Add what the files refer to and nothing maps to this file of Destinations, with placeholders to
+    /// replace, and read it too
+    #[arg(long, value_name = "FILE", requires = "files")]
+    write_destinations: Option<PathBuf>,
     /// The output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -40,34 +61,88 @@ enum Output {
     Json,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let files = Files::read(&arguments.files)?;
-    let reading = files.reading();
-    let mut findings = reading.findings.clone();
-    let stack = Stack::optional(arguments.stack.as_deref()).await?;
-    findings.extend(lints(&reading, files.first(), Machine.now_ms(), stack.as_ref())?);
-    match arguments.output {
-        Output::Text => print_text(&reading, &findings)?,
-        Output::Json => out_json(&serde_json::to_string(&Report { findings: &findings })?)?,
+/// What was found.
+#[derive(Serialize)]
+struct Report {
+    findings: Vec<Finding>,
+    /// In a catalogue, how many subscriptions each owner applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owners: Option<BTreeMap<String, usize>>,
+    /// Without an error.
+    #[serde(skip)]
+    subscriptions: usize,
+}
+
+pub(crate) async fn run(mut arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &arguments.write_destinations {
+        missing_destinations::complete(path, &mut arguments.files)?;
     }
-    Ok(if have_errors(&findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let report = report(&arguments).await?;
+    match arguments.output {
+        Output::Text => print_text(&report)?,
+        Output::Json => out_json(&serde_json::to_string(&report)?)?,
+    }
+    Ok(if have_errors(&report.findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
+    let now_ms = Machine.now_ms();
+    let stack = || Stack::optional(arguments.stack.as_deref());
+    let paths = [arguments.files.as_slice(), &arguments.more_files].concat();
+    let (reading, source, stack, owners) = if paths.is_empty() {
+        let stack = stack().await?;
+        let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
+        let Deployed { reading, source, owners } = deployed::read(&location, Wanted::All).await?;
+        (reading, source, stack, owners)
+    } else {
+        let files = Files::read(&paths)?;
+        let mut reading = files.reading();
+        reading.findings.extend(files.blank());
+        (reading, files.first().to_owned(), stack().await?, None)
+    };
+    let mut findings = reading.findings.clone();
+    findings.extend(match owners {
+        Some(_) => of_catalogue(&reading.catalogue, now_ms, stack.as_ref())?,
+        None => lints(&reading, &source, now_ms, stack.as_ref())?,
+    });
+    let subscriptions = reading.catalogue.subscriptions().count();
+    let owners = owners.map(|owners| {
+        owners.into_values().fold(BTreeMap::new(), |mut counts, owner| {
+            *counts.entry(owner.to_string()).or_default() += 1;
+            counts
+        })
+    });
+    Ok(Report { findings, owners, subscriptions })
+}
+
+/// Findings about subscriptions of a catalogue, each of which can be read.
+fn of_catalogue(
+    catalogue: &Catalogue,
+    now_ms: u64,
+    stack: Option<&Stack>,
+) -> anyhow::Result<Vec<Finding>> {
+    let name =
+        |of: &Subscription| entry_name(&of.name.topic.namespace, &subscription_key(&of.name));
+    let find = |of: &Subscription, field: &str, problem: Problem| problem.in_file(name(of), field);
+    let mut findings = mismatches(catalogue, name);
+    findings.extend(lints_at(catalogue, now_ms, stack, find)?);
+    findings.sort_by(|a, b| a.file.cmp(&b.file));
+    findings.extend(lints_of_settings(catalogue));
+    Ok(findings)
 }
 
 /// Findings go to standard output, their number to standard error.
-fn print_text(reading: &Reading, findings: &[Finding]) -> anyhow::Result<()> {
-    for finding in findings {
-        out(&format!("{}\n", text::line(&finding.to_string())))?;
+fn print_text(report: &Report) -> anyhow::Result<()> {
+    let Report { findings, owners, subscriptions } = report;
+    let lines = findings.iter().map(|finding| format!("{}\n", text::line(&finding.to_string())));
+    out(&lines.collect::<String>())?;
+    for (owner, count) in owners.iter().flatten() {
+        note(format_args!("owner {}: {count} subscriptions", text::line(&format!("{owner:?}"))));
     }
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    let (subscriptions, warnings) =
-        (reading.catalogue.subscriptions().count(), findings.len() - errors);
+    let warnings = findings.len() - errors;
     note(format_args!(
         "subscriptions without an error: {subscriptions}; errors: {errors}; warnings: {warnings}"
     ));
     Ok(())
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    findings: &'a [Finding],
 }

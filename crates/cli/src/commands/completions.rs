@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap_complete::Shell;
 
 /// The shells that are supported.
-const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+const SHELLS: [&str; 4] = ["bash", "zsh", "fish", "powershell"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {

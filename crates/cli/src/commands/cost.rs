@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{ArgGroup, ValueEnum};
 use delivery::ports::MESSAGE_MAX_BYTES;
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
@@ -16,8 +16,11 @@ use delivery::subscription::profile::Dialect;
 use crate::cost::estimate::estimate;
 use crate::cost::plan::{Deployment, Plan, Traffic, number};
 use crate::cost::report;
-use crate::files::{Files, usage_error};
+use crate::deployed::{self, Wanted};
+use crate::files::{Files, print_findings, usage_error};
 use crate::output::{Output, out, out_json};
+use crate::stack::Stack;
+use crate::store;
 
 /// The most events of a day: quantities are exact up to here.
 const EVENTS_MAX: f64 = 1e13;
@@ -32,6 +35,7 @@ const DIALECTS: [Dialect; 5] = [
 ];
 
 #[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("place").args(["files", "to", "stack"])))]
 pub(crate) struct Arguments {
     /// Events published, evenly: 1000000, 1_000_000 or 1e6
     #[arg(long, value_name = "NUMBER", value_parser = events)]
@@ -44,10 +48,16 @@ pub(crate) struct Arguments {
     /// Files of subscriptions, read together; the policy is that of one of them
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "dialect")]
     files: Vec<PathBuf>,
-    /// The subscription whose policy is used, if the files have several
-    #[arg(long, value_name = "NS/TOPIC/NAME", requires = "files")]
+    /// The deployment whose subscription is used: s3://bucket/key or file:///path; a catalogue ends with a slash
+    #[arg(long, value_name = "URI", requires = "subscription", conflicts_with = "dialect")]
+    to: Option<String>,
+    /// The same as a deployed CloudFormation stack
+    #[arg(long, value_name = "NAME", requires = "subscription", conflicts_with = "dialect")]
+    stack: Option<String>,
+    /// The subscription whose policy is used, if there are several
+    #[arg(long, value_name = "NS/TOPIC/NAME", requires = "place")]
     subscription: Option<SubscriptionName>,
-    /// Without --file, the default policy of this dialect
+    /// Without a subscription, the default policy of this dialect
     #[arg(long, default_value = "native", value_parser = PossibleValuesParser::new(DIALECTS.map(Dialect::as_str)).try_map(dialect))]
     dialect: Dialect,
     /// The output format
@@ -78,8 +88,8 @@ impl Per {
     }
 }
 
-pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Some(subscription) = policy(&arguments)? else { return Ok(ExitCode::FAILURE) };
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Some(subscription) = policy(&arguments).await? else { return Ok(ExitCode::FAILURE) };
     let events = arguments.events * arguments.per.in_a_day();
     let traffic = Traffic { events, ..arguments.traffic };
     let plan = Plan { traffic, deployment: arguments.deployment };
@@ -106,7 +116,15 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The subscription whose policy is used; `None` when the files have errors.
-fn policy(arguments: &Arguments) -> anyhow::Result<Option<Arc<Subscription>>> {
+async fn policy(arguments: &Arguments) -> anyhow::Result<Option<Arc<Subscription>>> {
+    let Arguments { to, stack, subscription, .. } = arguments;
+    if let (Some(name), true) = (subscription, to.is_some() || stack.is_some()) {
+        let stack = Stack::optional(stack.as_deref()).await?;
+        let location = store::location(to.as_deref(), stack.as_ref())?;
+        let deployed = deployed::read(&location, Wanted::topics_of([name])).await?;
+        print_findings(&deployed.reading.findings);
+        return Ok(Some(Arc::clone(deployed.subscription(name)?)));
+    }
     if arguments.files.is_empty() {
         let name = "cost/cost/cost".parse().expect("three names");
         let url = "https://example.com/".parse().expect("a URL");

@@ -2,10 +2,12 @@
 //!
 //! Runs the production functions over the local AWS against four endpoints on one port: one accepts
 //! everything, one is flaky, one responds 410 Gone, one always fails. Exits by itself, and succeeds
-//! only if every delivery ended as expected. The subscriptions and the dead letters stay on disk.
+//! only if every delivery ended as expected. The subscriptions and the dead letters stay on disk, until
+//! the next demo removes those dead letters, and no others.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +26,7 @@ use local::watch::Line;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::output::out;
+use crate::output::{note, out};
 use crate::this_machine::allow_private;
 use crate::{log_view, text};
 
@@ -32,8 +34,10 @@ use crate::{log_view, text};
 const SUBSCRIPTIONS: &str = include_str!("../../../../examples/demo.yaml");
 /// An event as Azure Event Grid publishes it.
 const EVENT_GRID_EVENT: &str = include_str!("../../../../examples/events/blob-created.json");
-/// The port of the sample subscriber.
+/// The port in the sample subscriptions.
 const PORT: u16 = 9180;
+/// Where a demo lists its dead letters, in the data folder, for the next one.
+const LETTERS: &str = "demo-dead-letters.txt";
 /// The topic of the demo.
 const TOPIC: &str = "shop/orders";
 /// The demo fails if it takes longer.
@@ -52,6 +56,9 @@ pub(crate) struct Arguments {
     /// The data folder; subscriptions and dead letters stay there
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
     data: PathBuf,
+    /// The port of the sample endpoints; if another program listens on it, or if it is 0, any free one
+    #[arg(long, default_value_t = PORT)]
+    port: u16,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -59,12 +66,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut log = log_view::watch();
     std::fs::create_dir_all(&arguments.data)
         .with_context(|| format!("{} cannot be created", arguments.data.display()))?;
+    let storage = arguments.data.join("s3");
+    let letters = arguments.data.join(LETTERS);
+    remove_earlier(&letters, &storage)?;
     let subscriptions = arguments.data.join("subscriptions.yaml");
-    std::fs::write(&subscriptions, SUBSCRIPTIONS)
-        .with_context(|| format!("{} cannot be written", subscriptions.display()))?;
-    let subscriber = Subscriber::listen(PORT).await;
-    let subscriber = subscriber
-        .with_context(|| format!("the sample endpoints cannot listen on 127.0.0.1:{PORT}"))?;
+    let subscriber = listen(arguments.port).await?;
+    let port = subscriber.port()?;
+    write_subscriptions(&subscriptions, port)?;
     let endpoints = Endpoints::default();
     let answer = move |received: &Received| endpoints.answer(received);
     let endpoints = tokio::spawn(subscriber.serve(answer, |_, _| {}));
@@ -83,13 +91,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         EXPECTED.len()
     ))?;
     publish(&stack, &events).await?;
-    let ends =
-        tokio::time::timeout(TIMEOUT, wait_for_ends(&mut log, events.len() * EXPECTED.len())).await;
+    let ends = wait_for_ends(&mut log, events.len() * EXPECTED.len(), &letters);
+    let ends = tokio::time::timeout(TIMEOUT, ends).await;
     let ends =
         ends.with_context(|| format!("not every delivery ended within {} s", TIMEOUT.as_secs()))??;
     stack.stop().await?;
     endpoints.abort();
-    let storage = arguments.data.join("s3");
+    // What is replayed later goes to the port that was asked for, such as that of `lastmile subscriber`.
+    write_subscriptions(&subscriptions, if arguments.port == 0 { port } else { arguments.port })?;
     let as_expected = print_ends(&ends, &storage)?;
     out(&format!(
         "\nsubscriptions: {}\ndead letters:  {}\n",
@@ -97,6 +106,50 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         storage.join("dead-letters").display()
     ))?;
     Ok(if as_expected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The sample endpoints on this port, or on a free one if another program listens on it.
+async fn listen(port: u16) -> anyhow::Result<Subscriber> {
+    match Subscriber::listen(port).await {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            let subscriber = Subscriber::listen(0).await?;
+            let free = subscriber.port()?;
+            note(format_args!(
+                "another program listens on 127.0.0.1:{port}, perhaps `lastmile subscriber`; the endpoints of this demo \
+                 are on 127.0.0.1:{free}"
+            ));
+            Ok(subscriber)
+        }
+        subscriber => subscriber
+            .with_context(|| format!("the sample endpoints cannot listen on 127.0.0.1:{port}")),
+    }
+}
+
+/// The subscriptions, with endpoints on this port.
+fn write_subscriptions(file: &Path, port: u16) -> anyhow::Result<()> {
+    let text = SUBSCRIPTIONS.replace(&format!("127.0.0.1:{PORT}/"), &format!("127.0.0.1:{port}/"));
+    std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
+}
+
+/// Removes the dead letters that earlier demos listed, and the list; what `dev` stored stays.
+fn remove_earlier(letters: &Path, storage: &Path) -> anyhow::Result<()> {
+    let list = match std::fs::read_to_string(letters) {
+        Ok(list) => list,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).context(format!("{} cannot be read", letters.display())),
+    };
+    let mut removed = 0_usize;
+    for key in list.lines() {
+        let inside = Path::new(key).components().all(|part| matches!(part, Component::Normal(_)));
+        if inside && std::fs::remove_file(storage.join(key)).is_ok() {
+            removed += 1;
+        }
+    }
+    std::fs::remove_file(letters)?;
+    if removed > 0 {
+        out(&format!("removed the {removed} dead letters of the last demo\n"))?;
+    }
+    Ok(())
 }
 
 /// Three orders as CloudEvents and one blob event of Event Grid.
@@ -141,12 +194,16 @@ struct Ended {
     blob: Option<String>,
 }
 
-/// Prints log lines until this many deliveries have ended and every dead letter is stored.
+/// Prints log lines until this many deliveries have ended and every dead letter is stored. Each dead
+/// letter is listed as soon as it is stored, so that an interrupted demo leaves none unlisted.
 async fn wait_for_ends(
     log: &mut UnboundedReceiver<Line>,
     deliveries: usize,
+    letters: &Path,
 ) -> anyhow::Result<Vec<Ended>> {
     let started_ms = Machine.now_ms();
+    let list = std::fs::File::options().create(true).append(true).open(letters);
+    let mut list = list.with_context(|| format!("{} cannot be written", letters.display()))?;
     let mut ends: BTreeMap<String, Ended> = BTreeMap::new();
     // Two functions log concurrently: `deadletter.stored` may come before `delivery.ended`.
     while let Some(line) = log.recv().await {
@@ -166,8 +223,9 @@ async fn wait_for_ends(
                 ended.end = if reason.is_empty() { line.field("end") } else { reason }.to_owned();
             }
             "deadletter.stored" => {
-                ended.or_default().blob =
-                    Some(format!("{}/{}", line.field("container"), line.field("key")));
+                let blob = format!("{}/{}", line.field("container"), line.field("key"));
+                writeln!(list, "{blob}")?;
+                ended.or_default().blob = Some(blob);
             }
             _ => continue,
         }
@@ -184,7 +242,7 @@ async fn wait_for_ends(
 }
 
 /// Prints the table and returns whether every delivery ended as expected.
-fn print_ends(ends: &[Ended], storage: &std::path::Path) -> anyhow::Result<bool> {
+fn print_ends(ends: &[Ended], storage: &Path) -> anyhow::Result<bool> {
     let mut table = text::table(&["subscription", "event", "attempts", "end", "as expected"]);
     let mut all_as_expected = true;
     for ended in ends {

@@ -1,22 +1,43 @@
 //! `lastmile dev`: the whole application on this machine, until Ctrl-C.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use delivery::ports::SubscriptionSource as _;
+use adapters::machine::Machine;
+use adapters::subscriptions::Location;
+use deadletters::DeadLetters;
+use deadletters::container::DeadLetterContainer;
+use delivery::ports::{JitterSource as _, SubscriptionSource as _};
+use delivery::subscription::catalogue::Catalogue;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
-use local::watch::Line;
 
-use crate::environment::{EnvironmentArgs, Receivers, lookup, receivers_elsewhere, report};
+use crate::commands::destinations::health_below;
+use crate::deployed::{self, Wanted};
+use crate::dev_page::{self, DevPage, Recording, Setup};
+use crate::dev_view::{DevView, Ready};
+use crate::environment::{EnvironmentArgs, lookup, receivers_elsewhere, report};
+use crate::files::{Files, print_findings};
+use crate::interrupt;
 use crate::log_view;
-use crate::output::{note, out};
+use crate::output::{LineOutput, note};
+use crate::page;
+use crate::replay_sender::ReplayQueues;
+use crate::saved_file::{Saved, SavedFile};
+use crate::styled::{ColorArgs, Screen};
 use crate::this_machine::{allow_private, listen};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The file of subscriptions, or the folder of a catalogue
-    #[arg(long, default_value = "subscriptions.yaml", value_name = "FILE")]
+    #[arg(
+        short = 'f',
+        long = "file",
+        alias = "subscriptions",
+        default_value = "subscriptions.yaml",
+        value_name = "FILE"
+    )]
     subscriptions: PathBuf,
     /// The data folder; dead letters are plain files below s3/dead-letters
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
@@ -27,71 +48,169 @@ pub(crate) struct Arguments {
     /// The port of SQS and S3; 0 for any free port
     #[arg(long, default_value_t = 4566)]
     aws_port: u16,
+    /// The port of the live page of what happens; another one if it is taken, 0 for any free port
+    #[arg(long, default_value_t = 9182)]
+    page_port: u16,
+    /// Serves no pages
+    #[arg(long, conflicts_with = "page_port")]
+    no_page: bool,
     #[command(flatten)]
     environment: EnvironmentArgs,
+    /// The format of the lines: what happens as text, or the log lines of the functions as JSON
+    #[arg(long, default_value = "text")]
+    output: LineOutput,
+    #[command(flatten)]
+    color: ColorArgs,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut log = log_view::watch();
+    let mut log = match arguments.output {
+        LineOutput::Text => log_view::watch(),
+        LineOutput::Json => log_view::write_json(),
+    };
     let config = StackConfig {
         aws_port: arguments.aws_port,
         data: arguments.data,
         subscriptions: arguments.subscriptions,
         allow_private: allow_private(),
     };
+    let page_port = arguments.page_port;
     // Before the stack starts: a port in use is reported without starting anything.
     let listener = listen(arguments.port).await?;
-    // Who receives what a catalogue says is known when its topics are read: each request is decided then.
-    let elsewhere = match config.subscriptions.is_dir() {
-        true => Receivers::default(),
-        false => receivers_elsewhere(&config.subscriptions)?,
-    };
+    let known = catalogue(&config.subscriptions).await?;
+    let is_file = !config.subscriptions.is_dir();
+    let mut file = is_file.then(|| SavedFile::new(config.subscriptions.clone(), &known));
+    let screen = Screen::stdout(arguments.color);
+    let mut view = DevView::new(arguments.output, screen, &known, is_file);
+    let elsewhere = receivers_elsewhere(&known);
     let allowed = arguments.environment.allow(&elsewhere)?;
     report(&elsewhere);
     let environment = lookup(allowed, true);
-    let stack = Stack::start_with(&config, environment).await?;
+    // Before the stack starts: nothing that happens is missed.
+    let (witness, recording) = (!arguments.no_page).then(dev_page::record).unzip();
+    let observer = witness.as_ref().map(|it| it.observer.clone()).unwrap_or_default();
+    let stack = Stack::start_observed(&config, environment, observer).await?;
     let subscriptions = stack.subscriptions();
-    // No reason to stop: the file can be corrected while everything runs.
     if let Err(problem) = subscriptions.current().await {
-        note(format_args!("{problem}\nrecords wait until the subscriptions can be read"));
+        view.unreadable(&problem)?;
     }
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
     let ingress = Ingress { client: stack.sqs(), events_queue_url: queue.clone(), subscriptions };
     let address = listener.local_addr()?;
-    out(&format!(
-        "ready: publish to http://{address}/topics/{{namespace}}/{{topic}} or to the queue {queue}; SQS and S3 on {aws}; \
-         dead letters in {}\n",
-        config.data.join("s3/dead-letters").display()
-    ))?;
+    let dead_letters = config.data.join("s3/dead-letters");
+    let page = match recording {
+        Some(recording) => Some(start_page(recording, &config, &stack, address, page_port).await?),
+        None => None,
+    };
+    let ready = Ready {
+        ingress: &format!("http://{address}"),
+        queue: &queue,
+        aws: &aws,
+        dead_letters: &dead_letters,
+        subscriptions: &config.subscriptions,
+        page: page.as_ref().map(|page| page.address.as_str()),
+    };
+    view.ready(&ready, &known)?;
     let serve = axum::serve(listener, ingress.router());
     // One for all rounds: a new one could miss a Ctrl-C between two of them.
-    let mut interrupted = Box::pin(tokio::signal::ctrl_c());
+    let mut interrupted = Box::pin(interrupt::requested());
     let mut serve = Box::pin(serve.into_future());
     loop {
         tokio::select! {
             served = &mut serve => served?,
             interrupted = &mut interrupted => { interrupted?; break }
-            Some(line) = log.recv() => print(&line)?,
+            Some(line) = log.recv() => {
+                witness.iter().for_each(|witness| witness.line(&line));
+                view.line(&line)?;
+            }
+            saved = next_save(&mut file) => view.saved(&saved)?,
         }
     }
-    note(format_args!("stopping after the requests in progress; Ctrl-C again stops at once"));
-    tokio::select! {
-        lost = stack.stop() => print_lost_messages(&lost?),
-        interrupted = tokio::signal::ctrl_c() => {
-            interrupted?;
-            return Ok(ExitCode::FAILURE);
-        }
+    drop(page);
+    if stop(stack).await? == ExitCode::FAILURE {
+        return Ok(ExitCode::FAILURE);
     }
     // The lines that were logged while stopping.
     while let Ok(line) = log.try_recv() {
-        print(&line)?;
+        view.line(&line)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a log line, if it adds anything.
-fn print(line: &Line) -> anyhow::Result<()> {
-    log_view::describe(line).map_or(Ok(()), |line| out(&format!("{line}\n")))
+/// Stops after the requests in progress; a second Ctrl-C stops at once, which is a failure.
+async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
+    note(format_args!("stopping after the requests in progress; Ctrl-C again stops at once"));
+    tokio::select! {
+        lost = stack.stop() => {
+            print_lost_messages(&lost?);
+            Ok(ExitCode::SUCCESS)
+        }
+        interrupted = interrupt::requested() => {
+            interrupted?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Serves the live page, and beside it that of the dead letters.
+async fn start_page(
+    recording: Recording,
+    config: &StackConfig,
+    stack: &Stack,
+    ingress: SocketAddr,
+    port: u16,
+) -> anyhow::Result<DevPage> {
+    let listener = dev_page::listen(port).await?;
+    let dead_letters = serve_dead_letters(config, stack).await?;
+    let setup = Setup {
+        subscriptions: config.subscriptions.clone(),
+        ingress: format!("http://{ingress}"),
+        dead_letters: Some(dead_letters),
+        read_health: |path| Box::pin(async move { health_below(&path).await }),
+    };
+    recording.serve(listener, setup).await
+}
+
+/// Serves the dead letters on any port, until the program ends; its address.
+async fn serve_dead_letters(config: &StackConfig, stack: &Stack) -> anyhow::Result<String> {
+    let folder = config.data.join("s3/dead-letters");
+    // It is made with the first dead letter otherwise, and the page reads it before.
+    std::fs::create_dir_all(&folder)?;
+    let letters = DeadLetters::new(DeadLetterContainer::folder(&folder.display().to_string())?);
+    let aws = stack.aws();
+    let queues = ReplayQueues::local(aws.queue_url("fan-out"), aws.queue_url("events"));
+    let listener = listen(0).await?;
+    let address = format!("http://{}", listener.local_addr()?);
+    let random = std::array::from_fn(|_| Machine.next_jitter().0);
+    tokio::spawn(async move {
+        if let Err(error) = page::serve(listener, letters, queues, random).await {
+            note(format_args!("the page of the dead letters has ended: {error:#}"));
+        }
+    });
+    Ok(address)
+}
+
+/// The subscriptions at the start. Those of a catalogue are reported here, as functions read only the topics
+/// that they need; of one that cannot be read, which may be a new folder, there are none yet.
+async fn catalogue(path: &PathBuf) -> anyhow::Result<Catalogue> {
+    if !path.is_dir() {
+        return Ok(Files::read(std::slice::from_ref(path))?.reading().catalogue);
+    }
+    // With a slash at its end it is a catalogue.
+    let folder = Location::File(std::path::absolute(path)?.join(""));
+    let Ok(deployed) = deployed::read(&folder, Wanted::All).await else {
+        return Ok(Catalogue::default());
+    };
+    print_findings(&deployed.reading.findings);
+    Ok(deployed.reading.catalogue)
+}
+
+/// Waits until the file is saved; of a catalogue, for ever.
+async fn next_save(file: &mut Option<SavedFile>) -> Saved {
+    match file {
+        Some(file) => file.saved().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn print_lost_messages(lost: &[(String, u64)]) {

@@ -3,24 +3,32 @@
 //! A file holds one event, a JSON array of events, or one event per line. Each event is sent on its
 //! own, byte for byte. An element that is not an event is rejected with its line; the rest is sent.
 
+use std::error::Error;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use adapters::queues::text_attribute;
-use anyhow::{Context as _, bail};
-use aws_sdk_sqs::error::DisplayErrorContext;
+use adapters::subscriptions::Location;
+use anyhow::{Context as _, anyhow, bail};
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Event, Input};
+use delivery::ports::MESSAGE_MAX_BYTES;
 use delivery::request::content_type;
+use delivery::subscription::display;
 use delivery::subscription::name::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
 use futures::stream::{self, StreamExt as _};
 use serde_json::value::RawValue;
 use url::Url;
 
+use crate::advice::{aws_error, describe};
+use crate::files::usage_error;
 use crate::output::{note, out};
-use crate::queue::{DEV_EVENTS_QUEUE, clients_for};
-use crate::{progress, text};
+use crate::queue::{DEV_EVENTS_QUEUE, DEV_INGRESS, reach};
+use crate::stack::Stack;
+use crate::this_machine::is_here;
+use crate::{known_topic, progress, text};
 
 /// Concurrent sends.
 const CONCURRENT_SENDS: usize = 32;
@@ -30,21 +38,52 @@ pub(crate) struct Arguments {
     /// The topic, as namespace/topic; without it, the default topic of the receiver
     #[arg(long, value_name = "NS/TOPIC")]
     topic: Option<TopicName>,
-    /// The events queue; without it, that of `lastmile dev`
-    #[arg(long, value_name = "URL", conflicts_with = "to")]
+    /// The events queue; by default that of the stack, and without a stack that of `lastmile dev`
+    #[arg(long, value_name = "URL", conflicts_with_all = ["ingress", "stack"])]
     queue_url: Option<Url>,
     /// An HTTP ingress instead of a queue, such as http://127.0.0.1:8080/topics/shop/orders
-    #[arg(long, value_name = "URL", conflicts_with = "topic")]
-    to: Option<Url>,
+    #[arg(long, value_name = "URL", conflicts_with_all = ["topic", "to", "stack"])]
+    ingress: Option<Url>,
+    /// Where the subscriptions of the queue are, to find out whether the topic exists:
+    /// s3://bucket/key or file:///path; a catalogue ends with a slash
+    #[arg(long, value_name = "URI", conflicts_with = "stack")]
+    to: Option<To>,
+    /// The deployed CloudFormation stack, whose outputs name its events queue and its subscriptions
+    #[arg(long, value_name = "NAME")]
+    stack: Option<String>,
+    /// Publish to a topic that nobody has described: its events become dead letters
+    #[arg(long)]
+    allow_unknown: bool,
     /// Files of events; - is standard input
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "more_files", value_name = "FILE")]
     files: Vec<String>,
+    /// The same, as other commands take files
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
+    more_files: Vec<String>,
+}
+
+/// Where subscriptions are; in its place, an ingress is still understood.
+#[derive(Debug, Clone)]
+enum To {
+    Subscriptions(Location),
+    Ingress(Url),
+}
+
+impl FromStr for To {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<Url>() {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Self::Ingress(url)),
+            Ok(_) | Err(_) => Location::parse(text).map(Self::Subscriptions),
+        }
+    }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut events = Vec::new();
     let mut refused = 0_usize;
-    for file in &arguments.files {
+    for file in arguments.files.iter().chain(&arguments.more_files) {
         for element in read(file)? {
             match element {
                 Ok(event) => events.push(event),
@@ -69,7 +108,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 refused += 1;
                 let members = event.members();
                 let id = members.id().unwrap_or_default();
-                note(text::line(&format!("event {id}: {problem:#}")));
+                note(text::line(&format!("event {id}: {}", describe(&problem))));
             }
         }
     }
@@ -83,7 +122,8 @@ fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
         "-" => {
             std::io::read_to_string(std::io::stdin()).context("standard input cannot be read")?
         }
-        path => std::fs::read_to_string(path).with_context(|| format!("{path} cannot be read"))?,
+        path => std::fs::read_to_string(path)
+            .map_err(|error| usage_error(format!("{path} cannot be read: {error}")))?,
     };
     let mut events = Vec::new();
     for (line, document) in documents(&text) {
@@ -106,17 +146,19 @@ fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
     if let Ok(sequence) = sequence {
         // A raw value borrows from the text: the distance of their addresses is its offset.
         let offset = |document: &RawValue| document.get().as_ptr().addr() - text.as_ptr().addr();
-        return sequence
-            .into_iter()
-            .map(|document| (line_of(text, offset(document)), document.get().into()))
-            .collect();
+        let (mut counted, mut line) = (0, 1);
+        let line_of = |document: &&RawValue| {
+            let between = text.bytes().skip(counted).take(offset(document) - counted);
+            line += between.filter(|byte| *byte == b'\n').count();
+            counted = offset(document);
+            line
+        };
+        let lines: Vec<usize> = sequence.iter().map(line_of).collect();
+        let texts = sequence.into_iter().map(|document| document.get().into());
+        return lines.into_iter().zip(texts).collect();
     }
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines.map(|(index, line)| (index + 1, line.trim().into())).collect()
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
 /// Where events are sent.
@@ -126,21 +168,52 @@ enum Target {
 }
 
 async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
-    if let Some(url) = arguments.to {
-        return Ok(Target::Ingress { client: reqwest::Client::builder().no_proxy().build()?, url });
-    }
-    let url = match arguments.queue_url {
-        Some(url) => url,
-        None => DEV_EVENTS_QUEUE.parse().context("the default is a URL")?,
+    let Arguments { ingress, to, queue_url, stack, topic, allow_unknown, .. } = arguments;
+    let subscriptions = match (ingress, to) {
+        (Some(url), _) => return Target::ingress(url),
+        (None, Some(To::Ingress(url))) => {
+            if topic.is_some() || queue_url.is_some() {
+                return Err(usage_error(
+                    "an ingress has its topic in its address: --topic and --queue-url are for queues",
+                ));
+            }
+            return Target::ingress(url);
+        }
+        (None, Some(To::Subscriptions(location))) => Some(location),
+        (None, None) => None,
     };
-    let client = aws_sdk_sqs::Client::new(&clients_for(&url).await);
-    Ok(Target::Queue { client, url: url.into(), topic: arguments.topic })
+    let stack = Stack::optional(stack.as_deref()).await?;
+    let (url, subscriptions) = match (queue_url, &stack) {
+        (Some(url), _) => (url, subscriptions),
+        (None, Some(stack)) => {
+            let url = stack.output("EventsQueueUrl")?;
+            let url = url.parse().with_context(|| format!("the queue {url} is not a valid URL"))?;
+            (url, Some(stack.subscriptions()?))
+        }
+        (None, None) => (DEV_EVENTS_QUEUE.parse().context("the default is a URL")?, subscriptions),
+    };
+    let client = reach(&url).await?;
+    if let Some(topic) = topic.as_ref().filter(|_| !allow_unknown) {
+        match subscriptions {
+            Some(location) => known_topic::check_deployed(topic, &location).await?,
+            None => known_topic::check_dev(topic, &url, DEV_INGRESS).await?,
+        }
+    }
+    Ok(Target::Queue { client, url: url.into(), topic })
 }
 
 impl Target {
+    fn ingress(url: Url) -> anyhow::Result<Self> {
+        Ok(Self::Ingress { client: reqwest::Client::builder().no_proxy().build()?, url })
+    }
+
     async fn send(&self, event: &Event) -> anyhow::Result<()> {
         match self {
             Self::Queue { client, url, topic } => {
+                let bytes = event.text().len();
+                if bytes > MESSAGE_MAX_BYTES {
+                    bail!("it has {bytes} bytes, and a queue takes at most {MESSAGE_MAX_BYTES}");
+                }
                 let mut send =
                     client.send_message().queue_url(url).message_body(event.text().as_ref());
                 if let Some(topic) = topic {
@@ -149,23 +222,35 @@ impl Target {
                 }
                 match send.send().await {
                     Ok(_) => Ok(()),
-                    Err(error) => bail!("{url} did not accept it: {}", DisplayErrorContext(&error)),
+                    Err(error) => Err(aws_error(&error)).context("the queue did not accept it"),
                 }
             }
             Self::Ingress { client, url } => {
                 let content_type = content_type(event.shape());
                 let post = client.post(url.clone()).header("content-type", content_type);
-                let answer = post.body(event.text().to_string()).send().await?;
+                let answer = post.body(event.text().to_string()).send().await;
+                let answer = answer.map_err(|error| unreachable(url, &error))?;
                 match answer.status() {
                     status if status.is_success() => Ok(()),
                     status => bail!(
-                        "{url} answered {status}: {}",
+                        "{} answered {status}: {}",
+                        display(url),
                         answer.text().await.unwrap_or_default()
                     ),
                 }
             }
         }
     }
+}
+
+/// That nothing answers, with the cause; what a client says repeats the address, query included.
+fn unreachable(url: &Url, error: &reqwest::Error) -> anyhow::Error {
+    let mut cause: &dyn Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let start = if is_here(url) { "; is `lastmile dev` running?" } else { "" };
+    anyhow!("{} does not answer: {cause}{start}", display(url))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::prices::{
 };
 use super::queue_load::{QueueLoad, chunks, idle_polls};
 use super::shared_state::SharedState;
+use super::subscription_reads::SubscriptionReads;
 use crate::numbers::{count, decimals, precise, rounded};
 
 /// The length of a month in the bill.
@@ -96,6 +97,7 @@ pub(crate) fn cost_items(plan: &Plan, average: &AverageDelivery, load: &Load) ->
     items.extend(lambda(plan, load));
     items.extend(cloudwatch(plan, average, load));
     items.extend(storage(plan, average, load));
+    items.extend(subscriptions(&load.subscriptions));
     items.extend(shared_state(&load.shared));
     items.retain(|item| item.thousandths > 0);
     items
@@ -289,6 +291,21 @@ fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem>
         CostItem::new("dead letters written", load.blobs, &PUT, puts),
         CostItem::new("dead letters kept", gb_months, &STORED, stored_how),
         CostItem::new("requests to destinations", attempts * sent_bytes / GB, &DATA_OUT, out_how),
+    ]
+}
+
+/// Requests for the subscriptions.
+fn subscriptions(of: &SubscriptionReads) -> [CostItem; 2] {
+    let reads = format!(
+        "{} looks for changes + {} at pointers + {} of what changed",
+        count(of.looks),
+        count(of.pointers),
+        count(of.changes)
+    );
+    let writes = "nodes, versions, pointers and hints".to_owned();
+    [
+        CostItem::new("subscriptions read", of.reads(), &GET, reads),
+        CostItem::new("subscriptions written", of.writes, &PUT, writes),
     ]
 }
 

@@ -16,6 +16,7 @@ use super::queue_load::{
     EventSourceMapping, QueueLoad, QueueWork, REQUEST_ENTRIES, REQUEST_MS, any, chunks,
 };
 use super::shared_state::{SharedState, Users};
+use super::subscription_reads::SubscriptionReads;
 use crate::lints::DISPATCH_TIMEOUT_MS;
 use crate::numbers::rounded;
 
@@ -61,6 +62,8 @@ pub(crate) struct Load {
     pub(crate) slow_lane: f64,
     /// Requests for the documents that all processes share.
     pub(crate) shared: SharedState,
+    /// Requests for the subscriptions.
+    pub(crate) subscriptions: SubscriptionReads,
 }
 
 impl Load {
@@ -101,6 +104,7 @@ impl Load {
                 / f64::from(subscription.dead_letter.events_per_blob.min(queue.fill)),
             slow_lane: deliveries * traffic.slow_share * (2.0 * chunks(bytes) + 1.0),
             shared: SharedState::of(plan, &users),
+            subscriptions: SubscriptionReads::of(deployment, users.queues),
             events,
             retries,
             dead_letters: queue,

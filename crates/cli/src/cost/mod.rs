@@ -12,8 +12,8 @@
 //! Does not model bursts (the load is spread evenly over the day), cold starts, probation, late
 //! answers, batches of several events in one request, replies, free tiers and volume discounts.
 //!
-//! Imports run one way: `report` → `estimate` → `needs`, `cost_items` → `load` → `shared_state` →
-//! `queue_load` → `average`, `plan`, `prices`.
+//! Imports run one way: `report` → `estimate` → `needs`, `cost_items` → `load` → `subscription_reads` →
+//! `shared_state` → `queue_load` → `average`, `plan`, `prices`.
 
 mod average;
 mod cost_items;
@@ -25,5 +25,6 @@ mod prices;
 mod queue_load;
 pub(crate) mod report;
 mod shared_state;
+mod subscription_reads;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@ use clap::builder::TypedValueParser as _;
 use delivery::explain::Always;
 use delivery::ports::MESSAGE_MAX_BYTES;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
-use delivery::time::duration::{DAY_MS, parse_ms};
+use delivery::time::brief::parse_ms;
+use delivery::time::duration::DAY_MS;
 
 /// The largest event: its message also holds the state of its delivery.
 const EVENT_MAX_BYTES: i64 = MESSAGE_MAX_BYTES as i64 - 1_024;
@@ -25,7 +26,7 @@ pub(crate) struct Traffic {
     #[arg(long = "outcome", value_name = "OUTCOME", default_value = "503")]
     pub(crate) failure: Always,
     /// How long destinations are down, from the beginning of the day
-    #[arg(long = "down", value_name = "DURATION", default_value = "PT0S", value_parser = outage_ms)]
+    #[arg(long = "down", value_name = "DURATION", default_value = "0s", value_parser = outage_ms)]
     pub(crate) down_ms: u64,
     /// The share of the deliveries whose destinations are down during that time
     #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
@@ -40,7 +41,7 @@ pub(crate) struct Traffic {
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10).map(f64::from))]
     pub(crate) publish_batch: f64,
     /// The response time of destinations
-    #[arg(long = "answer", value_name = "DURATION", default_value = "PT0.1S", value_parser = answer_ms)]
+    #[arg(long = "answer", value_name = "DURATION", default_value = "100ms", value_parser = answer_ms)]
     pub(crate) answer_ms: f64,
     /// The share of the deliveries that move to the slow lane, because their destination is slow
     #[arg(long = "slow", value_name = "0..1", default_value = "0", value_parser = probability)]
@@ -95,8 +96,11 @@ pub(crate) struct Deployment {
     /// MetricsPerSubscription
     #[arg(long)]
     pub(crate) metrics_per_subscription: bool,
+    /// Subscriptions are a catalogue, of which so many are changed a day, and not one file
+    #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
+    pub(crate) catalogue_changes: Option<f64>,
     /// How long dead letters are kept
-    #[arg(long = "keep-letters", value_name = "DURATION", default_value = "P30D", value_parser = parse_ms)]
+    #[arg(long = "keep-letters", value_name = "DURATION", default_value = "30d", value_parser = parse_ms)]
     pub(crate) dead_letters_kept_ms: u64,
 }
 

@@ -85,7 +85,7 @@ impl SharedState {
 }
 
 /// The processes of a queue that run at once, on average.
-fn processes(queue: &QueueLoad, limit: u32) -> f64 {
+pub(super) fn processes(queue: &QueueLoad, limit: u32) -> f64 {
     queue.concurrency.ceil().min(f64::from(limit))
 }
 

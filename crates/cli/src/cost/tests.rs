@@ -54,6 +54,7 @@ fn plan() -> Plan {
             topics: 1.0,
             subscriptions: 1.0,
             metrics_per_subscription: false,
+            catalogue_changes: None,
             dead_letters_kept_ms: 30 * DAY_MS,
         },
     }
@@ -418,6 +419,24 @@ fn without_failures_the_digest_is_read_every_five_minutes_but_not_more_often_tha
     // Two processes, and one for waits, since whatever waits has failed before.
     let fails = traffic(|of| of.success = 0.9);
     assert!(close(estimate(&fails, &native()).load.shared.digests, 2.0 * 288.0 + 2_880.0));
+}
+
+#[test]
+fn a_file_is_looked_at_twice_a_minute_and_of_a_catalogue_what_changed_is_read() {
+    let of = |events, changes, topics| {
+        let mut plan = traffic(|of| of.events = events);
+        (plan.deployment.catalogue_changes, plan.deployment.topics) = (changes, topics);
+        estimate(&plan, &native()).load.subscriptions
+    };
+    let file = of(1e5, None, 1.0);
+    assert!(close(file.reads(), 2_880.0) && close(file.writes, 0.0), "{file:?}");
+    assert!(close(of(7.0, None, 1.0).reads(), 7.0), "not more often than invoked");
+    let unchanged = of(1e5, Some(0.0), 9.0);
+    // The hint, and ten pointers every five minutes.
+    assert!(close(unchanged.reads(), 2_880.0 + 10.0 * 288.0), "{unchanged:?}");
+    let changed = of(1e5, Some(1_440.0), 9.0);
+    assert!(close(changed.reads() - unchanged.reads(), 1_440.0 * 8.0), "{changed:?}");
+    assert!(close(changed.writes, 8_640.0));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! One dead letter: its event, its reason, its attempts, and where it is stored.
 
 use axum::extract::{self, Path};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use deadletters::filter::decided_ms;
 use deadletters::ledger::ReplayRecord;
@@ -12,13 +12,16 @@ use maud::{Markup, html};
 use uuid::Uuid;
 
 use super::app::{App, SharedApp};
+use super::curl;
 use super::error::PageError;
 use super::json::indented;
 use super::layout::{NavSection, PageLayout};
 use super::letter_caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
+use super::letter_links::{self, LetterLinks};
 use super::list::name;
-use super::markup::{block, boxed, line, or_none, outcome, time, word};
-use super::query::href;
+use super::markup::{block, boxed, line, named_box, or_none, outcome, time, time_and_age, word};
+use super::neighbours::{ListPlace, related};
+use super::query::{Query, href, pairs};
 use super::reason_text::meaning;
 use super::timeline::{self, timeline};
 use crate::text;
@@ -31,10 +34,24 @@ const ID_MAX_CHARS: usize = 36;
 pub(super) async fn answer(
     extract::State(app): extract::State<SharedApp>,
     Path(id): Path<String>,
+    uri: Uri,
 ) -> Result<Response, PageError> {
+    // The filters of the list that a person came from.
+    let (query, filter) = Query::read(&pairs(uri.query().unwrap_or_default().as_bytes()), &[])?;
     let letter = find(&app, &id).await?;
     let replayed = app.letters.replayed(Some(&[letter.id])).await.map_err(PageError::storage)?;
-    let main = content(&app, &letter, replayed.get(&letter.id));
+    let cache = app.caches.held(&query);
+    let place = cache.as_deref().and_then(|cache| ListPlace::of(letter.id, &filter, cache));
+    let others = cache.as_deref().map(|cache| related(&letter, cache));
+    let links = letter_links::of(&app, &letter, replayed.get(&letter.id)).await?;
+    let shown = ShownLetter {
+        letter: &letter,
+        query: &query,
+        place: place.as_ref(),
+        others,
+        links: &links,
+    };
+    let main = content(&app, &shown, replayed.get(&letter.id));
     let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
     let page = PageLayout::new(title, NavSection::DeadLetters, main);
     Ok(page.respond(&app.letters.container, StatusCode::OK))
@@ -52,7 +69,7 @@ pub(super) async fn raw(
 
 /// The dead letter of this id, or of an id that begins like this. An unknown id is not searched for
 /// in every blob: any URL would cost reading the whole container.
-async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
+pub(super) async fn find(app: &App, id: &str) -> Result<StoredDeadLetter, PageError> {
     if let Some((id, key)) = id.parse().ok().and_then(|id: Uuid| Some((id, app.caches.key_of(id)?)))
     {
         // It may have been removed since it was read.
@@ -90,16 +107,31 @@ async fn may_exist(app: &App, id: &str) -> Result<bool, PageError> {
     Ok(match state? {
         CacheState::Ready(cache) => {
             let is_match = |id_of: Uuid| matches_id(id, &id_of.to_string());
-            cache.is_truncated || cache.letters.iter().any(|letter| is_match(letter.id))
+            cache.is_truncated || cache.with_dismissed().any(|letter| is_match(letter.id))
         }
         CacheState::Reading(_) => true,
     })
 }
 
-fn content(app: &App, letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup {
+/// A dead letter, and where a person came from.
+struct ShownLetter<'a> {
+    letter: &'a StoredDeadLetter,
+    query: &'a Query,
+    place: Option<&'a ListPlace>,
+    /// Others of the same event.
+    others: Option<Markup>,
+    links: &'a LetterLinks,
+}
+
+fn content(app: &App, shown: &ShownLetter<'_>, replayed: Option<&ReplayRecord>) -> Markup {
+    let (letter, query) = (shown.letter, shown.query);
     let id = letter.id.to_string();
+    let page = shown.place.map_or(1, |place| place.page(query.limit));
     html! {
-        p .crumbs { a href="/" { "Dead letters" } " / " span { (name(letter)) } }
+        div .trail {
+            p .crumbs { a href=(query.with_page(page)) { "Dead letters" } " / " span { (name(letter)) } }
+            @if let Some(place) = shown.place { (place.links(query)) }
+        }
         div .head {
             div {
                 h1 { (name(letter)) }
@@ -111,6 +143,7 @@ fn content(app: &App, letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>
             a .button.primary href=(href("/replay", [("id", id.as_str())])) { "Replay it…" }
         }
         (verdict(letter, replayed))
+        (shown.links.section(app, letter))
         div .story {
             div {
                 section aria-labelledby="attempts" {
@@ -122,6 +155,8 @@ fn content(app: &App, letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>
             }
             div {
                 (event(letter))
+                @if let Some(others) = &shown.others { (others) }
+                (request(letter))
                 (storage(app, letter))
             }
         }
@@ -157,7 +192,7 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
                 dt { "Destination" }
                 dd .address { (or_none(letter.destination.as_deref().map(word), "nowhere")) }
             }
-            div { dt { "Decided" } dd { (time(decided_ms(letter))) } }
+            div { dt { "Decided" } dd { (time_and_age(decided_ms(letter))) } }
             div { dt { "Replayed" } dd { (replay(replayed)) } }
             @if let Some(problem) = &letter.sink_error {
                 div .wide { dt { "Not in its own container" } dd { (block(problem)) } }
@@ -224,11 +259,39 @@ fn event(letter: &StoredDeadLetter) -> Markup {
         } @else {
             (boxed(&indented(&letter.event).unwrap_or_else(|| letter.event.clone()), "The event"))
         }
-        @if !letter.headers.is_empty() {
-            h3 { "Request headers" }
-            dl .facts {
-                @for (name, value) in &letter.headers { div { dt { (line(name)) } dd .mono { (line(value)) } } }
+    } }
+}
+
+/// The request: its own headers as they were sent, and the event as a command.
+fn request(letter: &StoredDeadLetter) -> Markup {
+    let is_large = letter.event.len() > SHOWN_MAX_BYTES;
+    let command = curl::command(letter).filter(|_| !is_large);
+    html! { section aria-labelledby="request" {
+        h2 #request { "Request" }
+        @if letter.headers.is_empty() {
+            p .none { "The dead letter has no headers of its own: the subscription sets none, or only credentials." }
+        } @else {
+            h3 { "Headers" span .of { " of the subscription, as they were sent, without credentials" } }
+            dl .facts.headers {
+                @for (name, value) in &letter.headers { div { dt .mono { (line(name)) } dd .mono { (line(value)) } } }
             }
+        }
+        @if let Some(command) = command {
+            details .command {
+                summary { "The event as a curl command" }
+                p .hint {
+                    "Sends the event as it was published. Credentials, signatures and the query of the address are not                      in it, and the subscription may send another schema."
+                    @if !command.left_out.is_empty() {
+                        " Left out: "
+                        @for (at, name) in command.left_out.iter().enumerate() { @if at > 0 { ", " } (line(name)) }
+                        "."
+                    }
+                }
+                button type="button" data-copy="curl" hidden { "Copy" }
+                (named_box(&command.text, "The event as a curl command", "curl"))
+            }
+        } @else if is_large {
+            p .none { "The event is too large for a command to copy." }
         }
     } }
 }

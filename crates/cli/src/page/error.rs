@@ -3,34 +3,33 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use deadletters::container::DeadLetterContainer;
-use maud::html;
+use maud::{Markup, html};
 
 use super::layout::{NavSection, PageLayout};
 use super::markup::{block, line};
 
 /// What cannot be shown or done, and why.
 #[derive(Debug, Clone)]
-pub(super) struct PageError {
+pub(crate) struct PageError {
     status: StatusCode,
     title: String,
     why: String,
-    /// The link to continue with: address and text.
-    link: (String, &'static str),
+    /// The link to continue with, if it is not the first page: address and text.
+    link: Option<(String, &'static str)>,
 }
 
 impl PageError {
-    pub(super) fn new(
+    pub(crate) fn new(
         status: StatusCode,
         title: impl Into<String>,
         why: impl Into<String>,
     ) -> Self {
-        let link = ("/".to_owned(), "All dead letters");
-        Self { status, title: title.into(), why: why.into(), link }
+        Self { status, title: title.into(), why: why.into(), link: None }
     }
 
     /// The same with another link.
-    pub(super) fn with_link(self, href: String, text: &'static str) -> Self {
-        Self { link: (href, text), ..self }
+    pub(crate) fn with_link(self, href: String, text: &'static str) -> Self {
+        Self { link: Some((href, text)), ..self }
     }
 
     /// The container cannot be read or written.
@@ -44,14 +43,26 @@ impl PageError {
     }
 
     pub(super) fn respond(self, container: &DeadLetterContainer) -> Response {
-        let main = html! {
+        let (status, main) = (self.status, self.main("All dead letters"));
+        PageLayout::new(self.title, NavSection::DeadLetters, main).respond(container, status)
+    }
+
+    /// Its status and its title.
+    pub(crate) fn status_and_title(&self) -> (StatusCode, &str) {
+        (self.status, &self.title)
+    }
+
+    /// Its content, with a link to the first page if there is no other.
+    pub(crate) fn main(&self, first_page: &'static str) -> Markup {
+        let first_page = ("/".to_owned(), first_page);
+        let (href, text) = self.link.as_ref().unwrap_or(&first_page);
+        html! {
             section .message {
                 h1 { (line(&self.title)) }
                 p .why { (block(&self.why)) }
-                p { a .button href=(self.link.0) { (self.link.1) } }
+                p { a .button href=(href) { (text) } }
             }
-        };
-        PageLayout::new(self.title, NavSection::DeadLetters, main).respond(container, self.status)
+        }
     }
 }
 

@@ -1,55 +1,119 @@
-//! The filters of a page: those that are set, each with a link to remove it, and the form of all.
+//! The filters of a page: the search box, the periods, those that are set, each with a link to
+//! remove it, and the form of all.
 
-use delivery::delivery::outcome::Outcome;
-use delivery::delivery::reason::Reason;
 use maud::{Markup, html};
 
 use super::markup::line;
-use super::query::{FIELDS, Field, InvalidField, Query};
+use super::query::{FIELDS, Field, InvalidField, Query, SEARCH};
+use super::suggestions::{Suggestions, list_of};
+use crate::text;
 
 /// The lengths of the list that the form offers.
 const LIMITS: [usize; 4] = [25, 50, 100, 500];
+/// The periods that are one click away, as values of `since`.
+const PERIODS: [(&str, Option<&str>); 4] =
+    [("Last hour", Some("PT1H")), ("Day", Some("P1D")), ("Week", Some("P7D")), ("All", None)];
+/// A filter with more values than this is shown as their number.
+const CHIPS_MAX: usize = 5;
 
 /// The filters that are set.
 pub(super) fn chips(query: &Query) -> Markup {
+    let is_long = |name: &str| query.values(name).len() > CHIPS_MAX;
+    let chip = |href: String, name: &str, value: &str| {
+        html! { li { a href=(href) {
+            span { (label(name)) } " " b { (line(value)) } span .cross aria-hidden="true" { "×" }
+            span .unseen { " – remove this filter" }
+        } } }
+    };
     html! { @if !query.is_all() {
         ul .chips aria-label="Filters" {
-            @for (name, value) in query.filters() {
-                li { a href=(query.without(name, value)) {
-                    span { (label(name)) } " " b { (line(value)) } span .cross aria-hidden="true" { "×" }
-                    span .unseen { " – remove this filter" }
-                } }
+            @for (name, value) in query.filters().filter(|(name, _)| !is_long(name)) {
+                (chip(query.without(name, value), name, value))
+            }
+            @for field in FIELDS.iter().filter(|field| is_long(field.name)) {
+                @let count = text::grouped(query.values(field.name).len() as u64);
+                (chip(query.without_any(&[field.name]), field.name, &format!("any of {count}")))
             }
             li { a .all href="/" { "Clear all" } }
         }
     } }
 }
 
-/// The form of all filters; open when one of them is invalid.
-pub(super) fn form(query: &Query, invalid: Option<&InvalidField>) -> Markup {
-    html! { details .filter open[invalid.is_some()] {
-        summary { "Filter" }
+/// The form of all filters; all of it is open when one of them is invalid.
+pub(super) fn form(
+    query: &Query,
+    suggestions: &Suggestions,
+    invalid: Option<&InvalidField>,
+) -> Markup {
+    html! { form .filter action="/" method="get" role="search" data-keep {
+        div .search-row {
+            @for of in FIELDS.iter().filter(|field| field.name == SEARCH) { (search_box(of, query)) }
+            (periods(query))
+            (more(query, suggestions, invalid))
+        }
         @if let Some(invalid) = invalid {
             p #invalid .invalid role="alert" { b { (line(label(&invalid.field))) } ": " (line(&invalid.why)) }
         }
-        form action="/" method="get" {
-            div .fields { @for of in &FIELDS { (field(of, query, invalid.is_some_and(|invalid| invalid.field == of.name))) } }
-            datalist #reasons { @for reason in Reason::NAMED { option value=(reason) {} } }
-            datalist #outcomes { @for outcome in Outcome::ALL { option value=(outcome.as_str()) {} } }
+    } }
+}
+
+/// The fields of all other filters.
+fn more(query: &Query, suggestions: &Suggestions, invalid: Option<&InvalidField>) -> Markup {
+    let set = query.filters().filter(|(name, _)| *name != SEARCH).count();
+    let is_invalid = |name: &str| invalid.is_some_and(|invalid| invalid.field == name);
+    html! {
+        details .more-filters open[invalid.is_some()] {
+            summary { "More filters" @if set > 0 { span .of { " (" (set) " set)" } } }
+            div .fields {
+                @for of in FIELDS.iter().filter(|field| field.name != SEARCH) {
+                    (field(of, query, is_invalid(of.name)))
+                }
+            }
+            (suggestions.lists())
             p .hint {
-                "Times are UTC, or how long ago, as in PT1H and P2D. " code { "*" }
+                "The search finds text in the fields that its box names, in either case; the event's data is not \
+                 searched. Times are UTC, or how long ago, as in PT1H and P2D. " code { "*" }
                 " matches anything in destination, type, source and id. "
                 "Several reasons, outcomes and statuses are separated by commas."
             }
             div .buttons {
-                button .primary type="submit" { "Filter" }
+                button .primary type="submit" { "Apply" }
                 a .button href="/" { "Clear" }
-                label .inline { "Dead letters a page " select name="limit" { @for limit in LIMITS {
+                label .inline { "Dead letters a page " select name="limit" { @for limit in limits(query) {
                     option value=(limit) selected[limit == query.limit] { (limit) }
                 } } }
             }
         }
+    }
+}
+
+/// The lengths to choose from, with the one of the address.
+fn limits(query: &Query) -> Vec<usize> {
+    let mut limits = LIMITS.to_vec();
+    if !limits.contains(&query.limit) {
+        limits.push(query.limit);
+        limits.sort_unstable();
+    }
+    limits
+}
+
+fn search_box(Field { name, label, hint }: &Field, query: &Query) -> Markup {
+    html! { div .search-box {
+        label .unseen for=(name) { (label) }
+        input id=(name) name=(name) type="search" value=[query.values(name).first()] placeholder=(hint) title=(hint)
+            autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="search";
+        button type="submit" { "Search" }
     } }
+}
+
+/// Links to what was decided lately.
+fn periods(query: &Query) -> Markup {
+    let (since, until) = (query.values("since"), query.values("until"));
+    let is_current =
+        |period: Option<&str>| until.is_empty() && since.as_slice() == period.as_slice();
+    html! { nav .periods aria-label="Decided in" { @for (name, period) in PERIODS {
+        a href=(query.with_period(period)) aria-current=[is_current(period).then_some("true")] { (name) }
+    } } }
 }
 
 /// The label of a field; its name if the form has no such field.
@@ -59,14 +123,9 @@ fn label(name: &str) -> &str {
 
 fn field(Field { name, label, hint }: &Field, query: &Query, is_invalid: bool) -> Markup {
     let values = query.values(name);
-    let choices = match *name {
-        "reason" => Some("reasons"),
-        "outcome" => Some("outcomes"),
-        _ => None,
-    };
     html! { div .field {
         label for=(name) { (label) }
-        input id=(name) name=(name) value=[values.first()] placeholder=(hint) list=[choices]
+        input id=(name) name=(name) value=[values.first()] placeholder=(hint) list=[list_of(name)]
             autocomplete="off" spellcheck="false"
             aria-invalid=[is_invalid.then_some("true")] aria-describedby=[is_invalid.then_some("invalid")];
         // A filter with several values has an input for each.

@@ -21,13 +21,14 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use deadletters::container::DeadLetterContainer;
 use local::guard::{Hosts, Refusal};
+use maud::{Markup, html};
 use subtle::ConstantTimeEq as _;
 
 use super::error::PageError;
 use super::query;
 
 /// The field of a form that holds the token.
-pub(super) const TOKEN: &str = "token";
+pub(crate) const TOKEN: &str = "token";
 /// The title of a refusal.
 const NOT_FROM_HERE: &str = "Not from this page";
 /// The most that the body of a form may have.
@@ -49,22 +50,30 @@ const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
 
-/// The token of the page.
+/// The guard of the page.
 pub(super) struct Guard {
-    container: DeadLetterContainer,
-    /// The token of the forms.
-    pub(super) token: String,
+    /// It is shown around errors.
+    pub(super) container: DeadLetterContainer,
+    pub(super) token: FormToken,
 }
 
-impl Guard {
-    /// A guard with a token made of random numbers. The container is shown around errors.
-    pub(super) fn new(container: DeadLetterContainer, random: [u32; 8]) -> Self {
-        Self { container, token: random.map(|number| format!("{number:08x}")).concat() }
+/// The token of the forms of a page, new with every start.
+pub(crate) struct FormToken(String);
+
+impl FormToken {
+    /// A token made of random numbers.
+    pub(crate) fn new(random: [u32; 8]) -> Self {
+        Self(random.map(|number| format!("{number:08x}")).concat())
+    }
+
+    /// The field of a form that holds it.
+    pub(crate) fn field(&self) -> Markup {
+        html! { input type="hidden" name=(TOKEN) value=(self.0); }
     }
 
     fn is_token(&self, token: &str) -> bool {
         // In constant time: one that stops early tells how much of a guess is right.
-        bool::from(token.as_bytes().ct_eq(self.token.as_bytes()))
+        bool::from(token.as_bytes().ct_eq(self.0.as_bytes()))
     }
 }
 
@@ -74,12 +83,23 @@ pub(super) async fn check(
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match accept(&guard, request).await {
+    let accepted = accept(&guard.token, FORM_MAX_BYTES, request).await;
+    answer(accepted, next, |error| error.respond(&guard.container)).await
+}
+
+/// The response to a request, if it was accepted, with an error as a page and with the headers of every
+/// response.
+pub(crate) async fn answer(
+    accepted: Result<Request, PageError>,
+    next: Next,
+    error_page: impl FnOnce(PageError) -> Response,
+) -> Response {
+    let mut response = match accepted {
         Ok(request) => next.run(request).await,
         Err(error) => error.into_response(),
     };
     if let Some(error) = response.extensions_mut().remove::<PageError>() {
-        response = error.respond(&guard.container);
+        response = error_page(error);
     }
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, value);
@@ -87,7 +107,13 @@ pub(super) async fn check(
     response
 }
 
-async fn accept(guard: &Guard, request: Request) -> Result<Request, PageError> {
+/// Accepts a request of this page; one that changes something only with the token of its forms, and with a
+/// body of at most so many bytes.
+pub(crate) async fn accept(
+    token: &FormToken,
+    form_max_bytes: usize,
+    request: Request,
+) -> Result<Request, PageError> {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let checked = Hosts::default().check(request.headers(), request.uri());
     checked.map_err(|refusal| not_from_here(refusal, is_read))?;
@@ -103,9 +129,9 @@ async fn accept(guard: &Guard, request: Request) -> Result<Request, PageError> {
         )
     };
     // The token is inside the form, so the body is read here and given on to the route.
-    let body = to_bytes(body, FORM_MAX_BYTES).await.map_err(too_large)?;
-    let token = query::pairs(&body).into_iter().find(|(name, _)| name == TOKEN);
-    if !token.is_some_and(|(_, token)| guard.is_token(&token)) {
+    let body = to_bytes(body, form_max_bytes).await.map_err(too_large)?;
+    let given = query::pairs(&body).into_iter().find(|(name, _)| name == TOKEN);
+    if !given.is_some_and(|(_, given)| token.is_token(&given)) {
         let why = "The form is from before the page was restarted. Nothing was done; reload the page and try again.";
         return Err(PageError::new(StatusCode::FORBIDDEN, NOT_FROM_HERE, why));
     }
@@ -132,13 +158,11 @@ mod tests {
 
     #[test]
     fn a_token_is_made_of_all_random_numbers_and_no_other_is_accepted() {
-        let container = DeadLetterContainer::folder(".").unwrap();
-        let guard = Guard::new(container, [1, 2, 3, 4, 5, 6, 7, u32::MAX]);
-        assert_eq!(guard.token.len(), 64);
-        assert!(guard.is_token(&guard.token));
-        for token in ["", "0", guard.token.trim_start_matches('0'), &guard.token.replace('f', "e")]
-        {
-            assert!(!guard.is_token(token), "{token}");
+        let token = FormToken::new([1, 2, 3, 4, 5, 6, 7, u32::MAX]);
+        assert_eq!(token.0.len(), 64);
+        assert!(token.is_token(&token.0));
+        for other in ["", "0", token.0.trim_start_matches('0'), &token.0.replace('f', "e")] {
+            assert!(!token.is_token(other), "{other}");
         }
     }
 }

@@ -1,21 +1,25 @@
 //! The pages of replays: those that this process runs, and those in the ledgers.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{self, Path};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
-use deadletters::ledger::{JobHeader, LedgerEntry, ReplayCounts, ReplayState, is_job_name};
+use deadletters::ledger::{
+    JobHeader, JobSummary, LedgerEntry, ReplayCounts, ReplayState, is_job_name,
+};
+use deadletters::replay::ends::{EndCounts, Ends};
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Rate, ReplayJob, RunOptions};
+use delivery::delivery::replay::ReplayOutcome;
 use delivery::time::duration::SECOND_MS;
 use maud::{Markup, html};
 use uuid::Uuid;
 
 use super::app::{App, SharedApp};
 use super::error::PageError;
-use super::guard::TOKEN;
 use super::layout::{NavSection, PageLayout};
 use super::markup::{line, or_none, word};
 use super::query::{InvalidField, pairs, value};
@@ -24,11 +28,18 @@ use crate::text;
 
 /// How often the page of a running job is refreshed.
 const REFRESH_MS: u64 = SECOND_MS;
+/// With more under way a job is not looked at again by itself: each look reads every end.
+const REFRESHED_MAX: u64 = 1_000;
+/// How often the page of a job is refreshed while its deliveries are under way.
+const ENDS_REFRESH_MS: u64 = 5 * SECOND_MS;
 /// How many dead letters of a job are shown.
 const ENTRIES_MAX: usize = 200;
 
 /// The columns of the list.
-const COLUMNS: [&str; 6] = ["Replay", "Target", "Dead letters", "Sent", "Refused", "State"];
+const COLUMNS: [&str; 8] =
+    ["Replay", "Target", "Dead letters", "Sent", "Delivered", "Dead again", "Refused", "State"];
+/// Those that are numbers.
+const NUMBERS: Range<usize> = 2..7;
 
 /// All jobs, newest first.
 pub(super) async fn list(
@@ -48,8 +59,8 @@ pub(super) async fn list(
             }
         } @else {
             table .cards role="table" aria-label="Replays" {
-                thead role="rowgroup" { tr role="row" { @for name in COLUMNS {
-                    th role="columnheader" .number[matches!(name, "Dead letters" | "Sent" | "Refused")] { (name) }
+                thead role="rowgroup" { tr role="row" { @for (at, name) in COLUMNS.iter().enumerate() {
+                    th role="columnheader" .number[NUMBERS.contains(&at)] { (name) }
                 } } }
                 tbody role="rowgroup" { @for job in jobs.iter().rev() {
                     @let running = app.jobs.progress(&job.header.job);
@@ -61,6 +72,8 @@ pub(super) async fn list(
                         td role="cell" data-label="Target" { (describe_target(&job.header.to)) }
                         td role="cell" .number data-label="Dead letters" { (text::grouped(job.header.letters as u64)) }
                         td role="cell" .number data-label="Sent" { (text::grouped(counts.sent)) }
+                        td role="cell" .number data-label="Delivered" { (known(job, job.ends.delivered)) }
+                        td role="cell" .number data-label="Dead again" { (known(job, job.ends.dead_again)) }
                         td role="cell" .number data-label="Refused" {
                             (text::grouped(counts.refused + counts.uncertain))
                         }
@@ -72,6 +85,11 @@ pub(super) async fn list(
     };
     let page = PageLayout::new("Replays", NavSection::Replays, main);
     Ok(page.respond(&app.letters.container, StatusCode::OK))
+}
+
+/// A count of ends, if they are known.
+fn known(job: &JobSummary, count: u64) -> String {
+    if job.header.has_results(&job.counts) { text::grouped(count) } else { "–".to_owned() }
 }
 
 fn state(app: &App, header: &JobHeader, counts: ReplayCounts) -> Markup {
@@ -108,15 +126,22 @@ async fn not_running(app: &App, job: &str) -> Result<PageLayout, PageError> {
     let replay = read_job(app, job).await?;
     let (counts, all) = (replay.counts(), replay.header.letters as u64);
     let is_done = counts.finished() == all;
+    let ends = app.letters.ends(&replay.header, &counts).await.map_err(PageError::storage)?;
+    let under_way = EndCounts::of(&ends).under_way(&counts);
     let main = html! {
         (head(app, &replay.header, counts))
         (progress(counts, all, None))
+        (outcome(&replay.header, counts, &ends))
         @if let Some(problem) = app.jobs.problem(job) { p .invalid role="alert" { (line(&problem)) } }
         @if !is_done { (resume_form(app, &replay, counts)) }
-        (entries(&replay))
+        (entries(&replay, &ends))
     };
     let status = if is_done { "Done" } else { "Interrupted" };
-    Ok(PageLayout { status, ..PageLayout::new("", NavSection::Replays, main) })
+    // Only a job of which something may still end is looked at again by itself.
+    let refresh_ms =
+        (replay.header.has_results(&counts) && is_done && (1..=REFRESHED_MAX).contains(&under_way))
+            .then_some(ENDS_REFRESH_MS);
+    Ok(PageLayout { status, refresh_ms, ..PageLayout::new("", NavSection::Replays, main) })
 }
 
 fn head(app: &App, header: &JobHeader, counts: ReplayCounts) -> Markup {
@@ -188,13 +213,34 @@ fn progress(counts: ReplayCounts, all: u64, running: Option<&JobProgress>) -> Ma
     } }
 }
 
+/// What became of what was sent.
+fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &Ends) -> Markup {
+    if !header.has_results(&counts) {
+        return html! { p .hint { "What became of its deliveries is not recorded in this container." } };
+    }
+    let ends = EndCounts::of(ends);
+    let rows = [
+        ("delivered", ends.delivered),
+        ("dead again", ends.dead_again),
+        ("dropped", ends.dropped),
+        ("still under way", ends.under_way(&counts)),
+    ];
+    html! { section .panel aria-label="What became of them" {
+        dl .counts {
+            @for (name, count) in rows.iter().filter(|(name, count)| *count > 0 || *name == "delivered") {
+                div { dt { (name) } dd { (text::grouped(*count)) } }
+            }
+        }
+    } }
+}
+
 fn resume_form(app: &App, replay: &ReplayJob, counts: ReplayCounts) -> Markup {
     let uncertain: u64 = replay.uncertain().iter().map(|(_, letters)| letters).sum();
     let open = (replay.header.letters as u64).saturating_sub(counts.finished());
     html! { form .panel action={ "/jobs/" (replay.header.job) "/resume" } method="post" {
         h2 { "Resume" }
         p { (text::dead_letters(open)) " are not finished. One that is sent twice has the same delivery id both times." }
-        input type="hidden" name=(TOKEN) value=(app.guard.token);
+        (app.guard.token.field())
         @if uncertain > 0 {
             p .notice { (text::dead_letters(uncertain)) " may have been sent before the interruption." }
             label .inline { input type="checkbox" name="skip_uncertain" value="yes"; " Skip those" }
@@ -211,10 +257,14 @@ fn resume_form(app: &App, replay: &ReplayJob, counts: ReplayCounts) -> Markup {
 }
 
 /// The dead letters of a job, each with its state.
-fn entries(replay: &ReplayJob) -> Markup {
+fn entries(replay: &ReplayJob, ends: &Ends) -> Markup {
     let mut all: Vec<(Uuid, Option<&LedgerEntry>)> = replay.entries().collect();
     // Problems first: they are what a person looks for.
-    all.sort_by_key(|(_, entry)| entry.is_some_and(|entry| entry.state == ReplayState::Sent));
+    all.sort_by_key(|(letter, entry)| {
+        let end = ends.get(letter).map(|end| end.state);
+        let is_sent = entry.is_some_and(|entry| entry.state == ReplayState::Sent);
+        (is_sent, end == Some(ReplayOutcome::Delivered), end.is_none())
+    });
     html! { section aria-labelledby="entries" {
         h2 #entries {
             "Dead letters"
@@ -232,12 +282,20 @@ fn entries(replay: &ReplayJob) -> Markup {
                 td role="cell" data-label="Dead letter" {
                     a .id href={ "/letters/" (letter) } { (text::short_id(*letter)) }
                 }
-                td role="cell" data-label="State" { (entry.map_or("to go", |entry| describe_state(entry.state))) }
+                td role="cell" data-label="State" {
+                    @match ends.get(letter) {
+                        Some(end) => (end.state),
+                        None => (entry.map_or("to go", |entry| describe_state(entry.state))),
+                    }
+                }
                 td role="cell" .said data-label="Problem" {
                     (or_none(entry.and_then(|entry| entry.problem.as_deref()).map(line), "–"))
                 }
                 td role="cell" .mono data-label="New delivery" {
-                    (or_none(entry.map(|entry| html! { (entry.delivery) }), "–"))
+                    @match ends.get(letter).filter(|end| end.is_linked()) {
+                        Some(end) => { a href={ "/letters/" (end.delivery) } { (end.delivery) } },
+                        None => (or_none(entry.map(|entry| html! { (entry.delivery) }), "–")),
+                    }
                 }
             } } }
         }

@@ -14,7 +14,7 @@ const LEVELS_MAX: usize = 40;
 const ADDED_MAX_BYTES: usize = 16 * 1_024;
 
 /// The indented text, if it is JSON.
-pub(super) fn indented(text: &str) -> Option<String> {
+pub(crate) fn indented(text: &str) -> Option<String> {
     // First, because the loop takes valid JSON for granted.
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     let (mut out, mut level, mut quoted, mut escaped) =

@@ -108,8 +108,16 @@ impl LetterCaches {
     pub(super) fn key_of(&self, id: Uuid) -> Option<String> {
         let entries = self.entries();
         let caches = entries.iter().filter_map(|entry| entry.cache.as_ref());
-        let mut letters = caches.flat_map(|cache| &cache.letters);
+        let mut letters = caches.flat_map(|cache| cache.with_dismissed());
         letters.find(|letter| letter.id == id).map(|letter| letter.key.clone())
+    }
+
+    /// What was read for these filters, however old; nothing is read for it.
+    pub(super) fn held(&self, query: &Query) -> Option<Arc<LetterCache>> {
+        let entries = self.entries();
+        let of = |scope: &str| entries.iter().find(|entry| entry.scope == scope)?.cache.clone();
+        let whole = of(WHOLE).filter(|cache| !cache.is_truncated || query.is_all());
+        whole.or_else(|| of(&href("", query.filters())))
     }
 
     /// Makes the next request read everything again.

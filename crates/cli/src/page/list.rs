@@ -1,20 +1,24 @@
-//! The list of dead letters, newest first, a page at a time.
+//! The list of dead letters, newest first, a page at a time; single ones can be picked for a replay.
 
+use adapters::machine::Machine;
 use deadletters::filter::decided_ms;
 use deadletters::ledger::ReplayRecord;
 use deadletters::letter_cache::LetterCache;
 use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::ports::Clock as _;
 use maud::{Markup, html};
 
 use super::chart::{Palette, swatch};
-use super::markup::{line, or_none, outcome, time, word};
+use super::markup::{age, line, or_none, outcome, word};
 use super::query::Query;
 use super::summary::Summary;
 use crate::text;
 
-/// The columns of the list.
+/// The columns of the list, behind the boxes.
 const COLUMNS: [&str; 7] =
     ["Decided", "Event", "Subscription", "Reason", "Last outcome", "Attempts", "Replayed"];
+/// The field that says that a replay is of picked dead letters.
+pub(super) const PICKED: &str = "picked";
 
 /// The page of the list in the query, or the last one.
 pub(super) fn list(
@@ -23,27 +27,61 @@ pub(super) fn list(
     summary: &Summary<'_>,
     palette: &Palette,
 ) -> Markup {
-    let pages = summary.letters.len().div_ceil(query.limit).max(1);
+    let count = summary.letters.len();
+    let pages = count.div_ceil(query.limit).max(1);
     // A link may be from a time when the list was longer.
     let at = query.page.min(pages);
     let shown = summary.letters.chunks(query.limit).nth(at - 1).unwrap_or_default();
     html! { section aria-labelledby="letters" {
         h2 #letters { "Dead letters" span .of { " newest first" } }
-        table .cards role="table" aria-labelledby="letters" {
-            thead role="rowgroup" { tr role="row" { @for name in COLUMNS {
-                th role="columnheader" .number[name == "Attempts"] { (name) }
-            } } }
-            tbody role="rowgroup" { @for letter in shown { (row(letter, cache.replayed.get(&letter.id), palette)) } }
+        form .pick action="/replay" method="get" {
+            @for (name, value) in query.for_picked(Machine.now_ms()) { input type="hidden" name=(name) value=(value); }
+            input type="hidden" name=(PICKED) value="yes";
+            table .cards.rows role="table" aria-labelledby="letters" {
+                thead role="rowgroup" { tr role="row" {
+                    th role="columnheader" .box {
+                        span .unseen { "Pick" }
+                        input type="checkbox" data-script data-pick-all hidden aria-label="Pick all on this page";
+                    }
+                    @for name in COLUMNS { th role="columnheader" .number[name == "Attempts"] { (name) } }
+                } }
+                tbody role="rowgroup" { @for letter in shown {
+                    (row(query, letter, cache.replayed.get(&letter.id), palette))
+                } }
+            }
+            (pick_bar(query, count, shown.len()))
         }
-        @if pages > 1 { (paging(query, at, pages, summary.letters.len())) }
+        @if pages > 1 { (paging(query, at, pages, count)) }
     } }
 }
 
-fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>, palette: &Palette) -> Markup {
-    html! { tr role="row" {
-        td role="cell" .when data-label="Decided" { (time(decided_ms(letter))) }
+/// What can be done with the picked ones. With scripts it is shown once one is picked.
+fn pick_bar(query: &Query, count: usize, shown: usize) -> Markup {
+    html! { div .pick-bar role="group" aria-label="Picked dead letters" {
+        span .picked role="status" {}
+        button .primary type="submit" { "Replay the picked ones…" }
+        @if shown > 1 {
+            button type="button" data-script data-pick-page hidden { "Pick all " (shown) " on this page" }
+        }
+        a .button href=(query.at("/replay")) { "Replay all " (text::grouped(count as u64)) " that match…" }
+        button type="button" data-script data-pick-none hidden { "Pick none" }
+    } }
+}
+
+fn row(
+    query: &Query,
+    letter: &StoredDeadLetter,
+    replayed: Option<&ReplayRecord>,
+    palette: &Palette,
+) -> Markup {
+    html! { tr role="row" data-key=(letter.id) {
+        td role="cell" .box { label {
+            input type="checkbox" name="id" value=(letter.id) autocomplete="off";
+            span .unseen { "Pick " (name(letter)) " of " (line(&letter.subscription.to_string())) }
+        } }
+        td role="cell" .when data-label="Decided" { (age(decided_ms(letter))) }
         td role="cell" .first data-label="Event" { div {
-            a .id href={ "/letters/" (letter.id) } { (name(letter)) }
+            a .id href=(query.letter(letter.id)) { (name(letter)) }
             @if let Some(kind) = &letter.event_type { " " span .kind { (word(kind)) } }
         } }
         td role="cell" .whose data-label="Subscription" { (word(&letter.subscription.to_string())) }
@@ -52,7 +90,7 @@ fn row(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>, palette: &Pal
         }
         td role="cell" data-label="Last outcome" { (outcome(letter.outcome.as_deref(), letter.status)) }
         td role="cell" .number data-label="Attempts" { (letter.attempts) }
-        td role="cell" data-label="Replayed" { (or_none(replayed.map(replayed_by), "–")) }
+        td role="cell" .replayed data-label="Replayed" { (or_none(replayed.map(replayed_by), "–")) }
     } }
 }
 

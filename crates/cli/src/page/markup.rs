@@ -4,26 +4,43 @@
 //! markup; here their control characters, and those that reverse or hide text, are replaced by
 //! their code points.
 
+use std::borrow::Cow;
+
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment::rfc3339;
 use maud::{Markup, PreEscaped, html};
 
 use crate::text;
 
-/// What others wrote, on one line.
-pub(super) fn line(text: &str) -> Markup {
-    visible(text, |_| false)
+/// What others wrote, on one line. Line ends behind it are not shown.
+pub(crate) fn line(text: &str) -> Markup {
+    visible(&with_line_feeds(text.trim_end_matches(['\r', '\n'])), |_| false)
 }
 
 /// What others wrote, with its line ends and tabs.
-pub(super) fn block(text: &str) -> Markup {
-    visible(text, |c| matches!(c, '\n' | '\t'))
+pub(crate) fn block(text: &str) -> Markup {
+    visible(&with_line_feeds(text), |c| matches!(c, '\n' | '\t'))
+}
+
+/// The text with one character at the end of each line, whatever system wrote it.
+fn with_line_feeds(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') {
+        text.replace("\r\n", "\n").replace('\r', "\n").into()
+    } else {
+        text.into()
+    }
 }
 
 /// What others wrote on several lines, in a box of its own.
-pub(super) fn boxed(text: &str, label: &str) -> Markup {
+pub(crate) fn boxed(text: &str, label: &str) -> Markup {
     html! { pre role="region" tabindex="0" aria-label=(label) { (block(text)) } }
+}
+
+/// The same with an id, by which a button copies it.
+pub(super) fn named_box(text: &str, label: &str, id: &str) -> Markup {
+    html! { pre id=(id) role="region" tabindex="0" aria-label=(label) { (block(text)) } }
 }
 
 fn visible(text: &str, is_kept: impl Fn(char) -> bool) -> Markup {
@@ -43,7 +60,7 @@ fn visible(text: &str, is_kept: impl Fn(char) -> bool) -> Markup {
 }
 
 /// A long name, which may be broken before capitals and after punctuation.
-pub(super) fn word(text: &str) -> Markup {
+pub(crate) fn word(text: &str) -> Markup {
     let mut parts: Vec<String> = Vec::new();
     let mut before = ' ';
     for c in text.chars() {
@@ -64,25 +81,53 @@ pub(super) fn word(text: &str) -> Markup {
 }
 
 /// A value, or in its place what is said without one.
-pub(super) fn or_none(value: Option<Markup>, none: &str) -> Markup {
+pub(crate) fn or_none(value: Option<Markup>, none: &str) -> Markup {
     value.unwrap_or_else(|| html! { span .none { (none) } })
 }
 
 /// A time, to the second.
-pub(super) fn time(ms: Option<u64>) -> Markup {
+pub(crate) fn time(ms: Option<u64>) -> Markup {
     html! { @match ms {
         Some(ms) => time datetime=(rfc3339(ms)) { (text::at(Some(ms)).trim_end_matches('Z')) },
         None => span .none { "–" },
     } }
 }
 
-/// How long ago a time was.
-pub(super) fn ago(ms: u64) -> String {
-    format!("{} ago", text::duration(Machine.now_ms().saturating_sub(ms).max(1_000)))
+/// How long ago a time was, in its greatest unit; the exact time is its title.
+pub(crate) fn age(ms: Option<u64>) -> Markup {
+    html! { @match ms {
+        Some(ms) => time datetime=(rfc3339(ms)) title={ (text::at(Some(ms)).trim_end_matches('Z')) " UTC" } {
+            (ago(ms, Machine.now_ms()))
+        },
+        None => span .none { "–" },
+    } }
+}
+
+/// A time, to the second, and how long ago it was.
+pub(crate) fn time_and_age(ms: Option<u64>) -> Markup {
+    html! {
+        (time(ms))
+        @if let Some(ms) = ms { " " span .kind { (ago(ms, Machine.now_ms())) } }
+    }
+}
+
+fn ago(ms: u64, now_ms: u64) -> String {
+    match now_ms.checked_sub(ms) {
+        Some(0..SECOND_MS) => "now".to_owned(),
+        Some(age_ms) => {
+            let unit_ms = [DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS]
+                .into_iter()
+                .find(|unit_ms| age_ms >= *unit_ms)
+                .unwrap_or(SECOND_MS);
+            format!("{} ago", text::duration(age_ms / unit_ms * unit_ms))
+        }
+        // Clocks differ.
+        None => text::at(Some(ms)).trim_end_matches('Z').to_owned(),
+    }
 }
 
 /// Status and outcome; the class says what kind of failure it was.
-pub(super) fn outcome(outcome: Option<&str>, status: Option<u16>) -> Markup {
+pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> Markup {
     let kind = match status {
         Some(200..=299) => "good",
         Some(400..=499) => "client",
@@ -92,8 +137,11 @@ pub(super) fn outcome(outcome: Option<&str>, status: Option<u16>) -> Markup {
     html! { @match (outcome, status) {
         (None, None) => span .none { "none" },
         (outcome, status) => span class={ "outcome " (kind) } {
-            @if let Some(status) = status { b { (status) } " " }
-            @if let Some(outcome) = outcome { (word(outcome)) }
+            @if let Some(status) = status {
+                b { (status) }
+                @if let Some(name) = text::status_name(status) { " " (name) }
+                @if let Some(more) = text::outcome_beside(outcome, status) { " (" (word(more)) ")" }
+            } @else if let Some(outcome) = outcome { (word(outcome)) }
         },
     } }
 }
@@ -110,7 +158,22 @@ mod tests {
             "&lt;script&gt;<span class=\"sign\">U+001B</span>[2J<span class=\"sign\">U+000A</span>\
              <span class=\"sign\">U+202E</span>é"
         );
-        assert_eq!(block("a\n\tb\r").into_string(), "a\n\tb<span class=\"sign\">U+000D</span>");
+        assert_eq!(block("a\r\n\tb\rc\r").into_string(), "a\n\tb\nc\n");
+        assert_eq!(line("a\r\nb\r\n").into_string(), "a<span class=\"sign\">U+000A</span>b");
+    }
+
+    #[test]
+    fn an_age_has_one_unit() {
+        for (ms, shown) in [
+            (0, "now"),
+            (1_999, "1 s ago"),
+            (200_000, "3 min ago"),
+            (3 * HOUR_MS + 5_000, "3 h ago"),
+            (40 * DAY_MS + HOUR_MS, "40 d ago"),
+        ] {
+            assert_eq!(ago(1_795_158_180_123, 1_795_158_180_123 + ms), shown);
+        }
+        assert_eq!(ago(1_795_158_180_123, 0), "2026-11-20 07:03:00");
     }
 
     #[test]

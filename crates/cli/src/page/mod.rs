@@ -12,21 +12,26 @@
 
 mod app;
 mod chart;
+mod curl;
 mod dead_letter;
-mod error;
+pub(crate) mod error;
 mod filters;
-mod guard;
+pub(crate) mod guard;
 mod jobs;
-mod json;
-mod layout;
+pub(crate) mod json;
+pub(crate) mod layout;
 mod letter_caches;
+mod letter_links;
 mod list;
-mod markup;
+pub(crate) mod markup;
+mod neighbours;
+mod outcome_text;
 mod overview;
-mod query;
+pub(crate) mod query;
 mod reason_text;
 mod replay;
 mod running_jobs;
+mod suggestions;
 mod summary;
 mod timeline;
 
@@ -37,18 +42,21 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use deadletters::DeadLetters;
 use tokio::net::TcpListener;
 
 use self::app::{App, SharedApp};
 use self::error::PageError;
-use self::guard::Guard;
+use self::guard::{FormToken, Guard};
 use self::letter_caches::LetterCaches;
 use self::running_jobs::RunningJobs;
+use crate::interrupt;
 use crate::output::note;
 use crate::replay_sender::ReplayQueues;
 
+/// The content type of scripts.
+pub(crate) const SCRIPT: &str = "text/javascript; charset=utf-8";
 /// How long open connections may take to end after Ctrl-C.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -64,7 +72,8 @@ pub(crate) async fn serve(
     random: [u32; 8],
 ) -> anyhow::Result<()> {
     let caches = Arc::new(LetterCaches::new(&letters));
-    let guard = Arc::new(Guard::new(letters.container.clone(), random));
+    let guard =
+        Arc::new(Guard { container: letters.container.clone(), token: FormToken::new(random) });
     let app = Arc::new(App { letters, caches, guard, jobs: RunningJobs::default(), queues });
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let served = axum::serve(listener, router(&app))
@@ -72,7 +81,7 @@ pub(crate) async fn serve(
     let mut served = Box::pin(served.into_future());
     tokio::select! {
         served = &mut served => return Ok(served?),
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        interrupted = interrupt::requested() => interrupted?,
     }
     // Fails when serving has ended by itself; then nothing has to be stopped.
     _ = stop.send(());
@@ -94,24 +103,22 @@ async fn finish_replays(app: &App) -> anyhow::Result<()> {
     ));
     tokio::select! {
         () = app.jobs.finish() => Ok(()),
-        interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+        interrupted = interrupt::requested() => Ok(interrupted?),
     }
 }
 
 fn router(app: &SharedApp) -> Router {
-    let fixed =
-        |kind: &'static str, text: &'static str| get(async move || ([(CONTENT_TYPE, kind)], text));
     Router::new()
+        .merge(fixed_files())
         .route("/", get(overview::answer))
         .route("/letters/{id}", get(dead_letter::answer))
         .route("/letters/{id}/raw", get(dead_letter::raw))
+        .route("/letters/{id}/dismiss", post(letter_links::dismiss))
+        .route("/letters/{id}/undismiss", post(letter_links::undismiss))
         .route("/replay", get(replay::dry_run).post(replay::start))
         .route("/jobs", get(jobs::list))
         .route("/jobs/{job}", get(jobs::one))
         .route("/jobs/{job}/resume", post(jobs::resume))
-        .route("/style.css", fixed("text/css; charset=utf-8", include_str!("style.css")))
-        .route("/page.js", fixed("text/javascript; charset=utf-8", include_str!("page.js")))
-        .route("/icon.svg", fixed("image/svg+xml", include_str!("icon.svg")))
         .fallback(async || {
             let why = "There is no page at this address.";
             PageError::new(StatusCode::NOT_FOUND, "No such page", why)
@@ -119,4 +126,20 @@ fn router(app: &SharedApp) -> Router {
         // The last layer is the first to see a request: no route, and no fallback, is before it.
         .layer(from_fn_with_state(Arc::clone(&app.guard), guard::check))
         .with_state(Arc::clone(app))
+}
+
+/// The files of every page of ours.
+pub(crate) fn fixed_files<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    Router::new()
+        .route("/style.css", fixed("text/css; charset=utf-8", include_str!("style.css")))
+        .route("/page.js", fixed(SCRIPT, include_str!("page.js")))
+        .route("/icon.svg", fixed("image/svg+xml", include_str!("icon.svg")))
+}
+
+/// The route of a file with this content type.
+pub(crate) fn fixed<S: Clone + Send + Sync + 'static>(
+    kind: &'static str,
+    text: &'static str,
+) -> MethodRouter<S> {
+    get(async move || ([(CONTENT_TYPE, kind)], text))
 }

@@ -8,25 +8,30 @@ use deadletters::cause::Cause;
 use deadletters::filter::decided_ms;
 use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
 use deadletters::stats::{Stats, greatest_first};
+use delivery::time::moment::rfc3339;
 use maud::{Markup, html};
+use url::Url;
 
 use super::app::{App, SharedApp};
 use super::chart::{Chart, Palette};
 use super::error::PageError;
 use super::filters::{chips, form};
-use super::layout::{NavSection, PageLayout, reading};
+use super::layout::{NavSection, PageLayout, UpdateSchedule, reading};
 use super::letter_caches::{CacheState, LIST_MAX_AGE_MS, WaitMode};
 use super::list::list;
-use super::markup::{ago, line, or_none, outcome, time, word};
+use super::markup::{line, or_none, outcome, time, word};
 use super::query::{InvalidField, Query, pairs};
+use super::suggestions::Suggestions;
 use super::summary::Summary;
 use crate::text;
 
 /// How many causes and subscriptions are shown unfolded, the most frequent ones.
 const UNFOLDED_MAX: usize = 8;
+/// How many causes are shown above the list.
+const TOP_CAUSES: usize = 4;
 
-/// The most folded causes; `lastmile deadletters why` shows all.
-const FOLDED_CAUSES_MAX: usize = 200;
+/// The most folded causes: as many as `lastmile deadletters why` shows, with those above.
+const FOLDED_CAUSES_MAX: usize = 22;
 
 pub(super) async fn answer(State(app): State<SharedApp>, uri: Uri) -> Result<Response, PageError> {
     let pairs = pairs(uri.query().unwrap_or_default().as_bytes());
@@ -50,8 +55,16 @@ pub(super) async fn answer(State(app): State<SharedApp>, uri: Uri) -> Result<Res
     let palette = Palette::new(&greatest_first(&all.reasons));
     let letters = cache.letters.iter().map(AsRef::as_ref);
     let summary = Summary::of(letters.filter(|letter| filter.matches(letter)).collect());
-    let main = content(&app, &query, &cache, &summary, &palette);
+    let suggestions = Suggestions::of(&cache, &all);
+    let main = html! {
+        (head(&query, &cache, &summary))
+        (notices(&app, &cache))
+        (content(&app, &query, &cache, &summary, &palette, &suggestions))
+    };
+    let updates = UpdateSchedule { read_ms: cache.read_ms, period_ms: LIST_MAX_AGE_MS };
+    let count = text::dead_letters(summary.letters.len() as u64);
     let page = PageLayout::new("Dead letters", NavSection::DeadLetters, main);
+    let page = PageLayout { updates: Some(updates), announcement: count, ..page };
     Ok(page.respond(container, StatusCode::OK))
 }
 
@@ -59,7 +72,7 @@ pub(super) async fn answer(State(app): State<SharedApp>, uri: Uri) -> Result<Res
 fn invalid_filter(app: &App, query: &Query, invalid: &InvalidField) -> Response {
     let main = html! {
         h1 { "Nothing is shown" }
-        (form(query, Some(invalid)))
+        (form(query, &Suggestions::default(), Some(invalid)))
     };
     PageLayout::new("A filter cannot be used", NavSection::DeadLetters, main)
         .respond(&app.letters.container, StatusCode::BAD_REQUEST)
@@ -71,20 +84,21 @@ fn content(
     cache: &LetterCache,
     summary: &Summary<'_>,
     palette: &Palette,
+    suggestions: &Suggestions,
 ) -> Markup {
     html! {
-        (head(query, cache, summary))
-        (notices(app, cache))
         @if cache.letters.is_empty() && query.is_all() {
             (empty_container(app))
         } @else {
-            (form(query, None))
+            (form(query, suggestions, None))
+            (chips(query))
             @if summary.letters.is_empty() {
                 (no_match(query, cache))
             } @else {
                 (figures(query, summary, palette))
-                (causes(query, &summary.causes))
                 (list(query, cache, summary, palette))
+                (causes(query, &summary.causes))
+                (subscriptions(query, summary))
             }
         }
     }
@@ -107,18 +121,27 @@ fn head(query: &Query, cache: &LetterCache, summary: &Summary<'_>) -> Markup {
                         (time(last_ms))
                         " · "
                     }
-                    "read " (ago(cache.read_ms)) " · " a href=(query.reread()) { "Read again" }
+                    "as of " (time_of_day(cache.read_ms)) " UTC · " a href=(query.reread()) { "Read again" }
+                    // Filled by page.js.
+                    span #refresh data-keep {}
                 }
             }
             @if count > 0 {
-                a .button.primary href=(query.at("/replay")) {
+                // To replay everything is seldom what is wanted: loud only once something is filtered.
+                a .button.primary[!query.is_all()] href=(query.at("/replay")) {
                     "Replay " (if count == 1 { "it".to_owned() } else { format!("these {}", text::grouped(count)) })
                     "…"
                 }
             }
         }
-        (chips(query))
     }
+}
+
+/// A time today, to the second.
+fn time_of_day(ms: u64) -> Markup {
+    let text = text::at(Some(ms));
+    let time = text.split(' ').nth(1).unwrap_or(&text).trim_end_matches('Z');
+    html! { time datetime=(rfc3339(ms)) title=(text) { (time) } }
 }
 
 /// What is not shown.
@@ -176,10 +199,48 @@ fn figures(query: &Query, summary: &Summary<'_>, palette: &Palette) -> Markup {
         @if let Some(chart) = Chart::of(summary.letters.iter().copied()) {
             (chart.draw(query, palette, &reasons))
         }
-        section .panel aria-labelledby="by-subscription" {
-            h2 #by-subscription { "By subscription" }
-            (bars(query, &greatest_first(&summary.stats.subscriptions)))
+        (top_causes(query, &summary.causes))
+    } }
+}
+
+/// The most frequent causes in a line each.
+fn top_causes(query: &Query, causes: &[Cause]) -> Markup {
+    html! { section .panel.top-causes aria-labelledby="top-causes" {
+        h2 #top-causes { "Most frequent causes" }
+        ul {
+            @for cause in causes.iter().take(TOP_CAUSES) {
+                @let known = known(cause);
+                @let known: Vec<(&str, &str)> = known.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                li {
+                    b .number { (text::grouped(cause.count)) }
+                    div {
+                        @if known.is_empty() { (outcome(cause.key.outcome.as_deref(), cause.key.status)) } @else {
+                            a href=(query.with(&known)) { (outcome(cause.key.outcome.as_deref(), cause.key.status)) }
+                        }
+                        @if let Some(host) = cause.key.destination.as_deref().and_then(host) {
+                            " " span .host { (line(&host)) }
+                        }
+                        " " span .said { (line(&cause.key.line)) }
+                    }
+                }
+            }
         }
+        p .sub { a href="#why" {
+            @if causes.len() > TOP_CAUSES { "All " (text::grouped(causes.len() as u64)) " causes" } @else { "With destinations" }
+        } }
+    } }
+}
+
+/// The host of a destination.
+fn host(destination: &str) -> Option<String> {
+    Some(destination.parse::<Url>().ok()?.host_str()?.to_owned())
+}
+
+/// Counts by subscription.
+fn subscriptions(query: &Query, summary: &Summary<'_>) -> Markup {
+    html! { section .panel aria-labelledby="by-subscription" {
+        h2 #by-subscription { "By subscription" }
+        (bars(query, &greatest_first(&summary.stats.subscriptions)))
     } }
 }
 
@@ -225,6 +286,12 @@ fn causes(query: &Query, causes: &[Cause]) -> Markup {
                     (if rarer.len() == 1 { "cause" } else { "causes" })
                 }
                 (table(query, rarer.iter().take(FOLDED_CAUSES_MAX)))
+                @if let Some(more) = rarer.len().checked_sub(FOLDED_CAUSES_MAX).filter(|more| *more > 0) {
+                    p .sub {
+                        "… and " (text::grouped(more as u64)) " more: "
+                        code { "lastmile deadletters why --output json" }
+                    }
+                }
             }
         }
     } }
@@ -244,11 +311,9 @@ fn table<'a>(query: &Query, causes: impl Iterator<Item = &'a Cause>) -> Markup {
 }
 
 fn cause(query: &Query, cause: &Cause) -> Markup {
-    let key = &cause.key;
-    let status = key.status.map(|status| status.to_string());
-    let known = [("destination", &key.destination), ("outcome", &key.outcome), ("status", &status)];
+    let (key, known) = (&cause.key, known(cause));
     let known: Vec<(&str, &str)> =
-        known.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
+        known.iter().map(|(name, value)| (*name, value.as_str())).collect();
     html! { tr role="row" {
         td role="cell" .number data-label="Count" {
             @if known.is_empty() { (text::grouped(cause.count)) } @else {
@@ -262,6 +327,18 @@ fn cause(query: &Query, cause: &Cause) -> Markup {
         td role="cell" .address data-label="Destination" {
             (or_none(key.destination.as_deref().map(word), "nowhere"))
         }
-        td role="cell" .when data-label="Newest" { a href={ "/letters/" (cause.example) } { (time(cause.last_ms)) } }
+        td role="cell" .when data-label="Newest" { a href=(query.letter(cause.example)) { (time(cause.last_ms)) } }
     } }
+}
+
+/// The filters of a cause.
+fn known(cause: &Cause) -> Vec<(&'static str, String)> {
+    let key = &cause.key;
+    let status = key.status.map(|status| status.to_string());
+    let known = [
+        ("destination", key.destination.clone()),
+        ("outcome", key.outcome.clone()),
+        ("status", status),
+    ];
+    known.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

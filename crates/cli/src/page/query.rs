@@ -8,8 +8,10 @@ use std::error::Error as _;
 use axum::http::StatusCode;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use deadletters::filter::Filter;
+use deadletters::filter::{Filter, TimeBound};
+use delivery::time::moment::rfc3339;
 use url::form_urlencoded::{Serializer, parse};
+use uuid::Uuid;
 
 use super::error::PageError;
 use crate::filter_args::FilterArgs;
@@ -28,8 +30,16 @@ const fn field(name: &'static str, label: &'static str, hint: &'static str) -> F
     Field { name, label, hint }
 }
 
+/// The field of the search box.
+pub(super) const SEARCH: &str = "search";
+
 /// Every filter, in the order of the form.
-pub(super) const FIELDS: [Field; 12] = [
+pub(super) const FIELDS: [Field; 13] = [
+    field(
+        SEARCH,
+        "Search",
+        "Id, event id, subscription, type, source, destination, reason, text of the last response",
+    ),
     field("since", "Since", "2026-11-20, or PT1H"),
     field("until", "Until", "2026-11-20T12:00:00Z"),
     field("namespace", "Namespace", "shop"),
@@ -48,6 +58,8 @@ pub(super) const FIELDS: [Field; 12] = [
 const PAGING: [&str; 3] = ["page", "limit", "read"];
 /// How many dead letters a page of the list has by default.
 const LIMIT: usize = 50;
+/// The filters of time.
+const TIMES: [&str; 2] = ["since", "until"];
 /// The most it may have.
 const LIMIT_MAX: usize = 500;
 
@@ -89,18 +101,18 @@ pub(super) struct Query {
 }
 
 /// Names and values of a form.
-pub(super) fn pairs(form: &[u8]) -> Vec<(String, String)> {
+pub(crate) fn pairs(form: &[u8]) -> Vec<(String, String)> {
     parse(form).into_owned().collect()
 }
 
 /// The value of a field, unless it is empty.
-pub(super) fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+pub(crate) fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     let of_name = pairs.iter().filter(|(of, _)| of == name).map(|(_, value)| value.trim());
     of_name.into_iter().find(|value| !value.is_empty())
 }
 
 /// A path and pairs as a URL.
-pub(super) fn href<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+pub(crate) fn href<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let query = Serializer::new(String::new()).extend_pairs(pairs).finish();
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
@@ -198,25 +210,57 @@ impl Query {
     /// The overview with these values instead of those that the same filters had.
     pub(super) fn with(&self, values: &[(&str, &str)]) -> String {
         let others = self.filters().filter(|(name, _)| values.iter().all(|(of, _)| of != name));
-        href("/", others.chain(values.iter().copied()))
+        self.list("/", others.chain(values.iter().copied()))
     }
 
     /// The overview without this value of a filter.
     pub(super) fn without(&self, name: &str, value: &str) -> String {
-        href("/", self.filters().filter(|pair| *pair != (name, value)))
+        self.list("/", self.filters().filter(|pair| *pair != (name, value)))
+    }
+
+    /// The overview without any value of these filters.
+    pub(super) fn without_any(&self, names: &[&str]) -> String {
+        self.list("/", self.filters().filter(|(name, _)| !names.contains(name)))
+    }
+
+    /// Only what was decided since then, or at any time.
+    pub(super) fn with_period(&self, since: Option<&str>) -> String {
+        let others = self.filters().filter(|(name, _)| !TIMES.contains(name));
+        self.list("/", others.chain(since.map(|since| ("since", since))))
     }
 
     /// Another page of the same list.
     pub(super) fn with_page(&self, page: usize) -> String {
-        let (page, limit) = (page.to_string(), self.limit.to_string());
-        let paging = [(page != "1").then_some(("page", page.as_str()))];
-        let length = [(self.limit != LIMIT).then_some(("limit", limit.as_str()))];
-        href("/", self.filters().chain(paging.into_iter().chain(length).flatten()))
+        let page = page.to_string();
+        let paging = (page != "1").then_some(("page", page.as_str()));
+        self.list("/", self.filters().chain(paging))
     }
 
     /// The overview, with the container read again first.
     pub(super) fn reread(&self) -> String {
-        href("/", self.filters().chain([("read", "again")]))
+        self.list("/", self.filters().chain([("read", "again")]))
+    }
+
+    /// A dead letter of the list; its page knows the filters and leads on within them.
+    pub(super) fn letter(&self, id: Uuid) -> String {
+        self.list(&format!("/letters/{id}"), self.filters())
+    }
+
+    /// The filters for single dead letters that are picked from the list: without those of ids,
+    /// which name the picked ones, and with ages as times, which do not go on.
+    pub(super) fn for_picked(&self, now_ms: u64) -> Vec<(&str, String)> {
+        let fixed = |name: &str, value: &str| match value.parse() {
+            Ok(bound @ TimeBound::Ago(_)) if TIMES.contains(&name) => rfc3339(bound.ms(now_ms)),
+            Ok(_) | Err(_) => value.to_owned(),
+        };
+        let others = self.filters().filter(|(name, _)| *name != "id");
+        others.map(|(name, value)| (name, fixed(name, value))).collect()
+    }
+
+    fn list<'a>(&self, path: &str, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+        let limit = self.limit.to_string();
+        let length = (self.limit != LIMIT).then_some(("limit", limit.as_str()));
+        href(path, pairs.collect::<Vec<_>>().into_iter().chain(length))
     }
 }
 
@@ -347,9 +391,25 @@ mod tests {
         let query = read("type=a%26b&status=5xx&status=404&topic=&page=3&limit=10").unwrap();
         assert_eq!((query.page, query.limit), (3, 10));
         assert_eq!(query.at("/replay"), "/replay?type=a%26b&status=5xx&status=404");
-        assert_eq!(query.with(&[("status", "503")]), "/?type=a%26b&status=503");
-        assert_eq!(query.without("status", "404"), "/?type=a%26b&status=5xx");
+        assert_eq!(query.with(&[("status", "503")]), "/?type=a%26b&status=503&limit=10");
+        assert_eq!(query.without("status", "404"), "/?type=a%26b&status=5xx&limit=10");
+        assert_eq!(query.without_any(&["status"]), "/?type=a%26b&limit=10");
+        assert_eq!(
+            query.letter(Uuid::from_u128(7)),
+            "/letters/00000000-0000-0000-0000-000000000007?type=a%26b&status=5xx&status=404&limit=10"
+        );
         assert_eq!(query.with_page(1), "/?type=a%26b&status=5xx&status=404&limit=10");
         assert_eq!(read("").unwrap().with_page(2), "/?page=2");
+    }
+
+    #[test]
+    fn periods_replace_each_other_and_picked_dead_letters_do_not_grow_too_old() {
+        let query = read("since=PT1H&until=2026-11-20&search=no&id=order-1").unwrap();
+        assert_eq!(query.with_period(Some("P1D")), "/?search=no&id=order-1&since=P1D");
+        assert_eq!(query.with_period(None), "/?search=no&id=order-1");
+        let picked = query.for_picked(7_200_000);
+        let expected =
+            [("since", "1970-01-01T01:00:00.0000000Z"), ("until", "2026-11-20"), ("search", "no")];
+        assert_eq!(picked, expected.map(|(name, value)| (name, value.to_owned())));
     }
 }

@@ -22,12 +22,14 @@ use super::filters::chips;
 use super::guard::TOKEN;
 use super::layout::{NavSection, PageLayout, reading};
 use super::letter_caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
+use super::list::PICKED;
 use super::markup::{line, word};
 use super::query::{InvalidField, Query, href, pairs, value};
 use crate::text;
 
 /// The fields of the forms of this page, besides filters.
-const FIELDS: [&str; 7] = ["to", "to_topic", "to_url", "rate", "count", "job", TOKEN];
+const FIELDS: [&str; 9] =
+    ["to", "to_topic", "to_url", "rate", "again", "count", "job", PICKED, TOKEN];
 
 /// A form of this page.
 struct ReplayForm {
@@ -43,6 +45,12 @@ impl ReplayForm {
     fn read(form: &[u8]) -> Result<Self, PageError> {
         let pairs = pairs(form);
         let (query, filter) = Query::read(&pairs, &FIELDS)?;
+        if value(&pairs, PICKED).is_some() && query.values("id").is_empty() {
+            // Without this, picking nothing would be replaying everything.
+            let why = "Pick dead letters by the boxes in the list first. Nothing was sent.";
+            let error = PageError::new(StatusCode::BAD_REQUEST, "Nothing is picked", why);
+            return Err(error.with_link(query.at("/"), "Back to the list"));
+        }
         let target = read_target(&pairs);
         let fields =
             pairs.into_iter().filter(|(name, _)| FIELDS.contains(&name.as_str())).collect();
@@ -67,12 +75,24 @@ impl ReplayForm {
 
     /// The link to this page with these values.
     fn href(&self) -> String {
+        self.href_of(None)
+    }
+
+    /// The same with one more.
+    fn href_with(&self, more: (&str, &str)) -> String {
+        self.href_of(Some(more))
+    }
+
+    fn href_of(&self, more: Option<(&str, &str)>) -> String {
         // A URL is kept in histories, where the token does not belong; the others are made anew.
-        let is_kept = |name: &str| ![TOKEN, "count", "job"].contains(&name);
+        let is_kept = |name: &str| ![TOKEN, PICKED, "count", "job"].contains(&name);
         let kept = self.fields.iter().filter(|(name, value)| is_kept(name) && !value.is_empty());
         href(
             "/replay",
-            self.query.filters().chain(kept.map(|(name, value)| (name.as_str(), value.as_str()))),
+            self.query
+                .filters()
+                .chain(kept.map(|(name, value)| (name.as_str(), value.as_str())))
+                .chain(more),
         )
     }
 }
@@ -149,7 +169,7 @@ fn target_form(app: &App, form: &ReplayForm) -> Markup {
         fieldset {
             legend { "Where to" }
             (radio("subscription", "Each to its own subscription, and to no other", html! {
-                p .hint { "As a new delivery through the queue " code { (line(&displayed_queue(app))) } }
+                p .hint { "As a new delivery: " code { (line(&displayed_queue(app))) } }
             }))
             (radio("topic", "To all subscriptions of the topic", input("to_topic", "The topic", "shop/orders")))
             (radio("url", "By POST to the URL", input("to_url", "The URL", "https://example.com/events")))
@@ -159,6 +179,7 @@ fn target_form(app: &App, form: &ReplayForm) -> Markup {
             button type="submit" { "Count again" }
         }
         @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
+        @if !form.field("again").is_empty() { input type="hidden" name="again" value="yes"; }
         @if let Err(invalid) = &form.target { p #invalid .invalid role="alert" { (line(&invalid.why)) } }
     } }
 }
@@ -166,16 +187,23 @@ fn target_form(app: &App, form: &ReplayForm) -> Markup {
 /// The queue of a replay to the subscriptions, or why there is none.
 fn displayed_queue(app: &App) -> String {
     match app.queues.for_target(&ReplayTarget::Subscription, None) {
-        Ok(queue) => queue.map(String::from).unwrap_or_default(),
+        Ok(queue) => app.queues.describe(&ReplayTarget::Subscription, queue.as_ref()),
         Err(problem) => problem.to_string(),
     }
 }
 
-fn plan_of(form: &ReplayForm, cache: &LetterCache, target: &ReplayTarget) -> ReplayPlan {
+/// What would be sent, and how much was replayed before and is left out.
+fn plan_of(form: &ReplayForm, cache: &LetterCache, target: &ReplayTarget) -> (ReplayPlan, u64) {
     let mut plan = ReplayPlan::default();
     let matching = cache.letters.iter().filter(|letter| form.filter.matches(letter));
     matching.for_each(|letter| plan.add(letter, target));
-    plan
+    if form.field("again").is_empty() {
+        let left_out = plan.leave_out_replayed(&cache.replayed);
+        return (plan, left_out);
+    }
+    // Of a dead letter and its replay only the newer: the event of both is the same.
+    plan.leave_out_older();
+    (plan, 0)
 }
 
 /// The exact count, and the button.
@@ -186,7 +214,8 @@ fn count(
     target: &ReplayTarget,
     rate: Option<Rate>,
 ) -> Markup {
-    let plan = plan_of(form, cache, target);
+    let (plan, left_out) = plan_of(form, cache, target);
+    let again = || form.href_with(("again", "yes"));
     let (count, sent) = (plan.len() as u64, sent_before(&plan, cache));
     html! { section .panel aria-labelledby="count" {
         h2 #count { @if count == 0 { "Nothing would be sent" } @else { (text::dead_letters(count)) " would be sent" } }
@@ -205,6 +234,12 @@ fn count(
                         tr { td { (word(name)) } td .number { (text::grouped(*count)) } }
                     }
                 }
+            }
+        }
+        @if left_out > 0 {
+            p .notice {
+                "Left out: " (text::dead_letters(left_out)) ", replayed before. "
+                a href=(again()) { "Include them" }
             }
         }
         @if sent > 0 {
@@ -240,12 +275,12 @@ fn sent_before(plan: &ReplayPlan, cache: &LetterCache) -> u64 {
 
 fn button(app: &App, form: &ReplayForm, count: u64, rate: Option<Rate>) -> Markup {
     html! { form .buttons action="/replay" method="post" {
-        input type="hidden" name=(TOKEN) value=(app.guard.token);
+        (app.guard.token.field())
         input type="hidden" name="count" value=(count);
         // Named before it starts: a form that is sent twice starts one job.
         input type="hidden" name="job" value=(job_name(Machine.now_ms()));
         @for (name, value) in form.query.filters() { input type="hidden" name=(name) value=(value); }
-        @for name in ["to", "to_topic", "to_url", "rate"] {
+        @for name in ["to", "to_topic", "to_url", "rate", "again"] {
             input type="hidden" name=(name) value=(form.field(name));
         }
         button .primary type="submit" {
@@ -280,7 +315,7 @@ pub(super) async fn start(
             "The container is being read.",
         )));
     };
-    let plan = plan_of(&form, &cache, &target);
+    let (plan, _) = plan_of(&form, &cache, &target);
     if form.field("count") != plan.len().to_string() || cache.is_truncated {
         let count = text::dead_letters(plan.len() as u64);
         let why = format!("It would be {count} now. Nothing was sent; check the new count.");
@@ -300,7 +335,11 @@ async fn run(
     plan: ReplayPlan,
 ) -> anyhow::Result<()> {
     let (sender, queue) = app.queues.sender(target, None).await?;
-    let job = ReplayJob::start(&app.letters, job, target, queue.map(String::from), plan).await?;
+    let container = &app.letters.container;
+    let results =
+        app.queues.records_results(target, queue.as_ref(), container, plan.any_key()).await;
+    let queue = queue.map(String::from);
+    let job = ReplayJob::start(&app.letters, job, target, queue, results, plan).await?;
     let options = RunOptions { rate, skip_uncertain: false };
     app.jobs.run(job, sender, options, Arc::clone(&app.caches))
 }

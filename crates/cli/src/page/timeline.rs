@@ -6,8 +6,12 @@ use delivery::delivery::HISTORY_FIRST;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use maud::{Markup, html};
 
-use super::markup::{outcome, time, word};
+use super::markup::{line, outcome, time, word};
+use super::outcome_text::meaning;
 use crate::text;
+
+/// How much of a response is shown at an attempt.
+const RESPONSE_CHARS: usize = 160;
 
 /// A part of the timeline.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,7 +48,7 @@ pub(super) fn timeline(letter: &StoredDeadLetter) -> Markup {
         @if letter.published_ms.is_some() {
             li .mark { span .what { "Published" } (time(letter.published_ms)) }
         }
-        (draw(steps(&letter.history, letter.omitted, letter.published_ms)))
+        (draw(steps(&letter.history, letter.omitted, letter.published_ms), letter.last_response.as_deref(), "response"))
         @if letter.history.is_empty() { li .omitted { "There was no attempt" } }
         li .mark.end { span .what { "Dead letter" } (time(decided_ms(letter))) span { (word(&letter.reason)) } }
     } }
@@ -53,14 +57,17 @@ pub(super) fn timeline(letter: &StoredDeadLetter) -> Markup {
 /// The attempts at a sink that did not accept the dead letter.
 pub(super) fn at_sink(sink: &StoredSink) -> Markup {
     html! { ol .timeline {
-        (draw(steps(&sink.history, sink.omitted, None)))
+        (draw(steps(&sink.history, sink.omitted, None), sink.last_response.as_deref(), "sink-response"))
         @if sink.history.is_empty() { li .omitted { "There was no attempt" } }
         li .mark.end { span .what { "Stored instead" } span { (word(&sink.reason)) } }
     } }
 }
 
-fn draw(steps: Vec<Step<'_>>) -> Markup {
-    html! { @for step in steps { @match step {
+/// The steps; the last attempt has the beginning of the last response, with a link to its section.
+fn draw(steps: Vec<Step<'_>>, last_response: Option<&str>, section: &str) -> Markup {
+    let is_attempt = |step: &Step<'_>| matches!(step, Step::Attempt(..));
+    let last = steps.iter().rposition(is_attempt);
+    html! { @for (at, step) in steps.into_iter().enumerate() { @match step {
         Step::Wait(wait_ms) => li class={ "wait " (gap(wait_ms)) } { (text::duration(wait_ms)) " later" },
         Step::Omitted(count) => li .omitted { (text::grouped(count.into())) " more, not kept" },
         Step::Attempt(number, attempt) => li .attempt {
@@ -68,8 +75,19 @@ fn draw(steps: Vec<Step<'_>>) -> Markup {
             (time(Some(attempt.at_ms)))
             (outcome(Some(&attempt.outcome), attempt.status))
             span .took { "in " (text::duration(attempt.duration_ms)) }
+            @if let Some(meaning) = meaning(&attempt.outcome, attempt.status) { p .meaning { (meaning) } }
+            @if last == Some(at) && let Some(said) = last_response.and_then(first_line) {
+                p .response { a href={ "#" (section) } { "Response:" } " " span .mono { (line(&said)) } }
+            }
         },
     } } }
+}
+
+/// The beginning of the first line of a response that has something in it.
+fn first_line(response: &str) -> Option<String> {
+    let said = response.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let cut = text::first_chars(said, RESPONSE_CHARS);
+    Some(if cut.len() < said.len() { format!("{cut}…") } else { cut })
 }
 
 /// Longer waits have a greater gap, in four classes.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::programs::run;
 
-fn document(name: &str, more: &str) -> String {
+pub(crate) fn document(name: &str, more: &str) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
          spec: {{destination: {{url: 'https://{name}.example.com/in?code=secret'}}{more}}}\n"
@@ -79,15 +79,6 @@ fn a_catalogue_that_cannot_be_read_is_not_changed() {
 }
 
 #[test]
-fn other_commands_say_that_they_need_a_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let uri = format!("file://{}/catalogue/", folder.path().display());
-    let (printed, code) = run(folder.path(), &["rollback", "--to", &uri, "--yes"]);
-    assert_eq!(code, Some(1), "{printed}");
-    assert!(printed.contains("reads a catalogue"), "{printed}");
-}
-
-#[test]
 fn of_a_folder_all_files_of_subscriptions_are_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let files = folder.path().join("files");
@@ -148,11 +139,11 @@ fn single_subscriptions_are_put_listed_read_and_deleted_and_the_history_says_by_
     assert_eq!((&stored["owner"], &stored["is"]["v"]), (&"team".into(), &1.into()));
     assert_eq!(lastmile(&["get", "shop/orders/c"]).1, Some(1));
 
-    let (printed, code) = lastmile(&["delete", "shop/orders/a", "--owner", "others"]);
+    let (printed, code) = lastmile(&["delete", "shop/orders/a", "--owner", "others", "--yes"]);
     assert_eq!(code, Some(1), "{printed}");
-    let (printed, code) = lastmile(&["delete", "shop/orders/a", "--owner", "team"]);
+    let (printed, code) = lastmile(&["delete", "shop/orders/a", "--owner", "team", "--yes"]);
     assert_eq!(code, Some(0), "{printed}");
-    let (printed, code) = lastmile(&["delete", "shop/orders/a", "--owner", "team"]);
+    let (printed, code) = lastmile(&["delete", "shop/orders/a", "--owner", "team", "--yes"]);
     assert_eq!(code, Some(1), "{printed}");
     assert!(printed.contains("there is no subscription shop/orders/a"), "{printed}");
     let (printed, code) = lastmile(&["history", "shop", "--output", "json"]);
@@ -170,7 +161,7 @@ fn single_subscriptions_are_put_listed_read_and_deleted_and_the_history_says_by_
 }
 
 #[test]
-fn a_topic_that_loses_its_settings_has_the_default_ones_and_a_policy_of_secrets_is_refused() {
+fn a_topic_that_loses_its_settings_has_the_default_ones() {
     let folder = tempfile::tempdir().expect("a folder");
     let topic = |more: &str| {
         format!(
@@ -182,10 +173,6 @@ fn a_topic_that_loses_its_settings_has_the_default_ones_and_a_policy_of_secrets_
     let (printed, code) = apply(&[document("a", "")]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("~ topic shop/orders\n    input: opaque -> auto"), "{printed}");
-    let policy = "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {secrets: [{name: 'env:A', hosts: [a.example.com]}]}\n";
-    let (printed, code) = apply(&[document("a", ""), policy.to_owned()]);
-    assert_eq!(code, Some(2), "{printed}");
-    assert!(printed.contains("SecretPolicy"), "{printed}");
 }
 
 #[test]

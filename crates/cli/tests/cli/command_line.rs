@@ -1,6 +1,6 @@
 //! The command line as a person uses it: the binary, its output, its exit codes, Ctrl-C.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
@@ -47,8 +47,9 @@ impl Running {
         BufReader::new(self.0.stdout.take().expect("it is piped"))
     }
 
-    fn interrupt(&self) {
-        let killed = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status();
+    fn signal(&self, name: &str) {
+        let (signal, process) = (format!("-{name}"), self.0.id().to_string());
+        let killed = Command::new("kill").args([signal, process]).status();
         assert!(killed.expect("kill runs").success());
     }
 }
@@ -81,11 +82,14 @@ fn word_with<'a>(line: &'a str, part: &str) -> &'a str {
 #[test]
 fn the_demo_exits_by_itself_with_every_delivery_as_expected() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let demo = run(folder.path(), &["demo"]);
+    let demo = run(folder.path(), &["demo", "--port", "0"]);
     let output = text(&demo.stdout);
     assert!(demo.status.success(), "{output}\n{}", text(&demo.stderr));
     assert_eq!(
-        output.lines().filter(|line| line.starts_with('│') && line.contains(" yes ")).count(),
+        output
+            .lines()
+            .filter(|line| line.starts_with("shop/orders/") && line.ends_with(" yes"))
+            .count(),
         16,
         "{output}"
     );
@@ -96,6 +100,40 @@ fn the_demo_exits_by_itself_with_every_delivery_as_expected() {
     assert_eq!(blobs.len(), 8, "{output}");
     assert!(blobs.iter().all(|blob| folder.path().join(blob).is_file()));
     assert!(folder.path().join(".lastmile/subscriptions.yaml").is_file());
+}
+
+#[test]
+fn a_second_demo_replaces_the_dead_letters_of_the_first_and_keeps_others_while_its_port_is_taken() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let letters = folder.path().join(".lastmile/s3/dead-letters/shop/orders");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = taken.local_addr().expect("it listens").to_string();
+    let port = address.rsplit(':').next().expect("an address has a port");
+    let first = run(folder.path(), &["demo", "--port", port]);
+    assert!(first.status.success(), "{}\n{}", text(&first.stdout), text(&first.stderr));
+    assert!(text(&first.stderr).contains(&format!("another program listens on {address}")));
+    assert!(!text(&first.stdout).contains("removed"));
+    let other = letters.join("billing/2026/11/20/7/3981ba0c-1072-5698-92be-c1c5991fb55c.json");
+    std::fs::create_dir_all(other.parent().expect("it has a folder")).expect("it can be made");
+    std::fs::write(&other, "of dev").expect("it can be written");
+    let outside = folder.path().join("outside.json");
+    std::fs::write(&outside, "not ours").expect("it can be written");
+    let list = folder.path().join(".lastmile/demo-dead-letters.txt");
+    let listed = std::fs::read_to_string(&list).expect("the demo wrote it");
+    assert_eq!(listed.lines().count(), 8, "{listed}");
+    std::fs::write(&list, format!("{listed}../../outside.json\n")).expect("it can be written");
+
+    let second = run(folder.path(), &["demo", "--port", port]);
+    assert!(second.status.success(), "{}\n{}", text(&second.stdout), text(&second.stderr));
+    let said = text(&second.stdout);
+    assert!(said.contains("removed the 8 dead letters of the last demo"), "{said}");
+    assert!(other.is_file() && outside.is_file());
+    let blobs = said.lines().filter(|line| line.starts_with(".lastmile/s3/dead-letters/"));
+    assert!(blobs.clone().all(|blob| folder.path().join(blob).is_file()) && blobs.count() == 8);
+    let listed = run(folder.path(), &["deadletters", "list", "--output", "ndjson"]);
+    assert_eq!(text(&listed.stdout).lines().filter(|line| line.contains("order")).count(), 8);
+    let subscriptions = std::fs::read_to_string(folder.path().join(".lastmile/subscriptions.yaml"));
+    assert_eq!(subscriptions.expect("it stays").matches(&format!("{address}/")).count(), 4);
 }
 
 #[test]
@@ -130,7 +168,22 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
     );
     let mut received = subscriber.output();
     assert_eq!(line_with(&mut received, "specversion"), EVENT);
-    assert!(line_with(&mut output, "retry in").contains("503 Busy"));
+    assert!(line_with(&mut output, "retry in").contains("503 Service Unavailable (Busy)"));
+
+    // What is refused is counted, with its line or id.
+    let padding = "x".repeat(1_100_000);
+    let huge = EVENT.replacen('{', &format!("{{\"padding\":\"{padding}\","), 1);
+    std::fs::write(folder.path().join("bad.ndjson"), format!("{huge}\n{{broken\n"))
+        .expect("the file can be written");
+    let published = run(folder.path(), &["publish", "--queue-url", queue, "bad.ndjson"]);
+    assert_eq!(
+        (text(&published.stdout).as_str(), published.status.code()),
+        ("0 accepted, 2 refused\n", Some(1))
+    );
+    let printed = text(&published.stderr);
+    for part in ["bad.ndjson:2: not JSON", "event 1: it has 1100", "at most 1048576"] {
+        assert!(printed.contains(part), "{part} in {printed}");
+    }
 
     let ingress = format!(
         "{}/topics/shop/orders",
@@ -138,32 +191,28 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
     );
     let published = run(folder.path(), &["publish", "--to", &ingress, "event.json"]);
     assert_eq!(text(&published.stdout), "1 accepted, 0 refused\n", "{}", text(&published.stderr));
-    line_with(&mut output, "200 Success");
+    line_with(&mut output, "200 OK");
 
-    dev.interrupt();
+    dev.signal("INT");
     let printed =
         line_with(&mut BufReader::new(dev.0.stderr.take().expect("it is piped")), "stopped");
     assert!(printed.contains("still held 1 messages") && printed.contains("retry 1"), "{printed}");
     assert!(dev.0.wait().expect("it ends").success());
+    // As a container is stopped.
+    subscriber.signal("TERM");
+    assert!(subscriber.0.wait().expect("it ends").success());
 }
 
 #[test]
-fn publish_counts_what_it_refuses_and_names_the_line() {
+fn publish_says_that_nothing_listens_and_which_command_would() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let mut events =
-        std::fs::File::create(folder.path().join("events.ndjson")).expect("the file can be made");
-    writeln!(events, "{EVENT}\n{{broken").expect("the file can be written");
-    let published = run(
-        folder.path(),
-        &["publish", "--queue-url", "http://127.0.0.1:1/000000000000/events", "events.ndjson"],
-    );
-    assert_eq!(
-        (text(&published.stdout).as_str(), published.status.code()),
-        ("0 accepted, 2 refused\n", Some(1))
-    );
+    std::fs::write(folder.path().join("event.json"), EVENT).expect("the file can be written");
+    let queue = "http://127.0.0.1:1/000000000000/events";
+    let published = run(folder.path(), &["publish", "--queue-url", queue, "event.json"]);
+    assert_eq!((text(&published.stdout).as_str(), published.status.code()), ("", Some(1)));
     let printed = text(&published.stderr);
     assert!(
-        printed.contains("events.ndjson:2: not JSON") && printed.contains("event 1: "),
+        printed.contains("nothing listens on http://127.0.0.1:1: start `lastmile dev"),
         "{printed}"
     );
 }
@@ -172,9 +221,9 @@ fn publish_counts_what_it_refuses_and_names_the_line() {
 fn a_usage_error_is_exit_code_2_and_a_missing_file_is_named() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     assert_eq!(run(folder.path(), &["publish", "--topic", "orders", "x"]).status.code(), Some(2));
-    assert_eq!(run(folder.path(), &["subscriber", "--delay", "2s"]).status.code(), Some(2));
+    assert_eq!(run(folder.path(), &["subscriber", "--delay", "2"]).status.code(), Some(2));
     let missing = run(folder.path(), &["publish", "nowhere.json"]);
-    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("nowhere.json"));
     let dev = run(
         folder.path(),

@@ -442,7 +442,7 @@ fn an_invalid_load_is_a_usage_error_that_names_it() {
         ("--events 1e13 --fan-out 2", "--events"),
         ("--events 1 --success 99", "between 0 and 1"),
         ("--events 1 --success NaN", "NaN"),
-        ("--events 1 --down 24h", "ISO 8601"),
+        ("--events 1 --down 24", "90s, 30m, 2h"),
         ("--events 1 --down P15D", "14 days"),
         ("--events 1 --batch-size 0", "--batch-size"),
         ("--events 1 --failing -1", "-1"),

@@ -17,7 +17,7 @@ const MISSING: i32 = 3;
 
 /// The folder of the libraries, and the browser; nothing, having said so, where this machine has
 /// none.
-fn installed() -> Option<(PathBuf, String)> {
+pub(crate) fn installed() -> Option<(PathBuf, String)> {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let folder = temporary
         .parent()
@@ -37,7 +37,7 @@ fn installed() -> Option<(PathBuf, String)> {
     Some((folder.join("page"), String::from_utf8_lossy(&done.stdout).trim().to_owned()))
 }
 
-fn sources() -> PathBuf {
+pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/page")
 }
 
@@ -64,6 +64,8 @@ async fn a_person_sees_filters_and_replays_and_nothing_of_an_event_runs() {
         .arg(sources().join("browse.mjs"))
         .args([&installed, Path::new(&chromium), Path::new(&server.url), &pictures])
         .env("LETTERS", format!("{} {}", LETTERS[0].id(), hostile().id()))
+        .env("CONTAINER", container.path())
+        .env("NEW", serde_json::to_string(&sample(7, (21, 10), "overloaded").blob()).expect("JSON"))
         .output()
         .expect("an installed language starts");
     assert!(browse.status.success(), "{}", String::from_utf8_lossy(&browse.stderr));

@@ -40,6 +40,9 @@ async fn the_page_shows_the_dead_letters_that_the_verbs_show() {
         &["id=order-2", "id=order-5"],
         &["destination=https://mail.*", "namespace=shop"],
         &["source=*/checkout", "since=2026-11-20", "until=2026-11-20T10:00:00Z"],
+        &["search=NO SUCH order"],
+        &["search=billing", "status=503"],
+        &["search=orders/mail"],
         &["subscription=nobody"],
     ] {
         let options: Vec<String> = filter.iter().map(|pair| format!("--{pair}")).collect();
@@ -320,7 +323,10 @@ async fn a_replay_is_counted_first_then_sent_recorded_and_resumed() {
     assert!(ledger.join("plan.ndjson").exists() && ledger.join("done.ndjson").exists());
     assert!(server.page("/jobs").await.contains(&job));
     assert!(server.page(&format!("/letters/{}", LETTERS[3].id())).await.contains(&job));
-    assert!(server.page("/replay?status=503").await.contains("3 of them were replayed before"));
+    let replay = server.page("/replay?status=503").await;
+    assert!(replay.contains("Left out: 3 dead letters, replayed before"), "{replay}");
+    let again = server.page("/replay?status=503&again=yes").await;
+    assert!(again.contains("3 of them were replayed before"), "{again}");
 
     // As if it had been killed between sending and writing the ledger.
     let chunk = std::fs::read_to_string(ledger.join("1.ndjson")).expect("a chunk");

@@ -41,7 +41,11 @@ fn check(command: &str, output: &Output) -> String {
 /// Runs a command and checks what it printed.
 fn run(folder: &Path, arguments: &[&str]) -> String {
     let mut command = lastmile(folder, arguments);
-    command.stdin(std::process::Stdio::null()).env("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1");
+    command.stdin(std::process::Stdio::null());
+    // `check` would find nothing to warn of.
+    if arguments.first() != Some(&"check") {
+        command.env("ALLOW_PRIVATE_DESTINATIONS", "127.0.0.1");
+    }
     check(&arguments.join(" "), &command.output().expect("the program runs"))
 }
 

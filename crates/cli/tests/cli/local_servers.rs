@@ -165,11 +165,11 @@ fn requests_to_this_machine_use_no_proxy() {
     let by_queue =
         run(&[&["publish", "--queue-url", &queue], &topic[..], &["event.json"]].concat());
     assert_eq!(by_queue, ("1 accepted, 0 refused\n".to_owned(), Some(0)));
-    dev.line_with("200 Success");
+    dev.line_with("200 OK");
     let to = format!("http://{ingress}/topics/shop/orders");
     let by_ingress = run(&["publish", "--to", &to, "event.json"]);
     assert_eq!(by_ingress, ("1 accepted, 0 refused\n".to_owned(), Some(0)));
-    dev.line_with("200 Success");
+    dev.line_with("200 OK");
     let (listed, code) = run(&["deadletters", "list", "--container", "s3://dead-letters"]);
     assert!(code == Some(1) && listed.contains("nothing found in"), "{listed}");
     assert_eq!(received.try_iter().count(), 2);

@@ -1,19 +1,30 @@
 //! The command line as a person uses it: the binary run as a process, its output, its files, its
-//! exit codes, and the page of dead letters over HTTP and in a browser.
+//! exit codes, and its pages over HTTP and in a browser.
 
+mod catalogue_reading;
+mod catalogue_versions;
 mod catalogues;
 mod check_stack;
 mod command_line;
+mod command_rules;
 mod cost;
 mod deadletters;
 mod deadletters_browser;
+mod deadletters_causes;
+mod deadletters_dismissed;
 mod deadletters_many;
 mod deadletters_page;
+mod deadletters_page_views;
 mod deadletters_replay;
+mod deadletters_results;
+mod deployment;
 mod destinations;
 mod destinations_changes;
+mod dev_page;
+mod dev_page_browser;
+mod dev_page_server;
+mod dev_terminal;
 mod dialects;
-mod documented_commands;
 mod environment;
 mod hidden_characters;
 mod local_servers;
@@ -21,5 +32,8 @@ mod page_server;
 mod programs;
 mod sample_destinations;
 mod sample_letters;
+mod sample_subscriber;
+mod samples;
 mod subscription_files;
 mod validate;
+mod write_destinations;

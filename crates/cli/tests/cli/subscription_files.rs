@@ -170,7 +170,7 @@ fn explain_draws_a_time_axis_as_text_and_as_svg() {
     let picture =
         text(&run(folder.path(), &["explain", "-f", "two.yaml", "--output", "svg"]).stdout);
     assert!(picture.starts_with("<svg ") && picture.trim_end().ends_with("</svg>"), "{picture}");
-    assert_eq!((picture.matches("<circle ").count(), picture.contains("href")), (3 + 10, false));
+    assert_eq!((picture.matches("<circle ").count(), picture.contains("href")), (3 + 20, false));
 }
 
 #[test]
@@ -389,7 +389,8 @@ fn check_warns_of_a_destination_that_is_refused_unless_the_deployment_allows_it(
         ("https://localhost/", "localhost (127.0.0.1), which is not a public address"),
         ("https://a.localhost./", "a.localhost. (127.0.0.1), which is not a public address"),
         ("http://127.0.0.1:9180/", "127.0.0.1 without TLS"),
-        ("http://a.example.com/", "a.example.com without TLS"),
+        ("http://10.0.0.1/", "10.0.0.1 without TLS"),
+        ("http://receiver.shop.svc/", "receiver.shop.svc without TLS"),
         ("https://8.8.8.8/", ""),
         ("https://a.example.com/", ""),
     ] {
@@ -412,6 +413,36 @@ fn check_warns_of_a_destination_that_is_refused_unless_the_deployment_allows_it(
 }
 
 #[test]
+fn a_public_address_without_tls_is_an_error_unless_it_is_allowed() {
+    for host in ["a.example.com", "8.8.8.8"] {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: s}}\n\
+             spec: {{destination: {{url: 'http://{host}/'}}}}\n"
+        );
+        let folder = folder(&[("a.yaml", &text)]);
+        let checked = run(folder.path(), &["check", "a.yaml"]);
+        assert_eq!(
+            (self::text(&checked.stdout), checked.status.code()),
+            (
+                format!(
+                    "a.yaml:4:27: error: url: n/t/s sends to {host} without TLS; that is refused unless \
+                     ALLOW_PRIVATE_DESTINATIONS of the deployment names it; use https, or name the stack that \
+                     allows it with --stack, or set ALLOW_PRIVATE_DESTINATIONS here to what the deployment has\n"
+                ),
+                Some(1)
+            )
+        );
+        let allowed = Command::new(env!("CARGO_BIN_EXE_lastmile"))
+            .current_dir(folder.path())
+            .args(["check", "a.yaml"])
+            .env("ALLOW_PRIVATE_DESTINATIONS", host)
+            .output()
+            .expect("the program starts");
+        assert_eq!((self::text(&allowed.stdout), allowed.status.code()), (String::new(), Some(0)));
+    }
+}
+
+#[test]
 fn check_warns_of_replies_that_are_refused_or_have_no_subscription() {
     let subscription = |reply: &str| {
         format!(
@@ -423,7 +454,7 @@ fn check_warns_of_replies_that_are_refused_or_have_no_subscription() {
     };
     let channel = "{ref: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: other}}";
     let (clear, heard) = (
-        subscription("{uri: 'http://r.example.com/?code=secret'}"),
+        subscription("{uri: 'http://replies.shop.svc/?code=secret'}"),
         subscription("{uri: 'https://r/'}"),
     );
     let folder = folder(&[
@@ -444,7 +475,7 @@ fn check_warns_of_replies_that_are_refused_or_have_no_subscription() {
     assert_eq!(
         of_replies("clear.yaml"),
         [
-            "clear.yaml:7:16: warning: reply: default/c/s sends replies to r.example.com without TLS; that is refused unless \
+            "clear.yaml:7:16: warning: reply: default/c/s sends replies to replies.shop.svc without TLS; that is refused unless \
           ALLOW_PRIVATE_DESTINATIONS of the deployment names it"
         ]
     );
@@ -553,7 +584,7 @@ fn explain_names_every_kind_of_sink() {
 }
 
 #[test]
-fn check_warns_of_a_sink_that_is_refused_unless_the_deployment_allows_it() {
+fn a_sink_without_tls_is_an_error_unless_the_deployment_allows_it() {
     let text = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: n, topic: t, name: s}\n\
                 spec: {destination: {url: 'https://a.example.com/'}, deadLetter: {sink: 'http://lost.example.com/?code=secret'}}\n";
     let folder = folder(&[("a.yaml", text)]);
@@ -561,9 +592,10 @@ fn check_warns_of_a_sink_that_is_refused_unless_the_deployment_allows_it() {
     assert_eq!(
         (self::text(&checked.stdout).as_str(), checked.status.code()),
         (
-            "a.yaml:4:73: warning: deadLetter.sink: n/t/s sends dead letters to lost.example.com without TLS; that is \
-             refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it\n",
-            Some(0)
+            "a.yaml:4:73: error: deadLetter.sink: n/t/s sends dead letters to lost.example.com without TLS; that is \
+             refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it; use https, or name the stack that allows \
+             it with --stack, or set ALLOW_PRIVATE_DESTINATIONS here to what the deployment has\n",
+            Some(1)
         )
     );
 }

@@ -187,9 +187,10 @@ fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rat
             answer
         };
         assert!(get("guessed").starts_with("HTTP/1.1 404"));
-        assert!(
-            get(&format!("{path}?rate=0")).starts_with("HTTP/1.1 400") || consent == EVENT_GRID
-        );
+        // The address of an Event Grid handshake has no rate: it would confirm, and nothing listens afterwards.
+        if consent == CLOUD_EVENTS {
+            assert!(get(&format!("{path}?rate=0")).starts_with("HTTP/1.1 400"));
+        }
         assert!(get(&format!("{path}{query}")).starts_with("HTTP/1.1 200"));
         let mut output = String::new();
         child.0.stdout.take().expect("it is piped").read_to_string(&mut output).expect("text");
@@ -251,14 +252,14 @@ fn a_named_subscription_can_be_validated_by_another_handshake_than_its_file_has(
 }
 
 #[test]
-fn an_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
+fn a_usage_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
     let folder = folder(&[document("a", "https://nobody.invalid/", "")]);
     let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
     assert!(code == Some(0) && printed.contains("no subscription requires consent"), "{printed}");
     assert_eq!(run(folder.path(), &["validate", "-f", "nowhere.yaml"]).1, Some(2));
     std::fs::write(folder.path().join("broken.yaml"), "kind: Subscription\n")
         .expect("the file can be written");
-    assert_eq!(run(folder.path(), &["validate", "-f", "broken.yaml"]).1, Some(2));
+    assert_eq!(run(folder.path(), &["validate", "-f", "broken.yaml"]).1, Some(1));
     let consents = document("a", &receiver(SILENT), EVENT_GRID);
     std::fs::write(folder.path().join("s.yaml"), consents).expect("the file can be written");
     let (printed, code) =

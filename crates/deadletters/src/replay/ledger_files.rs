@@ -12,8 +12,8 @@ use uuid::Uuid;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
-    self, CHUNK, JobHeader, JobSummary, LedgerEntry, PlannedReplay, ReplayCounts, ReplayRecord,
-    read_entries, read_plan,
+    self, CHUNK, EndCounts, JobHeader, JobSummary, LedgerEntry, PlannedReplay, ReplayCounts,
+    ReplayRecord, read_entries, read_plan,
 };
 
 impl DeadLetters {
@@ -67,7 +67,9 @@ impl DeadLetters {
                 Some(entries) => entries,
                 None => self.read_chunks(&name, None).await?.into_values().flatten().collect(),
             };
-            jobs.push(JobSummary { header, counts: ReplayCounts::of(&entries) });
+            let counts = ReplayCounts::of(&entries);
+            let ends = EndCounts::of(&self.ends(&header, &counts).await?);
+            jobs.push(JobSummary { header, counts, ends });
         }
         jobs.sort_by(|a, b| a.header.at.cmp(&b.header.at));
         Ok(jobs)
@@ -104,7 +106,9 @@ impl DeadLetters {
             Some(numbers) => numbers.into_iter().collect(),
             None => {
                 let prefix = format!("{}{job}/", self.ledgers());
-                let request = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
+                // By folder: the ends of its deliveries are in one below, and may be many.
+                let prefix_only = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
+                let request = ListRequest { by_folder: true, ..prefix_only };
                 let page = self.container.pages(request).await?;
                 // The names of plan and `done.ndjson` are no numbers.
                 let number =

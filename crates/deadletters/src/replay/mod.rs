@@ -3,22 +3,24 @@
 //!
 //! First the plan, complete and counted; then chunks of ten, each written to the ledger before it
 //! is sent and again after. Killed at any time, a job is resumed from its [`ledger`], which names
-//! what is uncertain then. Separate from [`sender`], which knows targets and no ledgers.
+//! what is uncertain then. What became of the deliveries is in its [`ends`]. Separate from [`sender`], which knows targets and no ledgers.
 //!
 //! Promises: every dead letter of the plan is sent at least once, or has an entry that says why
 //! not. Repeats are within the chunks that a resume names. Does not promise order.
 
+pub mod ends;
 pub(crate) mod ledger_files;
 mod rate;
 pub mod sender;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use adapters::machine::Machine;
 use anyhow::{Context as _, bail, ensure};
 use delivery::deadletter::stored::{StoredDeadLetter, read};
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC, UNPROCESSED};
+use delivery::delivery::replay::Replay;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::NAMELESS;
 use delivery::time::moment;
@@ -30,8 +32,8 @@ use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
 use crate::dead_letters::DeadLetters;
 use crate::filter::decided_ms;
 use crate::ledger::{
-    self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk,
-    write_entries, write_plan,
+    self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayRecord, ReplayState,
+    start_chunk, write_entries, write_plan,
 };
 
 pub use self::rate::Rate;
@@ -51,12 +53,21 @@ pub struct RunOptions {
 /// What would be sent, counted exactly.
 #[derive(Debug, Default)]
 pub struct ReplayPlan {
-    /// In the order of sending: the oldest decision first.
-    letters: Vec<(Option<u64>, PlannedReplay)>,
+    letters: Vec<PlanEntry>,
     /// How many dead letters have no subscription to be sent to, by what is in its place.
     pub without_subscription: BTreeMap<String, u64>,
     /// How many dead letters of each subscription would be sent.
     pub subscriptions: BTreeMap<String, u64>,
+}
+
+/// A dead letter of a plan.
+#[derive(Debug)]
+struct PlanEntry {
+    decided_ms: Option<u64>,
+    planned: PlannedReplay,
+    subscription: String,
+    /// The dead letter that it was a replay of.
+    replay_of: Option<Uuid>,
 }
 
 impl ReplayPlan {
@@ -70,9 +81,44 @@ impl ReplayPlan {
             *self.without_subscription.entry(name).or_default() += 1;
             return;
         }
-        *self.subscriptions.entry(name).or_default() += 1;
-        let planned = PlannedReplay { letter: letter.id, key: letter.key.clone() };
-        self.letters.push((decided_ms(letter), planned));
+        *self.subscriptions.entry(name.clone()).or_default() += 1;
+        self.letters.push(PlanEntry {
+            decided_ms: decided_ms(letter),
+            planned: PlannedReplay { letter: letter.id, key: letter.key.clone() },
+            subscription: name,
+            replay_of: letter.replay.as_ref().map(|replay| replay.letter),
+        });
+    }
+
+    /// Leaves out what was replayed before: dead letters that a job has sent or may have sent, and those
+    /// that a replay has become. Returns how many.
+    pub fn leave_out_replayed(&mut self, replayed: &HashMap<Uuid, ReplayRecord>) -> u64 {
+        self.retain(|entry| {
+            entry.replay_of.is_none() && !replayed.contains_key(&entry.planned.letter)
+        })
+    }
+
+    /// Leaves out dead letters of which a replay is in the plan: the event of both is the same, and would
+    /// be sent twice. Returns how many.
+    pub fn leave_out_older(&mut self) -> u64 {
+        let older: HashSet<Uuid> = self.letters.iter().filter_map(|it| it.replay_of).collect();
+        self.retain(|entry| !older.contains(&entry.planned.letter))
+    }
+
+    fn retain(&mut self, is_kept: impl Fn(&PlanEntry) -> bool) -> u64 {
+        let before = self.letters.len();
+        self.letters.retain(is_kept);
+        self.subscriptions.clear();
+        for entry in &self.letters {
+            *self.subscriptions.entry(entry.subscription.clone()).or_default() += 1;
+        }
+        (before - self.letters.len()) as u64
+    }
+
+    /// The key of one of its dead letters.
+    #[must_use]
+    pub fn any_key(&self) -> Option<&str> {
+        self.letters.first().map(|entry| entry.planned.key.as_str())
     }
 
     /// How many dead letters would be sent.
@@ -90,12 +136,13 @@ impl ReplayPlan {
     /// The ids of the dead letters that would be sent.
     #[must_use]
     pub fn ids(&self) -> Vec<Uuid> {
-        self.letters.iter().map(|(_, planned)| planned.letter).collect()
+        self.letters.iter().map(|entry| entry.planned.letter).collect()
     }
 
+    /// In the order of sending: the oldest decision first.
     fn ordered(mut self) -> Vec<PlannedReplay> {
-        self.letters.sort_by(|(a_ms, a), (b_ms, b)| (a_ms, a.letter).cmp(&(b_ms, b.letter)));
-        self.letters.into_iter().map(|(_, planned)| planned).collect()
+        self.letters.sort_by_key(|entry| (entry.decided_ms, entry.planned.letter));
+        self.letters.into_iter().map(|entry| entry.planned).collect()
     }
 }
 
@@ -117,7 +164,8 @@ pub struct ReplayJob {
 }
 
 impl ReplayJob {
-    /// Writes the plan of a new job.
+    /// Writes the plan of a new job. `results` says whether the ends of its deliveries will be recorded in
+    /// this container.
     ///
     /// # Errors
     /// When there is a job of this name, or the ledger cannot be written.
@@ -126,6 +174,7 @@ impl ReplayJob {
         job: String,
         target: &ReplayTarget,
         queue: Option<String>,
+        results: bool,
         plan: ReplayPlan,
     ) -> anyhow::Result<Self> {
         let key = letters.ledger_key(&job, "plan");
@@ -141,6 +190,7 @@ impl ReplayJob {
             to: target.to_string(),
             queue,
             letters: plan.len(),
+            results,
         };
         letters.container.put(&key, write_plan(&header, &plan)).await?;
         Ok(Self { letters: letters.clone(), header, plan, chunks: BTreeMap::new() })
@@ -310,7 +360,9 @@ impl ReplayJob {
             let letters = bytes.map(|bytes| read(&planned.key, &container.prefix, &bytes));
             let letters = letters.transpose().map_err(anyhow::Error::msg)?.unwrap_or_default();
             let letter = letters.into_iter().find(|letter| letter.id == planned.letter);
-            anyhow::Ok(letter.map(|letter| ReplayItem { delivery: entry.delivery, letter }))
+            let job = Some(&self.header.job).filter(|_| self.header.results);
+            let replay = job.and_then(|job| Replay::new(job, planned.letter));
+            anyhow::Ok(letter.map(|letter| ReplayItem { delivery: entry.delivery, letter, replay }))
         });
         let items: Vec<Option<ReplayItem>> =
             stream::iter(reads.collect::<Vec<_>>()).buffered(CHUNK).try_collect().await?;
@@ -433,5 +485,33 @@ mod tests {
         let order: Vec<u128> =
             plan.ordered().iter().map(|planned| planned.letter.as_u128()).collect();
         assert_eq!(order, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn what_was_replayed_is_left_out_and_of_a_letter_and_its_replay_only_the_newer_is_sent() {
+        let replay = |of| Replay::new("j", Uuid::from_u128(of));
+        let again = |number, of| StoredDeadLetter { replay: replay(of), ..letter(number) };
+        let plan = || {
+            let mut plan = ReplayPlan::default();
+            for letter in [letter(1), letter(2), again(3, 1), again(4, 3)] {
+                plan.add(&letter, &ReplayTarget::Subscription);
+            }
+            plan
+        };
+        let entry = LedgerEntry {
+            letter: Uuid::from_u128(1),
+            delivery: Uuid::from_u128(3),
+            state: ReplayState::Sent,
+            at: String::new(),
+            problem: None,
+        };
+        let replayed = HashMap::from([(entry.letter, ReplayRecord { job: "j".into(), entry })]);
+        let mut by_default = plan();
+        assert_eq!(by_default.leave_out_replayed(&replayed), 3);
+        assert_eq!(by_default.ids(), [Uuid::from_u128(2)]);
+        assert_eq!(by_default.subscriptions["shop/orders/billing"], 1);
+        let mut again = plan();
+        assert_eq!(again.leave_out_older(), 2);
+        assert_eq!(again.ids(), [Uuid::from_u128(2), Uuid::from_u128(4)]);
     }
 }

@@ -7,16 +7,18 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use adapters::aws_error::sentence;
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::queues::{BATCH_ENTRIES_MAX, text_attribute};
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata as _, SdkError};
+use aws_sdk_sqs::error::{ProvideErrorMetadata as _, SdkError};
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchError;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::outcome::TransportResult;
+use delivery::delivery::replay::Replay;
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
 use delivery::ports::{
@@ -87,6 +89,8 @@ pub(crate) struct ReplayItem {
     /// The id of its new delivery.
     pub(crate) delivery: Uuid,
     pub(crate) letter: StoredDeadLetter,
+    /// What its delivery says it replays, so that its end is recorded.
+    pub(crate) replay: Option<Replay>,
 }
 
 /// The result of sending a dead letter.
@@ -165,11 +169,11 @@ struct BatchEntry {
 
 fn entry(
     index: usize,
-    ReplayItem { delivery, letter }: &ReplayItem,
+    ReplayItem { delivery, letter, replay }: &ReplayItem,
     topic: Option<&TopicName>,
 ) -> Result<BatchEntry, String> {
     let body: Arc<str> = letter.event.as_str().into();
-    let message = message(*delivery, letter, &body, topic);
+    let message = message(*delivery, letter, replay.as_ref(), &body, topic);
     let bytes = message.size_bytes();
     if !message.fits() {
         return Err(format!(
@@ -192,13 +196,15 @@ fn entry(
 fn message(
     id: Uuid,
     letter: &StoredDeadLetter,
+    replay: Option<&Replay>,
     body: &Arc<str>,
     topic: Option<&TopicName>,
 ) -> Message {
     let origin = Origin { message: letter.id.to_string(), index: 0 };
     let event = Event::recall(body, Input::Auto);
     let new = Delivery::new(event, letter.subscription.clone(), origin, Machine.now_ms());
-    let delivery = Delivery { id, traceparent: letter.traceparent.clone(), ..new };
+    let (traceparent, replay) = (letter.traceparent.clone(), replay.cloned());
+    let delivery = Delivery { id, traceparent, replay, ..new };
     // Sent to an events queue by mistake, it must not be published: this topic is in no file.
     let nowhere = || TopicName { namespace: "_".to_owned(), topic: "replay".to_owned() };
     Message {
@@ -275,14 +281,14 @@ fn is_refusal(error: &SdkError<SendMessageBatchError>) -> bool {
 fn result_of(error: &SdkError<SendMessageBatchError>) -> SendResult {
     let described =
         error.code().zip(error.message()).map(|(code, message)| format!("{message} ({code})"));
-    let problem = described.unwrap_or_else(|| DisplayErrorContext(error).to_string());
+    let problem = described.unwrap_or_else(|| sentence(error));
     if is_refusal(error) { SendResult::Refused(problem) } else { SendResult::Uncertain(problem) }
 }
 
 async fn post(
     http: &HttpSender,
     url: &Url,
-    ReplayItem { delivery, letter }: &ReplayItem,
+    ReplayItem { delivery, letter, .. }: &ReplayItem,
 ) -> SendResult {
     let body: Arc<str> = letter.event.as_str().into();
     let content_type = content_type(Event::recall(&body, Input::Auto).shape());
@@ -303,6 +309,7 @@ async fn post(
         body: letter.event.clone().into_bytes().into(),
         timeout_ms: RESPONSE_TIMEOUT_MS,
         answer_max_bytes: ANSWER_MAX_BYTES,
+        deliveries: vec![*delivery],
     };
     let exchange = http.exchange(&request).await;
     let detail = exchange.detail;
@@ -350,15 +357,16 @@ mod tests {
             Some("00-0af7651916cd43dd8448eb211c80319c-b9c7c989f97918e1-01".to_owned());
         let (letter, id) = (StoredDeadLetter { traceparent, ..letter(1) }, Uuid::from_u128(7));
         let body: Arc<str> = letter.event.as_str().into();
-        let Attribute::Delivery(attribute) = message(id, &letter, &body, None).attribute else {
-            panic!("a delivery")
-        };
+        let replay = Replay::new("j", letter.id).unwrap();
+        let sent = message(id, &letter, Some(&replay), &body, None);
+        let Attribute::Delivery(attribute) = sent.attribute else { panic!("a delivery") };
         let read =
             delivery::wire::read_delivery(&attribute, Event::recall(&body, Input::Auto)).unwrap();
         assert_eq!(
             (read.id, read.attempts, read.history.newest(), read.first_ms),
             (id, 0, None, None)
         );
+        assert_eq!(read.replay, Some(replay));
         assert_eq!((&read.subscription, read.due_ms), (&letter.subscription, read.published_ms));
         assert_eq!(
             (read.event.text().as_ref(), &read.traceparent),
@@ -371,6 +379,7 @@ mod tests {
         let item = |bytes: usize| ReplayItem {
             delivery: Uuid::from_u128(1),
             letter: StoredDeadLetter { event: "x".repeat(bytes), ..letter(1) },
+            replay: None,
         };
         let lengths = |bytes: usize, items: usize| {
             let entries = (0..items).map(|index| entry(index, &item(bytes), None).unwrap());

@@ -18,7 +18,7 @@ use url::{Host, Url};
 
 pub use own::OwnAddresses;
 pub use private::PrivateDestinations;
-pub use public::is_public;
+pub use public::{is_public, is_public_host};
 
 /// Which addresses requests may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -144,6 +144,26 @@ mod tests {
 
     fn says(result: Result<(), Refusal>) -> String {
         result.expect_err("a refusal").to_string()
+    }
+
+    #[test]
+    fn names_in_private_domains_and_single_words_are_not_public() {
+        for (url, public) in [
+            ("http://example.com/", true),
+            ("http://local.example.com./", true),
+            ("http://notlocal/", false),
+            ("http://orders.shop.svc/", false),
+            ("http://orders.shop.svc.cluster.local./", false),
+            ("http://a.localhost/", false),
+            ("http://nas.home.arpa/", false),
+            ("http://thelocal.dev/", true),
+            ("http://8.8.8.8/", true),
+            ("http://10.0.0.1/", false),
+            ("http://[2001:4860:4860::8888]/", true),
+            ("http://[::1]/", false),
+        ] {
+            assert_eq!(is_public_host(&url.parse().unwrap()), public, "{url}");
+        }
     }
 
     /// Resolves the URL's host to these addresses.

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use url::{Host, Url};
+
 /// Azure's virtual machines reach their host, and its metadata, at this address, which is otherwise
 /// public.
 /// <https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16>
@@ -21,6 +23,30 @@ pub fn is_public(address: IpAddr) -> bool {
             (is_global_unicast(v6) || is_translated(v6))
                 && carried_v4(v6).into_iter().flatten().all(is_public_v4)
         }
+    }
+}
+
+/// Top-level domains that no public name server answers for: RFC 6761, RFC 6762, RFC 8375, ICANN's
+/// `internal`, and what clusters and home networks use.
+const PRIVATE_DOMAINS: [&str; 8] =
+    ["localhost", "local", "internal", "svc", "lan", "home", "corp", "home.arpa"];
+
+/// Whether a URL names a public host, as far as can be told without resolving its name: a public
+/// address, or a name with a dot outside the private domains.
+#[must_use]
+pub fn is_public_host(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => is_public(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => is_public(IpAddr::V6(address)),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            let is_in = |domain: &&str| {
+                name.strip_suffix(*domain)
+                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            };
+            name.contains('.') && !PRIVATE_DOMAINS.iter().any(is_in)
+        }
+        None => false,
     }
 }
 

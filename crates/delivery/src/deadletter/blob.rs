@@ -58,8 +58,10 @@ pub fn bytes(letter: &DeadLetter, sink_error: Option<&str>) -> Vec<u8> {
     shared_bytes(&[letter], sink_error)
 }
 
-/// Below it are the ledgers of replays.
-const RESERVED_FOLDER: &str = "_replays/";
+/// Below them are the ledgers of replays, and what was dismissed. A publisher may name any topic: these
+/// folders are not for dead letters.
+const RESERVED_FOLDERS: [(&str, &str); 2] =
+    [("_replays/", "%5Freplays/"), ("_dismissed/", "%5Fdismissed/")];
 
 /// The key of the blob of dead letters with one [`blob_key`]: its GUID is the UUIDv5 of their ids,
 /// in any order.
@@ -78,13 +80,12 @@ pub fn shared_key(letters: &[&DeadLetter], prefix: &str) -> String {
     } else {
         Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes())
     };
-    let path = [&topic.namespace, &topic.topic, name].map(|part| segment(part)).join("/");
-    // A publisher may name any topic: this folder is not one for dead letters.
-    let path = path.replacen(
-        RESERVED_FOLDER,
-        "%5Freplays/",
-        usize::from(path.starts_with(RESERVED_FOLDER)),
-    );
+    let mut path = [&topic.namespace, &topic.topic, name].map(|part| segment(part)).join("/");
+    for (reserved, escaped) in RESERVED_FOLDERS {
+        if let Some(rest) = path.strip_prefix(reserved) {
+            path = format!("{escaped}{rest}");
+        }
+    }
     let prefix = prefix.trim_matches('/');
     let slash = if prefix.is_empty() { "" } else { "/" };
     format!("{prefix}{slash}{path}/{}/{guid}.json", moment::hour_folder(*due_ms))

@@ -90,6 +90,10 @@ impl BlobFields<'_> {
         object.raw("history", Some(&entries(&delivery.history)));
         object.optional("traceparent", trace::of_delivery(delivery).map(|trace| trace.parent));
         object.optional("deadletterdetail", detail.as_deref());
+        if let Some(replay) = &delivery.replay {
+            object.text("replayof", &replay.letter.to_string());
+            object.text("replayjob", replay.job());
+        }
         let sink_error = self.sink_error.or(self.letter.sink_error.as_deref());
         object.optional("sinkerror", sink_error.map(truncated_detail));
         if let Some(returned) = &self.letter.returned {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use uuid::{Uuid, uuid};
 
 use crate::delivery::outcome::{Exchange, Outcome};
+use crate::delivery::replay::Replay;
 use crate::delivery::{DeadLetter, Hold, Word};
 use crate::event::Event;
 use crate::event::mapping::{Mapped, Mapping, Published};
@@ -211,6 +212,8 @@ pub struct Delivery {
     pub last_response: Option<Vec<u8>>,
     /// The trace of its record (W3C `traceparent`); the event may carry another one itself.
     pub traceparent: Option<String>,
+    /// The dead letter that it replays, where its end is to be recorded.
+    pub replay: Option<Replay>,
 }
 
 impl Delivery {
@@ -256,6 +259,7 @@ impl Delivery {
             history: History::default(),
             last_response: None,
             traceparent: None,
+            replay: None,
         }
     }
 
@@ -315,7 +319,8 @@ impl Delivery {
 
 /// The id of a delivery: UUIDv5 of subscription, published record and index, separated by line
 /// feeds (which no name contains).
-fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
+#[must_use]
+pub fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
     // Concatenated by hand instead of formatted: this runs for every event.
     let SubscriptionName { topic: TopicName { namespace, topic }, name } = subscription;
     let index = origin.index.to_string();

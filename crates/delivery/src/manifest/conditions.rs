@@ -1,15 +1,17 @@
-//! Conditions of filters: `exact`, `prefix`, `suffix`, `all`, `any` and `not`.
+//! Conditions of filters: `exact`, `prefix`, `suffix`, `all`, `any`, `not` and `cesql`.
 //!
 //! Separate because two families have these operators of the CloudEvents Subscriptions API, each
 //! with rules of its own about what an operator may hold.
 
+use super::findings::Message;
 use super::reader::Cursor;
 use crate::subscription::filter::Filter;
+use crate::subscription::filter::cesql::Cesql;
 
 /// The deepest nesting of `all`, `any` and `not`.
 const DEPTH_MAX: usize = 8;
 /// The operators, for findings.
-pub(super) const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not";
+pub(super) const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not, cesql";
 
 /// Makes the comparison of a member, by its name, with a value.
 pub(super) type Compare = fn(String, String) -> Filter;
@@ -42,7 +44,25 @@ pub(super) fn operators<'a>(
     conditions.extend(field("all").map(|list| several(&list, &inner).map(Filter::All)));
     conditions.extend(field("any").map(|list| several(&list, &inner).map(Filter::Any)));
     conditions.extend(field("not").map(|of| inner(&of).map(|of| Filter::Not(Box::new(of)))));
+    conditions.extend(field("cesql").map(|of| cesql(&of)));
     conditions
+}
+
+/// An expression of CloudEvents SQL; what its author may not have meant is a warning.
+pub(super) fn cesql(cursor: &Cursor<'_>) -> Option<Filter> {
+    let reading = match Cesql::read(cursor.text()?) {
+        Ok(reading) => reading,
+        Err(error) => return cursor.refuse(error.to_string()),
+    };
+    if reading.never_boolean {
+        cursor.warn("matches no event: the value is never true or false");
+    }
+    if let Some(at) = reading.mistakable_at {
+        let read = format!("at character {at}: the order of operators may surprise");
+        let written = format!("it is read as {}", reading.cesql);
+        cursor.warn(Message::new(read).help(&written));
+    }
+    Some(Filter::Cesql(reading.cesql))
 }
 
 fn several<'a>(

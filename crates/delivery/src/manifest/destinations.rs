@@ -1,5 +1,5 @@
-//! Resolves references and addresses of other clouds by the `Destinations` documents, and reads
-//! addresses.
+//! Resolves references and addresses of other clouds by the `Destinations` documents and by what the deployment
+//! has, and reads addresses.
 //!
 //! Separate because every family uses it, for endpoints and for sinks alike. It does not check
 //! whether anything is at an address.
@@ -68,9 +68,21 @@ impl From<Target> for Sink {
     }
 }
 
-/// References and addresses of other clouds, with their targets from all `Destinations` documents.
-#[derive(Default)]
-pub(super) struct Destinations<'a>(BTreeMap<Cow<'a, str>, (Cursor<'a>, Option<Target>)>);
+/// References and addresses of other clouds, with their targets.
+pub(super) struct Destinations<'a> {
+    /// From all `Destinations` documents.
+    documented: BTreeMap<Cow<'a, str>, Documented<'a>>,
+    /// Of the deployment: for what no document maps.
+    deployed: &'a BTreeMap<String, String>,
+}
+
+/// An entry of a `Destinations` document.
+struct Documented<'a> {
+    key: Cursor<'a>,
+    address: &'a str,
+    /// `None` if the address cannot be used, which has been reported.
+    target: Option<Target>,
+}
 
 /// The result of resolving an address.
 pub(super) enum Resolved {
@@ -95,8 +107,8 @@ impl Resolved {
 
 impl<'a> Destinations<'a> {
     /// Reads the `Destinations` documents; a key may be defined only once in all of them.
-    pub(super) fn read(documents: &[Cursor<'a>]) -> Self {
-        let mut destinations = Self::default();
+    pub(super) fn read(documents: &[Cursor<'a>], deployed: &'a BTreeMap<String, String>) -> Self {
+        let mut destinations = Self { documented: BTreeMap::new(), deployed };
         for document in documents {
             document.mapping(|fields| {
                 fields.accept(&["apiVersion", "kind"]);
@@ -109,22 +121,31 @@ impl<'a> Destinations<'a> {
     }
 
     fn add(&mut self, Entry { name, key, value }: Entry<'a>) {
-        if let Some((first, _)) = self.0.get(&comparable(name)) {
+        if let Some(Documented { key: first, .. }) = self.documented.get(&comparable(name)) {
             key.error(format!("{name} is defined twice; the first is at {}", first.location()));
             return;
         }
         let unknown = Message::new("not an address").help(ADDRESSES);
         let target = value.text().and_then(|text| address(text, &value).or_refuse(&value, unknown));
+        let address = value.peek_text().unwrap_or_default();
         // Even without a target: a reference to it is then not reported once more.
-        self.0.insert(comparable(name), (key, target));
+        self.documented.insert(comparable(name), Documented { key, address, target });
     }
 
-    /// Resolves the text at the cursor: by the documents, else as an address.
+    /// The addresses of the documents, by reference as it is compared.
+    pub(super) fn texts(&self) -> BTreeMap<String, String> {
+        let usable = self.documented.iter().filter(|(_, of)| of.target.is_some());
+        usable.map(|(name, of)| (name.to_string(), of.address.to_owned())).collect()
+    }
+
+    /// Resolves the text at the cursor: by the documents, then by the deployment, else as an address.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
-        match self.0.get(&comparable(text)) {
-            Some((_, Some(target))) => Resolved::Target(target.clone()),
-            Some((_, None)) => Resolved::Reported,
-            None => address(text, at),
+        let name = comparable(text);
+        match (self.documented.get(&name), self.deployed.get(&*name)) {
+            (Some(Documented { target: Some(target), .. }), _) => Resolved::Target(target.clone()),
+            (Some(Documented { target: None, .. }), _) => Resolved::Reported,
+            (None, Some(deployed)) => of_deployment(deployed, at),
+            (None, None) => address(text, at),
         }
     }
 }
@@ -137,35 +158,57 @@ fn comparable(key: &str) -> Cow<'_, str> {
 
 /// An address. The text of a URL is in no message: it may hold credentials.
 fn address(text: &str, at: &Cursor<'_>) -> Resolved {
-    let Some((scheme, rest)) = text.split_once("://") else { return Resolved::Unknown };
-    let read = match scheme.to_ascii_lowercase().as_str() {
-        "http" | "https" => endpoint(text, at).map(Target::Endpoint),
-        "s3" => container(rest).map(Target::Container),
-        "sqs" => rest
-            .parse()
-            .map(Target::Queue)
-            .map_err(|problem: String| Message::new(problem).help(QUEUE)),
-        _ => return Resolved::Unknown,
-    };
-    match read {
-        Ok(target) => Resolved::Target(target),
-        Err(message) => {
+    match parsed(text) {
+        None => Resolved::Unknown,
+        Some(Ok(target)) => {
+            if let Target::Endpoint(url) = &target
+                && (!url.username().is_empty() || url.password().is_some())
+            {
+                at.warn(
+                    "the URL holds credentials in clear text; everyone who can read the file can read them",
+                );
+            }
+            Resolved::Target(target)
+        }
+        Some(Err(message)) => {
             at.error(message);
             Resolved::Reported
         }
     }
 }
 
-fn endpoint(text: &str, at: &Cursor<'_>) -> Result<Url, Message> {
+/// The address to which the deployment maps the reference at the cursor. It was checked when it was applied.
+fn of_deployment(text: &str, at: &Cursor<'_>) -> Resolved {
+    match parsed(text) {
+        Some(Ok(target)) => Resolved::Target(target),
+        Some(Err(_)) | None => {
+            at.error(
+                "the deployment maps this to what is not an address: apply its Destinations again",
+            );
+            Resolved::Reported
+        }
+    }
+}
+
+/// The address of this text, or what is wrong with it; `None` if it does not look like one.
+fn parsed(text: &str) -> Option<Result<Target, Message>> {
+    let (scheme, rest) = text.split_once("://")?;
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" | "https" => Some(endpoint(text).map(Target::Endpoint)),
+        "s3" => Some(container(rest).map(Target::Container)),
+        "sqs" => {
+            let queue = rest.parse().map(Target::Queue);
+            Some(queue.map_err(|problem: String| Message::new(problem).help(QUEUE)))
+        }
+        _ => None,
+    }
+}
+
+fn endpoint(text: &str) -> Result<Url, Message> {
     let url =
         Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
     if url.host_str().is_none_or(str::is_empty) {
         return Err("the URL has no host".into());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        at.warn(
-            "the URL holds credentials in clear text; everyone who can read the file can read them",
-        );
     }
     Ok(url)
 }

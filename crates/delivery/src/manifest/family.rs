@@ -35,7 +35,7 @@ pub(super) struct Families<'a> {
 /// Sorts documents into families; a document of none is reported.
 pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<'a> {
     let mut families = Families::default();
-    for document in documents {
+    for document in documents.flat_map(items) {
         if !document.is_mapping() {
             document.error(
                 Message::new("a document has to be a mapping")
@@ -58,6 +58,17 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
         }
     }
     families
+}
+
+/// The items of a list of Kubernetes, as `kubectl get -o yaml` prints it, and of the lists in it; any other
+/// document is itself. The nesting of a document is bounded, so this is too.
+fn items(document: Cursor<'_>) -> Vec<Cursor<'_>> {
+    let is_list = document.text_at("kind").ends_with("List");
+    let items = document.peek("items").filter(|items| is_list && items.is_list());
+    match items.and_then(|items| items.list()) {
+        Some(items) => items.into_iter().flat_map(self::items).collect(),
+        None => vec![document],
+    }
 }
 
 fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {

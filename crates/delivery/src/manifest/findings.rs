@@ -4,7 +4,7 @@
 //! value with its position, and [`Findings`] collects them while many documents are read. Every
 //! finding is one line of text: control characters from the file are replaced.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 use serde::Serialize;
@@ -38,6 +38,31 @@ pub struct Finding {
     pub message: String,
     /// What would be right, where that is known.
     pub help: Option<String>,
+    /// The reference that nothing maps to an address, where that is what is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<MissingReference>,
+}
+
+/// A reference that needs an entry in a `Destinations` document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MissingReference {
+    /// The key of the entry.
+    pub key: String,
+    /// What its address is for.
+    #[serde(rename = "for")]
+    pub used_for: ReferenceUse,
+}
+
+words! {
+    /// What the address of a reference is for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum ReferenceUse {
+        /// Events or replies are sent there.
+        Events = "events",
+        /// Dead letters go there; without an address, to the default container.
+        DeadLetters = "deadLetters",
+    }
 }
 
 impl fmt::Display for Finding {
@@ -67,18 +92,39 @@ pub(super) struct SourcePosition {
 pub(super) struct Message {
     text: String,
     help: Option<String>,
+    reference: Option<MissingReference>,
 }
 
 impl Message {
     /// What is wrong.
     pub(super) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), help: None }
+        Self { text: text.into(), help: None, reference: None }
     }
 
     /// Adds what would be right.
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Adds the reference that needs an address.
+    pub(super) fn about(mut self, key: &str, used_for: ReferenceUse) -> Self {
+        self.reference = Some(MissingReference { key: key.to_owned(), used_for });
+        self
+    }
+
+    /// A finding of it in a file as a whole.
+    pub(super) fn at_beginning(self, severity: Severity, file: String, field: &str) -> Finding {
+        let Self { text: message, help, reference } = self;
+        let field = field.to_owned();
+        Finding { severity, file, line: 1, column: 1, field, message, help, reference }
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
     }
 }
 
@@ -99,12 +145,15 @@ impl From<&str> for Message {
 pub(super) struct Findings {
     files: Vec<String>,
     gathered: RefCell<Vec<(SourcePosition, Finding)>>,
+    /// How many of them are errors.
+    errors: Cell<usize>,
 }
 
 impl Findings {
     /// None yet, about files of these names.
     pub(super) fn new<'a>(files: impl Iterator<Item = &'a str>) -> Self {
-        Self { files: files.map(str::to_owned).collect(), gathered: RefCell::default() }
+        let files = files.map(str::to_owned).collect();
+        Self { files, gathered: RefCell::default(), errors: Cell::default() }
     }
 
     /// Adds one.
@@ -123,17 +172,15 @@ impl Findings {
             field: one_line(field),
             message: one_line(&message.text),
             help: message.help.as_deref().map(one_line),
+            reference: message.reference,
         };
+        self.errors.update(|errors| errors + usize::from(severity == Severity::Error));
         self.gathered.borrow_mut().push((position, finding));
     }
 
     /// How many errors there are so far, to compare before and after a part is read.
     pub(super) fn errors(&self) -> usize {
-        self.gathered
-            .borrow()
-            .iter()
-            .filter(|(_, finding)| finding.severity == Severity::Error)
-            .count()
+        self.errors.get()
     }
 
     /// The name of a file.

@@ -19,8 +19,10 @@
 //! Does not read files, resolve host names or check whether a container exists.
 
 mod batches;
+mod combined;
 mod conditions;
 mod conversion;
+mod deployment;
 mod destinations;
 mod eventgrid;
 mod family;
@@ -41,18 +43,21 @@ mod statuses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+pub use combined::{mismatches, problems};
+pub use deployment::Deployment;
 use destinations::Destinations;
-pub use findings::{Finding, Severity};
+pub use findings::{Finding, MissingReference, ReferenceUse, Severity};
 use findings::{Findings, Message};
+use node::Document;
 pub use origins::Origins;
 use reader::Cursor;
-use secret_policy::SecretPolicy;
 use sinks::{DeadLettersAt, Routes, UnusedSettings};
 
 use crate::event::envelope::Publisher;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, REPLIES_MAX, Topic};
 use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::secret_policy::SecretPolicy;
 
 /// One file: its name, for findings, and its text.
 #[derive(Debug, Clone, Copy)]
@@ -72,8 +77,8 @@ pub struct Reading {
     pub findings: Vec<Finding>,
     /// Where the documents state each value, for every subscription of the catalogue.
     pub origins: BTreeMap<SubscriptionName, Origins>,
-    /// Whether a document says which secrets may be sent where.
-    pub has_secret_policy: bool,
+    /// The addresses of the `Destinations` documents, by reference.
+    pub destinations: BTreeMap<String, String>,
 }
 
 impl Reading {
@@ -87,26 +92,45 @@ impl Reading {
     }
 }
 
+/// One file as a tree of values: see [`parse`].
+pub struct ParsedFile {
+    name: String,
+    parsed: node::Parsed,
+}
+
+/// Parses one file. That takes most of the time, so a caller with many files may parse some at once.
+#[must_use]
+pub fn parse(file: Source<'_>) -> ParsedFile {
+    ParsedFile { name: file.name.to_owned(), parsed: node::Parsed::new(file.text) }
+}
+
 /// Reads one set of files; a document may refer to documents before or after it, in any of them.
 #[must_use]
 pub fn read(files: &[Source<'_>]) -> Reading {
-    let findings = Findings::new(files.iter().map(|file| file.name));
-    let mut documents = Vec::new();
-    for (file, source) in files.iter().enumerate() {
-        documents.extend(node::documents(file, source.text, &findings));
-    }
+    read_parsed(&Deployment::default(), files.iter().copied().map(parse).collect())
+}
+
+/// The same of files that are parsed, for a deployment: the files may use its mappings, and its policy of
+/// secrets binds them too.
+#[must_use]
+pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
+    let findings = Findings::new(files.iter().map(|file| file.name.as_str()));
+    let files = files.into_iter().enumerate();
+    let documents: Vec<Document> =
+        files.flat_map(|(file, of)| of.parsed.into_documents(file, &findings)).collect();
     let families = family::sort(documents.iter().map(|document| Cursor::root(document, &findings)));
     // Before the families, since references may point to any file.
-    let destinations = Destinations::read(&families.destinations);
+    let destinations = Destinations::read(&families.destinations, &deployment.destinations);
     let mut draft = Draft::default();
     native::read(&families.topics, &families.subscriptions, &destinations, &mut draft);
     eventgrid::read(&families.event_grid, &destinations, &mut draft);
     knative::read(&families.knative, &destinations, &mut draft);
-    let secret_policy = SecretPolicy::read(&families.secret_policies);
-    let (mut catalogue, origins) = draft.into_catalogue(&secret_policy);
+    let secrets = secret_policy::read(&families.secret_policies);
+    let (mut catalogue, origins) = draft.into_catalogue(&deployment.secrets.clone().with(&secrets));
+    catalogue.restrict_secrets(secrets);
     notifications::read(&families.notifications, &mut catalogue);
-    let has_secret_policy = !families.secret_policies.is_empty();
-    Reading { catalogue, findings: findings.into_sorted(), origins, has_secret_policy }
+    let destinations = destinations.texts();
+    Reading { catalogue, findings: findings.into_sorted(), origins, destinations }
 }
 
 /// The catalogue while it is built: names are unique, whatever the family of the document.
@@ -228,8 +252,12 @@ impl<'a> Draft<'a> {
                 named_at,
                 &mut reported_at,
             );
-            let may_have_secrets =
-                may_have_secrets(&described, secret_policy, named_at, &mut reported_at);
+            let may_have_secrets = secret_policy::may_have_secrets(
+                &described,
+                secret_policy,
+                named_at,
+                &mut reported_at,
+            );
             let has_route = has_dead_letter_route(&described, &routes, &mut reported_at);
             unused_settings.check(described.dead_letters_at, &described.subscription.dead_letter);
             if fits_topic
@@ -251,32 +279,6 @@ impl<'a> Draft<'a> {
         let subscriptions = self.subscriptions.iter().map(|described| &described.subscription);
         Routes::new(topics, &self.topics, self.named_subscriptions.keys(), subscriptions)
     }
-}
-
-/// Whether the destination of a subscription may have all secrets that requests to it carry. Reported
-/// where a secret is named, else at the subscription's name, once for each position and destination.
-fn may_have_secrets<'a>(
-    described: &Described<'a>,
-    policy: &SecretPolicy,
-    named_at: Option<&Cursor<'a>>,
-    reported_at: &mut BTreeSet<String>,
-) -> bool {
-    let Described { subscription, secrets_at, .. } = described;
-    let destination = &subscription.destination;
-    let mut may_have_all = true;
-    for secret in destination.secrets() {
-        let Some(message) = policy.refusal(secret, &destination.url) else { continue };
-        may_have_all = false;
-        let name = secret.to_string();
-        let at = secrets_at.iter().find(|at| at.peek_text() == Some(&name)).or(named_at);
-        let once = |at: &&Cursor<'a>| {
-            reported_at.insert(format!("{} {}", at.location(), destination.display()))
-        };
-        if let Some(at) = at.filter(once) {
-            at.error(message);
-        }
-    }
-    may_have_all
 }
 
 /// Whether the topic that a subscription's dead letters go to exists; warns about routes that

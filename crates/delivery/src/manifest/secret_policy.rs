@@ -1,157 +1,86 @@
-//! `SecretPolicy`: the hosts to which each secret may be sent.
+//! `SecretPolicy` documents.
 //!
-//! Separate because it belongs to the deployment, and to no family of dialects. Without it, whoever may
-//! write subscriptions can send every secret that dispatch may read to any host.
+//! Separate because they belong to the deployment, and to no family of dialects: what they mean is
+//! `subscription::secret_policy`.
 //!
 //! Promises: with a document of this kind, no subscription is read that sends a secret to a host which
-//! is not listed for it, and a secret that is not listed is sent nowhere. Another spelling of a secret,
-//! its ARN for its name, is another name. Does not look at ports, nor at values that stand in files.
+//! is not listed for it.
 
-use url::{Host, Url};
+use std::collections::BTreeSet;
 
+use super::Described;
 use super::findings::{Message, quoted};
 use super::reader::{Cursor, Fields, read_each};
-use crate::subscription::secret::SecretName;
+use crate::subscription::secret_policy::{
+    HOST_PATTERN_RULE, HostPattern, NAME_PATTERN_RULE, SecretPolicy, SecretRefusal, SecretRule,
+};
 
-/// The rule for names of secrets in policies.
-const NAME_RULE: &str =
-    "env:NAME, secretsmanager:ID or ssm:NAME, or the beginning of names and a *";
-/// The rule for hosts.
-const HOST_RULE: &str = "api.example.com, or *.example.com for all below it";
-
-/// Where each secret may be sent.
-#[derive(Default)]
-pub(super) struct SecretPolicy {
-    /// `None` without a document that can be read: then every secret may be sent anywhere.
-    entries: Option<Vec<Entry>>,
-}
-
-/// Some secrets, and the hosts to which they may be sent.
-struct Entry {
-    name: NamePattern,
-    hosts: Vec<HostPattern>,
-}
-
-/// Which secrets are meant.
-enum NamePattern {
-    /// One, with every member of its JSON if no member is named.
-    Name(String),
-    /// Those that begin so.
-    Beginning(String),
-}
-
-/// Which hosts are meant, as URLs write them.
-enum HostPattern {
-    Host(String),
-    /// All that end so, with a point before it.
-    Below(String),
-}
-
-impl SecretPolicy {
-    /// Reads the documents; their entries count together. Where one has an error nothing is refused, since
-    /// nobody knows what it would allow: the files are not used as they are.
-    pub(super) fn read(documents: &[Cursor<'_>]) -> Self {
-        if documents.is_empty() {
-            return Self::default();
-        }
-        let of_document = |document: &Cursor<'_>| {
-            document.without_error(|| {
-                document.mapping(|fields| {
-                    fields.accept(&["apiVersion", "kind"]);
-                    fields
-                        .required("spec")?
-                        .mapping(|spec| spec.required("secrets")?.each(entry))?
-                })?
-            })
-        };
-        let entries = read_each(documents, of_document);
-        Self { entries: entries.map(|entries| entries.into_iter().flatten().collect()) }
+/// Reads the documents; their entries count together. Where one has an error nothing is refused, since
+/// nobody knows what it would allow: the files are not used as they are.
+pub(super) fn read(documents: &[Cursor<'_>]) -> SecretPolicy {
+    let of_document = |document: &Cursor<'_>| {
+        document.without_error(|| {
+            document.mapping(|fields| {
+                fields.accept(&["apiVersion", "kind"]);
+                fields.required("spec")?.mapping(|spec| spec.required("secrets")?.each(rule))?
+            })?
+        })
+    };
+    let mut policy = SecretPolicy::default();
+    if let Some(rules) = read_each(documents, of_document).filter(|rules| !rules.is_empty()) {
+        policy.begin();
+        rules.into_iter().flatten().for_each(|rule| policy.add(rule));
     }
+    policy
+}
 
-    /// Why this secret may not be sent to this address, if it may not.
-    pub(super) fn refusal(&self, secret: &SecretName, to: &Url) -> Option<Message> {
+impl From<SecretRefusal> for Message {
+    fn from(refusal: SecretRefusal) -> Self {
+        Self::new(refusal.problem()).help(refusal.help())
+    }
+}
+
+/// Whether the destination of a subscription may have all secrets that requests to it carry. Reported
+/// where a secret is named, else at the subscription's name, once for each position and destination.
+pub(super) fn may_have_secrets<'a>(
+    described: &Described<'a>,
+    policy: &SecretPolicy,
+    named_at: Option<&Cursor<'a>>,
+    reported_at: &mut BTreeSet<String>,
+) -> bool {
+    let Described { subscription, secrets_at, .. } = described;
+    let destination = &subscription.destination;
+    let mut may_have_all = true;
+    for secret in destination.secrets() {
+        let Some(message) = policy.refusal(secret, &destination.url) else { continue };
+        may_have_all = false;
         let name = secret.to_string();
-        let host = to.host_str().unwrap_or_default();
-        let of_secret = self.entries.as_ref()?.iter().filter(|entry| entry.name.matches(&name));
-        let hosts: Vec<&HostPattern> = of_secret.flat_map(|entry| &entry.hosts).collect();
-        if hosts.iter().any(|allowed| allowed.matches(host)) {
-            return None;
+        let at = secrets_at.iter().find(|at| at.peek_text() == Some(&name)).or(named_at);
+        let once = |at: &&Cursor<'a>| {
+            reported_at.insert(format!("{} {}", at.location(), destination.display()))
+        };
+        if let Some(at) = at.filter(once) {
+            at.error(message);
         }
-        let message = format!("the secret {} may not be sent to {}", quoted(&name), quoted(host));
-        let listed: Vec<String> = hosts.into_iter().map(HostPattern::text).collect();
-        Some(Message::new(message).help(if listed.is_empty() {
-            "no SecretPolicy names it".to_owned()
-        } else {
-            format!("SecretPolicy allows {}", listed.join(", "))
-        }))
     }
+    may_have_all
 }
 
-impl NamePattern {
-    fn matches(&self, name: &str) -> bool {
-        match self {
-            Self::Beginning(beginning) => name.starts_with(beginning),
-            Self::Name(listed) => {
-                let rest = name.strip_prefix(listed);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
-            }
-        }
-    }
-}
-
-impl HostPattern {
-    fn matches(&self, host: &str) -> bool {
-        match self {
-            Self::Host(listed) => host == listed,
-            Self::Below(domain) => {
-                let below = host.strip_suffix(domain);
-                below.is_some_and(|below| below.len() > 1 && below.ends_with('.'))
-            }
-        }
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::Host(host) => host.clone(),
-            Self::Below(domain) => format!("*.{domain}"),
-        }
-    }
-}
-
-fn entry(at: &Cursor<'_>) -> Option<Entry> {
+fn rule(at: &Cursor<'_>) -> Option<SecretRule> {
     at.mapping(|fields: &Fields<'_>| {
-        let name = fields.required("name").and_then(|at| name_pattern(&at));
-        let hosts = fields.required("hosts").and_then(|at| at.each(host_pattern));
-        Some(Entry { name: name?, hosts: hosts? })
+        let name = fields
+            .required("name")
+            .and_then(|at| at.parsed("the name of a secret", NAME_PATTERN_RULE));
+        let hosts = fields.required("hosts").and_then(|at| at.each(host));
+        Some(SecretRule { name: name?, hosts: hosts? })
     })?
 }
 
-fn name_pattern(at: &Cursor<'_>) -> Option<NamePattern> {
+fn host(at: &Cursor<'_>) -> Option<HostPattern> {
     let text = at.text()?;
-    let is_name = |text: &str| text.parse::<SecretName>().is_ok() && !text.contains('*');
-    match text.strip_suffix('*') {
-        // `ssm:` alone is no name, and `ssm:*` all of them.
-        Some(beginning) if is_name(&format!("{beginning}x")) => {
-            Some(NamePattern::Beginning(beginning.to_owned()))
-        }
-        None if is_name(text) => Some(NamePattern::Name(text.to_owned())),
-        // Not quoted: it may be a secret by mistake.
-        Some(_) | None => at.refuse(Message::new("not the name of a secret").help(NAME_RULE)),
-    }
-}
-
-fn host_pattern(at: &Cursor<'_>) -> Option<HostPattern> {
-    let text = at.text()?;
-    let domain = text.strip_prefix("*.");
-    let host = domain.unwrap_or(text);
-    let parsed = Host::parse(host).ok().filter(|_| !host.contains('*'));
-    let pattern = parsed.and_then(|host| match (host, domain) {
-        (host, None) => Some(HostPattern::Host(host.to_string())),
-        (Host::Domain(domain), Some(_)) => Some(HostPattern::Below(domain)),
-        (Host::Ipv4(_) | Host::Ipv6(_), Some(_)) => None,
-    });
-    let message = || Message::new(format!("{} is not a host", quoted(text))).help(HOST_RULE);
-    pattern.or_else(|| at.refuse(message()))
+    let message =
+        || Message::new(format!("{} is not a host", quoted(text))).help(HOST_PATTERN_RULE);
+    text.parse().ok().or_else(|| at.refuse(message()))
 }
 
 #[cfg(test)]

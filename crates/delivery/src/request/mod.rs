@@ -4,7 +4,7 @@
 //! topic. An Event Grid event or a custom one is sent as an array of one, as Event Grid does. Other
 //! forms are made by `event::convert` and `binary` (a CloudEvent in binary mode). Headers come from
 //! Event Grid (`notification`), the trace, the subscription, and a signature over the body
-//! (`signature`).
+//! (`signature`, whose other end is [`verification`]).
 //!
 //! Pure: time and secrets are arguments. An event that cannot be sent in the requested form is an
 //! error, never sent in another form.
@@ -12,6 +12,7 @@
 mod binary;
 mod notification;
 mod signature;
+pub mod verification;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use bytes::Bytes;
 use url::Url;
 use uuid::Uuid;
 
+pub use self::signature::KeyError;
 use crate::deadletter::blob::{Enriched, enriched};
 use crate::delivery::outcome::Unsendable;
 use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, trace};
@@ -56,6 +58,8 @@ pub struct Request {
     pub timeout_ms: u64,
     /// The most bytes of the answer's body that are read.
     pub answer_max_bytes: usize,
+    /// The ids of the deliveries that it carries, which are not sent; none for a handshake.
+    pub deliveries: Vec<Uuid>,
 }
 
 impl fmt::Debug for Request {
@@ -68,6 +72,7 @@ impl fmt::Debug for Request {
             .field("headers", &names)
             .field("body_bytes", &self.body.len())
             .field("timeout_ms", &self.timeout_ms)
+            .field("deliveries", &self.deliveries)
             .finish_non_exhaustive()
     }
 }
@@ -149,7 +154,15 @@ pub fn compose(
     // Last, because values from the event count as well.
     check_size(&headers)?;
     let (url, timeout_ms) = (destination.url.clone(), context.timeout_ms);
-    Ok(Request { method: Method::Post, url, headers, body, timeout_ms, answer_max_bytes })
+    Ok(Request {
+        method: Method::Post,
+        url,
+        headers,
+        body,
+        timeout_ms,
+        answer_max_bytes,
+        deliveries: deliveries.iter().map(|delivery| delivery.id).collect(),
+    })
 }
 
 /// Refuses headers that no server would accept.
@@ -216,6 +229,7 @@ fn auxiliary_request(
         body,
         timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
+        deliveries: vec![delivery.id],
     }
 }
 
@@ -277,6 +291,8 @@ enum Form {
     CloudEvent,
     /// An Event Grid event or a custom payload: always in an array.
     Json,
+    /// A payload as it was published: in an array only where the subscription batches.
+    Plain,
 }
 
 /// One event as part of a body.
@@ -320,8 +336,9 @@ fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Cont
         (Form::CloudEvent, [one]) if subscription.batch.is_none() => {
             Content::new(CLOUD_EVENT, text(one))
         }
+        (Form::Plain, [one]) if subscription.batch.is_none() => Content::new(JSON, text(one)),
         (Form::CloudEvent, events) => Content::new(CLOUD_EVENTS, array(events).into()),
-        (Form::Json, events) => Content::new(JSON, array(events).into()),
+        (Form::Json | Form::Plain, events) => Content::new(JSON, array(events).into()),
     })
 }
 
@@ -344,14 +361,16 @@ fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsend
     let mapped = is_custom.then(|| delivery.mapped(&subscription.mapping));
     let (mapped, event, topic) = (mapped.as_ref(), &delivery.event, &delivery.subscription.topic);
     let cloud_event = || convert::cloud_event(event, topic, mapped).map_err(Unsendable::Impossible);
-    Ok(match subscription.destination.schema.unwrap_or(as_published) {
+    let Destination { schema, plain_json, .. } = subscription.destination;
+    let custom = if plain_json && schema.is_none() { Form::Plain } else { Form::Json };
+    Ok(match schema.unwrap_or(as_published) {
         Schema::CloudEventsStructured => Part::Element(Form::CloudEvent, cloud_event()?),
         Schema::CloudEventsBinary => Part::Whole(binary::content(&cloud_event()?)?),
         Schema::EventGrid => {
             let event = convert::event_grid(event, mapped).map_err(Unsendable::Impossible)?;
             Part::Element(Form::Json, event)
         }
-        Schema::Custom => Part::Element(Form::Json, Arc::clone(delivery.event.text())),
+        Schema::Custom => Part::Element(custom, Arc::clone(delivery.event.text())),
     })
 }
 

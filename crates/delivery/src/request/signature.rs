@@ -5,10 +5,13 @@
 //! entry per secret, so that a secret can be replaced while both are valid.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
+use std::fmt;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
+use thiserror::Error;
 
 use super::AttemptContext;
 use crate::delivery::outcome::Unsendable;
@@ -33,20 +36,12 @@ pub(super) fn headers(
     let timestamp = (context.now_ms / SECOND_MS).to_string();
     let mut signatures = Vec::with_capacity(secrets.len());
     for name in secrets {
-        let unready =
-            |problem: &str| Unsendable::Unready(format!("the signing secret {name} {problem}"));
-        let secret = context.keyring.get(name).ok_or_else(|| unready("was not looked up"))?;
-        let encoded = secret.expose().trim();
-        let Ok(key) = STANDARD.decode(encoded.strip_prefix(PREFIX).unwrap_or(encoded)) else {
-            return Err(unready(&format!("is not base64, with or without {PREFIX} before it")));
+        let unready = |problem: &dyn fmt::Display| {
+            Unsendable::Unready(format!("the signing secret {name} {problem}"))
         };
-        if key.len() < KEY_MIN_BYTES {
-            let bytes = key.len();
-            return Err(unready(&format!(
-                "has {bytes} bytes; at least {KEY_MIN_BYTES} are required"
-            )));
-        }
-        signatures.push(format!("v1,{}", STANDARD.encode(signature(&key, id, &timestamp, body))));
+        let secret = context.keyring.get(name).ok_or_else(|| unready(&"was not looked up"))?;
+        let key = Key::parse(secret.expose()).map_err(|problem| unready(&problem))?;
+        signatures.push(format!("v1,{}", STANDARD.encode(key.sign(id, &timestamp, body))));
     }
     let named = [
         ("webhook-id", id.to_owned()),
@@ -56,13 +51,52 @@ pub(super) fn headers(
     Ok(named.map(|(name, value)| (name.to_owned(), value)))
 }
 
-fn signature(key: &[u8], id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of every length");
-    // The signed text of Standard Webhooks: id, timestamp and body, with points between.
-    for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
-        mac.update(part);
+/// Why a secret is no signing secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum KeyError {
+    /// It is not base64.
+    #[error("is not base64, with or without {PREFIX} before it")]
+    NotBase64,
+    /// It has only so many bytes.
+    #[error("has {0} bytes; at least {KEY_MIN_BYTES} are required")]
+    TooShort(usize),
+}
+
+/// The key of a signing secret.
+pub(super) struct Key(Vec<u8>);
+
+impl Key {
+    /// Reads a secret: base64, with or without its prefix.
+    pub(super) fn parse(secret: &str) -> Result<Self, KeyError> {
+        let encoded = secret.trim();
+        let key = STANDARD.decode(encoded.strip_prefix(PREFIX).unwrap_or(encoded));
+        let key = key.map_err(|_| KeyError::NotBase64)?;
+        if key.len() < KEY_MIN_BYTES { Err(KeyError::TooShort(key.len())) } else { Ok(Self(key)) }
     }
-    mac.finalize().into_bytes().into()
+
+    fn sign(&self, id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
+        self.signed_text(id, timestamp, body).finalize().into_bytes().into()
+    }
+
+    /// Whether this is its signature, compared in constant time.
+    pub(super) fn has_signed(
+        &self,
+        signature: &[u8],
+        id: &str,
+        timestamp: &str,
+        body: &[u8],
+    ) -> bool {
+        self.signed_text(id, timestamp, body).verify_slice(signature).is_ok()
+    }
+
+    fn signed_text(&self, id: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
+        let mut mac = Hmac::new_from_slice(&self.0).expect("HMAC takes keys of every length");
+        // The signed text of Standard Webhooks: id, timestamp and body, with points between.
+        for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
+            mac.update(part);
+        }
+        mac
+    }
 }
 
 #[cfg(test)]

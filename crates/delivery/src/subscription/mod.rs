@@ -15,6 +15,7 @@ pub mod policy;
 pub mod profile;
 pub mod schedule;
 pub mod secret;
+pub mod secret_policy;
 pub mod sink;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod subscription;

@@ -40,7 +40,7 @@ words! {
 }
 
 /// A set of HTTP statuses: its ranges in order, as few as can be, however they were gathered.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct StatusSet(Vec<RangeInclusive<u16>>);
 
 impl StatusSet {
@@ -90,15 +90,22 @@ impl StatusSet {
     /// The statuses of this set that are not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        // All numbers of three digits: servers also send statuses that HTTP does not define.
-        let remaining =
-            (100..=999).filter(|status| self.contains(*status) && !other.contains(*status));
-        Self::new(remaining.map(|status| status..=status))
+        let mut remaining = self.0.clone();
+        for taken in &other.0 {
+            let around = |range: RangeInclusive<u16>| {
+                let (first, last) = range.into_inner();
+                let before = taken.start().checked_sub(1).map(|end| first..=last.min(end));
+                let after = taken.end().checked_add(1).map(|start| first.max(start)..=last);
+                before.into_iter().chain(after)
+            };
+            remaining = remaining.into_iter().flat_map(around).collect();
+        }
+        Self::new(remaining)
     }
 }
 
 /// The least wait after a failure, by status.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct LeastWaits {
     /// Status and its least wait in milliseconds.
     pub by_status: Vec<(u16, u64)>,
@@ -118,7 +125,7 @@ impl LeastWaits {
 }
 
 /// How deliveries are retried.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RetryPolicy {
     /// Attempts in all, the first counts.
     pub max_attempts: u32,
@@ -293,7 +300,7 @@ fn event_grid_kubernetes() -> Profile {
     }
 }
 
-/// Native: ten attempts within a day, exponential from one second up to an hour.
+/// Native: 20 attempts in about 19 hours, exponential from five seconds up to two hours.
 fn native() -> Profile {
     Profile {
         dialect: Dialect::Native,
@@ -304,11 +311,11 @@ fn native() -> Profile {
         dead_letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
         retry: RetryPolicy {
-            max_attempts: 10,
+            max_attempts: 20,
             time_to_live_ms: Some(DAY_MS),
             schedule: Schedule {
-                kind: Kind::Exponential { delay_ms: SECOND_MS },
-                max_ms: Some(HOUR_MS),
+                kind: Kind::ExponentialFromZero { delay_ms: 5 * SECOND_MS },
+                max_ms: Some(2 * HOUR_MS),
             },
             jitter_percent: 10,
             success: StatusSet::new([200..=299]),
@@ -349,6 +356,13 @@ mod tests {
         assert_eq!(set.ranges(), ["200-299", "404"]);
         let rest = set.difference(&StatusSet::new([201..=298]));
         assert_eq!(rest.ranges(), ["200", "299", "404"]);
+        let defined = StatusSet::new([100..=599]);
+        assert_eq!(
+            StatusSet::new([0..=u16::MAX]).difference(&defined).ranges(),
+            ["0-99", "600-65535"]
+        );
+        assert_eq!(defined.difference(&StatusSet::new([0..=u16::MAX])), StatusSet::default());
+        assert_eq!(set.difference(&StatusSet::new([300..=403, 405..=499])), set);
         let (first, last) = (300, 200);
         assert_eq!(StatusSet::new([first..=last]), StatusSet::default());
         assert_eq!(StatusSet::new([0..=u16::MAX, 7..=7]).ranges(), ["0-65535"]);

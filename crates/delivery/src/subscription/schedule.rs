@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::time::duration::{MINUTE_MS, SECOND_MS};
 
 /// The formula of the waits. `d` is the delay, `k` the number of the retry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// d·k: 1 2 3 4 5 s for PT1S (Knative, read literally).
     Linear {
@@ -51,7 +51,7 @@ pub enum Kind {
 }
 
 /// A kind and its optional cap.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Schedule {
     /// The formula of the waits.
     pub kind: Kind,

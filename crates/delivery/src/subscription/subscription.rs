@@ -36,6 +36,8 @@ pub struct Destination {
     pub response_timeout_ms: u64,
     /// The schema in which events are delivered; `None` means the one they were published in.
     pub schema: Option<Schema>,
+    /// Without a schema: whether JSON that is no event is sent as it was published, not in an array of one.
+    pub plain_json: bool,
     /// Headers of every request.
     pub headers: Vec<Header>,
     /// The secrets that sign requests, each with its own signature; empty means unsigned.
@@ -126,6 +128,7 @@ impl Destination {
             hide_path: false,
             response_timeout_ms,
             schema: None,
+            plain_json: false,
             headers: Vec::new(),
             signing: Vec::new(),
             notification_headers: false,

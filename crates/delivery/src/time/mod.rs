@@ -1,4 +1,5 @@
 //! Durations and timestamps in whole milliseconds.
 
+pub mod brief;
 pub mod duration;
 pub mod moment;

@@ -1,9 +1,10 @@
 //! Deliveries and dead letters to and from version 1.
 
 use super::history::{history_of, history_v1, last_of, last_v1};
-use super::v1::{DeadLetterV1, DeliveryV1, ErrorDataV1, ReturnedV1, ShapeV1, TargetV1};
+use super::v1::{DeadLetterV1, DeliveryV1, ErrorDataV1, ReplayV1, ReturnedV1, ShapeV1, TargetV1};
 use super::{VERSION, WireError};
 use crate::delivery::reason::Reason;
+use crate::delivery::replay::Replay;
 use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Returned, Store, Word};
 use crate::event::{Event, Shape};
 use crate::subscription::dead_letter_format::ErrorData;
@@ -53,6 +54,7 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
         history: history_v1(&delivery.history),
         last: last_v1(delivery.last_response.as_deref()),
         traceparent: delivery.traceparent.clone(),
+        replay: delivery.replay.as_ref().map(replay_v1),
     }
 }
 
@@ -88,7 +90,17 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         history: history_of(wire.history)?,
         last_response: last_of(wire.last)?,
         traceparent: wire.traceparent,
+        // A name that cannot be one is left out: nothing is recorded then, and the event is delivered.
+        replay: wire.replay.as_ref().and_then(replay_of),
     })
+}
+
+pub(super) fn replay_v1(replay: &Replay) -> ReplayV1 {
+    ReplayV1 { job: replay.job().to_owned(), letter: replay.letter }
+}
+
+pub(super) fn replay_of(wire: &ReplayV1) -> Option<Replay> {
+    Replay::new(&wire.job, wire.letter)
 }
 
 /// Whoever does not know a word sends the delivery alone, which is always allowed.

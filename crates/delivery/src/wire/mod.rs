@@ -6,10 +6,13 @@
 //! are in `fixtures/wire/v1`. What only a newer program can read is an error, so that a newer writer's
 //! message [waits](unread_wait_ms) for a newer reader instead of being lost.
 //!
+//! The `deadletter` attribute has a second kind, the [end of a replayed delivery](write_replay_end).
+//!
 //! [`stored`] is not a message: the text of one subscription and of one topic.
 
 mod convert;
 mod history;
+mod replay_end;
 pub mod stored;
 mod unread;
 mod v1;
@@ -20,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use self::convert::{dead_letter_of, dead_letter_v1, delivery_of, delivery_v1};
+pub use self::replay_end::{is_replay_end, read_replay_end, write_replay_end};
 pub use self::unread::{UNREAD_ATTRIBUTE, UNREAD_MS, has_waited, unread_wait_ms};
 use self::v1::DeadLetterV1;
 use crate::delivery::{DeadLetter, Delivery, Hold, Publication};

@@ -60,6 +60,15 @@ pub(super) struct DeliveryV1 {
     pub(super) last: Option<LastV1>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) traceparent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replay: Option<ReplayV1>,
+}
+
+/// What a delivery replays.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ReplayV1 {
+    pub(super) job: String,
+    pub(super) letter: Uuid,
 }
 
 /// The schema of an event that is not a CloudEvent: its topic's input may have changed when it is

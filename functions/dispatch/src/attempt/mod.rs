@@ -4,7 +4,7 @@ mod abandon;
 
 use delivery::delivery::Delivery;
 use delivery::delivery::health::DestinationKey;
-use delivery::delivery::outcome::{Exchange, Unsendable};
+use delivery::delivery::outcome::Exchange;
 use delivery::machine::answer::{self, SentCredentials};
 use delivery::ports::{DispatchPorts, Late};
 use delivery::request::{self, AttemptContext};
@@ -28,7 +28,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
         // Before the time of the attempt is granted: looking secrets up takes time of its own.
         let names: Vec<&SecretName> = request::secrets(subscription, &deliveries).collect();
-        let keyring = self.ports.keyring(&names, &destination.url).await;
+        let keyring = self.keyring(&names, destination, of.deadline).await;
         let now_ms = self.ports.now_ms();
         let timeout_ms = of.deadline.begin(now_ms, destination.response_timeout_ms)?;
         // Before the request: a panic from here on counts as an attempt.
@@ -38,7 +38,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 let context = AttemptContext { keyring, now_ms, timeout_ms };
                 request::compose(subscription, &deliveries, context)
             }
-            Err(error) => Err(Unsendable::Unready(error.to_string())),
+            Err(problem) => Err(problem.clone()),
         };
         let (exchange, late) = match composed {
             Ok(request) if destination.late_window_ms > 0 => {

@@ -35,6 +35,7 @@ pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
         body: "{\"grüße\": \"🦀\"}".into(),
         timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
+        deliveries: Vec::new(),
     }
 }
 

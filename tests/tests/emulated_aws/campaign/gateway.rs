@@ -28,7 +28,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use crate::now;
-use crate::processes::try_kill_the_function_at;
+use crate::processes::{function_at, try_kill_the_function_at};
 
 /// Of a hundred sends, how many fail, and how.
 const REFUSED_PERCENT: u32 = 2;
@@ -97,6 +97,17 @@ struct Shared {
     kills: Mutex<usize>,
     sends: Mutex<BTreeMap<Fate, usize>>,
     shared_documents: Mutex<BTreeMap<SharedCall, usize>>,
+    catalogue_reads: Mutex<Vec<CatalogueRead>>,
+}
+
+/// A function's request for an object of a catalogue.
+#[derive(Debug, Clone)]
+pub(crate) struct CatalogueRead {
+    pub(crate) at: Instant,
+    /// Who asked, if it was still there.
+    pub(crate) process: Option<String>,
+    pub(crate) key: String,
+    pub(crate) status: u16,
 }
 
 /// A call for a document about destinations: its method, the kind of document, and the status of the
@@ -132,6 +143,7 @@ impl Gateway {
             kills: Mutex::default(),
             sends: Mutex::default(),
             shared_documents: Mutex::default(),
+            catalogue_reads: Mutex::default(),
         });
         tokio::spawn(serve(listener, Arc::clone(&shared)));
         Self { port: address.port(), shared }
@@ -157,6 +169,12 @@ impl Gateway {
     /// What happened to the functions' sends.
     pub(super) fn sends(&self) -> BTreeMap<Fate, usize> {
         self.shared.sends.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The functions' requests for objects of a catalogue since then.
+    pub(crate) fn catalogue_reads(&self, since: Instant) -> Vec<CatalogueRead> {
+        let reads = self.shared.catalogue_reads.lock().unwrap_or_else(PoisonError::into_inner);
+        reads.iter().filter(|read| read.at >= since).cloned().collect()
     }
 
     /// How often functions asked for documents about destinations.
@@ -187,13 +205,13 @@ impl Shared {
         let body = to_bytes(Body::new(body), usize::MAX).await.map_err(|_| Cut)?;
         let fate = self.fate(&Call::of(&head, &body));
         match fate {
-            Fate::Passed => self.forward(head, body).await,
+            Fate::Passed => self.forward(from, head, body).await,
             Fate::Refused => Ok(refusal()),
             Fate::CutBefore => Err(Cut),
-            Fate::CutAfter => self.forward(head, body).await.and(Err(Cut)),
+            Fate::CutAfter => self.forward(from, head, body).await.and(Err(Cut)),
             Fate::KilledBefore => self.kill(from),
             Fate::KilledAfter => {
-                let _ = self.forward(head, body).await;
+                let _ = self.forward(from, head, body).await;
                 self.kill(from)
             }
         }
@@ -261,7 +279,12 @@ impl Shared {
     }
 
     /// Makes the same call of the emulated AWS. A function that is killed meanwhile has made it.
-    async fn forward(&self, head: Parts, body: Bytes) -> Result<Response<Body>, Cut> {
+    async fn forward(
+        &self,
+        from: SocketAddr,
+        head: Parts,
+        body: Bytes,
+    ) -> Result<Response<Body>, Cut> {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let call = self.client.request(head.method.clone(), format!("{}{path}", self.emulator));
         let call = call.headers(end_to_end(&head.headers)).body(body).send();
@@ -271,6 +294,12 @@ impl Shared {
             let call = (head.method.to_string(), kind, status.as_u16());
             let mut calls = self.shared_documents.lock().unwrap_or_else(PoisonError::into_inner);
             *calls.entry(call).or_default() += 1;
+        }
+        if let Some((_, key)) = head.uri.path().split_once("/catalogue/") {
+            let process = function_at(from, self.address);
+            let (at, key, status) = (now(), key.to_owned(), status.as_u16());
+            let read = CatalogueRead { at, process, key, status };
+            self.catalogue_reads.lock().unwrap_or_else(PoisonError::into_inner).push(read);
         }
         let bytes = answer.bytes().await.map_err(|_| Cut)?;
         let mut response = Response::new(Body::from(bytes));

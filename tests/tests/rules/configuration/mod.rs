@@ -14,6 +14,7 @@ use adapters::settings::{DeadLetterSettings, DispatchSettings};
 use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::subscription::Subscription;
+use delivery::subscription::schedule::Moments;
 use lastmile_tests::document::assert_table;
 use serde_json::{Value, json};
 
@@ -79,9 +80,11 @@ fn the_documented_defaults_are_the_real_ones() {
         documents.iter().find(|(kind, _)| kind == "Subscription").expect("there are subscriptions");
     let (mut all, mut tried) = (plain.clone(), 0);
     for field in fields {
-        // Invalid alone: nothing is batched by default, and nothing is disabled.
-        let is_alone =
-            ["spec.batch.onRefused", "spec.destination.disable.then"].contains(&&*field.path);
+        // Invalid alone: nothing is batched by default, and nothing is disabled. A schedule that is written
+        // replaces the default one as a whole.
+        let is_alone = ["spec.batch.onRefused", "spec.destination.disable.then"]
+            .contains(&&*field.path)
+            || field.path.starts_with("spec.retry.schedule.");
         let Some(default) = field.default.as_ref().filter(|_| !is_alone) else { continue };
         let path = field.path.strip_prefix("spec.").expect("only the spec has defaults");
         put(&mut all, path, default);
@@ -89,6 +92,24 @@ fn the_documented_defaults_are_the_real_ones() {
     }
     assert!(tried > 15, "{all:#}");
     assert_eq!(subscribed(&all), subscribed(&plain));
+}
+
+#[test]
+fn the_default_schedule_is_the_one_that_is_described() {
+    let with = |schedule: Value| {
+        let spec = json!({
+            "destination": {"url": "https://billing.example.com/"},
+            "retry": {"maxAttempts": 20, "schedule": schedule},
+        });
+        subscribed(&spec).retry.schedule.clone()
+    };
+    let described = with(json!({"kind": "exponential", "delay": "PT2.5S", "max": "PT2H"}));
+    let plain = subscribed(&json!({"destination": {"url": "https://billing.example.com/"}}));
+    let moments = Moments { first_attempt_ms: 0, outcome_ms: 0 };
+    for retry in 1..plain.retry.max_attempts {
+        let waits = [&described, &plain.retry.schedule].map(|of| of.wait_ms(retry, moments));
+        assert_eq!(waits[0], waits[1], "before retry {retry}");
+    }
 }
 
 /// The variables that the functions read, dispatch first.

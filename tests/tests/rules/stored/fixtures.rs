@@ -27,7 +27,8 @@ pub(super) fn fixture(name: &str) -> String {
     text.unwrap_or_else(|error| panic!("{}: {error}", path.display())).trim_end().to_owned()
 }
 
-pub(super) const SUBSCRIPTIONS: [&str; 8] = [
+pub(super) const SUBSCRIPTIONS: [&str; 9] = [
+    "subscription-cesql",
     "subscription-eventgrid",
     "subscription-eventgrid-kubernetes",
     "subscription-eventgrid-namespace",

@@ -78,19 +78,21 @@ fn destination() -> impl Strategy<Value = Destination> {
     let disable = disable.prop_map(|(after_ms, then)| Disable { after_ms, then });
     let shared = arbitrary::name().prop_map(|name| name.name);
     (
-        (url(), any::<[bool; 4]>(), any::<[u64; 3]>(), option::of(select(&Schema::ALL[..]))),
+        (url(), any::<[bool; 5]>(), any::<[u64; 3]>(), option::of(select(&Schema::ALL[..]))),
         (vec(header(), 0..4), vec(secret(), 0..3), option::of(disable), option::of(consent())),
         (1..=u32::MAX, option::of(1..=u32::MAX), option::of(shared)),
     )
         .prop_map(|(first, (headers, signing, disable, consent), limits)| {
             let (url, flags, [response_timeout_ms, slow_after_ms, late_window_ms], schema) = first;
-            let [hide_path, notification_headers, shares_concurrency, probation] = flags;
+            let [hide_path, plain_json, notification_headers, shares_concurrency, probation] =
+                flags;
             let (max_concurrency, max_per_second, shared_limit) = limits;
             Destination {
                 url,
                 hide_path,
                 response_timeout_ms,
                 schema,
+                plain_json,
                 headers,
                 signing,
                 notification_headers,

@@ -66,24 +66,24 @@ const REPLACED: [(&str, &str, &str); 24] = [
     ),
     (r#""maxConcurrency":50,"#, "", "missing field `maxConcurrency`"),
     (r#""slowAfterMs":2000"#, r#""slowAfterMs":-1"#, "invalid value: integer `-1`, expected u64"),
-    (r#""maxAttempts":10"#, r#""maxAttempts":0"#, "retry.maxAttempts: 0, at least 1 is expected"),
+    (r#""maxAttempts":20"#, r#""maxAttempts":0"#, "retry.maxAttempts: 0, at least 1 is expected"),
     (
-        r#""kind":"exponential""#,
+        r#""kind":"exponentialFromZero""#,
         r#""kind":"random""#,
         "unknown variant `random`, expected one of `linear`, `exponential`, `linearFromZero`, `exponentialFromZero`, `constant`, `waits`, `moments`",
     ),
     (
-        r#""delayMs":1000"#,
+        r#""delayMs":5000"#,
         r#""waitsMs":[1]"#,
         "retry.schedule: this kind needs delayMs and no list",
     ),
     (
-        r#""kind":"exponential","delayMs":1000"#,
+        r#""kind":"exponentialFromZero","delayMs":5000"#,
         r#""kind":"waits""#,
         "retry.schedule: waits needs waitsMs and nothing else",
     ),
     (
-        r#""kind":"exponential","delayMs":1000"#,
+        r#""kind":"exponentialFromZero","delayMs":5000"#,
         r#""kind":"moments","momentsMs":[2,2]"#,
         "retry.schedule: moments needs rising momentsMs and nothing else",
     ),
@@ -135,7 +135,7 @@ const REPLACED: [(&str, &str, &str); 24] = [
 ];
 
 /// A field beside the others of a subscription, and the error.
-const ADDED: [(&str, &str); 11] = [
+const ADDED: [(&str, &str); 12] = [
     (r#""paused":true,"paused":false"#, "duplicate field `paused`"),
     (
         r#""held":true"#,
@@ -147,8 +147,9 @@ const ADDED: [(&str, &str); 11] = [
     ),
     (
         r#""filter":{"sql":"true"}"#,
-        "unknown variant `sql`, expected one of `all`, `any`, `not`, `exact`, `prefix`, `suffix`, `advanced`",
+        "unknown variant `sql`, expected one of `all`, `any`, `not`, `exact`, `prefix`, `suffix`, `advanced`, `cesql`",
     ),
+    (r#""filter":{"cesql":"type = 'a"}"#, "filter: at character 8: the text has no closing quote"),
     (r#""filter":{"all":[],"any":[]}"#, "expected value"),
     (
         r#""filter":{"advanced":{"key":"a..b","test":"isNotNull"}}"#,

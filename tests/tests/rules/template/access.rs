@@ -91,9 +91,11 @@ fn dispatch_may_read_the_subscriptions_and_their_earlier_versions() {
     const SUBSCRIPTIONS: &str = "${ConfigBucket.Arn}/${SubscriptionsKey}";
     // Of a catalogue the objects: its key ends with a slash, so of a file this is no key.
     const CATALOGUE: &str = "${ConfigBucket.Arn}/${SubscriptionsKey}namespaces/*";
-    assert_eq!(always(DISPATCH, "s3:GetObjectVersion"), [SUBSCRIPTIONS, CATALOGUE]);
+    const HINT: &str = "${ConfigBucket.Arn}/${SubscriptionsKey}hint";
+    let all = [SUBSCRIPTIONS, HINT, CATALOGUE];
+    assert_eq!(always(DISPATCH, "s3:GetObjectVersion"), all);
     let read = always(DISPATCH, "s3:GetObject");
-    assert!(read.contains(&SUBSCRIPTIONS) && read.contains(&CATALOGUE));
+    assert!(all.iter().all(|of| read.contains(of)));
     // Without these a missing object is a refusal, and earlier versions are not found.
     for action in ["s3:ListBucket", "s3:ListBucketVersions"] {
         assert_eq!(always(DISPATCH, action), ["ConfigBucket.Arn"], "{action}");
@@ -107,21 +109,24 @@ fn dispatch_may_list_only_what_it_reads() {
         listing.filter(|it| texts(&it["Action"]).iter().any(|of| of.starts_with("s3:List")));
     let conditions: Vec<&Value> = listing.map(|statement| &statement["Condition"]).collect();
     let subscriptions = json!({"StringEquals": {"s3:prefix": "SubscriptionsKey"}});
-    let catalogue = "${SubscriptionsKey}namespaces/*";
-    let known = json!({"StringLike": {"s3:prefix": ["_consents/*", "_destinations/*", catalogue]}});
+    let catalogue = ["${SubscriptionsKey}namespaces/*", "${SubscriptionsKey}hint"];
+    let prefixes = ["_consents/*", "_destinations/*", catalogue[0], catalogue[1]];
+    let known = json!({"StringLike": {"s3:prefix": prefixes}});
     assert_eq!(conditions, [&subscriptions, &known]);
 }
 
 #[test]
 fn no_function_may_write_ledgers_of_replays() {
-    for role in [DISPATCH, DEADLETTER] {
+    // deadletter may record ends beside the ledgers, which its own statement allows.
+    for (role, files) in [(DISPATCH, "*"), (DEADLETTER, "*.json")] {
         let found = statement(policy(role), "LeaveReplaysAlone");
         let (condition, denied) = found.unwrap_or_else(|| panic!("{role} may write ledgers"));
         assert_eq!((condition, &denied["Effect"]), (None, &json!("Deny")));
         assert_eq!(texts(&denied["Action"]), ["s3:PutObject"]);
-        let with_prefix = "${DeadLetterBucket.Arn}/${DeadLetterPrefix}/_replays/*";
+        let with_prefix =
+            format!("${{DeadLetterBucket.Arn}}/${{DeadLetterPrefix}}/_replays/{files}");
         let resources = json!([
-            "${DeadLetterBucket.Arn}/_replays/*",
+            format!("${{DeadLetterBucket.Arn}}/_replays/{files}"),
             ["HasDeadLetterPrefix", with_prefix, "AWS::NoValue"]
         ]);
         assert_eq!(denied["Resource"], resources, "{role}");
@@ -140,7 +145,16 @@ fn dispatch_may_keep_consents_and_what_it_knows_of_destinations_but_not_write_su
 
 #[test]
 fn deadletter_may_store_dead_letters_and_read_none() {
-    assert_eq!(always(DEADLETTER, "s3:PutObject"), ["${DeadLetterBucket.Arn}/*.json"]);
+    const ENDS: &str = "_replays/*/ends/*.ndjson";
+    let (_, ends) = statement(policy(DEADLETTER), "RecordEndsOfReplays").expect("a statement");
+    let with_prefix = format!("${{DeadLetterBucket.Arn}}/${{DeadLetterPrefix}}/{ENDS}");
+    let resources = json!([
+        format!("${{DeadLetterBucket.Arn}}/{ENDS}"),
+        ["HasDeadLetterPrefix", with_prefix, "AWS::NoValue"]
+    ]);
+    assert_eq!((&ends["Effect"], &ends["Resource"]), (&json!("Allow"), &resources));
+    let (_, letters) = statement(policy(DEADLETTER), "StoreDeadLetters").expect("a statement");
+    assert_eq!(texts(&letters["Resource"]), ["${DeadLetterBucket.Arn}/*.json"]);
     for (action, ..) in allowed(DEADLETTER) {
         assert!(!action.starts_with("s3:") || action == "s3:PutObject", "{action}");
     }

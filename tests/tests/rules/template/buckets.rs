@@ -63,7 +63,9 @@ fn a_dead_letter_is_written_once_whoever_writes_it() {
     let (_, policy) = policy.expect("the bucket has a policy");
     let expected = json!({
         "Sid": "FirstWriteWins", "Effect": "Deny", "Principal": "*", "Action": "s3:PutObject",
-        "Resource": "${DeadLetterBucket.Arn}/*.json",
+        "Resource": [
+            "${DeadLetterBucket.Arn}/*.json", "${DeadLetterBucket.Arn}/*_replays/*/ends/*.ndjson"
+        ],
         // Null is quoted in the template, or YAML would take it for no key at all.
         "Condition": {"Null": {"s3:if-none-match": "true"}, "Bool": {"s3:ObjectCreationOperation": "true"}}
     });

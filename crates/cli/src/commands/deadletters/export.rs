@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use futures::stream::TryStreamExt as _;
 
-use super::json::DeadLetterJson;
+use super::json::{DeadLetterJson, Links};
 use super::selection::SelectionArgs;
 use crate::output::out_json;
 
@@ -16,7 +16,10 @@ pub(super) async fn run(selection: SelectionArgs) -> anyhow::Result<ExitCode> {
     let mut all = search.letters.all(&filter);
     let mut found = 0;
     while let Some(letter) = all.try_next().await? {
-        let json = DeadLetterJson::new(&letter, replayed.get(&letter.id));
+        let json = DeadLetterJson::new(
+            &letter,
+            &Links { replayed: replayed.get(&letter.id), ..Links::default() },
+        );
         out_json(&serde_json::to_string(&json)?)?;
         found += 1;
     }

@@ -1,22 +1,45 @@
-//! `lastmile deadletters jobs`: the replay jobs, from their ledgers.
+//! `lastmile deadletters jobs`: the replay jobs, from their ledgers, and what became of their deliveries.
 
 use std::process::ExitCode;
 
-use deadletters::ledger::{JobHeader, JobSummary};
+use deadletters::ledger::{JobHeader, JobSummary, is_job_name};
+use deadletters::replay::ReplayJob;
+use deadletters::replay::ends::{EndCounts, Ends};
 use deadletters::replay::sender::ReplayTarget;
-use serde_json::json;
+use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
+use serde_json::{Value, json};
 
 use super::selection::ContainerArgs;
 use crate::output::{Output, note};
 use crate::text::{self, Table};
 
-const COLUMNS: [&str; 9] =
-    ["job", "started", "target", "dead letters", "sent", "uncertain", "refused", "other", "state"];
+const COLUMNS: [&str; 13] = [
+    "job",
+    "started",
+    "target",
+    "dead letters",
+    "sent",
+    "delivered",
+    "dead again",
+    "dropped",
+    "under way",
+    "uncertain",
+    "refused",
+    "other",
+    "state",
+];
+/// Where results are not recorded.
+const UNKNOWN: &str = "?";
+/// The most dead letters that a table lists.
+const LISTED_MAX: usize = 200;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     container: ContainerArgs,
+    /// Only this job, and which of its dead letters are dead again
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -24,6 +47,15 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
+    if let Some(job) = &arguments.job {
+        anyhow::ensure!(is_job_name(job), "\"{job}\" is not a valid job name");
+        let replay = ReplayJob::resume(&letters, job).await?;
+        let counts = replay.counts();
+        let ends = letters.ends(&replay.header, &counts).await?;
+        let summary =
+            JobSummary { ends: EndCounts::of(&ends), header: replay.header.clone(), counts };
+        return one(arguments.output, &summary, &ends);
+    }
     let jobs = letters.jobs().await?;
     let json = || jobs.iter().map(json).collect();
     arguments.output.write(jobs.is_empty(), json, || format!("{}\n", table(&jobs)))?;
@@ -34,14 +66,67 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn one(output: Output, job: &JobSummary, ends: &Ends) -> anyhow::Result<ExitCode> {
+    let again = dead_again(ends);
+    let with_letters = || {
+        let mut json = json(job);
+        json["dead_again_letters"] = again.iter().map(|end| end_json(end)).collect();
+        json
+    };
+    let as_table = || {
+        let mut text = format!("{}\n", table(std::slice::from_ref(job)));
+        if !job.header.has_results(&job.counts) {
+            text.push_str("results are not recorded here: see the list of dead letters\n");
+        }
+        if !again.is_empty() {
+            let mut table = text::table(&["dead again", "new dead letter", "at", "key"]);
+            for end in again.iter().take(LISTED_MAX) {
+                table.add_row([
+                    end.letter.to_string(),
+                    end.delivery.to_string(),
+                    format!("{}Z", text::seconds(&end.at)),
+                    text::line(end.key.as_deref().unwrap_or("-")),
+                ]);
+            }
+            text.push_str(&format!("\n{table}\n"));
+        }
+        if again.len() > LISTED_MAX {
+            let rest = text::grouped((again.len() - LISTED_MAX) as u64);
+            text.push_str(&format!("… and {rest} more: --output json\n"));
+        }
+        text
+    };
+    output.write(false, with_letters, as_table)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The ends that are dead letters again, oldest first.
+fn dead_again(ends: &Ends) -> Vec<&StoredReplayEnd> {
+    let mut again: Vec<&StoredReplayEnd> =
+        ends.values().filter(|end| end.state == ReplayOutcome::DeadAgain).collect();
+    again.sort_by(|a, b| (&a.at, a.letter).cmp(&(&b.at, b.letter)));
+    again
+}
+
+fn end_json(end: &StoredReplayEnd) -> Value {
+    json!({
+        "letter": end.letter,
+        "dead_letter": end.delivery,
+        "at": end.at,
+        "container": end.container,
+        "key": end.key,
+    })
+}
+
 /// Without what may be confidential in an address.
 fn shown_target(header: &JobHeader) -> String {
     let target = header.to.parse().map(|target: ReplayTarget| target.shown());
     target.unwrap_or_else(|_| header.to.clone())
 }
 
-fn json(job: &JobSummary) -> serde_json::Value {
-    let counts = &job.counts;
+fn json(job: &JobSummary) -> Value {
+    let (counts, ends) = (&job.counts, job.ends);
+    let known = |count: u64| job.header.has_results(&job.counts).then_some(count);
     json!({
         "job": job.header.job,
         "at": job.header.at,
@@ -55,19 +140,32 @@ fn json(job: &JobSummary) -> serde_json::Value {
         "gone": counts.gone,
         "unfit": counts.unfit,
         "done": job.is_done(),
+        "results": job.header.has_results(&job.counts),
+        "delivered": known(ends.delivered),
+        "dead_again": known(ends.dead_again),
+        "dropped": known(ends.dropped),
+        "under_way": known(ends.under_way(counts)),
     })
 }
 
 fn table(jobs: &[JobSummary]) -> Table {
     let mut table = text::table(&COLUMNS);
     for job in jobs {
-        let counts = &job.counts;
+        let (counts, ends) = (&job.counts, job.ends);
+        let known = |count: u64| match job.header.has_results(&job.counts) {
+            true => text::grouped(count),
+            false => UNKNOWN.to_owned(),
+        };
         table.add_row([
             job.header.job.clone(),
             format!("{}Z", text::seconds(&job.header.at)),
             text::line(&shown_target(&job.header)),
             text::grouped(job.header.letters as u64),
             text::grouped(counts.sent),
+            known(ends.delivered),
+            known(ends.dead_again),
+            known(ends.dropped),
+            known(ends.under_way(counts)),
             text::grouped(counts.uncertain),
             text::grouped(counts.refused),
             text::grouped(counts.skipped + counts.gone + counts.unfit),

@@ -1,8 +1,10 @@
 //! Dead letters as JSON, for tools.
 
+use deadletters::dismissed::Dismissal;
 use deadletters::filter::decided_ms;
 use deadletters::ledger::{ReplayRecord, ReplayState};
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
+use delivery::delivery::replay::{Replay, ReplayOutcome, StoredReplayEnd};
 use delivery::time::moment::rfc3339;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -54,6 +56,17 @@ impl<'a> ListedJson<'a> {
     }
 }
 
+/// What is known of a dead letter besides its blob.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Links<'a> {
+    /// The job that replayed it.
+    pub(super) replayed: Option<&'a ReplayRecord>,
+    /// How that delivery ended.
+    pub(super) end: Option<&'a StoredReplayEnd>,
+    /// That nothing is to be done about it.
+    pub(super) dismissal: Option<&'a Dismissal>,
+}
+
 /// A complete dead letter.
 #[derive(Debug, Serialize)]
 pub(super) struct DeadLetterJson<'a> {
@@ -70,13 +83,56 @@ pub(super) struct DeadLetterJson<'a> {
     sink: Option<&'a StoredSink>,
     traceparent: Option<&'a str>,
     headers: &'a [(String, String)],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay_of: Option<ReplayOfJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay_end: Option<ReplayEndJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dismissed: Option<DismissedJson<'a>>,
     event: Box<RawValue>,
 }
 
+/// The dead letter that one was a replay of.
+#[derive(Debug, Serialize)]
+struct ReplayOfJson<'a> {
+    letter: Uuid,
+    job: &'a str,
+}
+
+/// How the replay of a dead letter ended.
+#[derive(Debug, Serialize)]
+struct ReplayEndJson<'a> {
+    state: ReplayOutcome,
+    at: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead_letter: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+}
+
+impl<'a> ReplayEndJson<'a> {
+    fn of(end: &'a StoredReplayEnd) -> Self {
+        let dead_letter = (end.state == ReplayOutcome::DeadAgain).then_some(end.delivery);
+        Self { state: end.state, at: &end.at, dead_letter, key: end.key.as_deref() }
+    }
+}
+
+/// That a dead letter was dismissed.
+#[derive(Debug, Serialize)]
+struct DismissedJson<'a> {
+    at: &'a str,
+    by: Option<&'a str>,
+    note: &'a str,
+}
+
 impl<'a> DeadLetterJson<'a> {
-    pub(super) fn new(letter: &'a StoredDeadLetter, replayed: Option<&'a ReplayRecord>) -> Self {
+    pub(super) fn new(letter: &'a StoredDeadLetter, links: &Links<'a>) -> Self {
+        let replay_of =
+            |replay: &'a Replay| ReplayOfJson { letter: replay.letter, job: replay.job() };
+        let dismissed =
+            |of: &'a Dismissal| DismissedJson { at: &of.at, by: of.by.as_deref(), note: &of.note };
         Self {
-            listed: ListedJson::new(letter, replayed),
+            listed: ListedJson::new(letter, links.replayed),
             published_at: letter.published_ms.map(rfc3339),
             last_attempt_at: letter.last_attempt_ms.map(rfc3339),
             history: &letter.history,
@@ -87,6 +143,9 @@ impl<'a> DeadLetterJson<'a> {
             sink: letter.sink.as_ref(),
             traceparent: letter.traceparent.as_deref(),
             headers: &letter.headers,
+            replay_of: letter.replay.as_ref().map(replay_of),
+            replay_end: links.end.map(ReplayEndJson::of),
+            dismissed: links.dismissal.map(dismissed),
             event: event(&letter.event),
         }
     }

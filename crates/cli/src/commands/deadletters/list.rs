@@ -10,7 +10,7 @@ use delivery::deadletter::stored::StoredDeadLetter;
 use uuid::Uuid;
 
 use super::json::ListedJson;
-use super::selection::SelectionArgs;
+use super::selection::{DismissedArgs, SelectionArgs};
 use crate::output::{out, out_json};
 use crate::text::{self, Table};
 
@@ -21,6 +21,8 @@ const COLUMNS: [&str; 8] =
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
+    #[command(flatten)]
+    dismissed: DismissedArgs,
     /// The most to list; 0 lists all
     #[arg(long, default_value_t = 50, value_name = "NUMBER")]
     limit: usize,
@@ -40,7 +42,7 @@ enum Output {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (search, filter) = arguments.selection.search().await?;
+    let (search, filter) = arguments.selection.search_open(&arguments.dismissed).await?;
     let limit = Some(arguments.limit).filter(|limit| *limit > 0);
     let found = search.letters.newest(&filter, limit).await?;
     let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();

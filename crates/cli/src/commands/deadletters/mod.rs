@@ -1,9 +1,11 @@
 //! `lastmile deadletters`: lists dead letters in their container, and replays them.
 //!
 //! One verb, one file; what they share is the crate `deadletters`. Data goes to standard output,
-//! everything else to standard error. Exit code 0 means found (and done), 1 that nothing was found,
-//! 2 that something failed.
+//! everything else to standard error. Exit code 0 means found (and done), 1 that nothing was found or
+//! something failed.
 
+mod dismiss;
+mod ends;
 mod export;
 mod jobs;
 mod json;
@@ -23,10 +25,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::output::{is_closed, note};
+use crate::output::is_closed;
 
 /// The exit code of a failure.
-const FAILED: u8 = 2;
+const FAILED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -42,13 +44,17 @@ enum Verb {
     Show(show::Arguments),
     /// Counts dead letters by reason, subscription, destination and hour
     Stats(selection::SummaryArgs),
-    /// Groups dead letters by cause: destination, outcome, status and the first line of the
-    /// response
+    /// Groups dead letters by cause: destination, outcome, status and what the response says,
+    /// apart from ids, numbers, times and the like
     Why(selection::SummaryArgs),
     /// Sends dead letters again, each only to its own subscription
     Replay(Box<replay::Arguments>),
-    /// Lists the replay jobs
+    /// Lists the replay jobs and what became of what they sent
     Jobs(jobs::Arguments),
+    /// Leaves dead letters out of lists, sums and replays, with a note
+    Dismiss(dismiss::Arguments),
+    /// Takes dismissals back
+    Undismiss(dismiss::Selected),
     /// Moves the messages of a last-resort queue into the container
     Rescue(rescue::Arguments),
     /// Writes complete dead letters, one JSON object per line
@@ -69,17 +75,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Why(arguments) => why::run(arguments).await,
         Verb::Replay(arguments) => replay::run(*arguments).await,
         Verb::Jobs(arguments) => jobs::run(arguments).await,
+        Verb::Dismiss(arguments) => dismiss::run(arguments).await,
+        Verb::Undismiss(selected) => dismiss::undo(selected).await,
         Verb::Rescue(arguments) => rescue::run(arguments).await,
         Verb::Export(arguments) => export::run(arguments).await,
         Verb::Purge(arguments) => purge::run(arguments).await,
         Verb::Tail(arguments) => tail::run(arguments).await,
         Verb::Serve(arguments) => serve::run(arguments).await,
     };
-    done.or_else(|error| {
-        if is_closed(&error) {
-            return Ok(ExitCode::SUCCESS);
-        }
-        note(format_args!("lastmile: {error:#}"));
-        Ok(ExitCode::from(FAILED))
-    })
+    done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })
 }

@@ -1,4 +1,4 @@
-//! `lastmile deadletters purge`: removes dead letters, once `--yes` confirms it.
+//! `lastmile deadletters purge`: removes dead letters, after counting them and asking.
 //!
 //! A blob is removed when every dead letter in it matches. Ledgers are kept. In a versioned bucket
 //! the versions are kept as well.
@@ -10,6 +10,8 @@ use adapters::storage::PAGE_MAX;
 use futures::stream::TryStreamExt as _;
 
 use super::selection::SelectionArgs;
+use crate::confirm::may_proceed;
+use crate::files::usage_error;
 use crate::output::{note, out};
 use crate::{progress, text};
 
@@ -17,12 +19,28 @@ use crate::{progress, text};
 pub(super) struct Arguments {
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Remove them; without it they are only counted
+    /// Remove all dead letters of the container: without a filter this is required
+    #[arg(long = "all")]
+    all_letters: bool,
+    /// Count them, and remove nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match (arguments.selection.is_of_all(), arguments.all_letters) {
+        (true, false) => {
+            return Err(usage_error(
+                "no filter is given: --all removes all dead letters of the container, and a filter such as \
+                 --subscription, --reason or --until some of them",
+            ));
+        }
+        (false, true) => return Err(usage_error("--all contradicts the filters")),
+        (true, true) | (false, false) => {}
+    }
     let (search, filter) = arguments.selection.search().await?;
     let (mut keys, mut found, mut kept) = (Vec::new(), HashSet::new(), 0_u64);
     let mut blobs = search.letters.whole_blobs(&filter);
@@ -51,10 +69,13 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (count, blobs) = (text::dead_letters(found.len() as u64), text::grouped(keys.len() as u64));
     let versions = "versions that the bucket keeps remain";
     if !arguments.yes {
-        out(&format!(
-            "{count} in {blobs} blobs would be removed; --yes removes them, and {versions}\n"
-        ))?;
+        out(&format!("{count} in {blobs} blobs would be removed; {versions}\n"))?;
+    }
+    if arguments.dry_run {
         return Ok(ExitCode::SUCCESS);
+    }
+    if !may_proceed(arguments.yes, "remove them?")? {
+        return Ok(ExitCode::FAILURE);
     }
     let bar = progress::bar(keys.len() as u64, "blobs");
     for keys in keys.chunks(PAGE_MAX) {

@@ -4,16 +4,21 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use deadletters::DeadLetters;
+use deadletters::filter::Filter;
 use deadletters::ledger::{ReplayCounts, ReplayState, is_job_name};
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
 use deadletters::replay::{Rate, ReplayJob, ReplayPlan, RunOptions, job_name};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::TopicName;
+use delivery::time::brief;
 use futures::stream::TryStreamExt as _;
 use url::Url;
 
+use super::ends;
 use super::search::Search;
-use super::selection::ContainerArgs;
+use super::selection::{ContainerArgs, DismissedArgs};
+use crate::confirm::may_proceed;
+use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
 use crate::output::{note, out};
 use crate::replay_sender::ReplayQueueArgs;
@@ -23,7 +28,7 @@ use crate::{progress, text};
 const LISTED_CHUNKS_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
-#[command(group(clap::ArgGroup::new("whether").args(["dry_run", "yes"]).required(true)))]
+#[command(group(clap::ArgGroup::new("whether").args(["dry_run", "yes"])))]
 pub(super) struct Arguments {
     #[command(flatten)]
     container: ContainerArgs,
@@ -33,18 +38,24 @@ pub(super) struct Arguments {
     ids: Vec<String>,
     #[command(flatten)]
     filter: FilterArgs,
+    #[command(flatten)]
+    dismissed: DismissedArgs,
+    /// Also those that were replayed before, and those that a replay has become; of a dead letter and its
+    /// replay only the newer
+    #[arg(long, help_heading = "Filters")]
+    again: bool,
     /// Count them, and send nothing
     #[arg(long)]
     dry_run: bool,
-    /// Send them
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
     /// The most to send in a second or minute, as in 50/s or 600/m
     #[arg(long, value_name = "N/s")]
     rate: Option<Rate>,
     /// Post the events to this URL instead
-    #[arg(long, value_name = "URL", conflicts_with_all = ["to_topic", "queue_url", "stack"])]
-    to: Option<Url>,
+    #[arg(long, alias = "to", value_name = "URL", conflicts_with_all = ["to_topic", "queue_url"])]
+    to_url: Option<Url>,
     /// Publish the events to this topic instead, for all its subscriptions
     #[arg(long, value_name = "NS/TOPIC")]
     to_topic: Option<TopicName>,
@@ -54,11 +65,14 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "JOB", value_parser = parse_job_name)]
     name: Option<String>,
     /// Continue a job that was interrupted
-    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "to", "to_topic", "FilterArgs"])]
+    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "to_url", "to_topic", "FilterArgs", "again"])]
     resume: Option<String>,
     /// Do not send again what an interrupted job may have sent
     #[arg(long, requires = "resume")]
     skip_uncertain: bool,
+    /// Wait until everything has ended, at most this long, as in 5m; exit code 1 unless all was delivered
+    #[arg(long, value_name = "DURATION", value_parser = brief::parse_ms)]
+    wait: Option<u64>,
 }
 
 fn parse_job_name(name: &str) -> Result<String, String> {
@@ -77,31 +91,89 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let target = match (arguments.to, arguments.to_topic) {
+    let target = match (arguments.to_url, arguments.to_topic) {
         (Some(url), _) => ReplayTarget::Url(url),
         (None, Some(topic)) => ReplayTarget::Topic(topic),
         (None, None) => ReplayTarget::Subscription,
     };
+    let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
+    let goes_to = queues.for_target(&target, None);
+    if !arguments.dry_run
+        && let Err(error) = goes_to
+    {
+        return Err(error);
+    }
     let search = Search::start(letters);
     let letters = &search.letters;
-    let plan = plan(letters, &arguments.ids, arguments.filter, &target).await?;
+    let filter = arguments.dismissed.apply(letters, arguments.filter.filter()?).await?;
+    let mut plan = plan(letters, &arguments.ids, &filter, &target).await?;
+    let left_out = leave_out(letters, &mut plan, arguments.again).await?;
     let summary = summary(letters, &plan, &target).await?;
     search.clear();
+    left_out.iter().for_each(|line| note(format_args!("{line}")));
     if plan.is_empty() {
         report_without_subscription(&plan);
         return Ok(search.finish(0));
     }
     out(&summary)?;
     report_without_subscription(&plan);
+    match &goes_to {
+        Ok(queue) => note(format_args!("to {}", queues.describe(&target, queue.as_ref()))),
+        Err(problem) => note(format_args!("{problem:#}")),
+    }
     if arguments.dry_run {
         search.finish(plan.len());
         return Ok(ExitCode::SUCCESS);
     }
+    if !may_proceed(arguments.yes, "send them?")? {
+        return Ok(ExitCode::FAILURE);
+    }
     // Before the job starts: a queue that does not respond must not leave a ledger.
-    let (sender, queue) = arguments.queues.open().await?.sender(&target, None).await?;
+    let (sender, queue) = queues.sender(&target, None).await?;
+    let results =
+        queues.records_results(&target, queue.as_ref(), &letters.container, plan.any_key()).await;
+    if !results && target == ReplayTarget::Subscription && queues.is_default() {
+        return Err(usage_error(
+            "the `lastmile dev` on the default port does not have these dead letters, or does not answer: name \
+             its queue with --queue-url, or a deployed stack with --stack",
+        ));
+    }
+    if !results && target == ReplayTarget::Subscription {
+        note(format_args!(
+            "results are not recorded here: {} is not the default container of the deployment",
+            letters.container.name
+        ));
+    }
     let job = arguments.name.unwrap_or_else(|| job_name(Machine.now_ms()));
-    let job = ReplayJob::start(letters, job, &target, queue.map(String::from), plan).await?;
-    send(job, &sender, RunOptions { rate: arguments.rate, skip_uncertain: false }).await
+    let queue = queue.map(String::from);
+    let job = ReplayJob::start(letters, job, &target, queue, results, plan).await?;
+    let options = RunOptions { rate: arguments.rate, skip_uncertain: false };
+    send(letters, job, &sender, options, arguments.wait).await
+}
+
+/// Leaves out what was replayed before, or of each event the older dead letters; says so in these lines.
+async fn leave_out(
+    letters: &DeadLetters,
+    plan: &mut ReplayPlan,
+    again: bool,
+) -> anyhow::Result<Vec<String>> {
+    let mut lines = Vec::new();
+    if again {
+        let older = plan.leave_out_older();
+        if older > 0 {
+            let older = text::dead_letters(older);
+            lines.push(format!(
+                "left out: {older}, whose replays are dead letters again and are sent instead"
+            ));
+        }
+        return Ok(lines);
+    }
+    let replayed = plan.leave_out_replayed(&letters.replayed(Some(&plan.ids())).await?);
+    if replayed > 0 {
+        let replayed = text::dead_letters(replayed);
+        lines.push(format!("left out: {replayed}, replayed before; --again includes them"));
+    }
+    Ok(lines)
 }
 
 async fn resume(
@@ -125,11 +197,17 @@ async fn resume(
     if arguments.dry_run || counts.finished() == all {
         return Ok(ExitCode::SUCCESS);
     }
+    if !may_proceed(arguments.yes, "continue the job?")? {
+        return Ok(ExitCode::FAILURE);
+    }
     let target: ReplayTarget = replay.header.to.parse().map_err(anyhow::Error::msg)?;
     let in_ledger = replay.header.queue.as_deref();
-    let (sender, _) = arguments.queues.open().await?.sender(&target, in_ledger).await?;
+    let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
+    let queue = queues.for_target(&target, in_ledger)?;
+    note(format_args!("to {}", queues.describe(&target, queue.as_ref())));
+    let (sender, _) = queues.sender(&target, in_ledger).await?;
     let (rate, skip_uncertain) = (arguments.rate, arguments.skip_uncertain);
-    send(replay, &sender, RunOptions { rate, skip_uncertain }).await
+    send(letters, replay, &sender, RunOptions { rate, skip_uncertain }, arguments.wait).await
 }
 
 /// Which chunks are uncertain, and whether they are sent again.
@@ -152,13 +230,12 @@ fn describe_uncertain(uncertain: &[(u32, u64)], skip: bool) -> String {
 async fn plan(
     letters: &DeadLetters,
     ids: &[String],
-    filter: FilterArgs,
+    filter: &Filter,
     target: &ReplayTarget,
 ) -> anyhow::Result<ReplayPlan> {
-    let filter = filter.filter()?;
     let mut plan = ReplayPlan::default();
     if ids.is_empty() {
-        let mut all = letters.all(&filter);
+        let mut all = letters.all(filter);
         while let Some(letter) = all.try_next().await? {
             plan.add(&letter, target);
         }
@@ -201,15 +278,17 @@ fn report_without_subscription(plan: &ReplayPlan) {
     for (name, count) in &plan.without_subscription {
         let (count, name) = (text::dead_letters(*count), text::line(name));
         note(format_args!(
-            "skipped: {count} of {name}, which is not a subscription; --to-topic or --to sends them elsewhere"
+            "skipped: {count} of {name}, which is not a subscription; --to-topic or --to-url sends them elsewhere"
         ));
     }
 }
 
 async fn send(
+    letters: &DeadLetters,
     mut job: ReplayJob,
     sender: &ReplaySender,
     options: RunOptions,
+    wait_ms: Option<u64>,
 ) -> anyhow::Result<ExitCode> {
     let name = job.header.job.clone();
     let all = job.header.letters as u64;
@@ -225,6 +304,9 @@ async fn send(
     let took_ms = Machine.now_ms().saturating_sub(began_ms);
     note(format_args!("in {}.{:03} s", took_ms / 1_000, took_ms % 1_000));
     let is_done = ran?.finished() == all;
+    if let Some(wait_ms) = wait_ms.filter(|_| is_done) {
+        return ends::wait(letters, &job.header, job.counts(), wait_ms).await;
+    }
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
 }
 

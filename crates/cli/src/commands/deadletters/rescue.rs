@@ -10,7 +10,6 @@ use adapters::machine::Machine;
 use adapters::records::{self, SourceQueues};
 use anyhow::Context as _;
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::DisplayErrorContext;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use deadletters::container::DeadLetterContainer;
 use delivery::deadletter::blob;
@@ -19,7 +18,9 @@ use local::mapping::event;
 use url::Url;
 
 use super::selection::ContainerArgs;
+use crate::advice::aws_error;
 use crate::output::{note, out};
+use crate::stack::Stack;
 use crate::{progress, queue, text};
 
 /// Messages of one receive.
@@ -32,14 +33,14 @@ const WAIT_SECONDS: i32 = 2;
 pub(super) struct Arguments {
     #[command(flatten)]
     container: ContainerArgs,
-    /// The last-resort queue
-    #[arg(long, value_name = "URL")]
-    queue_url: Url,
+    /// The last-resort queue; without it, that of the stack
+    #[arg(long, value_name = "URL", required_unless_present = "stack")]
+    queue_url: Option<Url>,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
-    let (container, url) = (&letters.container, arguments.queue_url);
+    let (container, url) = (&letters.container, queue_url(&arguments).await?);
     let client = queue::reach(&url).await?;
     let bar = progress::count("dead letters");
     let (mut rescued, mut left) = (0_u64, 0_u64);
@@ -77,14 +78,24 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
 }
 
+/// The given queue, or that of the stack.
+async fn queue_url(arguments: &Arguments) -> anyhow::Result<Url> {
+    if let Some(url) = &arguments.queue_url {
+        return Ok(url.clone());
+    }
+    let stack = Stack::optional(arguments.container.stack()).await?;
+    let stack = stack.context("--queue-url or --stack is required")?;
+    let url = stack.output("LastResortQueueUrl")?;
+    url.parse().with_context(|| format!("the queue {url} is not a valid URL"))
+}
+
 async fn receive(client: &Client, url: &Url) -> anyhow::Result<Vec<Message>> {
     let receive =
         client.receive_message().queue_url(url.as_str()).max_number_of_messages(BATCH_MAX);
     let receive = receive.wait_time_seconds(WAIT_SECONDS).message_attribute_names("All");
     let received =
         receive.message_system_attribute_names(MessageSystemAttributeName::All).send().await;
-    let received =
-        received.map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()));
+    let received = received.map_err(|error| aws_error(&error));
     Ok(received.with_context(|| format!("{url} returns no messages"))?.messages.unwrap_or_default())
 }
 
@@ -108,5 +119,5 @@ async fn rescue(
     container.put_if_absent(&key, blob::bytes(&letter, Some(why))).await?;
     let delete = client.delete_message().queue_url(url.as_str()).receipt_handle(&record.receipt);
     let deleted = delete.send().await;
-    deleted.map(drop).map_err(|error| anyhow::anyhow!(DisplayErrorContext(&error).to_string()))
+    deleted.map(drop).map_err(|error| aws_error(&error))
 }

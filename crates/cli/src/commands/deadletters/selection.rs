@@ -5,28 +5,64 @@ use deadletters::container::{DeadLetterContainer, LOCAL_CONTAINER};
 use deadletters::filter::Filter;
 
 use super::search::Search;
+use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
 use crate::output::Output;
+use crate::stack::Stack;
 use crate::store;
 
 /// Where the dead letters are.
 #[derive(Debug, clap::Args)]
 pub(super) struct ContainerArgs {
-    /// s3://BUCKET[/PREFIX], or a folder; by default that of `lastmile dev` and `lastmile demo`
-    #[arg(long, value_name = "CONTAINER", default_value = LOCAL_CONTAINER)]
-    container: String,
+    /// s3://BUCKET[/PREFIX], or a folder; by default that of the stack, and without a stack
+    /// .lastmile/s3/dead-letters, as `lastmile dev` and `lastmile demo` have it
+    #[arg(long, value_name = "CONTAINER")]
+    container: Option<String>,
+    /// The deployed CloudFormation stack, whose outputs say where its dead letters and its queues are
+    #[arg(long, value_name = "NAME")]
+    stack: Option<String>,
 }
 
 impl ContainerArgs {
+    /// The name of the stack, if one is given.
+    pub(super) fn stack(&self) -> Option<&str> {
+        self.stack.as_deref()
+    }
+
     pub(super) async fn open(&self) -> anyhow::Result<DeadLetters> {
-        let container = match self.container.strip_prefix("s3://") {
+        let address = match (&self.container, &self.stack) {
+            (Some(address), _) => address.clone(),
+            (None, Some(name)) => Stack::describe(name).await?.dead_letter_container()?,
+            (None, None) => LOCAL_CONTAINER.to_owned(),
+        };
+        let container = match address.strip_prefix("s3://") {
             Some(bucket) => {
-                let bucket = bucket.parse().map_err(anyhow::Error::msg)?;
+                let bucket = bucket.parse().map_err(|problem: String| usage_error(problem))?;
                 DeadLetterContainer::bucket(store::client().await, bucket)
             }
-            None => DeadLetterContainer::folder(&self.container)?,
+            None => DeadLetterContainer::folder(&address)
+                .map_err(|error| usage_error(error.to_string()))?,
         };
         Ok(DeadLetters::new(container))
+    }
+}
+
+/// Whether dismissed dead letters are left out.
+#[derive(Debug, clap::Args)]
+pub(super) struct DismissedArgs {
+    /// Also those that were dismissed
+    #[arg(long, help_heading = "Filters")]
+    dismissed: bool,
+}
+
+impl DismissedArgs {
+    /// The filter without what is dismissed, unless that is wanted.
+    pub(super) async fn apply(
+        &self,
+        letters: &DeadLetters,
+        filter: Filter,
+    ) -> anyhow::Result<Filter> {
+        if self.dismissed { Ok(filter) } else { letters.without_dismissed(filter).await }
     }
 }
 
@@ -41,14 +77,30 @@ pub(super) struct SelectionArgs {
 
 impl SelectionArgs {
     pub(super) async fn open(self) -> anyhow::Result<(DeadLetters, Filter)> {
-        let letters = self.container.open().await?;
-        Ok((letters, self.filter.filter()?))
+        // A wrong filter is reported even where nothing can be read.
+        let filter = self.filter.filter()?;
+        Ok((self.container.open().await?, filter))
+    }
+
+    /// Whether all dead letters match.
+    pub(super) fn is_of_all(&self) -> bool {
+        self.filter.is_empty()
     }
 
     /// The same for a verb that searches once, and reports what that cost.
     pub(super) async fn search(self) -> anyhow::Result<(Search, Filter)> {
         let (letters, filter) = self.open().await?;
         Ok((Search::start(letters), filter))
+    }
+
+    /// The same without what is dismissed, unless that is wanted.
+    pub(super) async fn search_open(
+        self,
+        dismissed: &DismissedArgs,
+    ) -> anyhow::Result<(Search, Filter)> {
+        let (search, filter) = self.search().await?;
+        let filter = dismissed.apply(&search.letters, filter).await?;
+        Ok((search, filter))
     }
 }
 
@@ -57,6 +109,8 @@ impl SelectionArgs {
 pub(super) struct SummaryArgs {
     #[command(flatten)]
     pub(super) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(super) dismissed: DismissedArgs,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
     pub(super) output: Output,

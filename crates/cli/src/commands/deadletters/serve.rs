@@ -24,7 +24,7 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
-    let queues = arguments.queues.open().await?;
+    let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
     let listener = listen(arguments.port).await?;
     out(&format!(
         "ready: the dead letters of {} on http://{}/\n",

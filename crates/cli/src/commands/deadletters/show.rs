@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
+use deadletters::dismissed::Dismissal;
 use deadletters::filter::decided_ms;
 use deadletters::ledger::ReplayRecord;
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
+use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use delivery::time::duration::format_ms;
 use uuid::Uuid;
 
-use super::json::DeadLetterJson;
+use super::json::{DeadLetterJson, Links};
 use super::search::Search;
 use super::selection::ContainerArgs;
 use crate::output::{Output, out, out_json, out_raw};
@@ -47,14 +49,20 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let replayed = letters.replayed(Some(&ids)).await?;
     for (index, letter) in found.iter().enumerate() {
         let replayed = replayed.get(&letter.id);
+        let end = match replayed {
+            Some(record) => letters.end_of(&record.job, letter.id).await?,
+            None => None,
+        };
+        let dismissal = letters.dismissal(letter.id).await?;
+        let links = Links { replayed, end: end.as_ref(), dismissal: dismissal.as_ref() };
         match arguments.output {
             Output::Json => {
-                let json = DeadLetterJson::new(letter, replayed);
+                let json = DeadLetterJson::new(letter, &links);
                 out_json(&serde_json::to_string(&json)?)?;
             }
             Output::Table => {
                 let separator = if index > 0 { "\n" } else { "" };
-                out(&format!("{separator}{}", describe(letter, replayed)))?;
+                out(&format!("{separator}{}", describe(letter, &links)))?;
             }
         }
     }
@@ -62,7 +70,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Everything about a dead letter.
-fn describe(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> String {
+fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
     let optional = |name: &'static str, value: &Option<String>| {
         value.as_deref().map(|text| (name, text::plain(text)))
     };
@@ -81,7 +89,11 @@ fn describe(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Strin
         Some(("attempts", letter.attempts.to_string())),
         optional("trace", &letter.traceparent),
         optional("sink error", &letter.sink_error),
-        replayed.map(|replayed| ("replayed", describe_replay(replayed))),
+        letter.replay.as_ref().map(|replay| {
+            ("replay of", format!("{} by the job {}", replay.letter, text::line(replay.job())))
+        }),
+        links.replayed.map(|replayed| ("replayed", describe_replay(replayed, links.end))),
+        links.dismissal.map(|dismissal| ("dismissed", describe_dismissal(dismissal))),
     ];
     let mut description: String =
         fields.into_iter().flatten().map(|(name, value)| format!("{name:<14}{value}\n")).collect();
@@ -110,7 +122,20 @@ fn describe(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Strin
     description
 }
 
-fn describe_replay(record: &ReplayRecord) -> String {
+fn describe_dismissal(Dismissal { at, by, note, .. }: &Dismissal) -> String {
+    let by = by.as_deref().map(|by| format!(" by {}", text::line(by))).unwrap_or_default();
+    format!("{}Z{by}: {}", text::seconds(at), text::line(note))
+}
+
+fn describe_replay(record: &ReplayRecord, end: Option<&StoredReplayEnd>) -> String {
+    let end = end.map(|end| match end.state {
+        ReplayOutcome::DeadAgain => format!(": dead again → {}", end.delivery),
+        ReplayOutcome::Delivered | ReplayOutcome::Dropped => format!(": {}", end.state),
+    });
+    format!("{}{}", describe_sending(record), end.unwrap_or_default())
+}
+
+fn describe_sending(record: &ReplayRecord) -> String {
     let (job, delivery) = (&record.job, record.entry.delivery);
     if record.is_uncertain() {
         format!("uncertain, by the job {job}, as delivery {delivery}: it was interrupted")

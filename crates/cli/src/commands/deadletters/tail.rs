@@ -11,9 +11,11 @@ use deadletters::DeadLetters;
 use deadletters::filter::{Filter, decided_ms};
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::ports::Clock as _;
+use delivery::time::brief;
 use delivery::time::duration::{self, HOUR_MS};
 
 use super::selection::SelectionArgs;
+use crate::interrupt;
 use crate::output::{note, out};
 use crate::text;
 
@@ -25,7 +27,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 10, value_name = "NUMBER")]
     limit: usize,
     /// How often to list the container
-    #[arg(long, default_value = "PT2S", value_parser = duration::parse_ms, value_name = "DURATION")]
+    #[arg(long, default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
     every: u64,
 }
 
@@ -41,7 +43,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     ));
     tokio::select! {
         polled = poll(&letters, &filter, &mut seen, arguments.every) => polled?,
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        interrupted = interrupt::requested() => interrupted?,
     }
     Ok(ExitCode::SUCCESS)
 }

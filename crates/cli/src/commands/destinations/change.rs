@@ -143,7 +143,7 @@ pub(super) async fn probe(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
 impl Change {
     async fn open(arguments: &ChangeArgs) -> anyhow::Result<Self> {
         let place = arguments.place.open().await?;
-        let subscriptions = place.subscriptions().await;
+        let subscriptions = place.subscriptions_for(&arguments.name).await?;
         let destination = place.destination(&arguments.name, &subscriptions).await?;
         subscriptions.report();
         let notifies = subscriptions.want_notices_of(&destination);

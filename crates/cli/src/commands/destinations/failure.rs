@@ -23,10 +23,10 @@ pub(super) fn failure(doing: Doing, object: &StoredObject, error: &StorageError)
             anyhow!("{cannot}: the bucket {} does not exist", object.storage)
         }
         StorageError::Refused(why) if why.starts_with("AccessDenied") => {
-            anyhow!("{cannot}: {}; {}", without_debug(why), needed(doing, object))
+            anyhow!("{cannot}: {why}; {}", needed(doing, object))
         }
         StorageError::Refused(why) | StorageError::Unavailable(why) => {
-            anyhow!("{cannot}: {}", without_debug(why))
+            anyhow!(why.clone()).context(cannot)
         }
         StorageError::InvalidKey(_) => anyhow!("{cannot}: {error}"),
     }
@@ -43,34 +43,5 @@ fn needed(doing: Doing, object: &StoredObject) -> String {
         ),
         (Storage::Bucket(_), Doing::Write) => "it takes s3:PutObject on it".to_owned(),
         (Storage::Bucket(_), Doing::List) => format!("it takes s3:ListBucket on {storage}"),
-    }
-}
-
-/// What happened on the way to S3: without the structures that the SDK writes behind it, in
-/// parentheses.
-fn without_debug(text: &str) -> &str {
-    let is_structure = |(at, _): &(usize, &str)| {
-        let rest = text.get(at + " (".len()..).unwrap_or_default();
-        let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
-        rest.starts_with(|c: char| c.is_ascii_uppercase())
-            && (after.starts_with('(') || after.starts_with(" {"))
-    };
-    let structure = text.match_indices(" (").find(is_structure);
-    structure.and_then(|(at, _)| text.get(..at)).unwrap_or(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_sdk_writes_for_its_developers_is_left_out() {
-        let text = "dispatch failure: io error: client error (Connect): tcp connect error: refused \
-                    (DispatchFailure(DispatchFailure { source: ConnectorError { kind: Io } }))";
-        let expected =
-            "dispatch failure: io error: client error (Connect): tcp connect error: refused";
-        assert_eq!(without_debug(text), expected);
-        assert_eq!(without_debug("failed (Error { kind: Io })"), "failed");
-        assert_eq!(without_debug("is denied (os error 13)"), "is denied (os error 13)");
     }
 }

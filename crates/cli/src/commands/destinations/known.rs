@@ -12,6 +12,7 @@ use url::Url;
 
 use super::name::Name;
 use super::place::{Place, Subscriptions};
+use crate::deployed::Wanted;
 use crate::output::note;
 use crate::text;
 
@@ -88,10 +89,30 @@ impl Subscriptions {
         if let Some(problem) = &self.problem {
             note(problem);
         }
+        if !self.is_whole {
+            note(
+                "of the catalogue one topic is read for each: subscriptions of other topics that deliver there are not listed",
+            );
+        }
     }
 }
 
 impl Place {
+    /// The subscriptions that tell what a name means: of a catalogue, if possible, those of one topic.
+    pub(super) async fn subscriptions_for(&self, name: &Name) -> anyhow::Result<Subscriptions> {
+        let key = match name {
+            Name::Subscription(name) => {
+                return Ok(self.subscriptions(Wanted::topics_of([name])).await);
+            }
+            Name::Address(url) => DestinationKey::of(url),
+            Name::Key(key) => *key,
+        };
+        let state = self.document::<DestinationState>(&key.document()).await?;
+        let known = state.and_then(|state| state.subscription.parse::<SubscriptionName>().ok());
+        let wanted = known.map_or(Wanted::All, |name| Wanted::topics_of([&name]));
+        Ok(self.subscriptions(wanted).await)
+    }
+
     /// The destination of this name.
     pub(super) async fn destination(
         &self,

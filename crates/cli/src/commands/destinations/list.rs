@@ -6,11 +6,13 @@ use std::process::ExitCode;
 use adapters::machine::Machine;
 use delivery::delivery::health::FOLDER;
 use delivery::ports::Clock as _;
+use delivery::subscription::name::SubscriptionName;
 
 use super::json::ListedJson;
 use super::known::Destination;
 use super::place::PlaceArgs;
 use super::state::{Condition, conditions, next_attempt_text, since};
+use crate::deployed::Wanted;
 use crate::output::{Output, note, out};
 use crate::text::{self, Table};
 
@@ -38,7 +40,10 @@ struct Listed {
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let place = arguments.place.open().await?;
-    let (subscriptions, found) = (place.subscriptions().await, place.states().await?);
+    let found = place.states().await?;
+    let named = found.states.iter().filter_map(|(_, state)| state.subscription.parse().ok());
+    let named: Vec<SubscriptionName> = named.collect();
+    let subscriptions = place.subscriptions(Wanted::topics_of(&named)).await;
     subscriptions.report();
     found.problems.iter().for_each(note);
     let states = found.states.into_iter();

@@ -10,6 +10,7 @@
 mod change;
 mod documents;
 mod failure;
+mod health;
 mod json;
 mod known;
 mod list;
@@ -23,19 +24,12 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+pub(crate) use health::health_below;
 pub(crate) use now::{Now, NowArgs};
 
 use crate::output::is_closed;
 
-const EXAMPLES: &str = "\
-Examples:
-  lastmile destinations list --stack NAME
-  lastmile destinations show shop/orders/billing --stack NAME
-  lastmile destinations disable https://billing.example.com/events --then hold --stack NAME
-  lastmile destinations enable shop/orders/billing --stack NAME";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,

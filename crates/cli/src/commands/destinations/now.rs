@@ -34,6 +34,11 @@ pub(crate) struct Now {
 }
 
 impl NowArgs {
+    /// The name of the stack, if one is given.
+    pub(crate) fn stack(&self) -> Option<&str> {
+        self.stack.as_deref()
+    }
+
     /// What is known of the destinations of these subscriptions, in their order; nothing, if nobody asks.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use delivery::ports::Clock as _;
 use super::json::DestinationJson;
 use super::known::{Destination, GivenOut};
 use super::name::Name;
-use super::place::PlaceArgs;
+use super::place::{Place, PlaceArgs};
 use super::state::{conditions, next, outcome, since, until};
 use crate::output::Output;
 use crate::text;
@@ -32,22 +32,42 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let place = arguments.place.open().await?;
-    let subscriptions = place.subscriptions().await;
+    let subscriptions = place.subscriptions_for(&arguments.name).await?;
     let destination = place.destination(&arguments.name, &subscriptions).await?;
     subscriptions.report();
+    let now_ms = Machine.now_ms();
+    let given_out = given_out(&place, &destination, now_ms).await?;
+    let json = serde_json::to_value(DestinationJson::new(&destination, given_out, now_ms))?;
+    arguments.output.write(false, || json, || describe(&destination, given_out, now_ms))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What processes hold of its limits.
+async fn given_out(
+    place: &Place,
+    destination: &Destination,
+    now_ms: u64,
+) -> anyhow::Result<GivenOut> {
     // That of the first: `check` warns where they differ.
     let limited = destination.subscriptions.iter().find(|it| it.destination.shared_limit.is_some());
     let limit = limited.map_or(destination.key, |it| DestinationKey::of_limit(it));
     let slots = place.document::<Slots>(&limit.slots_document()).await?;
     let permits = place.document::<Permits>(&limit.permits_document()).await?;
-    let now_ms = Machine.now_ms();
-    let given_out = GivenOut {
+    Ok(GivenOut {
         next_slot_ms: slots.map(|slots| slots.next_ms()),
         permits: permits.map(|permits| permits.held(now_ms)),
-    };
-    let json = serde_json::to_value(DestinationJson::new(&destination, given_out, now_ms))?;
-    arguments.output.write(false, || json, || describe(&destination, given_out, now_ms))?;
-    Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Its limits, and how much of them is given out.
+pub(super) async fn limits(
+    place: &Place,
+    destination: &Destination,
+    now_ms: u64,
+) -> anyhow::Result<Vec<String>> {
+    let given_out = given_out(place, destination, now_ms).await?;
+    let rate = rate(destination, given_out.next_slot_ms, now_ms);
+    Ok(rate.into_iter().chain(concurrency(destination, given_out.permits)).collect())
 }
 
 fn describe(destination: &Destination, given_out: GivenOut, now_ms: u64) -> String {

@@ -176,7 +176,11 @@ mod tests {
             found,
             [
                 ("disabled: dead letter", NOW_MS, "by an operator".to_owned()),
-                ("failing", began_ms, "last attempt: 503 Busy in 12 ms".to_owned()),
+                (
+                    "failing",
+                    began_ms,
+                    "last attempt: 503 Service Unavailable (Busy) in 12 ms".to_owned()
+                ),
                 ("slow", began_ms, "last slow attempt: abandoned after 2 s".to_owned()),
             ]
         );

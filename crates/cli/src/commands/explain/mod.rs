@@ -2,42 +2,58 @@
 //!
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
 //! people, as JSON for tools, or as an SVG for documents. No wait is computed here. With `--stack` or
-//! `--config`, text and JSON have the state of the destination now.
+//! `--config`, text and JSON have the state of the destination now. The subscriptions are in files, or are
+//! those of a deployment: of a catalogue, one topic is read.
 
 mod json;
 mod svg;
 mod table;
 mod timeline;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use adapters::machine::Machine;
 use clap::ValueEnum;
 use delivery::delivery::outcome::retry_after_ms;
 use delivery::explain::{Always, Endpoint, Life, ProbationTerms, explain, probation};
-use delivery::manifest::Reading;
+use delivery::manifest::{self, Reading};
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
-use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
 use dispatch::RESPONSE_MARGIN_MS;
 
 use super::destinations::{Now, NowArgs};
-use crate::files::{Files, usage_error};
+use crate::deployed::{self, Wanted};
+use crate::files::{Files, print_findings, usage_error};
 use crate::lints::DISPATCH_TIMEOUT_MS;
 use crate::output::{note, out, out_json};
+use crate::stack::Stack;
+use crate::store;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
+    /// A topic of a deployment, or one of its subscriptions; --to or --stack says where it is
+    #[arg(
+        value_name = "NS/TOPIC[/NAME]",
+        required_unless_present = "files",
+        conflicts_with = "files"
+    )]
+    name: Option<Named>,
     /// Files of subscriptions, read together
-    #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE")]
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only this subscription
-    #[arg(long, value_name = "NS/TOPIC/NAME")]
+    /// Of the files only this subscription
+    #[arg(long, value_name = "NS/TOPIC/NAME", requires = "files")]
     subscription: Option<SubscriptionName>,
+    /// Where the deployment reads subscriptions: s3://bucket/key or file:///path; a catalogue ends with a slash
+    #[arg(long, value_name = "URI", requires = "name", conflicts_with = "stack")]
+    to: Option<String>,
     /// The outcome of every attempt: a status, timeout, refused, reset, dns, tls or blocked
     #[arg(long, value_name = "OUTCOME", default_value = "500")]
     outcome: Always,
@@ -61,6 +77,27 @@ enum Output {
     Svg,
 }
 
+/// What is explained of a deployment.
+#[derive(Debug, Clone)]
+struct Named {
+    topic: TopicName,
+    /// `None`: all of the topic.
+    subscription: Option<SubscriptionName>,
+}
+
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(name) = text.parse::<SubscriptionName>() {
+            return Ok(Self { topic: name.topic.clone(), subscription: Some(name) });
+        }
+        let topic = text.parse::<TopicName>();
+        let topic = topic.map_err(|_| "namespace/topic or namespace/topic/name is expected")?;
+        Ok(Self { topic, subscription: None })
+    }
+}
+
 /// What every output format shows: a subscription and the life of a delivery under it.
 struct Explained {
     subscription: Arc<Subscription>,
@@ -74,9 +111,14 @@ struct Explained {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let files = Files::read(&arguments.files)?;
-    let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
-    let selected = selected(&reading, arguments.subscription.as_ref())?;
+    let (selected, origins) = match &arguments.name {
+        Some(name) => of_deployment(name, &arguments).await?,
+        None => {
+            let files = Files::read(&arguments.files)?;
+            let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
+            (selected(&reading, arguments.subscription.as_ref())?, Origins::Files(reading.origins))
+        }
+    };
     let now_ms = Machine.now_ms();
     if let Some(text) =
         arguments.retry_after.as_deref().filter(|text| retry_after_ms(text, now_ms).is_none())
@@ -92,7 +134,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .zip(now)
         .map(|(subscription, now)| Explained {
             life: explain(&subscription, &endpoint, now_ms),
-            policy: policy(&subscription, &reading),
+            policy: origins.policy(&subscription),
             probation: probation(&subscription, &endpoint),
             subscription,
             now,
@@ -122,15 +164,62 @@ fn selected(
     })
 }
 
-/// Every setting with its origin: the location of the field, or the profile of the default.
-fn policy(subscription: &Subscription, reading: &Reading) -> Vec<(Setting, String)> {
-    let origins = reading.origins.get(&subscription.name);
-    let from = |setting: &Setting| {
-        let stated = origins.and_then(|origins| origins.get(setting.field)).cloned();
-        stated
-            .unwrap_or_else(|| format!("default of the {} profile", subscription.dialect.as_str()))
+/// The subscriptions of this name in a deployment. What else its topic has and cannot be read is reported,
+/// and is no reason to fail.
+async fn of_deployment(
+    name: &Named,
+    arguments: &Arguments,
+) -> anyhow::Result<(Vec<Arc<Subscription>>, Origins)> {
+    let stack = Stack::optional(arguments.now.stack()).await?;
+    let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
+    let wanted = Wanted::Topics([name.topic.clone()].into());
+    let deployed = deployed::read(&location, wanted).await?;
+    print_findings(&deployed.reading.findings);
+    let selected = match &name.subscription {
+        Some(name) => vec![Arc::clone(deployed.subscription(name)?)],
+        None => {
+            let topic = deployed.reading.catalogue.topic_subscriptions(&name.topic);
+            let topic = topic.ok_or_else(|| {
+                usage_error(format!("there is no topic {} in {}", name.topic, deployed.source))
+            })?;
+            topic.subscriptions().cloned().collect()
+        }
     };
-    settings(subscription).into_iter().map(|setting| (setting.clone(), from(&setting))).collect()
+    let origins = match deployed.owners {
+        Some(owners) => Origins::Owners(owners),
+        None => Origins::Files(deployed.reading.origins),
+    };
+    Ok((selected, origins))
+}
+
+/// Where the values of settings come from.
+enum Origins {
+    /// Documents state them.
+    Files(BTreeMap<SubscriptionName, manifest::Origins>),
+    /// An entry of a catalogue has all of them, whoever applied it.
+    Owners(BTreeMap<SubscriptionName, Arc<str>>),
+}
+
+impl Origins {
+    /// Every setting with its origin: the location of the field, the profile of the default, or the owner.
+    fn policy(&self, subscription: &Subscription) -> Vec<(Setting, String)> {
+        let name = &subscription.name;
+        let from = |setting: &Setting| match self {
+            Self::Files(origins) => {
+                let stated = origins.get(name).and_then(|origins| origins.get(setting.field));
+                let default =
+                    || format!("default of the {} profile", subscription.dialect.as_str());
+                stated.cloned().unwrap_or_else(default)
+            }
+            Self::Owners(owners) => {
+                format!("applied by {:?}", owners.get(name).map_or("", AsRef::as_ref))
+            }
+        };
+        settings(subscription)
+            .into_iter()
+            .map(|setting| (setting.clone(), from(&setting)))
+            .collect()
+    }
 }
 
 /// Warns about settings that a deployment with the template's defaults would override.

@@ -8,8 +8,6 @@ use super::Explained;
 use super::timeline::{Axis, dead_letter, hms};
 use crate::text;
 
-/// The width of a table of the policy, in characters.
-const WIDTH: u16 = 110;
 /// The width of the time axis, in characters.
 const LINE: f64 = 47.0;
 /// The first attempts of a long life that are shown.
@@ -33,7 +31,7 @@ fn one(explained: &Explained, endpoint: &Endpoint) -> String {
         .as_ref()
         .map_or(String::new(), |value| format!(", Retry-After: {value}"));
     let paused = if subscription.paused { ", paused now" } else { "" };
-    let mut table = text::wrapped_table(&["policy", "value", "from"], WIDTH);
+    let mut table = text::table(&["policy", "value", "from"]);
     for (setting, from) in policy {
         table.add_row([setting.field, setting.text.as_str(), from.as_str()]);
     }

@@ -1,19 +1,26 @@
 //! `lastmile subscriptions put` and `delete`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use adapters::live_catalogue::entries::{DEPLOYMENT, entries_of, owner_of, subscription_key};
+use adapters::live_catalogue::entries::{
+    DEPLOYMENT, Entries, entries_of, owner_of, subscription_key, topic_key, topic_of,
+};
 use adapters::machine::Machine;
 use anyhow::Context as _;
-use catalogue::{Changes, ReadError, Snapshot};
+use catalogue::{Changes, Entry, ReadError, Snapshot};
 use delivery::ports::Clock as _;
-use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::secret_policy::SecretPolicy;
 use thiserror::Error;
 
 use super::OpenCatalogue;
-use crate::commands::apply::{NO_SECRET_POLICY, print_committed};
-use crate::comparison::who;
+use crate::commands::apply::print_committed;
+use crate::comparison::{who, with_wanted};
+use crate::confirm::may_proceed;
+use crate::deployment::{DeploymentEntries, new_problems};
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::lints;
 use crate::store::Target;
@@ -40,6 +47,9 @@ pub(super) struct DeleteArgs {
     /// Whose it is
     #[arg(long, value_name = "NAME", default_value = "files")]
     owner: String,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Why an entry is not changed.
@@ -47,6 +57,10 @@ pub(super) struct DeleteArgs {
 enum NotChanged {
     #[error("{key} belongs to {owner:?}: change it with --owner {owner:?}")]
     Foreign { key: String, owner: String },
+    #[error("the subscriptions do not suit what others applied\n{0}")]
+    Unsuited(String),
+    #[error("{0}")]
+    Unreadable(String),
     #[error("there is no subscription {0}")]
     Missing(SubscriptionName),
     #[error(transparent)]
@@ -55,23 +69,27 @@ enum NotChanged {
 
 pub(super) async fn put(arguments: PutArgs) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
-    let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
+    let deployed =
+        DeploymentEntries::at(&arguments.target.location().await?, &arguments.owner, false).await?;
+    let Some(reading) = files.valid_reading_for(&deployed.for_files) else {
+        return Ok(ExitCode::FAILURE);
+    };
     let lints = lints(&reading, files.first(), Machine.now_ms(), None)?;
     print_findings(&lints);
     if have_errors(&lints) {
         return Ok(ExitCode::FAILURE);
     }
-    if reading.has_secret_policy {
-        return Err(usage_error(NO_SECRET_POLICY));
-    }
+    // They count for these files only, but not against what others say.
+    deployed.own(reading.destinations)?;
     let wanted = entries_of(&arguments.owner, &reading.catalogue);
     if wanted.contains_key(DEPLOYMENT) {
         return Err(usage_error(
-            "the publishers of topics (from) and Notifications belong to the deployment: use lastmile apply",
+            "the publishers of topics (from), Notifications and SecretPolicy belong to the deployment: use lastmile apply",
         ));
     }
     let catalogue = OpenCatalogue::of(&arguments.target).await?;
     catalogue.mark().await?;
+    let secrets = &deployed.for_files.secrets;
     for (name, entries) in wanted {
         let changes = async |snapshot: Snapshot| {
             let mut changes = Changes::default();
@@ -79,7 +97,11 @@ pub(super) async fn put(arguments: PutArgs) -> anyhow::Result<ExitCode> {
                 is_owned(&catalogue, &name, &snapshot, key, &arguments.owner).await?;
                 changes.put(key.as_str(), value.as_str());
             }
-            Ok::<_, NotChanged>(changes)
+            let [before, after] = topics(&catalogue, &name, &snapshot, &entries, secrets).await?;
+            match &new_problems(&before, &after, &reading.catalogue)[..] {
+                [] => Ok(changes),
+                problems => Err(NotChanged::Unsuited(problems.join("\n"))),
+            }
         };
         let namespace = catalogue.namespace(&name);
         let committed = namespace.commit(&Machine, &who(&arguments.owner), changes).await;
@@ -91,10 +113,52 @@ pub(super) async fn put(arguments: PutArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The topics that entries of a namespace belong to, as they are and with these entries: what they say of themselves,
+/// and all of their subscriptions where that changes.
+async fn topics(
+    catalogue: &OpenCatalogue,
+    namespace: &str,
+    snapshot: &Snapshot,
+    entries: &Entries,
+    secrets: &SecretPolicy,
+) -> Result<[Catalogue; 2], NotChanged> {
+    let (mut before, mut after) = (Catalogue::default(), Catalogue::default());
+    before.restrict_secrets(secrets.clone());
+    after.restrict_secrets(secrets.clone());
+    let topic = |key: &str| key.split_once('/').map(|(topic, _)| topic.to_owned());
+    for topic in entries.keys().filter_map(|key| topic(key)).collect::<BTreeSet<String>>() {
+        let (key, stored) = (topic_key(&topic), catalogue.namespace(namespace));
+        let current = match entries.contains_key(&key) {
+            true => stored.topic(snapshot, &topic).await?.to_vec(),
+            false => {
+                let own = stored.entry(snapshot, &key).await?;
+                own.map(|value| Entry { key: key.as_str().into(), value }).into_iter().collect()
+            }
+        };
+        let new = entries.range(key.clone()..).take_while(|(of, _)| of.starts_with(&key));
+        let name = TopicName { namespace: namespace.to_owned(), topic };
+        if let Ok(Some(topic)) = topic_of(&name, &current) {
+            before.add_whole_topic(topic);
+        }
+        let with_new = topic_of(&name, &with_wanted(current.iter(), new));
+        let with_new = with_new.map_err(NotChanged::Unreadable)?;
+        with_new.into_iter().for_each(|topic| after.add_whole_topic(topic));
+    }
+    Ok([before, after])
+}
+
 pub(super) async fn delete(arguments: DeleteArgs) -> anyhow::Result<ExitCode> {
-    let DeleteArgs { name, target, owner } = arguments;
+    let DeleteArgs { name, target, owner, yes } = arguments;
     let catalogue = OpenCatalogue::of(&target).await?;
     let (namespace, key) = (&name.topic.namespace, subscription_key(&name));
+    if namespace == DEPLOYMENT {
+        return Err(usage_error(
+            "this is no subscription but belongs to the deployment: remove it from its files and use lastmile apply --prune",
+        ));
+    }
+    if !may_proceed(yes, &format!("remove {name} from {}?", catalogue.folder))? {
+        return Ok(ExitCode::FAILURE);
+    }
     let changes = async |snapshot: Snapshot| {
         if !is_owned(&catalogue, namespace, &snapshot, &key, &owner).await? {
             return Err(NotChanged::Missing(name.clone()));

@@ -12,6 +12,8 @@ use crate::store::Target;
 use crate::text;
 
 const COLUMNS: [&str; 5] = ["version", "time", "by", "entries", "changes"];
+/// How many versions are listed, unless somebody asks for more.
+pub(crate) const LIMIT: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -21,7 +23,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     target: Target,
     /// At most so many versions
-    #[arg(long, default_value_t = 20, value_name = "NUMBER")]
+    #[arg(long, default_value_t = LIMIT, value_name = "NUMBER")]
     limit: usize,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
@@ -29,9 +31,18 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { namespace: name, target, limit, output } = arguments;
-    let catalogue = OpenCatalogue::of(&target).await?;
-    let versions = catalogue.namespace(&name).history(limit).await;
+    let Arguments { namespace, target, limit, output } = arguments;
+    print(&OpenCatalogue::of(&target).await?, &namespace, limit, output).await
+}
+
+/// Prints the newest versions of a namespace.
+pub(crate) async fn print(
+    catalogue: &OpenCatalogue,
+    name: &str,
+    limit: usize,
+    output: Output,
+) -> anyhow::Result<ExitCode> {
+    let versions = catalogue.namespace(name).history(limit).await;
     let versions = versions.with_context(|| format!("the namespace {name} cannot be read"))?;
     let json = |version: &Version| {
         let Version { number, time_ms, by, entries, what, .. } = version;

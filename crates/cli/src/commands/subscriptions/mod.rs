@@ -1,10 +1,12 @@
-//! `lastmile subscriptions`: single subscriptions of a catalogue, listed, read, written and removed.
+//! `lastmile subscriptions`: single subscriptions of a catalogue, listed, read, written and removed, and what it
+//! no longer needs.
 //!
 //! A change is made in the newest version of its namespace: if somebody else is faster, it is made again in
 //! theirs, so no change is lost. Each verb is a file; what they share is here.
 
 mod change;
-mod history;
+mod gc;
+pub(crate) mod history;
 mod list;
 
 use std::convert::Infallible;
@@ -15,6 +17,7 @@ use adapters::live_catalogue::entries::{self, DEPLOYMENT};
 use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::machine::Machine;
 use adapters::storage::StoredObject;
+use adapters::subscriptions::Location;
 use catalogue::{Changes, Namespace, NodeCache};
 use clap::Subcommand;
 
@@ -24,15 +27,7 @@ use crate::store::{self, Target};
 /// The nodes on the way to a subscription.
 const NODES_KEPT_BYTES: usize = 1_024 * 1_024;
 
-const EXAMPLES: &str = "\
-Examples:
-  lastmile subscriptions list shop/orders --to s3://BUCKET/catalogue/
-  lastmile subscriptions put -f billing.yaml --stack NAME
-  lastmile subscriptions delete shop/orders/billing --stack NAME
-  lastmile subscriptions history shop --stack NAME";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -50,6 +45,8 @@ enum Verb {
     Delete(change::DeleteArgs),
     /// Lists who changed a namespace, when, and what
     History(history::Arguments),
+    /// Removes what no version of the last 30 days needs
+    Gc(gc::Arguments),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -59,21 +56,26 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::Put(arguments) => change::put(arguments).await,
         Verb::Delete(arguments) => change::delete(arguments).await,
         Verb::History(arguments) => history::run(arguments).await,
+        Verb::Gc(arguments) => gc::run(arguments).await,
     };
     done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })
 }
 
 /// The catalogue of a deployment.
-struct OpenCatalogue {
-    folder: StoredObject,
-    objects: CatalogueObjects,
+pub(crate) struct OpenCatalogue {
+    pub(crate) folder: StoredObject,
+    pub(crate) objects: CatalogueObjects,
     nodes: NodeCache,
 }
 
 impl OpenCatalogue {
     async fn of(target: &Target) -> anyhow::Result<Self> {
-        let location = target.location().await?;
-        let folder = store::object(&location).await;
+        Self::at(&target.location().await?).await
+    }
+
+    /// The one at this address.
+    pub(crate) async fn at(location: &Location) -> anyhow::Result<Self> {
+        let folder = store::object(location).await;
         if !location.is_catalogue() {
             anyhow::bail!(
                 "{folder} is a file: change it with lastmile apply; the address of a catalogue ends with a slash"
@@ -96,7 +98,7 @@ impl OpenCatalogue {
         Ok(())
     }
 
-    fn namespace(&self, name: &str) -> Namespace<'_, CatalogueObjects> {
+    pub(crate) fn namespace(&self, name: &str) -> Namespace<'_, CatalogueObjects> {
         Namespace::new(&self.objects, &self.nodes, name)
     }
 }

@@ -8,8 +8,7 @@
 //! The variables of the environment that requests carry as secrets are sent only with permission
 //! ([`crate::environment`]).
 //!
-//! Exit code 0 means that all endpoints have consented, 1 that some have not, 2 that an error
-//! occurred.
+//! Exit code 0 means that all endpoints have consented, 1 that some have not or that an error occurred.
 
 mod confirmation_server;
 
@@ -24,7 +23,6 @@ use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use adapters::storage::Storage;
-use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
 use confirmation_server::{Confirmation, ConfirmationServer};
 use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
@@ -36,28 +34,30 @@ use delivery::ports::{Clock as _, Consents as _, JitterSource as _, Secrets as _
 use delivery::request::AttemptContext;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::secret::SecretName;
+use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::{Consent, Subscription};
-use delivery::time::duration;
+use delivery::time::{brief, duration};
 use futures::future::join_all;
 use url::Url;
 
+use crate::deployed::{self, Wanted};
 use crate::environment::{Allowed, EnvironmentArgs, lookup, receivers};
-use crate::files::Files;
+use crate::files::{Files, print_findings, usage_error};
 use crate::output::{note, out};
+use crate::stack::Stack;
 use crate::text::Table;
 use crate::this_machine::allow_private;
 use crate::{store, text};
 
-/// The exit code of an error, apart from an endpoint that does not consent.
-const FAILED: u8 = 2;
-/// The width of the table, in characters.
-const WIDTH: u16 = 110;
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Files of subscriptions, read together
-    #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE")]
+    #[arg(short = 'f', long = "file", required_unless_present_any = ["to", "stack"], num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Instead of files, where the deployment reads subscriptions: s3://bucket/key or file:///path; a
+    /// catalogue ends with a slash
+    #[arg(long, value_name = "URI", conflicts_with_all = ["files", "stack"])]
+    to: Option<String>,
     /// Only the destination of this subscription; can be repeated
     #[arg(long, value_name = "NS/TOPIC/NAME")]
     subscription: Vec<SubscriptionName>,
@@ -71,7 +71,8 @@ pub(crate) struct Arguments {
     /// The requests per minute to ask for, with --handshake cloudevents
     #[arg(long, value_name = "NUMBER", requires = "handshake")]
     rate: Option<NonZeroU32>,
-    /// Store consents where this deployed CloudFormation stack reads them
+    /// Store consents where this deployed CloudFormation stack reads them; without files, its subscriptions
+    /// are used
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     stack: Option<String>,
     /// Store consents here: the config bucket as s3://BUCKET, or the folder of the subscriptions
@@ -87,7 +88,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     environment: EnvironmentArgs,
     /// How long to wait for a confirmation
-    #[arg(long, default_value = "PT5M", value_parser = duration::parse_ms, value_name = "DURATION")]
+    #[arg(long, default_value = "5m", value_parser = brief::parse_ms, value_name = "DURATION")]
     wait: u64,
 }
 
@@ -103,6 +104,8 @@ enum Handshake {
 struct Validator {
     sender: HttpSender,
     secrets: SecretStores,
+    /// Where secrets may be sent.
+    policy: SecretPolicy,
     confirmations: Option<ConfirmationServer>,
     store: Option<ConsentStore>,
     wait_ms: u64,
@@ -116,15 +119,13 @@ struct Validation {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    validate(arguments).await.or_else(|error| {
-        note(format_args!("lastmile: {error:#}"));
-        Ok(ExitCode::from(FAILED))
-    })
-}
-
-async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let files = Files::read(&arguments.files)?;
-    let Some(reading) = files.valid_reading() else { return Ok(ExitCode::from(FAILED)) };
+    let reading = if arguments.files.is_empty() {
+        of_deployment(&arguments).await?
+    } else {
+        let files = Files::read(&arguments.files)?;
+        let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
+        reading
+    };
     let selected = selected(&reading, &arguments)?;
     if selected.is_empty() {
         note(format_args!("no subscription requires consent"));
@@ -132,7 +133,8 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let sent = receivers(selected.iter().map(|(subscription, _)| subscription.as_ref()));
     let allowed = arguments.environment.allow(&sent)?;
-    let validator = Validator::open(arguments, allowed).await?;
+    let policy = reading.catalogue.settings().secrets.clone();
+    let validator = Validator::open(arguments, allowed, policy).await?;
     // Concurrently: with --listen each of them may wait for minutes.
     let validations = selected
         .into_iter()
@@ -151,6 +153,19 @@ async fn validate(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if granted == validations.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// What a deployment has: of a catalogue, the topics of the named subscriptions, or all.
+async fn of_deployment(arguments: &Arguments) -> anyhow::Result<Reading> {
+    let stack = Stack::optional(arguments.stack.as_deref()).await?;
+    let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
+    let wanted = match arguments.subscription.as_slice() {
+        [] => Wanted::All,
+        names => Wanted::topics_of(names),
+    };
+    let reading = deployed::read(&location, wanted).await?.reading;
+    print_findings(&reading.findings);
+    Ok(reading)
+}
+
 /// The named subscriptions, or all that require consent, each with its handshake.
 fn selected(
     reading: &Reading,
@@ -165,7 +180,7 @@ fn selected(
     let named = arguments.subscription.iter().map(|name| {
         let subscription = reading.catalogue.subscription(name);
         let subscription =
-            subscription.with_context(|| format!("there is no subscription {name}"))?;
+            subscription.ok_or_else(|| usage_error(format!("there is no subscription {name}")))?;
         Ok((Arc::clone(subscription), handshake_of(subscription, arguments)?))
     });
     named.collect()
@@ -180,18 +195,21 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::R
     };
     let name = &subscription.name;
     match arguments.handshake {
-        None => own.cloned().with_context(|| {
-            format!("{name} requires no consent; choose a handshake with --handshake")
+        None => own.cloned().ok_or_else(|| {
+            usage_error(format!("{name} requires no consent; choose a handshake with --handshake"))
         }),
         Some(Handshake::Eventgrid) => {
             let is_valid = arguments.origin.is_none() && arguments.rate.is_none();
-            ensure!(is_valid, "--handshake eventgrid has no --origin and no --rate");
+            if !is_valid {
+                return Err(usage_error("--handshake eventgrid has no --origin and no --rate"));
+            }
             Ok(Consent::EventGrid)
         }
         Some(Handshake::Cloudevents) => {
             let origin = arguments.origin.clone().or(own_origin);
-            let origin = origin
-                .context("--handshake cloudevents needs --origin, such as events.example.com")?;
+            let origin = origin.ok_or_else(|| {
+                usage_error("--handshake cloudevents needs --origin, such as events.example.com")
+            })?;
             let rate = arguments.rate.map(NonZeroU32::get).or(own_rate);
             Ok(Consent::CloudEvents { origin, rate })
         }
@@ -199,7 +217,11 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::R
 }
 
 impl Validator {
-    async fn open(arguments: Arguments, allowed: Allowed) -> anyhow::Result<Self> {
+    async fn open(
+        arguments: Arguments,
+        allowed: Allowed,
+        policy: SecretPolicy,
+    ) -> anyhow::Result<Self> {
         let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
         let confirmations = match arguments.listen {
             Some(address) => Some(ConfirmationServer::start(address, arguments.public_url).await?),
@@ -209,6 +231,7 @@ impl Validator {
         Ok(Self {
             sender: HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?,
             secrets: SecretStores::new(lookup(allowed, false), Machine)?,
+            policy,
             confirmations,
             store: storage.map(|storage| ConsentStore::new(storage, Machine)),
             wait_ms: arguments.wait,
@@ -238,6 +261,11 @@ impl Validator {
         question: &Question,
     ) -> Answer {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
+        let to = &subscription.destination.url;
+        // In a catalogue, who wrote the subscription need not be who wrote the policy.
+        if let Some(refusal) = names.iter().find_map(|name| self.policy.refusal(name, to)) {
+            return Answer::Refused(format!("the request was not sent: {refusal}"));
+        }
         let keyring = match self.secrets.keyring(&names, &subscription.destination.url).await {
             Ok(keyring) => keyring,
             Err(error) => return Answer::Refused(format!("the request was not sent: {error}")),
@@ -289,16 +317,16 @@ async fn consent_place(
         (Some(config), _) => Some(match config.strip_prefix("s3://") {
             Some(bucket) => {
                 let bucket = bucket.trim_end_matches('/');
-                ensure!(
-                    !bucket.is_empty() && !bucket.contains('/'),
-                    "{config} is not a bucket of the form s3://BUCKET"
-                );
+                if bucket.is_empty() || bucket.contains('/') {
+                    let expected = "is not a bucket of the form s3://BUCKET";
+                    return Err(usage_error(format!("{config} {expected}")));
+                }
                 Storage::bucket(store::client().await, bucket)
             }
             None => Storage::folder(config.strip_prefix("file://").unwrap_or(&config)),
         }),
         (None, Some(name)) => {
-            let subscriptions = crate::stack::Stack::describe(&name).await?.subscriptions()?;
+            let subscriptions = Stack::describe(&name).await?.subscriptions()?;
             Some(subscriptions.object(store::client().await).storage)
         }
         (None, None) => None,
@@ -307,7 +335,7 @@ async fn consent_place(
 
 fn table(validations: &[Validation]) -> Table {
     let columns = ["subscription", "destination", "handshake", "answer"];
-    let mut table = text::wrapped_table(&columns, WIDTH);
+    let mut table = text::table(&columns);
     for Validation { subscription, consent, answer } in validations {
         let handshake = match consent {
             Consent::EventGrid => "eventgrid".to_owned(),

@@ -1,8 +1,10 @@
 // browse.mjs <folder with node_modules> <chromium> <address> <folder for pictures>: uses the page as a person does.
+// CONTAINER is the folder of the dead letters, LETTERS two ids, NEW the key and the blob of one that comes later.
 // Exits with 0 when everything is right; else says what is not.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 const [installed, executablePath, address, pictures] = process.argv.slice(2);
 const require = createRequire(`${installed}/`);
@@ -12,10 +14,13 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const SIZES = [{ width: 1280, height: 800 }, { width: 390, height: 844 }];
 const SCHEMES = ["light", "dark"];
 const TABS_MAX = 120;
+/** More than anything here takes. */
+const TIMEOUT_MS = 10_000;
 
 /** A page, with a list of what must not happen: dialogs, errors, requests elsewhere. */
 async function open(browser, viewport, colorScheme, javaScriptEnabled = true) {
   const context = await browser.newContext({ viewport, colorScheme, javaScriptEnabled, baseURL: address });
+  context.setDefaultTimeout(TIMEOUT_MS);
   const page = await context.newPage();
   const bad = [];
   page.on("dialog", (dialog) => { bad.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
@@ -40,8 +45,9 @@ async function judge(page, name) {
 /** What has the focus: its name as it is read out. */
 const focused = (page) => page.evaluate(() => {
   const at = document.activeElement;
-  const style = getComputedStyle(at);
-  const seen = at.matches(":focus-visible") && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  // The link of a row is outlined around the whole row.
+  const isOutlined = (style) => style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  const seen = at.matches(":focus-visible") && [null, "::after"].some((part) => isOutlined(getComputedStyle(at, part)));
   return { text: (at.innerText || at.getAttribute("aria-label") || at.name || "").trim(), seen, tag: at.tagName };
 });
 
@@ -59,18 +65,25 @@ async function tabTo(page, name) {
 }
 
 async function everyPageInEverySize(browser, letter, hostile) {
-  const pages = { overview: "/", letter: `/letters/${letter}`, hostile: `/letters/${hostile}`, replay: "/replay?status=5xx", jobs: "/jobs" };
+  const pages = { overview: "/", letter: `/letters/${letter}`, hostile: `/letters/${hostile}`, replay: "/replay?status=5xx", jobs: "/jobs", error: "/nothing", invalid: "/?status=abc" };
   for (const size of SIZES) {
     for (const scheme of SCHEMES) {
-      const { page, close } = await open(browser, size, scheme);
+      const { page, bad, close } = await open(browser, size, scheme);
       for (const [name, path] of Object.entries(pages)) {
         await page.goto(path);
+        // Chromium reports a status of 400 and more; the page is what was asked for.
+        if (["error", "invalid"].includes(name)) bad.length = 0;
         await judge(page, `${name}-${size.width}-${scheme}`);
       }
       await page.goto("/");
-      await page.locator("summary").filter({ hasText: "Filter" }).click();
+      await page.locator("summary").filter({ hasText: "More filters" }).click();
       await page.locator("summary").filter({ hasText: "table" }).click();
+      await page.locator(".rows [name=id]").first().check();
       await judge(page, `opened-${size.width}-${scheme}`);
+      await page.goto(`/letters/${letter}`);
+      await page.locator("summary").filter({ hasText: "curl" }).click();
+      await page.keyboard.press("Shift+?");
+      await judge(page, `keys-${size.width}-${scheme}`);
       await close();
     }
   }
@@ -79,9 +92,9 @@ async function everyPageInEverySize(browser, letter, hostile) {
 async function aPersonFiltersOpensAndReplays(browser) {
   const { page, close } = await open(browser, SIZES[0], "light");
   await page.goto("/");
-  await page.locator("summary").filter({ hasText: "Filter" }).click();
+  await page.locator("summary").filter({ hasText: "More filters" }).click();
   await page.getByLabel("Subscription", { exact: true }).fill("mail");
-  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await page.getByRole("button", { name: "Apply", exact: true }).click();
   await page.waitForURL(/subscription=mail/);
   assert.match(await page.locator("h1").innerText(), /^1 dead letter of 6$/);
   await page.getByRole("link", { name: "order-5" }).click();
@@ -95,6 +108,38 @@ async function aPersonFiltersOpensAndReplays(browser) {
   await judge(page, "job-1280-light");
   await page.goto("/");
   assert.match(await page.getByRole("row", { name: /order-5/ }).innerText(), /yes/);
+  // A row is a link as a whole.
+  const { x, y, width, height } = await page.getByRole("row", { name: /order-4/ }).boundingBox();
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await page.waitForURL(/\/letters\//);
+  await page.getByText("The event as a curl command").click();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy" }).click();
+  await page.getByText("Copied").first().waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  assert.ok(copied.startsWith("curl ") && copied.includes('"id":"order-4"'), copied);
+  await close();
+}
+
+async function picksLeadToTheirExactNumber(browser) {
+  const { page, close } = await open(browser, SIZES[0], "light");
+  await page.goto("/?topic=orders");
+  const bar = page.locator(".pick-bar");
+  assert.equal(await bar.isVisible(), false);
+  const box = (name) => page.getByRole("checkbox", { name });
+  await box("Pick order-1").check();
+  await box("Pick order-4").check();
+  assert.match(await bar.innerText(), /2 picked/);
+  await bar.getByRole("button", { name: "Replay these 2" }).click();
+  await page.getByRole("heading", { name: "2 dead letters would be sent" }).waitFor();
+  await page.goBack();
+  await box("Pick all on this page").check();
+  await bar.getByRole("button", { name: "Replay these 6" }).click();
+  await page.getByRole("heading", { name: "6 dead letters would be sent" }).waitFor();
+  await page.goto("/?status=503");
+  await box("Pick order-1").check();
+  await bar.getByRole("link", { name: "Replay all 3 that match" }).click();
+  await page.getByRole("heading", { name: "3 dead letters would be sent" }).waitFor();
   await close();
 }
 
@@ -106,14 +151,14 @@ async function keysAloneLeadEverywhere(browser) {
   await page.keyboard.press("Enter");
   const passed = await tabTo(page, "Replay these");
   assert.ok(!passed.includes("Replays"), "the skip link leads past the navigation");
-  await tabTo(page, "Filter");
+  await tabTo(page, "More filters");
   await page.keyboard.press("Enter");
   await tabTo(page, "since");
   await page.keyboard.type("2026-11-20T09:00:00Z");
   await page.keyboard.press("Enter");
   await page.waitForURL(/since=/);
   const order = await tabTo(page, "order-4");
-  const places = ["Read again", "Replay these", "Filter", "MaxDelivery", "shop/orders"].map((name) => order.findIndex((text) => text.includes(name)));
+  const places = ["Read again", "Pause", "Replay these", "search", "Last hour", "More filters", "MaxDelivery", "Pick all on this page"].map((name) => order.findIndex((text) => text.includes(name)));
   assert.ok(places.every((place, at) => place >= 0 && (at === 0 || place > places[at - 1])), `${order.join(", ")}`);
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/letters\//);
@@ -124,10 +169,129 @@ async function keysAloneLeadEverywhere(browser) {
   await close();
 }
 
+async function singleKeysLeadFromTheSearchToTheReplay(browser) {
+  const { page, close } = await open(browser, SIZES[0], "light");
+  const at = () => page.evaluate(() => document.activeElement.innerText);
+  await page.goto("/");
+  await page.keyboard.press("/");
+  await page.keyboard.type("jkxu?/");
+  assert.equal(await page.locator("#search").inputValue(), "jkxu?/", "no key does anything while somebody types");
+  assert.equal(await page.locator("dialog[open], [name=id]:checked").count(), 0);
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.type("overloaded");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/search=overloaded/);
+  assert.match(await page.locator("h1").innerText(), /^3 dead letters of 6$/);
+  await page.keyboard.press("Control+j");
+  assert.notEqual(await at(), "order-4", "keys of the browser are left alone");
+  const order = [];
+  for (const key of "jjjjk") {
+    await page.keyboard.press(key);
+    order.push(await at());
+  }
+  assert.deepEqual(order, ["order-4", "order-2", "order-1", "order-1", "order-2"]);
+  await page.keyboard.press("x");
+  assert.match(await page.locator(".pick-bar").innerText(), /1 picked/);
+  await page.keyboard.press("x");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/letters.*search=overloaded/);
+  assert.match(await page.locator(".steps").innerText(), /2 of 3/);
+  await page.keyboard.press("j");
+  await page.waitForFunction(() => document.querySelector("h1").innerText === "order-1");
+  await page.keyboard.press("k");
+  await page.waitForFunction(() => document.querySelector("h1").innerText === "order-2");
+  await page.keyboard.press("u");
+  await page.waitForURL(/\/\?search=overloaded/);
+  await page.keyboard.press("?");
+  await page.locator("dialog[open]").waitFor();
+  await page.getByLabel("Use single keys").press("Space");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  assert.notEqual(await at(), "order-4", "the keys are switched off");
+  await page.keyboard.press("?");
+  await page.getByLabel("Use single keys").press("Space");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/letters\//);
+  await tabTo(page, "Replay it");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/replay/);
+  await tabTo(page, "Send 1 dead letter");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/jobs\//);
+  await page.getByText("done", { exact: true }).waitFor();
+  await close();
+}
+
+/** Waits until the line about updates says this. */
+const saysOfUpdates = (page, text) => page.waitForFunction((text) => document.getElementById("refresh")?.innerText.includes(text), text);
+
+async function anUpdateKeepsFocusTextAndPlaceAndSaysWhenThereIsNone(browser) {
+  const { page, bad, close } = await open(browser, { width: 1280, height: 500 }, "light");
+  await page.clock.install();
+  await page.goto("/");
+  await saysOfUpdates(page, "new ones are looked for every 30 s");
+  await page.locator("summary").filter({ hasText: "More filters" }).click();
+  await page.locator("#type").pressSequentially("order.");
+  const row = page.getByRole("row", { name: /order-1/ });
+  await row.scrollIntoViewIfNeeded();
+  const [before, scroll] = [await row.boundingBox(), await page.evaluate(() => scrollY)];
+  assert.ok(scroll > 0);
+
+  await page.getByRole("checkbox", { name: "Pick order-2" }).check();
+  await saysOfUpdates(page, "paused while dead letters are picked");
+  await page.getByRole("checkbox", { name: "Pick order-2" }).uncheck();
+  await page.locator("#type").focus();
+  await page.evaluate((y) => scrollTo(0, y), scroll);
+
+  const [key, blob] = JSON.parse(process.env.NEW);
+  mkdirSync(dirname(join(process.env.CONTAINER, key)), { recursive: true });
+  writeFileSync(join(process.env.CONTAINER, key), blob);
+  // Another tab made the server read again; this one gets it at its next update.
+  await page.request.get("/?read=again", { maxRedirects: 0 });
+  await page.clock.runFor(31_000);
+  await page.waitForFunction(() => document.querySelector("h1").innerText === "7 dead letters");
+  assert.equal(await page.locator("#announced").innerText(), "7 dead letters");
+  assert.deepEqual(await focused(page).then(({ text }) => text), "type");
+  assert.equal(await page.locator("#type").inputValue(), "order.");
+  assert.equal(await page.locator(".more-filters").evaluate((details) => details.open), true);
+  const after = await row.boundingBox();
+  assert.ok(Math.abs(after.y - before.y) < 2, `the row moved from ${before.y} to ${after.y}`);
+  assert.ok(await page.evaluate(() => scrollY) > scroll, "the new row is above");
+
+  await page.route("**/*", (route) => route.abort());
+  await page.clock.runFor(31_000);
+  await saysOfUpdates(page, "failed: lastmile does not respond");
+  assert.equal(await page.locator("tr[data-key]").count(), 7, "what was shown stays");
+  await page.unroute("**/*");
+  // Chromium reports the request that was broken off.
+  bad.length = 0;
+  await page.getByRole("button", { name: "Try now" }).click();
+  await saysOfUpdates(page, "new ones are looked for");
+  await page.getByRole("button", { name: "Pause" }).click();
+  await saysOfUpdates(page, "paused by you");
+  await page.getByRole("button", { name: "Go on" }).click();
+  await saysOfUpdates(page, "new ones are looked for");
+  await page.clock.fastForward(31 * 60_000);
+  await saysOfUpdates(page, "paused after half an hour without use");
+  await close();
+}
+
 async function allWorksWithoutScripts(browser) {
-  const { page, close } = await open(browser, SIZES[1], "light", false);
+  const { page, bad, close } = await open(browser, SIZES[1], "light", false);
+  await page.goto("/");
+  await page.locator(".pick-bar button[type=submit]").click();
+  await page.getByRole("heading", { name: "Nothing is picked" }).waitFor();
+  bad.length = 0;
+  await page.goto("/");
+  // One of them was replayed before, and is left out.
+  await page.getByRole("checkbox", { name: "Pick order-3" }).check();
+  await page.getByRole("checkbox", { name: "Pick order-4" }).check();
+  await page.locator(".pick-bar button[type=submit]").click();
+  await page.getByRole("heading", { name: "1 dead letter would be sent" }).waitFor();
   await page.goto("/?status=404");
-  await page.locator("#letters ~ table a.id").first().click();
+  await page.locator("#letters ~ form a.id").first().click();
   await page.locator("a", { hasText: "Replay it" }).click();
   await page.locator("button", { hasText: "Send 1 dead letter" }).click();
   await page.waitForURL(/\/jobs\//);
@@ -139,9 +303,13 @@ const [letter, hostile] = process.env.LETTERS.split(" ");
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 try {
   await everyPageInEverySize(browser, letter, hostile);
+  // Before anything else is replayed: what was replayed is left out.
+  await picksLeadToTheirExactNumber(browser);
   await aPersonFiltersOpensAndReplays(browser);
   await keysAloneLeadEverywhere(browser);
+  await singleKeysLeadFromTheSearchToTheReplay(browser);
   await allWorksWithoutScripts(browser);
+  await anUpdateKeepsFocusTextAndPlaceAndSaysWhenThereIsNone(browser);
 } finally {
   await browser.close();
 }

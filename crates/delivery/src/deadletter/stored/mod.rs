@@ -19,6 +19,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::delivery::replay::Replay;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::time::moment::rfc3339;
 
@@ -79,6 +80,8 @@ pub struct StoredDeadLetter {
     pub sink: Option<StoredSink>,
     /// The trace it belongs to.
     pub traceparent: Option<String>,
+    /// What it was a replay of.
+    pub replay: Option<Replay>,
     /// The headers that were sent, where the format keeps them.
     pub headers: Vec<(String, String)>,
     /// The event as published, as exactly as the format keeps it.

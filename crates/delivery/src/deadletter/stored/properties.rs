@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::{KeyParts, StoredAttempt, StoredDeadLetter, StoredSink};
 use crate::deadletter::{EVENT_IS, IN_DATA, JSON, ORIGINAL, PUBLISHED, SINK};
 use crate::delivery::outcome::Outcome;
+use crate::delivery::replay::Replay;
 use crate::event::path::scalar;
 use crate::event::{Event, Input, Members};
 use crate::time::moment;
@@ -127,6 +128,7 @@ impl<'a> Properties<'a> {
             sink_error: self.first(&["sinkerror"]),
             sink: self.sink(),
             traceparent: self.first(&["traceparent"]),
+            replay: self.replay(),
             headers: Vec::new(),
             event_id: event_id.map(Into::into),
             event_type: event_type.map(Into::into),
@@ -135,6 +137,11 @@ impl<'a> Properties<'a> {
             history,
             omitted,
         })
+    }
+
+    /// What it was a replay of.
+    fn replay(&self) -> Option<Replay> {
+        Replay::new(&self.first(&["replayjob"])?, self.number(&["replayof"])?)
     }
 
     fn last_response(&self) -> Option<String> {

@@ -18,11 +18,14 @@ use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::policy::{headers, listed, reply, settings, signing, sink, sink_text};
+use crate::subscription::secret_policy::{NamePattern, SecretRule};
 use crate::time::moment::rfc3339;
 
 /// What changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
+    /// The secrets of this name or beginning, and the hosts that may have them.
+    Secrets(NamePattern),
     /// A topic.
     Topic(TopicName),
     /// A subscription.
@@ -32,6 +35,7 @@ pub enum Subject {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Secrets(name) => write!(f, "secret {name}"),
             Self::Topic(name) => write!(f, "topic {name}"),
             Self::Subscription(name) => write!(f, "subscription {name}"),
         }
@@ -60,7 +64,8 @@ pub struct FieldChange {
     pub new: String,
 }
 
-/// Every change from the old catalogue to the new one: topics by name, then subscriptions by name.
+/// Every change from the old catalogue to the new one: where secrets may be sent, topics by name, then
+/// subscriptions by name.
 #[must_use]
 pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     let topics: BTreeSet<&TopicName> =
@@ -83,7 +88,22 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
         let change = change(before, after, added, same, changes)?;
         Some((Subject::Subscription(name.clone()), change))
     });
-    of_topics.chain(of_subscriptions).collect()
+    of_secrets(old, new).into_iter().chain(of_topics).chain(of_subscriptions).collect()
+}
+
+fn of_secrets(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
+    let [old, new] = [old, new].map(|of| of.settings().secrets.rules().unwrap_or_default());
+    let names: BTreeSet<&NamePattern> = old.iter().chain(new).map(|rule| &rule.name).collect();
+    let hosts = |rule: &SecretRule| listed(rule.hosts.iter().map(ToString::to_string));
+    let changes = names.into_iter().filter_map(|name| {
+        let [old, new] = [old, new].map(|rules| rules.iter().find(|rule| rule.name == *name));
+        let changes = |old: &SecretRule, new: &SecretRule| {
+            vec![FieldChange { field: "hosts", old: hosts(old), new: hosts(new) }]
+        };
+        let change = change(old, new, |new| vec![("hosts", hosts(new))], |a, b| a == b, changes)?;
+        Some((Subject::Secrets(name.clone()), change))
+    });
+    changes.collect()
 }
 
 fn change<T>(

@@ -50,7 +50,7 @@ fn what_is_added_changed_and_removed_is_reported_by_subscription_and_field() {
             format!("{kept} destination.url: https://a.example.com/ -> https://b.example.com/"),
             format!("{kept} filter: every event -> type is \"x\""),
             format!("{kept} paused: false -> true"),
-            format!("{kept} maxAttempts: 10 -> 3"),
+            format!("{kept} maxAttempts: 20 -> 3"),
             format!("{kept} responseTimeout: PT30S -> PT5S"),
             format!(
                 "{kept} neverRetry: 100-199 300-399 400-401 403-406 410 413-415 422 431 451 -> \
@@ -69,9 +69,35 @@ fn a_default_that_is_written_out_is_no_change() {
     let old = catalogue(&[("a", TO_A)]);
     let new = catalogue(&[(
         "a",
-        &format!("{TO_A}, retry: {{maxAttempts: 10, jitterPercent: 10}}, paused: false"),
+        &format!("{TO_A}, retry: {{maxAttempts: 20, jitterPercent: 10}}, paused: false"),
     )]);
     assert_eq!(texts(&old, &new), Vec::<String>::new());
+}
+
+#[test]
+fn where_secrets_may_be_sent_is_reported_by_the_names_that_are_listed() {
+    let policy = |secrets: &str| {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {{secrets: [{secrets}]}}\n"
+        );
+        read(&[Source { name: "a.yaml", text: &text }])
+            .into_result()
+            .expect("the document is right")
+    };
+    let old = policy(
+        "{name: env:A, hosts: [a.test]}, {name: env:B, hosts: []}, {name: env:C, hosts: [c.test]}",
+    );
+    let new = policy(
+        "{name: env:A, hosts: [a.test, b.test]}, {name: 'ssm:*', hosts: ['*.a.test']}, {name: env:C, hosts: [c.test]}",
+    );
+    assert_eq!(
+        texts(&old, &new),
+        [
+            "secret env:A hosts: a.test -> a.test, b.test",
+            "- secret env:B",
+            "+ secret ssm:* hosts: *.a.test"
+        ]
+    );
 }
 
 #[test]

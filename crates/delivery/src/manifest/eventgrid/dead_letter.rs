@@ -6,7 +6,7 @@
 //! container.
 
 use super::super::destinations::{Destinations, Resolved};
-use super::super::findings::Message;
+use super::super::findings::{Message, ReferenceUse};
 use super::super::reader::{Cursor, Fields};
 use super::{Context, endpoint, words};
 use crate::subscription::DeadLetterPolicy;
@@ -125,5 +125,6 @@ fn unmapped(cursor: &Cursor<'_>, id: &str) {
         "no Destinations document maps this container; dead letters go to the default one",
     );
     // The whole id, however long, so that it can be copied.
-    cursor.warn(message.help(format!("spec: {{\"{id}\": s3://…}}")));
+    let message = message.help(format!("spec: {{\"{id}\": s3://…}}"));
+    cursor.warn(message.about(id, ReferenceUse::DeadLetters));
 }

@@ -6,7 +6,7 @@
 use url::Url;
 
 use super::super::destinations::Destinations;
-use super::super::findings::Message;
+use super::super::findings::{Message, ReferenceUse};
 use super::super::reader::{Cursor, Fields};
 use super::super::{batches, headers};
 use super::{Context, words};
@@ -117,7 +117,8 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
     let cursor = fields.required("resourceId")?;
     let id = cursor.text()?;
     let unknown = Message::new("this resource needs an address in a Destinations document")
-        .help(format!("spec: {{\"{id}\": https://…}}"));
+        .help(format!("spec: {{\"{id}\": https://…}}"))
+        .about(id, ReferenceUse::Events);
     let target = destinations.resolve(id, &cursor).or_refuse(&cursor, unknown)?;
     Some((target.for_events(&cursor)?, cursor))
 }

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use url::Url;
 
 use super::super::destinations::{Destinations, Resolved, Target};
-use super::super::findings::{Message, quoted};
+use super::super::findings::{Message, ReferenceUse, quoted};
 use super::super::reader::{Cursor, Fields};
+use super::old;
 use crate::subscription::ReplyTo;
 use crate::subscription::name::TopicName;
 
@@ -84,6 +85,10 @@ impl Addresses<'_> {
             let reference = fields.given("ref").map(|reference| {
                 let key = reference.mapping(|fields| key_of(fields, namespace)).flatten()?;
                 Some((key, reference))
+            });
+            let reference = reference.or_else(|| {
+                let at = old::flat_reference(fields)?;
+                Some(key_of(fields, namespace).map(|key| (key, at)))
             });
             let uri = fields.given("uri").map(|uri| Some((uri.text()?, uri)));
             match (reference, uri) {
@@ -206,7 +211,9 @@ impl ResolvedAddress<'_> {
 }
 
 fn unresolved(key: &str) -> Message {
-    Message::new(format!("nothing says what {} is here", quoted(key))).help(entry(key, "https://…"))
+    Message::new(format!("nothing says what {} is here", quoted(key)))
+        .help(entry(key, "https://…"))
+        .about(key, ReferenceUse::Events)
 }
 
 fn no_replies(what: &str) -> Message {

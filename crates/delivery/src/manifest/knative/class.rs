@@ -40,6 +40,17 @@ pub(super) enum Support {
     GoogleCloud,
 }
 
+/// What a trigger or subscription with delivery settings of its own inherits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inheritance {
+    /// Every field that it does not have.
+    FieldByField,
+    /// The sink.
+    Sink,
+    /// Nothing: its settings replace the others as a whole.
+    Nothing,
+}
+
 /// A class of brokers or channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class {
@@ -47,6 +58,8 @@ pub(super) struct Class {
     pub(super) name: &'static str,
     /// What it does not support in Knative.
     pub(super) support: Support,
+    /// What is inherited beside own settings.
+    pub(super) inheritance: Inheritance,
     numbering: Numbering,
     cap_ms: Option<u64>,
 }
@@ -61,21 +74,27 @@ pub(super) const GOOGLE: &str = "messaging.cloud.google.com";
 pub(super) const GOOGLE_EVENTING: &str = "eventing.cloud.google.com";
 
 const fn class(name: &'static str, numbering: Numbering, support: Support) -> Class {
-    Class { name, support, numbering, cap_ms: None }
+    Class { name, support, inheritance: Inheritance::FieldByField, numbering, cap_ms: None }
 }
 
 /// Broker classes, by their annotation ("Broker support").
 const BROKERS: [Class; 4] = [
     class("Kafka", Numbering::One, Support::Whole),
     class("RabbitMQBroker", Numbering::One, Support::Whole),
-    class(CHANNEL_BASED, Numbering::Zero, Support::Whole),
+    Class {
+        inheritance: Inheritance::Nothing,
+        ..class(CHANNEL_BASED, Numbering::Zero, Support::Whole)
+    },
     Class::GOOGLE_BROKER,
 ];
 
 /// Channel kinds ("Channel support").
 const CHANNELS: [Class; 3] = [
     class("KafkaChannel", Numbering::One, Support::Whole),
-    class("InMemoryChannel", Numbering::Zero, Support::Whole),
+    Class {
+        inheritance: Inheritance::Sink,
+        ..class("InMemoryChannel", Numbering::Zero, Support::Whole)
+    },
     class("NatssChannel", Numbering::One, Support::NoDelivery),
 ];
 const GOOGLE_CHANNEL: Class = class("a GCP PubSub channel", Numbering::One, Support::NoDelivery);
@@ -96,7 +115,9 @@ impl Class {
         let Some(cursor) = annotation else { return Self::LITERAL };
         let Some(name) = cursor.text() else { return Self::LITERAL };
         match BROKERS.into_iter().find(|class| class.name == name) {
-            Some(class) if class.name == CHANNEL_BASED => template.unwrap_or(class),
+            Some(class) if class.name == CHANNEL_BASED => {
+                Self { inheritance: class.inheritance, ..template.unwrap_or(class) }
+            }
             Some(class) => class,
             None => {
                 report_unknown("broker class", name, cursor, &BROKERS.map(|class| class.name));

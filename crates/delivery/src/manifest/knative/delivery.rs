@@ -5,11 +5,12 @@
 //! field, before the defaults are filled in. An explicit `retry: 0` is a value; a missing
 //! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own.
 
-use super::super::findings::{Message, quoted};
+use super::super::findings::{Message, ReferenceUse, quoted};
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::address::{Address, Addresses, ResolvedAddress, entry};
 use super::class::{Class, Policy, Support};
+use super::old;
 use crate::event::schema::Schema;
 use crate::subscription::DeadLetterPolicy;
 use crate::subscription::profile::{
@@ -49,20 +50,22 @@ const FORMATS: [(&str, Schema); 2] =
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
 impl<'a> Delivery<'a> {
-    /// Reads the fields of `delivery` in an object of this class and namespace.
+    /// Reads the fields of `delivery` in an object of this class and namespace. A `backoffDelay` of zero means
+    /// no wait.
     pub(super) fn read(
         fields: &Fields<'a>,
         class: Class,
         addresses: &Addresses<'_>,
         namespace: &str,
     ) -> Self {
-        let duration_ms = |name, range| located(fields, name, |cursor| cursor.duration_ms(range));
+        let duration_ms =
+            |name, range| located(fields, name, |cursor| old::duration_ms(cursor, range));
         let resolved = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
         let is_pubsub = resolved.as_ref().is_none_or(|resolved| resolved.is_pubsub);
         let delivery = Self {
             retry: located(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
             policy: located(fields, "backoffPolicy", |cursor| cursor.choice(&POLICIES)),
-            delay_ms: duration_ms("backoffDelay", 1..=LIFETIME_MAX_MS),
+            delay_ms: duration_ms("backoffDelay", 0..=LIFETIME_MAX_MS),
             max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
             timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
@@ -113,6 +116,11 @@ impl<'a> Delivery<'a> {
             sink: self.sink.or_else(|| base.sink.clone()),
             format: self.format.or_else(|| base.format.clone()),
         }
+    }
+
+    /// These settings, with the sink of `base` where they have none.
+    pub(super) fn with_sink_of(self, base: &Self) -> Self {
+        Self { sink: self.sink.or_else(|| base.sink.clone()), ..self }
     }
 
     /// The schema of events, and where it is written.
@@ -217,7 +225,8 @@ fn sink(resolved: ResolvedAddress<'_>) -> Located<'_, Sink> {
                 "nothing says what {} is here; its dead letters go to the default container",
                 quoted(&key)
             );
-            at.warn(Message::new(message).help(entry(&key, "s3://bucket")));
+            let message = Message::new(message).help(entry(&key, "s3://bucket"));
+            at.warn(message.about(&key, ReferenceUse::DeadLetters));
             Sink::DefaultContainer
         }
     };

@@ -5,9 +5,10 @@
 //! `filters` names one operator; and `filters`, where there are any, replace `filter`. An attribute
 //! that the event does not have fails every comparison, and so matches under `not`.
 
-use super::super::conditions::{Compare, OPERATORS, check_depth, joined, operators};
+use super::super::conditions::{Compare, OPERATORS, cesql, check_depth, joined, operators};
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields, read_each};
+use super::old;
 use crate::subscription::filter::Filter;
 
 /// Reads the filter of a Trigger's `spec`.
@@ -31,6 +32,9 @@ fn attributes(fields: &Fields<'_>) -> Option<Filter> {
         Some(attributes) => compared(&attributes, |name, value| {
             if value.is_empty() { present(name) } else { Filter::Exact { name, value } }
         }),
+        None if fields.given("sourceAndType").is_some() => {
+            fields.given("sourceAndType").and_then(|at| old::source_and_type(&at))
+        }
         None if fields
             .parent()
             .entries()
@@ -70,12 +74,8 @@ fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
 fn conditions(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
     let inner = |of: &Cursor<'_>| expression(of, depth + 1);
     let mut conditions = operators(|name| fields.given(name), compared_with_values, inner);
-    for dialect in ["cesql", "sql"] {
-        if let Some(key) = fields.key(dialect) {
-            key.unsupported(dialect);
-            conditions.push(None);
-        }
-    }
+    // The name in the Subscriptions API.
+    conditions.extend(fields.given("sql").map(|of| cesql(&of)));
     conditions
 }
 

@@ -18,6 +18,7 @@ mod class;
 mod delivery;
 mod filter;
 mod object;
+mod old;
 mod parent;
 mod role;
 
@@ -148,6 +149,9 @@ impl<'a> Reader<'a, '_> {
             (fields.given("namespace").and_then(|at| names::read(&at)), fields.required("name"))
         });
         let (namespace, broker) = reference.unwrap_or_default();
+        if let Some(key) = spec.given_key("brokerRef").filter(|_| spec.given("broker").is_some()) {
+            key.warn("not used: broker is given too");
+        }
         let broker = spec.given("broker").or(broker);
         let namespace = namespace.unwrap_or_else(|| object.name.namespace.clone());
         let topic_and_parent =
@@ -275,14 +279,13 @@ impl<'a> Reader<'a, '_> {
         let url_at = destination.as_ref().map(|resolved| resolved.at.clone());
         let url = destination.and_then(ResolvedAddress::endpoint);
         let (topic, parent) = topic_and_parent?;
-        let (delivery, filter) = (delivery.unwrap_or_default(), Some(Filter::EVERYTHING));
         Some(PartialSubscription {
             topic,
             parent,
             delivery,
             url,
             url_at,
-            filter,
+            filter: Some(Filter::EVERYTHING),
             reply: None,
             reply_at: None,
         })
@@ -293,7 +296,8 @@ impl<'a> Reader<'a, '_> {
 struct PartialSubscription<'a> {
     topic: TopicName,
     parent: Parent<'a>,
-    delivery: Delivery<'a>,
+    /// Its own settings, if it has any.
+    delivery: Option<Delivery<'a>>,
     url: Option<Url>,
     url_at: Option<Cursor<'a>>,
     filter: Option<Filter>,
@@ -305,7 +309,7 @@ impl<'a> PartialSubscription<'a> {
     /// The subscription with defaults filled in, and where the documents state its values.
     fn complete(self, name: SubscriptionName, metadata: Metadata<'a>) -> Option<Described<'a>> {
         let profile = Profile::of(Dialect::Knative);
-        let delivery = self.delivery.with_fallback(&self.parent.delivery);
+        let delivery = self.parent.delivery_of(self.delivery);
         let overrides = metadata.overrides.with_fallback(&self.parent.overrides);
         let mut retry = delivery.retry_policy(self.parent.class, &profile);
         overrides.apply(&mut retry);

@@ -10,7 +10,7 @@ use super::super::findings::Findings;
 use super::super::node;
 use super::super::reader::{Cursor, Fields};
 use super::address::{Addresses, TopicKind};
-use super::class::{self, Class};
+use super::class::{self, Class, Inheritance};
 use super::delivery::Delivery;
 use super::object::{Metadata, Object, Overrides};
 use crate::subscription::name::TopicName;
@@ -26,7 +26,17 @@ pub(super) struct Parent<'a> {
     pub(super) overrides: Overrides<'a>,
 }
 
-impl Parent<'_> {
+impl<'a> Parent<'a> {
+    /// The delivery settings of a trigger or subscription with these of its own.
+    pub(super) fn delivery_of(&self, own: Option<Delivery<'a>>) -> Delivery<'a> {
+        let Some(own) = own else { return self.delivery.clone() };
+        match self.class.inheritance {
+            Inheritance::FieldByField => own.with_fallback(&self.delivery),
+            Inheritance::Sink => own.with_sink_of(&self.delivery),
+            Inheritance::Nothing => own,
+        }
+    }
+
     /// One that is in no file: only its class is known.
     pub(super) fn absent(class: Class) -> Self {
         Self { class, delivery: Delivery::default(), overrides: Overrides::default() }
@@ -138,7 +148,7 @@ impl Templates {
 /// have the position of the text.
 fn class_of_text(text: &str, at: &Cursor<'_>) -> Option<Class> {
     let findings = Findings::new(["template"].into_iter());
-    let documents = node::documents(0, text, &findings);
+    let documents = node::Parsed::new(text).into_documents(0, &findings);
     let root = documents.first().map(|document| Cursor::root(document, &findings));
     let named = |field: &str| root.as_ref()?.peek(field)?.peek_text();
     let class = named("kind")

@@ -68,16 +68,21 @@ pub(super) fn report_version(object: &Object<'_>) {
     }
 }
 
-/// Reports a kind that is not read.
+/// Warns of a kind that is not read: the other objects of the files are deployed. One that is nearly the name of a
+/// kind that is read is an error: what it describes would be missing without a word.
 pub(super) fn report_unknown(object: &Object<'_>) {
     match object.document.peek("kind") {
         Some(kind) => {
             let message = format!(
-                "the kind {} of {} is not read by this version",
+                "the kind {} of {} is not read: nothing of this object is deployed",
                 quoted(object.kind),
                 object.api_version
             );
-            kind.error(Message::new(message).help(hint(object.kind, &KINDS)));
+            let help = hint(object.kind, &KINDS);
+            let is_misspelt = help.starts_with("did you mean")
+                && matches!(object.group(), "messaging.knative.dev" | "eventing.knative.dev");
+            let message = Message::new(message).help(help);
+            if is_misspelt { kind.error(message) } else { kind.warn(message) }
         }
         None => object
             .document

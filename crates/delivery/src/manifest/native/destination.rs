@@ -59,6 +59,7 @@ pub(super) fn read(
     Some(Destination {
         hide_path: fields.read("hidePath", Cursor::boolean).unwrap_or(false),
         schema: fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str)),
+        plain_json: true,
         headers: fields.read("headers", |at| headers::list(at, header)).unwrap_or_default(),
         signing: fields.section("signing", signing).flatten().unwrap_or_default(),
         max_concurrency: max_concurrency.unwrap_or(MAX_CONCURRENCY),

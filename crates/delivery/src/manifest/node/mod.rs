@@ -83,32 +83,46 @@ impl Value {
     }
 }
 
-/// The documents of one file; empty ones are left out, and a list at the top is one document per
-/// element.
-pub(super) fn documents(file: usize, text: &str, findings: &Findings) -> Vec<Document> {
-    let report = |line, column, message: Message| {
-        findings.add(Severity::Error, SourcePosition { file, line, column }, "", message);
-    };
-    if text.len() > FILE_MAX_BYTES {
-        let message =
-            format!("the file has {} bytes; at most {FILE_MAX_BYTES} are read", text.len());
-        report(1, 1, Message::new(message).help("split it"));
-        return Vec::new();
-    }
-    let mut bytes = text.as_bytes();
-    let mut documents = Vec::new();
-    for parsed in serde_saphyr::read_with_options::<_, Node>(&mut bytes, options()) {
-        match parsed {
-            Ok(Node { value: Value::List(elements), .. }) => documents.extend(elements),
-            Ok(node) => documents.push(node),
-            Err(error) => {
-                let (line, column) = error.location().map_or((1, 1), |at| line_and_column(&at));
-                report(line, column, syntax_message(&error));
+/// The documents of one file, and where it cannot be read; empty ones are left out, and a list at the top
+/// is one document per element.
+pub(super) struct Parsed {
+    documents: Vec<Node>,
+    /// Line, column and what is wrong there.
+    problems: Vec<(u64, u64, Message)>,
+}
+
+impl Parsed {
+    /// Parses the text of a file.
+    pub(super) fn new(text: &str) -> Self {
+        let mut parsed = Self { documents: Vec::new(), problems: Vec::new() };
+        if text.len() > FILE_MAX_BYTES {
+            let message =
+                format!("the file has {} bytes; at most {FILE_MAX_BYTES} are read", text.len());
+            parsed.problems.push((1, 1, Message::new(message).help("split it")));
+            return parsed;
+        }
+        let mut bytes = text.as_bytes();
+        for read in serde_saphyr::read_with_options::<_, Node>(&mut bytes, options()) {
+            match read {
+                Ok(Node { value: Value::List(elements), .. }) => parsed.documents.extend(elements),
+                Ok(node) => parsed.documents.push(node),
+                Err(error) => {
+                    let (line, column) = error.location().map_or((1, 1), |at| line_and_column(&at));
+                    parsed.problems.push((line, column, syntax_message(&error)));
+                }
             }
         }
+        parsed.documents.retain(|node| !matches!(node.value, Value::Null));
+        parsed
     }
-    documents.retain(|node| !matches!(node.value, Value::Null));
-    documents.into_iter().map(|root| Document { file, root }).collect()
+
+    /// The documents, with the file's index among those that are read together; reports its problems.
+    pub(super) fn into_documents(self, file: usize, findings: &Findings) -> Vec<Document> {
+        for (line, column, message) in self.problems {
+            findings.add(Severity::Error, SourcePosition { file, line, column }, "", message);
+        }
+        self.documents.into_iter().map(|root| Document { file, root }).collect()
+    }
 }
 
 fn syntax_message(error: &serde_saphyr::Error) -> Message {

@@ -2,7 +2,8 @@ use super::*;
 
 fn parse(text: &str) -> (Vec<String>, Vec<String>) {
     let findings = Findings::new(["f"].into_iter());
-    let shown = documents(0, text, &findings).iter().map(|document| show(&document.root)).collect();
+    let documents = Parsed::new(text).into_documents(0, &findings);
+    let shown = documents.iter().map(|document| show(&document.root)).collect();
     (shown, findings.into_sorted().iter().map(ToString::to_string).collect())
 }
 

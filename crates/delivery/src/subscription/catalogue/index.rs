@@ -99,6 +99,7 @@ fn demands(filter: &Filter) -> Vec<Demand> {
             };
             vec![test.lower().iter().map(comparison).collect()]
         }
+        Filter::Cesql(cesql) => demands(&cesql.implied()),
         Filter::Not(_) | Filter::Suffix { .. } => Vec::new(),
     }
 }

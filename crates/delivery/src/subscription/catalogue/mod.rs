@@ -16,6 +16,7 @@ use crate::event::mapping::Mapping;
 use crate::event::{Event, Input};
 use crate::subscription::Subscription;
 use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
+use crate::subscription::secret_policy::SecretPolicy;
 
 /// How many deliveries replies may lead to from the second generation on, for one published event, unless
 /// its topic says otherwise.
@@ -76,6 +77,31 @@ impl TopicSubscriptions {
         self.index.take();
     }
 
+    /// The same without the subscriptions of these names, and with others.
+    #[must_use]
+    pub fn replaced<'a>(
+        &self,
+        gone: impl IntoIterator<Item = &'a NameRange>,
+        new: impl IntoIterator<Item = Subscription>,
+    ) -> Self {
+        let subscriptions = self.subscriptions.clone();
+        let mut all = Self { topic: self.topic.clone(), subscriptions, index: OnceLock::new() };
+        for NameRange { from, before } in gone {
+            let mut after = all.subscriptions.split_off(from);
+            if let Some(before) = before {
+                all.subscriptions.extend(after.split_off(before));
+            }
+        }
+        new.into_iter().for_each(|subscription| all.add(subscription));
+        all
+    }
+
+    /// What is said of the topic itself.
+    #[must_use]
+    pub fn topic(&self) -> &Topic {
+        &self.topic
+    }
+
     /// Its subscriptions, by name.
     pub fn subscriptions(&self) -> impl Iterator<Item = &Arc<Subscription>> {
         self.subscriptions.values()
@@ -99,12 +125,14 @@ pub struct Settings {
     pub publishers: BTreeMap<Publisher, TopicName>,
     /// Where notices about destinations are published, if anybody wants them.
     pub notices: Option<TopicName>,
+    /// Where secrets may be sent.
+    pub secrets: SecretPolicy,
 }
 
 /// Topics with their subscriptions: all of a deployment, or those that were read so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalogue {
-    settings: Settings,
+    settings: Arc<Settings>,
     topics: BTreeMap<TopicName, Arc<TopicSubscriptions>>,
     /// Where topics are read by need, those that were read, whether they exist or not; `None` means all.
     read: Option<BTreeSet<TopicName>>,
@@ -113,14 +141,14 @@ pub struct Catalogue {
 impl Catalogue {
     /// A catalogue whose topics are read by need: it knows none.
     #[must_use]
-    pub fn by_need(settings: Settings) -> Self {
-        Self { settings, topics: BTreeMap::new(), read: Some(BTreeSet::new()) }
+    pub fn by_need(settings: impl Into<Arc<Settings>>) -> Self {
+        Self { settings: settings.into(), topics: BTreeMap::new(), read: Some(BTreeSet::new()) }
     }
 
     /// The same topics with these settings.
     #[must_use]
-    pub fn with_settings(&self, settings: Settings) -> Self {
-        Self { settings, ..self.clone() }
+    pub fn with_settings(&self, settings: impl Into<Arc<Settings>>) -> Self {
+        Self { settings: settings.into(), ..self.clone() }
     }
 
     /// Adds what was read of a topic; `None` means that there is none of this name.
@@ -165,7 +193,7 @@ impl Catalogue {
     /// uniqueness, since it can report positions.
     pub fn add_topic(&mut self, topic: Topic) {
         for publisher in &topic.from {
-            let of = self.settings.publishers.entry(publisher.clone());
+            let of = Arc::make_mut(&mut self.settings).publishers.entry(publisher.clone());
             // If several topics list it, the first by name.
             let of = of.or_insert_with(|| topic.name.clone());
             *of = topic.name.clone().min(of.clone());
@@ -185,7 +213,7 @@ impl Catalogue {
                 Arc::make_mut(of).topic.from.push(publisher.clone());
             }
         }
-        self.settings = settings;
+        self.settings = Arc::new(settings);
     }
 
     /// Adds a subscription, and its topic with automatic input when no document describes that. Add
@@ -199,7 +227,12 @@ impl Catalogue {
 
     /// Notices about destinations are published to this topic.
     pub fn notices_go_to(&mut self, topic: TopicName) {
-        self.settings.notices = Some(topic);
+        Arc::make_mut(&mut self.settings).notices = Some(topic);
+    }
+
+    /// Secrets are sent where this policy allows it.
+    pub fn restrict_secrets(&mut self, policy: SecretPolicy) {
+        Arc::make_mut(&mut self.settings).secrets = policy;
     }
 
     /// The topic to which notices about destinations are published, if anybody wants them.

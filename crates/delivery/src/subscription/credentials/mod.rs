@@ -3,7 +3,7 @@
 //!
 //! An endpoint that refuses a request may repeat it: headers, address, all of it in base64. What is
 //! kept of an answer, or told of a failure, is searched for every value in every spelling: as it is, in
-//! letters of either case, escaped as in JSON or in an address, in hexadecimal digits, in base64 at any
+//! letters of either case, escaped as in JSON, in HTML or in an address, in hexadecimal digits, in base64 at any
 //! alignment, and in two of these encodings on top of each other ([`view`]). Each place becomes
 //! `[secret]`.
 //!

@@ -67,6 +67,30 @@ fn a_value_is_hidden_in_every_spelling() {
 }
 
 #[test]
+fn a_value_is_hidden_as_html_escapes_it() {
+    let secret = "Bearer Zm9v+Ym/abc&def\"9Kx==";
+    for spelling in [
+        "Bearer Zm9v+Ym/abc&amp;def&quot;9Kx==",
+        "Bearer Zm9v&#x2B;Ym/abc&#38;def&#34;9Kx&#61;&#x3d;",
+        "Bearer&#32;Zm9v&#43;Ym&#x2f;abc&amp;def&quot;9Kx==",
+        "Bearer Zm9v+Ym/abc&amp;amp;def&amp;quot;9Kx==",
+    ] {
+        assert_eq!(
+            hidden(&of_values(&[secret]), &format!("<p>{spelling}</p>")),
+            "<p>[secret]</p>",
+            "{spelling}"
+        );
+    }
+    let all: String = secret.chars().map(|c| format!("&#{};", u32::from(c))).collect();
+    assert_eq!(hidden(&of_values(&[secret]), &format!("({all})")), "([secret])");
+    for plain in
+        ["&", "&amp", "&#", "&#;", "&#x;", "&#xzz;", "&#99999999999999;", "&lt;b&gt; &copy;"]
+    {
+        assert_eq!(hidden(&of_values(&[secret]), plain), plain);
+    }
+}
+
+#[test]
 fn a_value_is_hidden_in_base64_at_every_alignment() {
     let credentials = of_values(&["s3cret?>value"]);
     for (before, after) in

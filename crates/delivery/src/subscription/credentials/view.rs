@@ -55,7 +55,8 @@ impl View {
         let base64 = (0..4).filter_map(|shift| self.unpacked(BASE64, shift));
         let json = self.unescaped(b'\\', json_escape);
         let percent = self.unescaped(b'%', percent_escape);
-        json.into_iter().chain(percent).chain(hex).chain(base64)
+        let html = self.unescaped(b'&', html_escape);
+        json.into_iter().chain(percent).chain(html).chain(hex).chain(base64)
     }
 
     /// Whether these bytes are a token: no letter or digit is beside them. Of what runs encode it has to
@@ -237,6 +238,42 @@ fn percent_escape(rest: &[u8]) -> Escape {
         Ok(None) => Escape::None,
         Err(Incomplete) => Escape::Incomplete,
     }
+}
+
+/// The characters that HTML has to escape, by name.
+const HTML_NAMES: [(&[u8], u8); 5] =
+    [(b"&amp;", b'&'), (b"&lt;", b'<'), (b"&gt;", b'>'), (b"&quot;", b'"'), (b"&apos;", b'\'')];
+/// The longest number of a character: `&#x0010FFFF;` with the zeros that some write.
+const HTML_NUMBER_MAX: usize = 12;
+
+/// `&amp;`, `&#43;` or `&#x2B;` (HTML, character references).
+fn html_escape(rest: &[u8]) -> Escape {
+    for (name, byte) in HTML_NAMES {
+        if rest.starts_with(name) {
+            return Escape::Of(Decoded::Byte(byte), name.len());
+        }
+        if name.starts_with(rest) {
+            return Escape::Incomplete;
+        }
+    }
+    let (radix, digits) = match rest {
+        [b'&', b'#', b'x' | b'X', digits @ ..] => (16, digits),
+        [b'&', b'#', digits @ ..] => (10, digits),
+        _ => return Escape::None,
+    };
+    let begin = rest.len() - digits.len();
+    let mut number: u32 = 0;
+    for (at, byte) in digits.iter().take(HTML_NUMBER_MAX).enumerate() {
+        match char::from(*byte).to_digit(radix) {
+            Some(digit) => number = number.saturating_mul(radix).saturating_add(digit),
+            None if *byte == b';' && at > 0 => {
+                let character = char::from_u32(number).map(Decoded::Character);
+                return character.map_or(Escape::None, |of| Escape::Of(of, begin + at + 1));
+            }
+            None => return Escape::None,
+        }
+    }
+    if digits.len() < HTML_NUMBER_MAX { Escape::Incomplete } else { Escape::None }
 }
 
 /// `\n`, `\/`, `\u00e9` or a pair of surrogates (RFC 8259, 7).

@@ -3,15 +3,18 @@
 //! Filters compare the top-level members of the event as the publisher wrote them. A member that is
 //! missing, or is not a string, number or boolean, fails every comparison. The vocabulary is that
 //! of the CloudEvents Subscriptions API: exact, prefix, suffix, all, any, not; and the conditions
-//! of Event Grid ([`advanced`]), which can also compare data and have rules of their own.
+//! of Event Grid ([`advanced`]), which can also compare data and have rules of their own, as have
+//! expressions of CloudEvents SQL ([`cesql`]).
 
 pub mod advanced;
+pub mod cesql;
 pub mod key;
 pub mod number;
 
 use std::fmt;
 
 use advanced::Condition;
+use cesql::Cesql;
 
 use crate::event::Members;
 use crate::event::path::scalar;
@@ -48,6 +51,8 @@ pub enum Filter {
     },
     /// A condition of Event Grid's advanced filters holds.
     Advanced(Condition),
+    /// An expression of CloudEvents SQL is true.
+    Cesql(Cesql),
 }
 
 /// The filter as a readable expression.
@@ -67,6 +72,7 @@ impl fmt::Display for Filter {
             Self::Prefix { name, value } => write!(f, "{name} begins with {value:?}"),
             Self::Suffix { name, value } => write!(f, "{name} ends with {value:?}"),
             Self::Advanced(condition) => write!(f, "{condition:?}"),
+            Self::Cesql(cesql) => write!(f, "cesql({cesql})"),
         }
     }
 }
@@ -87,6 +93,7 @@ impl Filter {
             Self::Prefix { name, value } => text(name).is_some_and(|of| of.starts_with(value)),
             Self::Suffix { name, value } => text(name).is_some_and(|of| of.ends_with(value)),
             Self::Advanced(condition) => condition.holds(members),
+            Self::Cesql(cesql) => cesql.takes(members),
         }
     }
 }

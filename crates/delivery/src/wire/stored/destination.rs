@@ -17,6 +17,8 @@ pub(super) struct DestinationV1 {
     response_timeout_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<SchemaV1>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    plain_json: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     headers: Vec<HeaderV1>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -81,6 +83,7 @@ impl From<&Destination> for DestinationV1 {
             hide_path,
             response_timeout_ms,
             schema,
+            plain_json,
             headers,
             signing,
             notification_headers,
@@ -99,6 +102,7 @@ impl From<&Destination> for DestinationV1 {
             hide_path: *hide_path,
             response_timeout_ms: *response_timeout_ms,
             schema: schema.map(SchemaV1),
+            plain_json: *plain_json,
             headers: headers.iter().map(HeaderV1::from).collect(),
             signing: signing.iter().map(ToString::to_string).collect(),
             notification_headers: *notification_headers,
@@ -125,6 +129,7 @@ impl DestinationV1 {
             hide_path: self.hide_path,
             response_timeout_ms: self.response_timeout_ms,
             schema: self.schema.map(|SchemaV1(schema)| schema),
+            plain_json: self.plain_json,
             headers: self
                 .headers
                 .into_iter()

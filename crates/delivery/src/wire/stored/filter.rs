@@ -27,6 +27,8 @@ pub(super) enum FilterV1 {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         arrays: bool,
     },
+    /// The canonical text of the expression.
+    Cesql(String),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,6 +76,7 @@ impl From<&Filter> for FilterV1 {
             Filter::Advanced(Condition { key, test, arrays }) => {
                 Self::Advanced { key: key.to_string(), test: test.into(), arrays: *arrays }
             }
+            Filter::Cesql(cesql) => Self::Cesql(cesql.to_string()),
         }
     }
 }
@@ -95,6 +98,7 @@ impl FilterV1 {
                 let key = of_field("filter", Key::parse(&key).ok_or_else(invalid))?;
                 Filter::Advanced(Condition { key, test: test.into_test()?, arrays })
             }
+            Self::Cesql(text) => Filter::Cesql(of_field("filter", text.parse())?),
         })
     }
 }

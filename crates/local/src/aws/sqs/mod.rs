@@ -2,11 +2,13 @@
 //!
 //! The engine is `rustack-sqs-core`. A thin layer wraps it because it differs from SQS where that
 //! would mislead: it accepts at most 256 KiB, accepts a delay of 901 s, refuses a group on a
-//! standard queue, drops the trace header, uses error names that clients do not know, and breaks on
-//! a negative timeout. So every message is wrapped in an [`envelope`], and numbers are checked
-//! against the real [`limits`]. The layer promises standard queues that accept 1 MiB and refuse what
+//! standard queue, drops the trace header, uses error names that clients do not know, breaks on
+//! a negative timeout, and looks at delayed messages once a second only. So every message is wrapped in
+//! an [`envelope`], numbers are checked against the real [`limits`], and the layer waits for
+//! [`arrivals`] itself. The layer promises standard queues that accept 1 MiB and refuse what
 //! AWS refuses. It does not keep messages over a restart, expire them, or support FIFO queues.
 
+mod arrivals;
 mod envelope;
 mod error_response;
 mod limits;
@@ -31,6 +33,7 @@ use rustack_sqs_model::input::{CreateQueueInput, GetQueueAttributesInput};
 use rustack_sqs_model::operations::SqsOperation;
 
 use super::{ACCOUNT, QueueConfig, REGION};
+use arrivals::Arrivals;
 use operations::handle;
 
 /// The longest retention of a message, 14 days (SQS quotas, message retention).
@@ -46,10 +49,18 @@ const COUNTS: [&str; 3] = [
 /// Every queue of the local AWS.
 #[derive(Debug)]
 pub(super) struct Queues {
-    provider: Arc<RustackSqs>,
-    engine: RustackSqsHandler,
+    engine: Arc<Engine>,
+    /// The operations that the layer does not change.
+    unchanged: RustackSqsHandler,
     port: u16,
     names: Vec<String>,
+}
+
+/// The engine, and who waits for its messages.
+#[derive(Debug)]
+struct Engine {
+    provider: Arc<RustackSqs>,
+    arrivals: Arrivals,
 }
 
 impl Queues {
@@ -67,9 +78,10 @@ impl Queues {
             let created = provider.create_queue(create_request(queue)).await;
             created.map_err(|error| queue_error(&queue.name, &error))?;
         }
-        let engine = RustackSqsHandler::new(Arc::clone(&provider));
+        let unchanged = RustackSqsHandler::new(Arc::clone(&provider));
+        let engine = Arc::new(Engine { provider, arrivals: Arrivals::default() });
         let names = queues.iter().map(|queue| queue.name.clone()).collect();
-        Ok(Self { provider, engine, port, names })
+        Ok(Self { engine, unchanged, port, names })
     }
 
     /// How many messages each of the configured queues holds, by name.
@@ -83,7 +95,7 @@ impl Queues {
 
     /// Stops every queue.
     pub(super) async fn shutdown(&self) {
-        self.provider.shutdown_all().await;
+        self.engine.provider.shutdown_all().await;
     }
 
     async fn count(&self, name: &str) -> anyhow::Result<u64> {
@@ -91,7 +103,7 @@ impl Queues {
             queue_url: format!("http://127.0.0.1:{}/{ACCOUNT}/{name}", self.port),
             attribute_names: COUNTS.map(str::to_owned).to_vec(),
         };
-        let output = self.provider.get_queue_attributes(input).await;
+        let output = self.engine.provider.get_queue_attributes(input).await;
         let attributes = output.map_err(|error| queue_error(name, &error))?.attributes;
         Ok(COUNTS.iter().filter_map(|count| attributes.get(*count)?.parse::<u64>().ok()).sum())
     }
@@ -139,18 +151,18 @@ impl SqsHandler for Queues {
 impl Queues {
     /// Routes an operation to the layer or to the engine.
     fn handle(&self, operation: SqsOperation, body: Bytes) -> ResponseFuture {
-        let provider = Arc::clone(&self.provider);
+        let engine = Arc::clone(&self.engine);
         match operation {
-            SqsOperation::CreateQueue => handle(provider, body, operations::create),
-            SqsOperation::GetQueueAttributes => handle(provider, body, operations::attributes),
-            SqsOperation::SendMessage => handle(provider, body, operations::send),
-            SqsOperation::SendMessageBatch => handle(provider, body, operations::send_batch),
-            SqsOperation::ReceiveMessage => handle(provider, body, operations::receive),
+            SqsOperation::CreateQueue => handle(engine, body, operations::create),
+            SqsOperation::GetQueueAttributes => handle(engine, body, operations::attributes),
+            SqsOperation::SendMessage => handle(engine, body, operations::send),
+            SqsOperation::SendMessageBatch => handle(engine, body, operations::send_batch),
+            SqsOperation::ReceiveMessage => handle(engine, body, operations::receive),
             SqsOperation::ChangeMessageVisibility => {
-                handle(provider, body, operations::change_visibility)
+                handle(engine, body, operations::change_visibility)
             }
             SqsOperation::ChangeMessageVisibilityBatch => {
-                handle(provider, body, operations::change_visibility_batch)
+                handle(engine, body, operations::change_visibility_batch)
             }
             SqsOperation::DeleteQueue
             | SqsOperation::GetQueueUrl
@@ -167,7 +179,9 @@ impl Queues {
             | SqsOperation::ListDeadLetterSourceQueues
             | SqsOperation::StartMessageMoveTask
             | SqsOperation::CancelMessageMoveTask
-            | SqsOperation::ListMessageMoveTasks => self.engine.handle_operation(operation, body),
+            | SqsOperation::ListMessageMoveTasks => {
+                self.unchanged.handle_operation(operation, body)
+            }
         }
     }
 }

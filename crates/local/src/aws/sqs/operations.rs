@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
-use rustack_sqs_core::provider::RustackSqs;
 use rustack_sqs_http::body::SqsResponseBody;
 use rustack_sqs_model::error::SqsError;
 use rustack_sqs_model::input::{
@@ -26,7 +25,7 @@ use rustack_sqs_model::types::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ResponseFuture, envelope, json_response, limits};
+use super::{Engine, ResponseFuture, envelope, json_response, limits};
 
 /// The setting that limits a message. The engine's limit is lower, but applies to the
 /// placeholder body only.
@@ -34,9 +33,9 @@ const MAXIMUM_MESSAGE_SIZE: &str = "MaximumMessageSize";
 
 /// Parses a request, runs the operation, and serializes its output.
 pub(super) fn handle<I, O, F>(
-    provider: Arc<RustackSqs>,
+    engine: Arc<Engine>,
     body: Bytes,
-    work: impl FnOnce(Arc<RustackSqs>, I) -> F,
+    work: impl FnOnce(Arc<Engine>, I) -> F,
 ) -> ResponseFuture
 where
     I: DeserializeOwned,
@@ -45,7 +44,7 @@ where
 {
     match serde_json::from_slice(&body) {
         Ok(input) => {
-            let working = work(provider, input);
+            let working = work(engine, input);
             Box::pin(async move { response(&working.await?) })
         }
         Err(error) => {
@@ -58,7 +57,7 @@ where
 
 /// `CreateQueue`, for standard queues only.
 pub(super) async fn create(
-    provider: Arc<RustackSqs>,
+    engine: Arc<Engine>,
     mut input: CreateQueueInput,
 ) -> Result<CreateQueueOutput, SqsError> {
     if input.queue_name.ends_with(".fifo") {
@@ -67,15 +66,15 @@ pub(super) async fn create(
         ));
     }
     input.attributes.remove(MAXIMUM_MESSAGE_SIZE);
-    provider.create_queue(input).await
+    engine.provider.create_queue(input).await
 }
 
 /// `GetQueueAttributes`, with the real limit of a message.
 pub(super) async fn attributes(
-    provider: Arc<RustackSqs>,
+    engine: Arc<Engine>,
     input: GetQueueAttributesInput,
 ) -> Result<GetQueueAttributesOutput, SqsError> {
-    let mut output = provider.get_queue_attributes(input).await?;
+    let mut output = engine.provider.get_queue_attributes(input).await?;
     if let Some(size) = output.attributes.get_mut(MAXIMUM_MESSAGE_SIZE) {
         *size = limits::MESSAGE_LIMIT_BYTES.to_string();
     }
@@ -84,12 +83,14 @@ pub(super) async fn attributes(
 
 /// `SendMessage`.
 pub(super) async fn send(
-    provider: Arc<RustackSqs>,
+    engine: Arc<Engine>,
     input: SendMessageInput,
 ) -> Result<SendMessageOutput, SqsError> {
     limits::check_send(&input)?;
     let (sealed, checksums) = envelope::seal(input).map_err(|error| json_error(&error))?;
-    let output = provider.send_message(sealed).await?;
+    let (queue_url, delay_seconds) = (sealed.queue_url.clone(), sealed.delay_seconds);
+    let output = engine.provider.send_message(sealed).await?;
+    engine.arrivals.announce(&queue_url, delay_seconds.unwrap_or_default());
     Ok(SendMessageOutput {
         md5_of_message_body: Some(checksums.body),
         md5_of_message_attributes: checksums.attributes,
@@ -99,7 +100,7 @@ pub(super) async fn send(
 
 /// `SendMessageBatch`: each entry succeeds or fails on its own.
 pub(super) async fn send_batch(
-    provider: Arc<RustackSqs>,
+    engine: Arc<Engine>,
     input: SendMessageBatchInput,
 ) -> Result<SendMessageBatchOutput, SqsError> {
     let queue_url = input.queue_url;
@@ -108,7 +109,7 @@ pub(super) async fn send_batch(
     limits::check_batch(&ids.iter().map(String::as_str).collect::<Vec<_>>(), &messages)?;
     let mut output = SendMessageBatchOutput::default();
     for (id, message) in ids.into_iter().zip(messages) {
-        match send(Arc::clone(&provider), message).await {
+        match send(Arc::clone(&engine), message).await {
             Ok(sent) => output.successful.push(SendMessageBatchResultEntry {
                 id,
                 message_id: sent.message_id.unwrap_or_default(),
@@ -124,12 +125,12 @@ pub(super) async fn send_batch(
 
 /// `ReceiveMessage`.
 pub(super) async fn receive(
-    provider: Arc<RustackSqs>,
+    engine: Arc<Engine>,
     mut input: ReceiveMessageInput,
 ) -> Result<ReceiveMessageOutput, SqsError> {
     limits::check_receive(&input)?;
     let requested = envelope::request_envelope(&mut input);
-    let received = provider.receive_message(input).await?.messages;
+    let received = engine.arrivals.receive(&engine.provider, input).await?.messages;
     let opened = received.into_iter().map(|message| envelope::open(message, &requested));
     let messages = opened.collect::<Result<_, _>>().map_err(|error| json_error(&error))?;
     Ok(ReceiveMessageOutput { messages })
@@ -137,16 +138,19 @@ pub(super) async fn receive(
 
 /// `ChangeMessageVisibility`.
 pub(super) async fn change_visibility(
-    provider: Arc<RustackSqs>,
+    engine: Arc<Engine>,
     input: ChangeMessageVisibilityInput,
 ) -> Result<ChangeMessageVisibilityOutput, SqsError> {
     limits::check_visibility(input.visibility_timeout)?;
-    provider.change_message_visibility(input).await
+    let (queue_url, timeout_seconds) = (input.queue_url.clone(), input.visibility_timeout);
+    let output = engine.provider.change_message_visibility(input).await?;
+    engine.arrivals.announce(&queue_url, timeout_seconds);
+    Ok(output)
 }
 
 /// `ChangeMessageVisibilityBatch`: each entry succeeds or fails on its own.
 pub(super) async fn change_visibility_batch(
-    provider: Arc<RustackSqs>,
+    engine: Arc<Engine>,
     input: ChangeMessageVisibilityBatchInput,
 ) -> Result<ChangeMessageVisibilityBatchOutput, SqsError> {
     limits::check_ids(&input.entries.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>())?;
@@ -157,7 +161,7 @@ pub(super) async fn change_visibility_batch(
             receipt_handle: entry.receipt_handle,
             visibility_timeout: entry.visibility_timeout,
         };
-        match change_visibility(Arc::clone(&provider), change).await {
+        match change_visibility(Arc::clone(&engine), change).await {
             Ok(_) => {
                 output.successful.push(ChangeMessageVisibilityBatchResultEntry { id: entry.id });
             }

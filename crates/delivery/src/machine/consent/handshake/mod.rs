@@ -115,6 +115,7 @@ pub fn ask(
         body: body.into(),
         timeout_ms: context.timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
+        deliveries: Vec::new(),
     })
 }
 

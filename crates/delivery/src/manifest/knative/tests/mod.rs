@@ -66,6 +66,7 @@ fn waits_ms(schedule: &Schedule, retries: u32) -> Vec<u64> {
 mod classes;
 mod described;
 mod filters;
+mod old;
 mod refused;
 
 #[test]
@@ -136,6 +137,49 @@ fn a_trigger_overrides_its_broker_field_by_field_in_any_order() {
                 matches!(&subscription.dead_letter.sink, Sink::Container(of) if of.bucket == "of-broker")
             );
         }
+    }
+}
+
+#[test]
+fn delivery_settings_replace_those_of_a_channel_based_broker_as_a_whole() {
+    let of_broker = "{delivery: {retry: 5, timeout: PT5S, deadLetterSink: {uri: s3://of-broker}}}";
+    let text = |of_trigger: &str| {
+        format!("{}{}", broker(&class("MTChannelBasedBroker"), of_broker), trigger(of_trigger))
+    };
+    let (inherited, _) = subscription(&text(""));
+    assert_eq!(
+        (inherited.retry.max_attempts, inherited.destination.response_timeout_ms),
+        (6, 5 * SECOND_MS)
+    );
+    assert!(matches!(&inherited.dead_letter.sink, Sink::Container(of) if of.bucket == "of-broker"));
+    let (own, found) = subscription(&text("  delivery: {backoffDelay: PT1S}\n"));
+    assert_eq!(found, Vec::<String>::new());
+    assert_eq!(
+        (own.retry.max_attempts, own.destination.response_timeout_ms, &own.dead_letter.sink),
+        (1, 30 * SECOND_MS, &Sink::DefaultContainer)
+    );
+}
+
+#[test]
+fn beside_own_settings_only_the_sink_of_an_in_memory_channel_is_inherited() {
+    let text = |kind: &str, own: &str| {
+        format!(
+            "apiVersion: messaging.knative.dev/v1\nkind: {kind}\nmetadata: {{name: c}}\n\
+             spec: {{delivery: {{retry: 5, deadLetterSink: {{uri: s3://of-channel}}}}}}\n---\n\
+             apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
+             channel: {{apiVersion: messaging.knative.dev/v1, kind: {kind}, name: c}}\n  \
+             subscriber: {{uri: 'http://h/'}}\n{own}"
+        )
+    };
+    let own = "  delivery: {timeout: PT9S}\n";
+    for (kind, own, attempts) in
+        [("InMemoryChannel", "", 6), ("InMemoryChannel", own, 1), ("KafkaChannel", own, 6)]
+    {
+        let (subscription, found) = subscription(&text(kind, own));
+        assert_eq!(found, Vec::<String>::new());
+        assert_eq!(subscription.retry.max_attempts, attempts, "{kind} {own}");
+        let sink = &subscription.dead_letter.sink;
+        assert!(matches!(sink, Sink::Container(of) if of.bucket == "of-channel"), "{kind} {own}");
     }
 }
 
@@ -528,15 +572,14 @@ fn every_stated_value_has_its_place() {
 
 #[test]
 fn a_schedule_in_parts_has_all_its_places_and_the_class_that_numbers_it() {
-    let class = "eventing.knative.dev/broker.class: MTChannelBasedBroker";
     let of_broker = broker(
-        class,
+        &class("Kafka"),
         "{delivery: {backoffPolicy: linear, deadLetterSink: {uri: 'pubsub://nowhere'}}}",
     );
     let reading =
         read_one(&format!("{of_broker}{}", trigger("  delivery: {backoffDelay: PT2S}\n")));
     let origins = &reading.origins[&"default/b/t".parse().unwrap()];
-    assert_eq!(origins["schedule"], "f:4:34, f:12:28, numbered as MTChannelBasedBroker does");
+    assert_eq!(origins["schedule"], "f:4:34, f:12:28, numbered as Kafka does");
     assert!(
         !origins.contains_key("deadLetter.sink"),
         "an unmapped sink is not followed: {origins:?}"

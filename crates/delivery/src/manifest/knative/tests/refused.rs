@@ -60,8 +60,13 @@ fn a_broken_delivery_is_refused_at_its_place() {
         ),
         (
             "retryAfterMax: PT10M",
-            "retryAfterMax: ^10m",
-            "spec.delivery.retryAfterMax: \"10m\" is not an ISO 8601",
+            "retryAfterMax: ^10d",
+            "spec.delivery.retryAfterMax: \"10d\" is not an ISO 8601",
+        ),
+        (
+            "retryAfterMax: PT10M",
+            "backoffMax: ^0s",
+            "spec.delivery.backoffMax: has to be PT0.001S to P14D, is PT0S",
         ),
         (
             "retryAfterMax: PT10M",
@@ -98,11 +103,6 @@ fn a_broken_name_version_or_address_is_refused_at_its_place() {
             "\n  name: orders\n",
             "\n  name: ^7\n",
             "metadata.name: expected text, found a whole number",
-        ),
-        (
-            "kind: Channel\nmetadata",
-            "kind: ^Chanel\nmetadata",
-            "kind: the kind \"Chanel\" of messaging.knative.dev/v1 is not read by this version; did you mean Channel?",
         ),
         (
             "apiVersion: eventing.knative.dev/v1\nkind: Broker",
@@ -147,8 +147,8 @@ fn a_broken_filter_is_refused_at_its_place() {
         ),
         (
             "exact: {subject: test}",
-            "^cesql: subject = 'test'",
-            "spec.filters[1].not.cesql: cesql is not supported by this version",
+            "cesql: ^subject == 'test'",
+            "spec.filters[1].not.cesql: at character 10: a value or the name of an attribute is expected, found =",
         ),
         (
             "exact: {subject: test}",
@@ -193,7 +193,7 @@ fn what_is_missing_is_reported_by_name() {
             "spec.broker: expected text, found a whole number",
         ),
         (
-            "spec: {broker: b, filter: ^{sourceAndType: {type: a}}, subscriber: {uri: 'http://h/'}}\n",
+            "spec: {broker: b, filter: ^{sourceAndTipe: {type: a}}, subscriber: {uri: 'http://h/'}}\n",
             "spec.filter: no condition is known here",
         ),
         (

@@ -59,7 +59,7 @@ fn a_url_is_all_that_a_subscription_needs() {
     assert!(!subscription.paused);
     let url = subscription.destination.url.clone();
     let new = Destination::new(url, profile.response_timeout_ms);
-    let destination = Destination { probation: true, ..new };
+    let destination = Destination { probation: true, plain_json: true, ..new };
     assert_eq!((&subscription.destination, subscription.destination.schema), (&destination, None));
 }
 
@@ -435,10 +435,15 @@ fn operators_and_members_side_by_side_all_have_to_hold() {
     let exact =
         |name: &str, value: &str| Filter::Exact { name: name.to_owned(), value: value.to_owned() };
     let suffix = |value: &str| Filter::Suffix { name: "s".to_owned(), value: value.to_owned() };
+    let cesql = |text: &str| Filter::Cesql(text.parse().unwrap());
     for (text, filter) in [
         ("{exact: {n: 5, b: true}}", Filter::All(vec![exact("n", "5"), exact("b", "true")])),
         ("{suffix: {s: x}, exact: {a: yes}}", Filter::All(vec![exact("a", "yes"), suffix("x")])),
         ("{not: {any: [{suffix: {s: x}}]}}", Filter::Not(Box::new(Filter::Any(vec![suffix("x")])))),
+        (
+            "{cesql: n in (5), exact: {a: yes}}",
+            Filter::All(vec![exact("a", "yes"), cesql("n IN (5)")]),
+        ),
     ] {
         assert_eq!(with_spec(&format!("  filter: {text}\n")).filter, filter, "{text}");
     }

@@ -271,6 +271,15 @@ fn bad_filters_are_refused_at_their_position() {
                 "filter.exact.a: expected text, found a number with a fraction; write it in quotes",
             ),
             ("filter: {any: ^[]}", "filter.any: at least one condition"),
+            ("filter: {cesql: ^5}", "filter.cesql: expected text, found a whole number"),
+            (
+                "filter: {cesql: ^\"type LIKE 'a\"}",
+                "filter.cesql: at character 11: the text has no closing quote",
+            ),
+            (
+                "filter: {all: [{cesql: ^lenght(type) > 3}]}",
+                "filter.all[0].cesql: at character 1: there is no function LENGHT with 1 arguments",
+            ),
             ("filter: {all: ^{exact: {a: b}}}", "filter.all: expected a list, found a mapping"),
             (
                 "filter: {all: [{prefix: {a: ^[]}}]}",

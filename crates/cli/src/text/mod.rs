@@ -3,18 +3,22 @@
 //! Events and responses come from anywhere; on a terminal their control characters could do
 //! anything, and those that reverse or hide text could make it say something else.
 
-use std::fmt;
+mod table;
 
-use comfy_table::{CellAlignment, ContentArrangement, presets};
+use axum::http::StatusCode;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment;
 use indicatif::HumanCount;
 use uuid::Uuid;
 
+pub(crate) use table::{Table, table};
+
 /// How much of an id is shown: it mostly names one dead letter, and every verb takes it.
 const SHORT_ID_CHARS: usize = 8;
 /// `2026-11-20T07:03:00`, without fraction and time zone.
 const SECONDS_CHARS: usize = 19;
+/// `07:03:00.123`
+const TIME_CHARS: usize = 12;
 
 /// What others wrote, with a replacement for invisible characters other than line ends and tabs.
 pub(crate) fn plain(text: &str) -> String {
@@ -69,35 +73,17 @@ pub(crate) fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A table for people, whose cells show what others wrote as [`plain`] does.
-#[derive(Debug)]
-pub(crate) struct Table(comfy_table::Table);
-
-impl Table {
-    /// Aligns these columns as numbers.
-    pub(crate) fn align_right(&mut self, columns: &[usize]) {
-        for column in columns {
-            if let Some(column) = self.0.column_mut(*column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-    }
-
-    /// Adds a row; a cell may have several lines.
-    pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) {
-        self.0.add_row(cells.into_iter().map(|cell| plain(cell.as_ref())));
-    }
-}
-
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// A time to the second: `2026-11-20 07:03:00Z`.
 pub(crate) fn at(ms: Option<u64>) -> String {
     ms.map_or_else(|| "-".to_owned(), |ms| format!("{}Z", seconds(&moment::rfc3339(ms))))
+}
+
+/// The time of day in UTC, as lines begin with: `07:03:00.123Z`.
+pub(crate) fn time_of_day(ms: u64) -> String {
+    let rfc3339 = moment::rfc3339(ms);
+    // `2026-11-20T07:03:00.1230000Z`
+    let time = rfc3339.split('T').nth(1).unwrap_or_default();
+    format!("{}Z", first_chars(time, TIME_CHARS))
 }
 
 /// RFC 3339 to the second, with a space and without the time zone. Any other text is only cut.
@@ -108,20 +94,6 @@ pub(crate) fn seconds(rfc3339: &str) -> String {
 /// The beginning of an id, as lists show it.
 pub(crate) fn short_id(id: Uuid) -> String {
     first_chars(&id.to_string(), SHORT_ID_CHARS)
-}
-
-/// A table with these columns.
-pub(crate) fn table(columns: &[&str]) -> Table {
-    let mut table = comfy_table::Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(columns);
-    Table(table)
-}
-
-/// A table of this width, in characters; longer cells have several lines.
-pub(crate) fn wrapped_table(columns: &[&str], width: u16) -> Table {
-    let mut table = table(columns);
-    table.0.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table
 }
 
 /// The first characters of a text.
@@ -157,14 +129,29 @@ pub(crate) fn duration(ms: u64) -> String {
     parts.join(" ")
 }
 
-/// Status and outcome, if there are any.
+/// Status and outcome, if there are any: `404 Not Found`, `503 Service Unavailable (Busy)`, `TimedOut`.
 pub(crate) fn outcome(outcome: Option<&str>, status: Option<u16>) -> String {
-    match (status, outcome) {
-        (Some(status), Some(outcome)) => format!("{status} {}", line(outcome)),
-        (Some(status), None) => status.to_string(),
-        (None, Some(outcome)) => line(outcome),
-        (None, None) => "-".to_owned(),
+    let Some(status) = status else { return outcome.map_or_else(|| "-".to_owned(), line) };
+    let name = status_name(status).map(|name| format!(" {name}")).unwrap_or_default();
+    let more = outcome_beside(outcome, status).map(|outcome| format!(" ({})", line(outcome)));
+    format!("{status}{name}{}", more.unwrap_or_default())
+}
+
+/// The name of a status, as RFC 9110 has it.
+pub(crate) fn status_name(status: u16) -> Option<&'static str> {
+    match status {
+        413 => Some("Content Too Large"),
+        422 => Some("Unprocessable Content"),
+        status => StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()),
     }
+}
+
+/// What an outcome says that the name of the status does not.
+pub(crate) fn outcome_beside(outcome: Option<&str>, status: u16) -> Option<&str> {
+    let name = status_name(status).unwrap_or_default().replace(' ', "");
+    let is_named =
+        |outcome: &str| !name.is_empty() && matches!(outcome, "" | "GenericError" | "Success");
+    outcome.filter(|outcome| *outcome != name && !is_named(outcome))
 }
 
 #[cfg(test)]
@@ -226,16 +213,6 @@ mod tests {
     }
 
     #[test]
-    fn cells_of_a_table_are_as_wide_as_they_look() {
-        let mut table = table(&["name", "more"]);
-        table.add_row(["a\u{202e}b", "x"]);
-        table.add_row(["abc", "y"]);
-        let shown = table.to_string();
-        let widths: Vec<usize> = shown.lines().map(|line| line.chars().count()).collect();
-        assert!(widths.iter().all(|width| *width == widths[0]), "{shown}");
-    }
-
-    #[test]
     fn numbers_and_times_are_easy_to_read() {
         for (count, text) in
             [(0, "0"), (999, "999"), (1_000, "1,000"), (20_000, "20,000"), (1_234_567, "1,234,567")]
@@ -254,6 +231,20 @@ mod tests {
             (2 * DAY_MS + 4 * HOUR_MS, "2 d 4 h"),
         ] {
             assert_eq!(duration(ms), text);
+        }
+        for (word, status, text) in [
+            (Some("Busy"), Some(503), "503 Service Unavailable (Busy)"),
+            (Some("NotFound"), Some(404), "404 Not Found"),
+            (Some("GenericError"), Some(422), "422 Unprocessable Content"),
+            (Some("PayloadTooLarge"), Some(413), "413 Content Too Large (PayloadTooLarge)"),
+            (Some("GenericError"), Some(599), "599 (GenericError)"),
+            (Some("Success"), Some(200), "200 OK"),
+            (Some("Su\u{1b}d"), Some(70), "70 (Su\u{fffd}d)"),
+            (None, Some(500), "500 Internal Server Error"),
+            (Some("TimedOut"), None, "TimedOut"),
+            (None, None, "-"),
+        ] {
+            assert_eq!(outcome(word, status), text);
         }
         assert_eq!(at(Some(1_795_158_180_123)), "2026-11-20 07:03:00Z");
     }

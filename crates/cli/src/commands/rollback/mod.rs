@@ -1,22 +1,30 @@
-//! `lastmile rollback`: restores an earlier version of the subscriptions.
+//! `lastmile rollback`: restores an earlier version of the subscriptions; of a catalogue what one owner had there.
 //!
 //! The earlier version is written as a new one, so a rollback can be rolled back. A version with
 //! errors is not restored.
+
+mod in_catalogue;
 
 use std::process::ExitCode;
 
 use delivery::manifest::{self, Source};
 
 use crate::commands::apply::{current_catalogue, may_replace, print_changes};
-use crate::files::{have_errors, print_findings};
+use crate::files::{have_errors, print_findings, usage_error};
 use crate::output::out;
-use crate::store::Target;
+use crate::store::{SubscriptionStore, Target};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The version to restore; without it, the one before the current
+    /// In a catalogue: the namespace
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// In a catalogue: whose entries are restored; what other owners have stays as it is
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    /// The version to restore, in a catalogue its number; without it, the one before the current
     #[arg(long, value_name = "ID")]
     version: Option<String>,
     /// Only list the versions
@@ -28,7 +36,16 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = arguments.target.open().await?;
+    let location = arguments.target.location().await?;
+    if location.is_catalogue() {
+        return in_catalogue::run(arguments, &location).await;
+    }
+    if arguments.namespace.is_some() || arguments.owner.is_some() {
+        return Err(usage_error(
+            "--namespace and --owner are for catalogues, and a file is restored as a whole",
+        ));
+    }
+    let store = SubscriptionStore::at(&location).await;
     let versions = store.versions().await?;
     for version in &versions {
         let mark = if version.is_current { "*" } else { " " };

@@ -1,0 +1,105 @@
+//! What an error of an AWS client means, in a sentence for people.
+//!
+//! Separate because every client has errors of its own type, whose text for developers names types and
+//! fields of the SDK. Here is the one place that turns any of them into text without those.
+//!
+//! Does not say what to do about it: that depends on who reads it.
+
+use std::error::Error;
+
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+
+/// The causes of a cause that are looked at.
+const CAUSES_MAX: usize = 32;
+
+/// What the service answered, as `Code: message`, or what happened on the way to it.
+pub fn sentence<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {
+    match (error.code(), error.message()) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(text), None) | (None, Some(text)) => text.to_owned(),
+        (None, None) => without_answer(error),
+    }
+}
+
+/// The same of an answer that ended before its end.
+pub fn interrupted(error: &(dyn Error + 'static)) -> String {
+    format!("the answer ended early: {}", root_cause(error))
+}
+
+fn without_answer<E: Error + 'static>(error: &SdkError<E>) -> String {
+    if let Some(response) = error.raw_response() {
+        return format!("it answered with status {}", response.status().as_u16());
+    }
+    let is_late = matches!(error, SdkError::TimeoutError(_))
+        || matches!(error, SdkError::DispatchFailure(failure) if failure.is_timeout());
+    let is_cut = matches!(error, SdkError::DispatchFailure(failure) if failure.is_io());
+    match root_cause(error) {
+        _ if is_late => "there was no answer in time".to_owned(),
+        root if is_cut => format!("no connection: {root}"),
+        root => root,
+    }
+}
+
+/// What the last cause says: those before it only say that there is another.
+fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let (mut said, mut cause) = (error.to_string(), error.source());
+    for _ in 0..CAUSES_MAX {
+        let Some(error) = cause else { break };
+        // The causes of some clients end with one that says nothing, or with a list of what was tried.
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default().trim_end_matches(". Attempted:");
+        said = Some(line.to_owned()).filter(|text| !text.is_empty()).unwrap_or(said);
+        cause = error.source();
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_s3::primitives::SdkBody;
+    use aws_sdk_sqs::config::http::HttpResponse;
+    use aws_sdk_sqs::error::{ConnectorError, ErrorMetadata};
+    use aws_sdk_sqs::operation::send_message::SendMessageError;
+
+    use super::*;
+
+    type Failure = SdkError<SendMessageError>;
+
+    fn io() -> std::io::Error {
+        std::io::Error::other("Connection refused (os error 111)")
+    }
+
+    #[test]
+    fn no_error_shows_the_structures_of_the_sdk() {
+        let failures = [
+            (
+                Failure::dispatch_failure(ConnectorError::io(io().into())),
+                "no connection: Connection refused (os error 111)",
+            ),
+            (Failure::timeout_error(io()), "there was no answer in time"),
+            (
+                Failure::dispatch_failure(ConnectorError::timeout(io().into())),
+                "there was no answer in time",
+            ),
+            (
+                Failure::construction_failure("Invalid Configuration: Missing Region"),
+                "Invalid Configuration: Missing Region",
+            ),
+        ];
+        for (failure, expected) in failures {
+            assert_eq!(sentence(&failure), expected);
+        }
+    }
+
+    #[test]
+    fn a_service_is_quoted_with_its_code_and_a_bare_status_is_named() {
+        let answered = |meta: ErrorMetadata| {
+            let status = 403_u16.try_into().expect("a status");
+            let response = HttpResponse::new(status, SdkBody::empty());
+            sentence(&Failure::service_error(SendMessageError::generic(meta), response))
+        };
+        let meta = ErrorMetadata::builder().code("AccessDenied").message("not you").build();
+        assert_eq!(answered(meta), "AccessDenied: not you");
+        assert_eq!(answered(ErrorMetadata::builder().build()), "it answered with status 403");
+    }
+}

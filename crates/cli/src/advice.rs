@@ -1,0 +1,113 @@
+//! The error of a command as a person reads it: what failed, why, and what to do about it.
+//!
+//! Separate because most failures are those of AWS, whichever command met them. What AWS answered begins
+//! with its code ([`adapters::aws_error`]), and for each code there is one piece of advice.
+
+use adapters::aws_error::sentence;
+use anyhow::anyhow;
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+
+/// What to do, by the beginnings of what was said.
+const ADVICE: [(&[&str], &str); 10] = [
+    (
+        &["ExpiredToken", "RequestExpired", "TokenRefreshRequired"],
+        "the credentials have expired: renew them, for example with `aws sso login`",
+    ),
+    (
+        &[
+            "InvalidClientTokenId",
+            "UnrecognizedClientException",
+            "InvalidAccessKeyId",
+            "SignatureDoesNotMatch",
+            "InvalidToken",
+        ],
+        "AWS does not accept these credentials: check AWS_PROFILE, or AWS_ACCESS_KEY_ID, \
+         AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN",
+    ),
+    (
+        &["AccessDenied", "AllAccessDisabled", "AuthorizationError"],
+        "these credentials lack a permission: use others (AWS_PROFILE), or have it granted",
+    ),
+    (
+        &["NoSuchBucket"],
+        "there is no bucket of this name: check its spelling, and that it is in the account of the \
+         credentials (AWS_PROFILE)",
+    ),
+    (
+        &["ValidationError"],
+        "check the name of the stack, its region (AWS_REGION) and its account (AWS_PROFILE)",
+    ),
+    (&["PermanentRedirect"], "the bucket is in another region: set AWS_REGION to it"),
+    (
+        &["AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"],
+        "there is no such queue: check its URL and its region, or let --stack find the queues of a \
+         deployment",
+    ),
+    (
+        &["Invalid Configuration: Missing Region", "A region must be set"],
+        "no AWS region is set: set AWS_REGION, or a region in the profile (AWS_PROFILE)",
+    ),
+    (
+        &["no credentials found", "no providers in chain provided credentials"],
+        "no AWS credentials were found: set AWS_PROFILE, or log in with `aws sso login`",
+    ),
+    (
+        &["no connection:", "there was no answer in time"],
+        "check the network, and AWS_ENDPOINT_URL if it is set",
+    ),
+];
+
+/// The error of an AWS client, for the chain of a command's error.
+pub(crate) fn aws_error<E>(error: &SdkError<E>) -> anyhow::Error
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+{
+    anyhow!(sentence(error))
+}
+
+/// The whole chain of an error, and below it what to do, if that is known.
+pub(crate) fn describe(error: &anyhow::Error) -> String {
+    let said: Vec<String> = error.chain().map(ToString::to_string).collect();
+    let chain = said.join(": ");
+    let advice = ADVICE.iter().find(|(beginnings, _)| {
+        let is_said = |text: &String| beginnings.iter().any(|begin| text.starts_with(begin));
+        said.iter().any(is_said)
+    });
+    // A command may have given better advice itself.
+    match advice {
+        Some((_, advice)) if !chain.contains(advice) => format!("{chain}\n  {advice}"),
+        Some(_) | None => chain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn a_known_failure_has_advice_below_its_whole_chain_and_another_has_none() {
+        let failure = |text: &str| {
+            let error = Err::<(), _>(anyhow!(text.to_owned())).context("it cannot be read");
+            describe(&error.unwrap_err())
+        };
+        for (text, advice) in [
+            ("ExpiredToken: The provided token has expired.", "aws sso login"),
+            ("ExpiredTokenException: expired", "aws sso login"),
+            ("InvalidAccessKeyId: it does not exist", "AWS_PROFILE"),
+            ("AccessDenied: not you", "have it granted"),
+            ("AccessDeniedException: not you", "have it granted"),
+            ("NoSuchBucket: none", "check its spelling"),
+            ("AWS.SimpleQueueService.NonExistentQueue: none", "--stack"),
+            ("Invalid Configuration: Missing Region", "AWS_REGION"),
+            ("no connection: Connection refused (os error 111)", "AWS_ENDPOINT_URL"),
+        ] {
+            let shown = failure(text);
+            let (chain, below) = shown.split_once("\n  ").expect("there is advice");
+            assert_eq!(chain, format!("it cannot be read: {text}"));
+            assert!(below.contains(advice), "{shown}");
+        }
+        assert_eq!(failure("the file is empty"), "it cannot be read: the file is empty");
+    }
+}

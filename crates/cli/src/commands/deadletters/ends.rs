@@ -1,0 +1,76 @@
+//! Waits for the ends of what a replay has sent.
+
+use std::process::ExitCode;
+
+use adapters::machine::Machine;
+use deadletters::DeadLetters;
+use deadletters::ledger::{JobHeader, ReplayCounts};
+use deadletters::replay::ends::{EndCounts, Ends};
+use delivery::ports::Clock as _;
+use delivery::time::duration::{SECOND_MS, format_ms};
+
+use crate::output::{note, out};
+use crate::{progress, text};
+
+/// How often the ends are looked for.
+const EVERY_MS: u64 = SECOND_MS;
+
+/// Waits until everything that was sent has ended, at most this long, and reports it. The exit code says
+/// whether all was delivered.
+pub(super) async fn wait(
+    letters: &DeadLetters,
+    header: &JobHeader,
+    counts: ReplayCounts,
+    at_most_ms: u64,
+) -> anyhow::Result<ExitCode> {
+    if !header.has_results(&counts) {
+        let why = if header.results {
+            "what became of the others cannot be told from what was skipped"
+        } else {
+            "results are not recorded here"
+        };
+        note(format_args!("{why}: there is nothing to wait for"));
+        return Ok(ExitCode::FAILURE);
+    }
+    let until_ms = Machine.now_ms().saturating_add(at_most_ms);
+    let (mut ends, mut seen) = (Ends::new(), 0);
+    let bar = progress::bar(counts.sent, "ends");
+    let ended = loop {
+        letters.read_new_ends(&header.job, &mut ends).await?;
+        let ended = EndCounts::of(&ends);
+        bar.inc(ended.all() - seen);
+        seen = ended.all();
+        if ended.under_way(&counts) == 0 || Machine.now_ms() >= until_ms {
+            break ended;
+        }
+        Machine.sleep(EVERY_MS).await;
+    };
+    bar.finish_and_clear();
+    out(&report(&ended, &counts))?;
+    let under_way = ended.under_way(&counts);
+    if under_way > 0 {
+        let (count, waited) = (text::grouped(under_way), format_ms(at_most_ms));
+        note(format_args!(
+            "{count} did not end within {waited}: `lastmile deadletters jobs {}`",
+            header.job
+        ));
+    }
+    Ok(if ended.delivered == counts.sent { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn report(ends: &EndCounts, counts: &ReplayCounts) -> String {
+    let all = [
+        (ends.delivered, "delivered"),
+        (ends.dead_again, "dead again"),
+        (ends.dropped, "dropped"),
+        (ends.under_way(counts), "still under way"),
+    ];
+    let there = all.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> =
+        there.map(|(count, what)| format!("{} {what}", text::grouped(*count))).collect();
+    if parts.is_empty() {
+        "nothing was sent\n".to_owned()
+    } else {
+        format!("{}\n", parts.join(", "))
+    }
+}

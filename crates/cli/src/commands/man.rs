@@ -1,0 +1,26 @@
+//! `lastmile man`: manual pages, one for each command.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Command, ValueHint};
+
+use crate::output::note;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The folder to write to; it is created if it does not exist
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    folder: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments, command: Command) -> anyhow::Result<ExitCode> {
+    let shown = arguments.folder.display();
+    std::fs::create_dir_all(&arguments.folder)
+        .with_context(|| format!("the folder {shown} cannot be created"))?;
+    clap_mangen::generate_to(command, &arguments.folder)
+        .with_context(|| format!("the manual pages cannot be written to {shown}"))?;
+    note(format_args!("written: `man -l {shown}/lastmile.1` shows the first page"));
+    Ok(ExitCode::SUCCESS)
+}

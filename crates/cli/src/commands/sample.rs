@@ -1,0 +1,263 @@
+//! `lastmile sample`: prints events to start with, as publishers send them.
+//!
+//! What it prints is what `publish`, the ingress and the events queue accept, in each form that events have
+//! here: one document per line when piped, indented on a terminal. CloudEvents are built by the SDK.
+
+use std::process::ExitCode;
+
+use adapters::machine::Machine;
+use clap::ValueEnum;
+use cloudevents::{Event, EventBuilder as _, EventBuilderV10};
+use delivery::ports::Clock as _;
+use delivery::time::moment;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::files::usage_error;
+use crate::output::{out_json, stdout_is_terminal};
+
+/// The most events of one call.
+const EVENTS_MAX: u32 = 10_000;
+/// How many events a batch has unless the count is given.
+const BATCH_EVENTS: u32 = 3;
+/// The source of CloudEvents and of JSON.
+const SOURCE: &str = "https://shop.example.com/checkout";
+/// What each order costs.
+const TOTAL: &str = "19.90";
+/// The topic of Event Grid, which is a resource of Azure.
+const EVENT_GRID_TOPIC: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/shop\
+                                /providers/Microsoft.EventGrid/topics/orders";
+
+/// The form of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// CloudEvents 1.0, structured mode
+    #[value(name = "cloudevents", alias = "cloudevents-structured")]
+    CloudEvents,
+    /// The Event Grid event schema
+    #[value(name = "eventgrid")]
+    EventGrid,
+    /// A payload of your own, without any schema
+    #[value(alias = "custom")]
+    Json,
+    /// An array of CloudEvents
+    #[value(alias = "cloudevents-batch")]
+    Batch,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The form of the events
+    #[arg(value_name = "KIND")]
+    kind: Kind,
+    /// The type of the events
+    #[arg(long = "type", value_name = "TYPE", default_value = "order.created")]
+    event_type: String,
+    /// Their source; in Event Grid's schema their topic, a path of Azure. The default depends on KIND
+    #[arg(long, value_name = "URI")]
+    source: Option<String>,
+    /// Their subject; by default orders/NUMBER
+    #[arg(long, value_name = "TEXT")]
+    subject: Option<String>,
+    /// The id; several events have -1, -2 and so on at its end. By default a new one for each event
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// How many events; a batch has 3 unless this is given
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=i64::from(EVENTS_MAX)))]
+    count: Option<u32>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    for document in documents(arguments, Machine.now_ms())? {
+        match stdout_is_terminal() {
+            true => out_json(&serde_json::to_string_pretty(&document)?)?,
+            false => out_json(&serde_json::to_string(&document)?)?,
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is printed at once.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Document {
+    CloudEvent(Box<Event>),
+    Batch(Vec<Event>),
+    EventGrid(EventGridEvent),
+    Json(Order),
+}
+
+/// Microsoft Learn, "Azure Event Grid event schema".
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EventGridEvent {
+    id: String,
+    topic: String,
+    subject: String,
+    event_type: String,
+    event_time: String,
+    data_version: &'static str,
+    data: Value,
+}
+
+/// A payload as a publisher without any schema may have it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Order {
+    order_id: String,
+    kind: String,
+    shop: String,
+    path: String,
+    created_at: String,
+    total: &'static str,
+}
+
+/// What differs between the events of one call.
+struct Members {
+    number: u32,
+    id: String,
+    subject: String,
+    at: String,
+}
+
+fn documents(arguments: &Arguments, now_ms: u64) -> anyhow::Result<Vec<Document>> {
+    let count = arguments.count.unwrap_or(match arguments.kind {
+        Kind::Batch => BATCH_EVENTS,
+        Kind::CloudEvents | Kind::EventGrid | Kind::Json => 1,
+    });
+    let all = (1..=count).map(|number| members(arguments, number, count, now_ms));
+    match arguments.kind {
+        Kind::CloudEvents => {
+            let events = all.map(|of| cloud_event(arguments, of).map(Box::new));
+            events.map(|event| event.map(Document::CloudEvent)).collect()
+        }
+        Kind::Batch => {
+            let events = all.map(|of| cloud_event(arguments, of)).collect::<anyhow::Result<_>>()?;
+            Ok(vec![Document::Batch(events)])
+        }
+        Kind::EventGrid => {
+            Ok(all.map(|of| Document::EventGrid(event_grid_event(arguments, of))).collect())
+        }
+        Kind::Json => Ok(all.map(|of| Document::Json(order(arguments, of))).collect()),
+    }
+}
+
+fn members(arguments: &Arguments, number: u32, count: u32, now_ms: u64) -> Members {
+    let id = match &arguments.id {
+        Some(id) if count == 1 => id.clone(),
+        Some(id) => format!("{id}-{number}"),
+        None => format!("sample-{now_ms}-{number}"),
+    };
+    let subject = arguments.subject.clone().unwrap_or_else(|| format!("orders/{number}"));
+    Members { number, id, subject, at: moment::rfc3339(now_ms) }
+}
+
+fn cloud_event(arguments: &Arguments, of: Members) -> anyhow::Result<Event> {
+    let event = EventBuilderV10::new()
+        .id(of.id)
+        .source(arguments.source.as_deref().unwrap_or(SOURCE))
+        .ty(&arguments.event_type)
+        .subject(of.subject)
+        .time(of.at)
+        .data("application/json", data(of.number))
+        .build();
+    event.map_err(|error| usage_error(error.to_string()))
+}
+
+fn event_grid_event(arguments: &Arguments, of: Members) -> EventGridEvent {
+    EventGridEvent {
+        id: of.id,
+        topic: arguments.source.clone().unwrap_or_else(|| EVENT_GRID_TOPIC.to_owned()),
+        subject: of.subject,
+        event_type: arguments.event_type.clone(),
+        event_time: of.at,
+        data_version: "1.0",
+        data: data(of.number),
+    }
+}
+
+fn order(arguments: &Arguments, of: Members) -> Order {
+    Order {
+        order_id: of.id,
+        kind: arguments.event_type.clone(),
+        shop: arguments.source.clone().unwrap_or_else(|| SOURCE.to_owned()),
+        path: of.subject,
+        created_at: of.at,
+        total: TOTAL,
+    }
+}
+
+fn data(number: u32) -> Value {
+    json!({ "orderId": number, "total": TOTAL, "currency": "EUR" })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use delivery::event::envelope::decode;
+    use delivery::event::{Element, Input, Shape};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn printed(words: &[&str]) -> Vec<Value> {
+        let line = Line::parse_from([&["sample"], words].concat());
+        let documents = documents(&line.arguments, 1_795_158_180_123).expect("events");
+        documents.iter().map(|document| serde_json::to_value(document).expect("JSON")).collect()
+    }
+
+    #[test]
+    fn each_kind_is_an_event_of_its_schema() {
+        for (kind, input, shape, count) in [
+            ("cloudevents", Input::CloudEvents, Shape::CloudEvent, 1),
+            ("eventgrid", Input::EventGrid, Shape::EventGrid, 1),
+            ("json", Input::Custom, Shape::Custom, 1),
+            ("batch", Input::CloudEvents, Shape::CloudEvent, 3),
+        ] {
+            for input in [input, Input::Auto] {
+                let documents = printed(&[kind]);
+                assert_eq!(documents.len(), 1, "{kind}");
+                let elements = decode(&documents[0].to_string().into(), input);
+                assert_eq!(elements.len(), count, "{kind}");
+                for element in elements {
+                    let Element::Event(event) = element else { panic!("{kind}: {element:?}") };
+                    assert_eq!(event.shape(), shape, "{kind}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn options_set_the_members_of_every_event() {
+        let options = ["--type", "a.b", "--source", "/s", "--subject", "x", "--id", "7"];
+        let [event] = &printed(&[&["cloudevents"], &options[..]].concat())[..] else { panic!() };
+        for (member, value) in [("type", "a.b"), ("source", "/s"), ("subject", "x"), ("id", "7")] {
+            assert_eq!(event[member], value, "{member}");
+        }
+        assert_eq!(event["time"], "2026-11-20T07:03:00.123Z");
+        let [event] = &printed(&[&["eventgrid"], &options[..]].concat())[..] else { panic!() };
+        for (member, value) in
+            [("eventType", "a.b"), ("topic", "/s"), ("subject", "x"), ("id", "7")]
+        {
+            assert_eq!(event[member], value, "{member}");
+        }
+        let two = printed(&["json", "--id", "7", "--count", "2"]);
+        assert_eq!((&two[0]["orderId"], &two[1]["orderId"]), (&"7-1".into(), &"7-2".into()));
+        let batch = printed(&["batch", "--count", "2"]);
+        assert_eq!(batch[0].as_array().expect("an array").len(), 2);
+        assert_ne!(batch[0][0]["id"], batch[0][1]["id"]);
+    }
+
+    #[test]
+    fn a_source_that_is_none_is_an_error() {
+        let line = Line::parse_from(["sample", "cloudevents", "--source", ""]);
+        let error = documents(&line.arguments, 0).expect_err("an error").to_string();
+        assert!(error.contains("source"), "{error}");
+        assert!(Line::try_parse_from(["sample", "batch", "--count", "0"]).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! `lastmile subscriber`: receives events, prints them, checks their signatures, and responds with the given
+//! statuses.
+
+mod signatures;
+mod view;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use axum::http::StatusCode;
+use delivery::time::brief;
+use local::guard::Hosts;
+use local::subscriber::{Received, Subscriber, status_sequence};
+
+use self::signatures::Signatures;
+use crate::interrupt;
+use crate::output::{LineOutput, note, out_json, out_rendered, stdout_is_terminal};
+use crate::styled::{ColorArgs, Screen};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The port on 127.0.0.1 to listen on
+    #[arg(long, default_value_t = 9180)]
+    port: u16,
+    /// Also answer requests for this host, as a tunnel to this port names it; can be repeated
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// The statuses to respond with, in turn; the last one repeats
+    #[arg(long, value_delimiter = ',', default_value = "200", value_name = "STATUS,…")]
+    answer: Vec<StatusCode>,
+    /// How long to wait before each response, as in 2s
+    #[arg(long, default_value = "0s", value_parser = brief::parse_ms, value_name = "DURATION")]
+    delay: u64,
+    /// Check signatures with this signing secret: a variable of your environment as env:NAME, or the file
+    /// that holds it; can be repeated, then one of them has to match
+    #[arg(long, value_name = "env:NAME|FILE")]
+    secret: Vec<String>,
+    /// Respond with 401 to requests without a valid signature; handshakes are never signed
+    #[arg(long, requires = "secret")]
+    require_signature: bool,
+    /// How requests are printed
+    #[arg(long, default_value = "text")]
+    output: LineOutput,
+    #[command(flatten)]
+    color: ColorArgs,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let signatures = Arc::new(Signatures::read(&arguments.secret)?);
+    let port = arguments.port;
+    let subscriber = Subscriber::listen(port)
+        .await
+        .with_context(|| format!("cannot listen on 127.0.0.1:{port}"))?;
+    note(format_args!("listening on http://127.0.0.1:{}/", subscriber.port()?));
+    let hosts = arguments.host.into_iter().fold(Hosts::default(), Hosts::and);
+    let (screen, is_terminal) = (Screen::stdout(arguments.color), stdout_is_terminal());
+    let statuses = status_sequence(arguments.answer, arguments.delay);
+    let (checked, is_required) = (Arc::clone(&signatures), arguments.require_signature);
+    let answer = move |received: &Received| match checked.check(received) {
+        // It uses up none of the statuses.
+        Some(Err(_)) if is_required => (StatusCode::UNAUTHORIZED, 0),
+        Some(_) | None => statuses(received),
+    };
+    let print = move |received: &Received, status| {
+        let signature = signatures.check(received);
+        // A reader that has gone is no reason not to answer.
+        let _ = match arguments.output {
+            LineOutput::Json => out_json(&view::json(received, status, signature).to_string()),
+            LineOutput::Text => {
+                out_rendered(&view::text(screen, is_terminal, received, status, signature))
+            }
+        };
+    };
+    let serve = subscriber.answering_for(hosts).serve(answer, print);
+    tokio::select! {
+        served = serve => served?,
+        interrupted = interrupt::requested() => interrupted?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

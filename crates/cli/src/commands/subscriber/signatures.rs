@@ -1,0 +1,61 @@
+//! The secrets that the sample subscriber checks signatures with.
+//!
+//! A secret is named, never written on the command line, where every user of the machine could read it.
+
+use delivery::request::verification::{InvalidSignature, SignedHeaders, Verifier};
+use local::subscriber::Received;
+
+use crate::files::usage_error;
+
+/// What a variable is named with.
+const VARIABLE: &str = "env:";
+
+/// What signatures are checked with, if anything.
+#[derive(Debug)]
+pub(super) struct Signatures(Option<Verifier>);
+
+/// What a check found.
+pub(super) type Checked = Result<(), InvalidSignature>;
+
+impl Signatures {
+    /// Reads the secrets of these names.
+    ///
+    /// # Errors
+    /// A usage error when one cannot be read or is no signing secret; never quotes it.
+    pub(super) fn read(names: &[String]) -> anyhow::Result<Self> {
+        if names.is_empty() {
+            return Ok(Self(None));
+        }
+        let secrets = names.iter().map(|name| secret(name)).collect::<anyhow::Result<Vec<_>>>()?;
+        for (name, secret) in names.iter().zip(&secrets) {
+            Verifier::new([secret.as_str()])
+                .map_err(|problem| usage_error(format!("the signing secret {name} {problem}")))?;
+        }
+        let verifier = Verifier::new(secrets.iter().map(String::as_str));
+        Ok(Self(Some(verifier.map_err(|problem| usage_error(problem.to_string()))?)))
+    }
+
+    /// Checks a request; `None` if nothing is checked, or it is a handshake, which nobody signs.
+    pub(super) fn check(&self, received: &Received) -> Option<Checked> {
+        let verifier = self.0.as_ref().filter(|_| !received.is_handshake())?;
+        let header = |name| received.headers.get(name).and_then(|value| value.to_str().ok());
+        let headers = SignedHeaders {
+            id: header("webhook-id"),
+            timestamp: header("webhook-timestamp"),
+            signature: header("webhook-signature"),
+        };
+        Some(verifier.check(headers, &received.body, received.at_ms))
+    }
+}
+
+fn secret(name: &str) -> anyhow::Result<String> {
+    match name.strip_prefix(VARIABLE) {
+        Some(variable) => std::env::var(variable)
+            .map_err(|_| usage_error(format!("there is no variable {variable}, or it is no text"))),
+        None => std::fs::read_to_string(name).map_err(|error| {
+            usage_error(format!(
+                "the signing secret {name} cannot be read: {error}; env:NAME or a file is expected"
+            ))
+        }),
+    }
+}

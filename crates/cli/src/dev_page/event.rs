@@ -1,0 +1,225 @@
+//! One event: its deliveries, and of each its attempts with request and response, its waits and its end.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::app::{App, Section, SharedApp};
+use super::exchange::{ShownBody, ShownExchange};
+use super::feed::{Event, Kind, Step};
+use crate::page::error::PageError;
+use crate::page::json::indented;
+use crate::page::markup::{boxed, line, time, word};
+use crate::text;
+
+/// A larger event is not shown.
+const SHOWN_MAX_BYTES: usize = 256 * 1_024;
+
+pub(super) async fn answer(
+    State(app): State<SharedApp>,
+    Path(number): Path<u64>,
+) -> Result<Response, PageError> {
+    let event = app.read(|feed| feed.event(number).cloned());
+    let event = event.ok_or_else(|| {
+        let why = "It was dropped, or is from before lastmile dev was restarted.";
+        PageError::new(StatusCode::NOT_FOUND, "The event is not kept", why)
+    })?;
+    let title = name(&event).to_owned();
+    Ok(app.page(&title, Section::Live, content(&app, &event)))
+}
+
+fn name(event: &Event) -> &str {
+    match event.published.id.as_str() {
+        "" => "An event without an id",
+        id => id,
+    }
+}
+
+fn content(app: &App, event: &Event) -> Markup {
+    let published = &event.published;
+    let deliveries = deliveries(event);
+    html! {
+        p .crumbs { a href="/" { "Live" } " / event " (event.number) }
+        div .head {
+            div {
+                h1 { (line(name(event))) }
+                p .sub { (line(&published.event_type)) }
+            }
+            @if published.body.is_some() {
+                div .buttons {
+                    a .button.primary href={ "/publish?from=" (event.number) } { "Edit and resend" }
+                }
+            }
+        }
+        div .story #event data-event=(event.number) {
+            div {
+                @if deliveries.is_empty() {
+                    section aria-labelledby="none" {
+                        h2 #none { "Deliveries" }
+                        p .none { "No attempt has ended yet, or no subscription wants it." }
+                        (own_steps(event))
+                    }
+                }
+                @for (at, steps) in deliveries.iter().enumerate() { (delivery(app, event, at, steps)) }
+                @if event.more_steps > 0 {
+                    p .notice { (text::grouped(event.more_steps as u64)) " further steps are not kept." }
+                }
+            }
+            div { (body(event)) }
+        }
+    }
+}
+
+/// The steps of each delivery, in the order in which they began.
+fn deliveries(event: &Event) -> Vec<Vec<&Arc<Step>>> {
+    let mut all: Vec<Vec<&Arc<Step>>> = Vec::new();
+    for step in event.steps.iter().filter(|step| step.of.delivery.is_some()) {
+        let same = |steps: &&mut Vec<&Arc<Step>>| steps[0].of.delivery == step.of.delivery;
+        match all.iter_mut().find(same) {
+            Some(steps) => steps.push(step),
+            None => all.push(vec![step]),
+        }
+    }
+    all
+}
+
+/// The steps of the event itself, besides that it was published.
+fn own_steps(event: &Event) -> Markup {
+    let own = |step: &&Arc<Step>| step.of.delivery.is_none() && step.what.kind != Kind::Event;
+    html! { @for step in event.steps.iter().filter(own) {
+        p { (time(Some(step.what.at_ms))) " " (line(&step.what.name)) ": " (line(&step.what.outcome)) }
+    } }
+}
+
+fn delivery(app: &App, event: &Event, at: usize, steps: &[&Arc<Step>]) -> Markup {
+    let of = &steps[0].of;
+    let destination = steps.iter().map(|step| &step.what.destination).find(|it| !it.is_empty());
+    let id = of.delivery.map(|id| id.to_string()).unwrap_or_default();
+    let newest = steps.last().map(|step| step.number);
+    html! { section aria-labelledby={ "delivery-" (at) } {
+        h2 id={ "delivery-" (at) } { (word(&of.subscription)) }
+        dl .facts {
+            @if let Some(destination) = destination { div { dt { "To" } dd { (word(destination)) } } }
+            div { dt { "Delivery" } dd .mono { (id) } }
+        }
+        ol .timeline {
+            li .mark { span .what { "Published" } (time(Some(event.at_ms))) }
+            @for step in steps {
+                (timeline_step(app, event.exchanges.get(&step.number), step, Some(step.number) == newest))
+            }
+        }
+    } }
+}
+
+fn timeline_step(
+    app: &App,
+    exchange: Option<&Arc<ShownExchange>>,
+    step: &Step,
+    is_newest: bool,
+) -> Markup {
+    let what = &step.what;
+    let class = match what.kind {
+        Kind::Good => "attempt delivered",
+        Kind::Failed | Kind::Silent => "attempt",
+        Kind::End => "mark end",
+        Kind::Event | Kind::Wait | Kind::Note => "mark",
+    };
+    let letter = what.dead_letter.zip(app.setup.dead_letters.as_ref());
+    html! {
+        li class=(class) {
+            span .what { (line(&capitalized(&what.name))) }
+            (time(Some(what.at_ms)))
+            span class={ "outcome " (what.kind.class()) } { b { (word(&what.outcome)) } }
+            @if let Some(ms) = what.duration_ms { span .took { "in " (text::duration(ms)) } }
+            @if !what.detail.is_empty() { span .detail { (word(&what.detail)) } }
+            @if what.due_ms.is_none() && !what.next.is_empty() { span .took { (line(&what.next)) } }
+            @if let Some((id, address)) = letter {
+                a href={ (address) "/letters/" (id) } { "Open and replay the dead letter" }
+            }
+            @if let Some(exchange) = exchange { (request_and_response(step, exchange)) }
+        }
+        @if let Some(due_ms) = what.due_ms {
+            li .wait.g1 {
+                @if is_newest { span .due data-due=(due_ms) { (line(&what.next)) } }
+                @else { (text::duration(due_ms.saturating_sub(what.at_ms))) " later" }
+            }
+        }
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn request_and_response(step: &Step, exchange: &ShownExchange) -> Markup {
+    let name = format!("of {}", step.what.name);
+    html! { details .exchange data-key=(step.number) {
+        summary { "Request and response" span .unseen { " " (line(&name)) } }
+        h3 { "Request" }
+        @if exchange.deliveries > 1 {
+            p .hint { "A batch: " (exchange.deliveries) " deliveries shared this request." }
+        }
+        p .mono.said { (exchange.method) " " (word(&exchange.url)) }
+        (headers(&exchange.headers))
+        (body_of(&exchange.body, &format!("The body of the request {name}")))
+        @match &exchange.response {
+            None => {
+                h3 { "No response" }
+                @if let Some(detail) = &exchange.detail { p .mono.said { (line(detail)) } }
+            }
+            Some(response) => {
+                h3 { "Response" }
+                p .mono.said {
+                    (response.status) " " (text::status_name(response.status).unwrap_or_default())
+                }
+                (headers(&response.headers))
+                (body_of(&response.body, &format!("The body of the response {name}")))
+            }
+        }
+    } }
+}
+
+fn headers(headers: &[(String, String)]) -> Markup {
+    html! { dl .headers {
+        @for (name, value) in headers { div { dt .mono { (line(name)) } dd .mono { (line(value)) } } }
+    } }
+}
+
+fn body_of(body: &ShownBody, label: &str) -> Markup {
+    html! {
+        @if body.text.is_empty() { p .none { "No body." } }
+        @else {
+            (boxed(&indented(&body.text).unwrap_or_else(|| body.text.clone()), label))
+            @if body.is_cut {
+                p .hint { "The beginning of " (text::grouped(body.bytes as u64)) " bytes." }
+            }
+        }
+    }
+}
+
+fn body(event: &Event) -> Markup {
+    let published = &event.published;
+    html! { section aria-labelledby="published" {
+        h2 #published { "Event" }
+        dl .facts {
+            @if let Some(topic) = &published.topic { div { dt { "Topic" } dd { (word(topic)) } } }
+            @for (name, value) in [("Id", &published.id), ("Type", &published.event_type), ("Source", &published.source)] {
+                @if !value.is_empty() { div { dt { (name) } dd { (word(value)) } } }
+            }
+            div { dt { "Published" } dd { (time(Some(event.at_ms))) } }
+        }
+        @match &published.body {
+            None => p .none { "Its record was received before lastmile dev was started, or is a replay." },
+            Some(body) if body.len() > SHOWN_MAX_BYTES => {
+                p .notice { "It has " (text::grouped(body.len() as u64)) " bytes: too large to show." }
+            }
+            Some(body) => {
+                (boxed(&indented(body).unwrap_or_else(|| body.to_string()), "The event as it was published"))
+            }
+        }
+    } }
+}

@@ -1,0 +1,280 @@
+//! A request and its response as the page shows them: without credentials. Pure.
+//!
+//! Separate, because it is the only place where a request's headers are looked at. Promises: a header is
+//! shown only if it is one of ours, or if its subscription says that its value is no secret; what a request
+//! sends as a credential is hidden in the response as dispatch hides it in dead letters. Does not hide
+//! anything in the body of a request: that is the event.
+
+use delivery::delivery::outcome::{Exchange, TransportResult};
+use delivery::request::{Method, Request};
+use delivery::subscription::credentials::{Credentials, HIDDEN, is_credential};
+use delivery::subscription::header::Value;
+use delivery::subscription::{Subscription, display};
+
+/// So much of a request's body is shown.
+const REQUEST_SHOWN_MAX_BYTES: usize = 64 * 1_024;
+/// So much of a response's body is shown: as much as is searched for credentials in every spelling.
+const RESPONSE_SHOWN_MAX_BYTES: usize = 4 * 1_024;
+
+/// Beginnings of the names of headers that no subscription can set.
+const OUR_PREFIXES: [&str; 2] = ["ce-", "aeg-"];
+/// The other headers that no subscription can set, except that of the trace, which is no secret.
+const OUR_HEADERS: [&str; 8] = [
+    "content-type",
+    "prefer",
+    "traceparent",
+    "tracestate",
+    "webhook-id",
+    "webhook-request-origin",
+    "webhook-signature",
+    "webhook-timestamp",
+];
+
+/// A body, or its beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownBody {
+    pub(super) text: String,
+    /// How long all of it is, as far as it was read.
+    pub(super) bytes: usize,
+    pub(super) is_cut: bool,
+}
+
+/// A response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownResponse {
+    pub(super) status: u16,
+    /// Those that dispatch reads.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: ShownBody,
+}
+
+/// A request, and its response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShownExchange {
+    pub(super) method: &'static str,
+    /// Without credentials.
+    pub(super) url: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: ShownBody,
+    /// `None` without an answer.
+    pub(super) response: Option<ShownResponse>,
+    /// Why there was none.
+    pub(super) detail: Option<String>,
+    pub(super) started_ms: u64,
+    /// How many deliveries shared the request.
+    pub(super) deliveries: usize,
+}
+
+impl ShownExchange {
+    /// What may be shown of an exchange of this subscription. Of one that is not known any more, no header
+    /// is, and no path.
+    pub(super) fn of(
+        request: &Request,
+        exchange: &Exchange,
+        subscription: Option<&Subscription>,
+    ) -> Self {
+        let (mut credentials, mut headers) = (Credentials::default(), Vec::new());
+        for (name, value) in &request.headers {
+            let is_shown = is_shown(name, value, subscription);
+            if !is_shown {
+                credentials.add_header(value);
+            }
+            let value = if is_shown { value.clone() } else { HIDDEN.to_owned() };
+            headers.push((name.clone(), value));
+        }
+        credentials.add_url(&request.url);
+        if subscription.is_none_or(|it| it.destination.hide_path) {
+            credentials.add_path(&request.url);
+        }
+        let answer_bytes = exchange.answer().map_or(0, |(_, body)| body.len());
+        let redacted = exchange.clone().redact(&credentials, RESPONSE_SHOWN_MAX_BYTES);
+        let response = redacted.answer().map(|(status, body)| ShownResponse {
+            status,
+            headers: response_headers(&redacted, &credentials),
+            body: ShownBody {
+                text: String::from_utf8_lossy(body).into_owned(),
+                bytes: answer_bytes,
+                is_cut: answer_bytes > RESPONSE_SHOWN_MAX_BYTES,
+            },
+        });
+        Self {
+            method: match request.method {
+                Method::Post => "POST",
+                Method::Options => "OPTIONS",
+            },
+            url: url(request, subscription),
+            headers,
+            body: shown(&request.body),
+            response,
+            detail: redacted.detail,
+            started_ms: exchange.started_ms,
+            deliveries: request.deliveries.len(),
+        }
+    }
+
+    /// About how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let of_headers = |headers: &[(String, String)]| -> usize {
+            headers.iter().map(|(name, value)| name.len() + value.len()).sum()
+        };
+        let of_response =
+            self.response.as_ref().map_or(0, |it| it.body.text.len() + of_headers(&it.headers));
+        self.url.len() + self.body.text.len() + of_headers(&self.headers) + of_response
+    }
+}
+
+fn url(request: &Request, subscription: Option<&Subscription>) -> String {
+    match subscription {
+        Some(it) if it.destination.url == request.url => it.destination.display(),
+        // A reply address, or a sink.
+        Some(_) => display(&request.url),
+        None => format!("{}/{HIDDEN}", request.url.origin().ascii_serialization()),
+    }
+}
+
+/// Whether a header's value is no secret.
+fn is_shown(name: &str, value: &str, subscription: Option<&Subscription>) -> bool {
+    let lower = name.to_ascii_lowercase();
+    if is_credential(&lower) {
+        return false;
+    }
+    let is_ours = OUR_HEADERS.contains(&lower.as_str())
+        || OUR_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
+    let mut stated = subscription
+        .into_iter()
+        .flat_map(|it| &it.destination.headers)
+        .filter(|header| header.name.eq_ignore_ascii_case(name))
+        .peekable();
+    if stated.peek().is_none() {
+        return is_ours;
+    }
+    // The subscription may be newer than the request: then its text has to be the same.
+    stated.all(|header| match &header.value {
+        Value::Static(text) => text == value,
+        Value::Path(_) => true,
+        Value::Concealed(_) | Value::Secret(_) => false,
+    })
+}
+
+fn response_headers(exchange: &Exchange, credentials: &Credentials) -> Vec<(String, String)> {
+    let Some(content) = &exchange.content else { return Vec::new() };
+    let kind = content.content_type.iter().map(|it| ("content-type".to_owned(), it.clone()));
+    let retry_after = match &exchange.result {
+        TransportResult::Answered { retry_after, .. } => retry_after,
+        TransportResult::TimedOut
+        | TransportResult::SocketError
+        | TransportResult::ResolutionError
+        | TransportResult::TlsError
+        | TransportResult::Blocked
+        | TransportResult::Unsendable
+        | TransportResult::Aborted => &None,
+    };
+    let retry_after = retry_after.iter().map(|it| ("retry-after".to_owned(), it.clone()));
+    let prefixed = |prefix: &'static str, of: &[(String, String)]| -> Vec<(String, String)> {
+        of.iter().map(|(name, value)| (format!("{prefix}{name}"), value.clone())).collect()
+    };
+    let all = kind.chain(retry_after).chain(prefixed("ce-", &content.attributes));
+    let all = all.chain(prefixed("webhook-", &content.webhook));
+    all.map(|(name, value)| (name, credentials.hide_in_text(value))).collect()
+}
+
+fn shown(body: &[u8]) -> ShownBody {
+    let kept = body.get(..REQUEST_SHOWN_MAX_BYTES).unwrap_or(body);
+    ShownBody {
+        text: String::from_utf8_lossy(kept).into_owned(),
+        bytes: body.len(),
+        is_cut: kept.len() < body.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use delivery::delivery::outcome::Content;
+    use delivery::manifest::{self, Source};
+
+    use super::*;
+
+    const FILE: &str = "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+        metadata: {namespace: n, topic: t, name: s}\n\
+        spec: {destination: {url: 'http://user:pass-word@127.0.0.1:1/in?code=query-secret', headers: [\
+        {name: x-team, value: orders}, {name: x-api-key, value: in-the-file}, {name: x-from, path: source}, \
+        {name: x-hidden, secret: 'env:TOKEN'}]}}\n";
+
+    fn request() -> Request {
+        let headers = [
+            ("content-type", "application/json"),
+            ("ce-id", "7"),
+            ("aeg-event-type", "Notification"),
+            ("X-Team", "orders"),
+            ("x-api-key", "in-the-file"),
+            ("x-from", "shop"),
+            ("x-hidden", "from-environment"),
+            ("x-unknown", "before-an-edit"),
+        ];
+        Request {
+            method: Method::Post,
+            url: "http://user:pass-word@127.0.0.1:1/in?code=query-secret".parse().unwrap(),
+            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            body: "{}".into(),
+            timeout_ms: 1,
+            answer_max_bytes: 1,
+            deliveries: Vec::new(),
+        }
+    }
+
+    fn exchange() -> Exchange {
+        let body =
+            b"you sent in-the-file, from-environment, before-an-edit, pass-word and query-secret";
+        let result =
+            TransportResult::Answered { status: 400, retry_after: None, body: body.into() };
+        let content = Content {
+            content_type: Some("text/plain".to_owned()),
+            attributes: vec![("echo".to_owned(), "from-environment".to_owned())],
+            webhook: vec![("echo".to_owned(), "from-environment".to_owned())],
+            whole: true,
+        };
+        Exchange { content: Some(content), ..Exchange::new(result, 0, 0) }
+    }
+
+    fn values(headers: &[(String, String)]) -> Vec<&str> {
+        headers.iter().map(|(_, value)| value.as_str()).collect()
+    }
+
+    #[test]
+    fn only_what_is_no_secret_is_shown_and_a_response_does_not_repeat_one() {
+        let reading = manifest::read(&[Source { name: "f", text: FILE }]);
+        let subscription = reading.catalogue.subscriptions().next().expect("it is valid");
+        let shown = ShownExchange::of(&request(), &exchange(), Some(subscription));
+        let expected =
+            ["application/json", "7", "Notification", "orders", HIDDEN, "shop", HIDDEN, HIDDEN];
+        assert_eq!(values(&shown.headers), expected);
+        assert_eq!(shown.url, "http://127.0.0.1:1/in");
+        let response = shown.response.unwrap();
+        let hidden = format!("you sent {HIDDEN}, {HIDDEN}, {HIDDEN}, {HIDDEN} and {HIDDEN}");
+        assert_eq!(response.body.text, hidden);
+        assert_eq!(values(&response.headers), ["text/plain", HIDDEN, HIDDEN]);
+    }
+
+    #[test]
+    fn of_a_subscription_that_is_gone_nothing_of_its_own_is_shown() {
+        let shown = ShownExchange::of(&request(), &exchange(), None);
+        assert_eq!(values(&shown.headers)[3..], [HIDDEN; 5]);
+        assert_eq!(shown.url, format!("http://127.0.0.1:1/{HIDDEN}"));
+        assert!(!shown.response.unwrap().body.text.contains("environment"));
+    }
+
+    #[test]
+    fn long_bodies_are_cut_and_say_how_long_they_were() {
+        let request = Request { body: vec![b'a'; REQUEST_SHOWN_MAX_BYTES + 1].into(), ..request() };
+        let result = TransportResult::Answered {
+            status: 200,
+            retry_after: None,
+            body: vec![b'~'; RESPONSE_SHOWN_MAX_BYTES + 1],
+        };
+        let shown = ShownExchange::of(&request, &Exchange::new(result, 0, 0), None);
+        assert!(shown.body.is_cut && shown.body.bytes == REQUEST_SHOWN_MAX_BYTES + 1);
+        let body = shown.response.unwrap().body;
+        assert!(body.is_cut && body.bytes == RESPONSE_SHOWN_MAX_BYTES + 1);
+        assert_eq!(body.text.len(), RESPONSE_SHOWN_MAX_BYTES);
+    }
+}

@@ -1,0 +1,448 @@
+//! What happened since the start, newest last: a bounded store. Pure.
+//!
+//! An event is what was received from the events queue, or, for a delivery whose record was not seen (one of
+//! a replay, or of an earlier run), what its log line says. A step is one thing that happened to a
+//! delivery, or to an event of which no delivery is known.
+//!
+//! Promises: memory is bounded by the constants below, whatever is published; what is dropped is counted, the
+//! oldest first; a delivery belongs to the event that it was made of, by its id.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use delivery::delivery::{Origin, id_of};
+use delivery::subscription::name::SubscriptionName;
+use uuid::Uuid;
+
+use super::exchange::ShownExchange;
+
+/// The most events that are kept.
+pub(super) const EVENTS_MAX: usize = 500;
+/// The most bytes of their bodies, requests and responses together.
+pub(super) const BODIES_MAX_BYTES: usize = 32 * 1_024 * 1_024;
+/// The most steps that are kept.
+pub(super) const STEPS_MAX: usize = 2_000;
+/// The most steps of one event.
+pub(super) const EVENT_STEPS_MAX: usize = 500;
+
+/// An event as it was received.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Published {
+    /// The SQS message and the index in it; `None` where the record was not seen.
+    pub(super) origin: Option<Origin>,
+    /// `namespace/topic`; `None` where it names none.
+    pub(super) topic: Option<String>,
+    pub(super) id: String,
+    pub(super) event_type: String,
+    pub(super) source: String,
+    /// As it was published.
+    pub(super) body: Option<Arc<str>>,
+}
+
+/// Whose step it is, as a log line says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Of {
+    pub(super) delivery: Option<Uuid>,
+    /// Its full name; empty where it is none of a subscription.
+    pub(super) subscription: String,
+    pub(super) topic: Option<String>,
+    /// The SQS message, where only that is known.
+    pub(super) message: Option<String>,
+    pub(super) event_id: String,
+    pub(super) event_type: String,
+    pub(super) source: String,
+}
+
+/// What kind of step it is: how it looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An event was received.
+    Event,
+    /// An attempt that delivered it.
+    Good,
+    /// An attempt that was answered with a failure.
+    Failed,
+    /// An attempt without an answer.
+    Silent,
+    /// It waits.
+    Wait,
+    /// It ended without success.
+    End,
+    /// Anything else.
+    Note,
+}
+
+impl Kind {
+    /// The class of its outcome in the style sheet.
+    pub(super) const fn class(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Good => "good",
+            Self::Failed => "server",
+            Self::Silent => "silent",
+            Self::Wait => "wait",
+            Self::End => "end",
+            Self::Note => "note",
+        }
+    }
+
+    /// The value of the filter that it belongs to.
+    pub(super) const fn group(self) -> &'static str {
+        match self {
+            Self::Event => "published",
+            Self::Good => "delivered",
+            Self::Failed | Self::Silent => "failed",
+            Self::Wait => "waiting",
+            Self::End => "ended",
+            Self::Note => "other",
+        }
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct What {
+    pub(super) at_ms: u64,
+    pub(super) kind: Kind,
+    /// Such as `attempt 2`.
+    pub(super) name: String,
+    /// Such as `503 Service Unavailable (Busy)`.
+    pub(super) outcome: String,
+    /// More about the outcome; may be empty.
+    pub(super) detail: String,
+    pub(super) destination: String,
+    pub(super) duration_ms: Option<u64>,
+    /// What comes next, or how it ended.
+    pub(super) next: String,
+    /// When the next attempt is due.
+    pub(super) due_ms: Option<u64>,
+    /// The dead letter that it became.
+    pub(super) dead_letter: Option<Uuid>,
+}
+
+impl What {
+    pub(super) fn new(at_ms: u64, kind: Kind, name: impl Into<String>) -> Self {
+        Self {
+            at_ms,
+            kind,
+            name: name.into(),
+            outcome: String::new(),
+            detail: String::new(),
+            destination: String::new(),
+            duration_ms: None,
+            next: String::new(),
+            due_ms: None,
+            dead_letter: None,
+        }
+    }
+}
+
+/// A step that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    /// From 1, without gaps.
+    pub(super) number: u64,
+    /// The number of its event.
+    pub(super) event: Option<u64>,
+    pub(super) of: Of,
+    pub(super) what: What,
+}
+
+/// An event that is kept.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    /// From 1, without gaps.
+    pub(super) number: u64,
+    pub(super) at_ms: u64,
+    pub(super) published: Published,
+    pub(super) steps: Vec<Arc<Step>>,
+    /// How many further steps were not kept.
+    pub(super) more_steps: usize,
+    /// Request and response, by the number of the step.
+    pub(super) exchanges: BTreeMap<u64, Arc<ShownExchange>>,
+    bytes: usize,
+}
+
+/// All that is kept.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    events: VecDeque<Event>,
+    steps: VecDeque<Arc<Step>>,
+    last_event: u64,
+    last_step: u64,
+    bytes: usize,
+    /// The event of each delivery.
+    deliveries: HashMap<Uuid, u64>,
+}
+
+impl Feed {
+    /// Adds an event that was received; nothing if it was received before.
+    pub(super) fn publish(&mut self, at_ms: u64, published: Published) {
+        let is_known = |event: &Event| {
+            published.origin.is_some() && event.published.origin == published.origin
+        };
+        if self.events.iter().any(is_known) {
+            return;
+        }
+        let bytes = published.body.as_ref().map_or(0, |body| body.len());
+        let of = Of {
+            topic: published.topic.clone(),
+            event_id: published.id.clone(),
+            event_type: published.event_type.clone(),
+            source: published.source.clone(),
+            ..Of::default()
+        };
+        let number = self.add_event(at_ms, published);
+        let what = What {
+            outcome: format!("{bytes} bytes"),
+            ..What::new(at_ms, Kind::Event, "published")
+        };
+        self.add_step(Some(number), of, what, None);
+    }
+
+    /// Adds a step, to the event that it is about; of a delivery that belongs to none, an event is made.
+    pub(super) fn add(&mut self, of: Of, what: What, exchange: Option<Arc<ShownExchange>>) {
+        let event = self.event_of(&of, what.at_ms);
+        self.add_step(event, of, what, exchange);
+    }
+
+    /// The steps after this one, oldest first.
+    pub(super) fn steps_after(&self, number: u64) -> impl DoubleEndedIterator<Item = &Arc<Step>> {
+        let skipped = self.steps.partition_point(|step| step.number <= number);
+        self.steps.iter().skip(skipped)
+    }
+
+    /// The number of the newest step.
+    pub(super) fn last_step(&self) -> u64 {
+        self.last_step
+    }
+
+    /// How many steps and events were dropped.
+    pub(super) fn dropped(&self) -> (u64, u64) {
+        (self.last_step - self.steps.len() as u64, self.last_event - self.events.len() as u64)
+    }
+
+    /// The event with this number, if it is kept.
+    pub(super) fn event(&self, number: u64) -> Option<&Event> {
+        let at = self.events.binary_search_by_key(&number, |event| event.number).ok()?;
+        self.events.get(at)
+    }
+
+    /// Whether nothing has happened to the delivery of a step since.
+    pub(super) fn is_newest(&self, step: &Step) -> bool {
+        let Some(event) = step.event.and_then(|number| self.event(number)) else { return true };
+        let same = |other: &&Arc<Step>| other.of.delivery == step.of.delivery;
+        event.steps.iter().rev().find(same).is_none_or(|newest| newest.number <= step.number)
+    }
+
+    fn event_of(&mut self, of: &Of, at_ms: u64) -> Option<u64> {
+        let known = of.delivery.and_then(|delivery| self.deliveries.get(&delivery).copied());
+        let known = known.or_else(|| self.find(of));
+        let event = match (known, of.delivery) {
+            (Some(event), _) => event,
+            (None, None) => return None,
+            (None, Some(_)) => self.add_event(at_ms, self.as_far_as_known(of)),
+        };
+        if let Some(delivery) = of.delivery {
+            self.deliveries.insert(delivery, event);
+        }
+        Some(event)
+    }
+
+    /// The newest event that a delivery was made of, by its id; else, for what was made from its parts, the
+    /// newest that says the same of itself.
+    fn find(&self, of: &Of) -> Option<u64> {
+        let newest = || self.events.iter().rev();
+        let name = of.subscription.parse::<SubscriptionName>().ok();
+        let is_made_of = |event: &&Event| match (&name, of.delivery, &event.published.origin) {
+            (Some(name), Some(delivery), Some(origin)) => id_of(name, origin) == delivery,
+            (None, None, Some(origin)) => {
+                of.message.as_ref() == Some(&origin.message) && event.published.id == of.event_id
+            }
+            _ => false,
+        };
+        let says_the_same = |event: &&Event| {
+            let published = &event.published;
+            !of.event_id.is_empty()
+                && (published.topic.is_none() || published.topic == of.topic)
+                && (&published.id, &published.source) == (&of.event_id, &of.source)
+        };
+        let found = newest().find(is_made_of).or_else(|| newest().find(says_the_same));
+        found.map(|event| event.number)
+    }
+
+    fn as_far_as_known(&self, of: &Of) -> Published {
+        Published {
+            origin: None,
+            topic: of.topic.clone(),
+            id: of.event_id.clone(),
+            event_type: of.event_type.clone(),
+            source: of.source.clone(),
+            body: None,
+        }
+    }
+
+    fn add_event(&mut self, at_ms: u64, published: Published) -> u64 {
+        self.last_event += 1;
+        let bytes = published.body.as_ref().map_or(0, |body| body.len());
+        self.bytes += bytes;
+        self.events.push_back(Event {
+            number: self.last_event,
+            at_ms,
+            published,
+            steps: Vec::new(),
+            more_steps: 0,
+            exchanges: BTreeMap::new(),
+            bytes,
+        });
+        self.drop_oldest();
+        self.last_event
+    }
+
+    fn add_step(
+        &mut self,
+        event: Option<u64>,
+        of: Of,
+        what: What,
+        exchange: Option<Arc<ShownExchange>>,
+    ) {
+        self.last_step += 1;
+        let step = Arc::new(Step { number: self.last_step, event, of, what });
+        self.steps.push_back(Arc::clone(&step));
+        if self.steps.len() > STEPS_MAX {
+            self.steps.pop_front();
+        }
+        let at =
+            event.and_then(|number| self.events.binary_search_by_key(&number, |it| it.number).ok());
+        let Some(event) = at.and_then(|at| self.events.get_mut(at)) else { return };
+        if event.steps.len() >= EVENT_STEPS_MAX {
+            event.more_steps += 1;
+            return;
+        }
+        if let Some(exchange) = exchange {
+            let bytes = exchange.bytes();
+            event.exchanges.insert(step.number, exchange);
+            event.bytes += bytes;
+            self.bytes += bytes;
+        }
+        event.steps.push(step);
+        self.drop_oldest();
+    }
+
+    /// Drops the oldest events while there is too much of them. The newest stays in any case.
+    fn drop_oldest(&mut self) {
+        while self.events.len() > EVENTS_MAX
+            || (self.bytes > BODIES_MAX_BYTES && self.events.len() > 1)
+        {
+            let Some(dropped) = self.events.pop_front() else { return };
+            self.bytes -= dropped.bytes;
+            for delivery in dropped.steps.iter().filter_map(|step| step.of.delivery) {
+                self.deliveries.remove(&delivery);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(message: &str, id: &str, bytes: usize) -> Published {
+        Published {
+            origin: Some(Origin { message: message.to_owned(), index: 0 }),
+            topic: Some("shop/orders".to_owned()),
+            id: id.to_owned(),
+            event_type: "order.created".to_owned(),
+            source: "s".to_owned(),
+            body: Some("x".repeat(bytes).into()),
+        }
+    }
+
+    fn of(message: &str, id: &str) -> Of {
+        let name: SubscriptionName = "shop/orders/billing".parse().unwrap();
+        let origin = Origin { message: message.to_owned(), index: 0 };
+        Of {
+            delivery: Some(id_of(&name, &origin)),
+            subscription: name.to_string(),
+            topic: Some("shop/orders".to_owned()),
+            event_id: id.to_owned(),
+            source: "s".to_owned(),
+            ..Of::default()
+        }
+    }
+
+    fn attempt(at_ms: u64) -> What {
+        What::new(at_ms, Kind::Failed, "attempt 1")
+    }
+
+    #[test]
+    fn a_step_belongs_to_the_event_that_its_delivery_was_made_of_even_where_ids_repeat() {
+        let mut feed = Feed::default();
+        feed.publish(1, published("m1", "7", 1));
+        feed.publish(2, published("m2", "7", 1));
+        feed.publish(3, published("m1", "7", 1));
+        feed.add(of("m1", "7"), attempt(4), None);
+        feed.add(of("m2", "7"), attempt(5), None);
+        let steps: Vec<_> = feed.steps_after(0).map(|it| (it.number, it.event)).collect();
+        assert_eq!(steps, [(1, Some(1)), (2, Some(2)), (3, Some(1)), (4, Some(2))]);
+        assert_eq!(feed.event(1).unwrap().steps.len(), 2);
+        let newest: Vec<bool> = feed.steps_after(2).map(|step| feed.is_newest(step)).collect();
+        assert_eq!(newest, [true, true]);
+        feed.add(of("m1", "7"), attempt(6), None);
+        let newest: Vec<bool> = feed.steps_after(2).map(|step| feed.is_newest(step)).collect();
+        assert_eq!(newest, [false, true, true]);
+    }
+
+    #[test]
+    fn a_delivery_whose_record_was_not_seen_makes_an_event_and_what_has_none_does_not() {
+        let mut feed = Feed::default();
+        feed.add(of("m1", "7"), attempt(1), None);
+        feed.add(of("m1", "7"), attempt(2), None);
+        feed.add(Of::default(), What::new(3, Kind::Note, "subscriptions.loaded"), None);
+        let steps: Vec<_> = feed.steps_after(0).map(|it| it.event).collect();
+        assert_eq!(steps, [Some(1), Some(1), None]);
+        assert_eq!(feed.event(1).unwrap().published.body, None);
+    }
+
+    #[test]
+    fn an_unmatched_event_is_found_by_its_message() {
+        let mut feed = Feed::default();
+        feed.publish(1, published("m1", "7", 1));
+        feed.publish(2, published("m2", "7", 1));
+        let of = Of { delivery: None, subscription: String::new(), ..of("m1", "7") };
+        let of = Of { message: Some("m1".to_owned()), ..of };
+        feed.add(of, What::new(3, Kind::End, "unmatched"), None);
+        assert_eq!(feed.steps_after(2).next().unwrap().event, Some(1));
+    }
+
+    #[test]
+    fn the_oldest_is_dropped_and_counted() {
+        let mut feed = Feed::default();
+        for number in 0..EVENTS_MAX + 3 {
+            feed.publish(1, published(&format!("m{number}"), &number.to_string(), 1));
+        }
+        assert_eq!(feed.dropped(), (0, 3));
+        assert!(feed.event(3).is_none() && feed.event(4).is_some());
+        for at_ms in 0..STEPS_MAX as u64 {
+            feed.add(of("m9", "9"), attempt(at_ms), None);
+        }
+        assert_eq!(feed.steps_after(0).count(), STEPS_MAX);
+        assert_eq!(feed.dropped().0, EVENTS_MAX as u64 + 3);
+        let event = feed.event(10).unwrap();
+        assert_eq!(
+            (event.steps.len(), event.more_steps),
+            (EVENT_STEPS_MAX, STEPS_MAX + 1 - EVENT_STEPS_MAX)
+        );
+    }
+
+    #[test]
+    fn large_bodies_drop_events_sooner() {
+        let mut feed = Feed::default();
+        for number in 0..40 {
+            feed.publish(1, published(&format!("m{number}"), "7", 1_000_000));
+        }
+        let kept = feed.events.len();
+        assert!((30..=34).contains(&kept), "{kept}");
+        assert!(feed.bytes <= BODIES_MAX_BYTES);
+    }
+}

@@ -1,0 +1,224 @@
+//! Publishing from the page: a form with a sample, or with an event that was seen, to be changed.
+//!
+//! What is published goes to the ingress over HTTP, as `lastmile publish --to` sends it, so it is checked,
+//! queued and delivered like any other event, and a refusal is the same.
+
+use adapters::machine::Machine;
+use axum::body::Bytes;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use delivery::ports::{Clock as _, JitterSource as _, MESSAGE_MAX_BYTES};
+use delivery::subscription::name::TopicName;
+use delivery::time::moment::rfc3339;
+use maud::{Markup, html};
+use serde_json::Value;
+use url::Url;
+
+use super::app::{App, Section, SharedApp};
+use crate::page::error::PageError;
+use crate::page::json::indented;
+use crate::page::markup::line;
+use crate::page::query::{href, pairs, value};
+use crate::text;
+
+/// The most that a form may have: the largest message, of which each byte may be escaped.
+pub(super) const FORM_MAX_BYTES: usize = 3 * MESSAGE_MAX_BYTES + 64 * 1_024;
+/// How many topics are listed.
+const TOPICS_MAX: usize = 500;
+/// The samples: value and text.
+const SAMPLES: [(&str, &str); 3] =
+    [("cloudevents", "CloudEvents"), ("eventgrid", "Event Grid"), ("custom", "custom JSON")];
+
+/// What happened in the samples.
+const DATA: &str = r#"{"order":17,"total":"42.00"}"#;
+
+/// What the form shows.
+#[derive(Debug, Default)]
+struct Form {
+    topic: String,
+    body: String,
+    sample: String,
+    /// The event that it is a copy of.
+    from: Option<u64>,
+    /// What was refused, or accepted.
+    refused: Option<String>,
+    accepted: Option<String>,
+}
+
+pub(super) async fn form(
+    State(app): State<SharedApp>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, PageError> {
+    let pairs = pairs(query.unwrap_or_default().as_bytes());
+    let of = |name| value(&pairs, name).map(ToOwned::to_owned);
+    let sample = of("sample").unwrap_or_else(|| SAMPLES[0].0.to_owned());
+    let accepted = of("accepted");
+    let Some(from) = of("from") else {
+        let (topic, body) = (of("topic").unwrap_or_default(), sample_of(&sample));
+        let form = Form { topic, body, sample, accepted, ..Form::default() };
+        return Ok(page(&app, form, StatusCode::OK));
+    };
+    let event = from.parse().ok().and_then(|from| app.read(|feed| feed.event(from).cloned()));
+    let Some((event, body)) = event.and_then(|it| it.published.body.clone().map(|body| (it, body)))
+    else {
+        let why = "It was dropped, or is from before lastmile dev was restarted.";
+        return Err(PageError::new(StatusCode::NOT_FOUND, "The event is not kept", why));
+    };
+    let body = indented(&body).unwrap_or_else(|| body.to_string());
+    let topic = event.published.topic.unwrap_or_default();
+    let form = Form { topic, body, from: Some(event.number), accepted, ..Form::default() };
+    Ok(page(&app, form, StatusCode::OK))
+}
+
+pub(super) async fn publish(State(app): State<SharedApp>, body: Bytes) -> Response {
+    let pairs = pairs(&body);
+    let raw = |name: &str| {
+        let given = pairs.iter().find(|(of, _)| of == name);
+        given.map(|(_, value)| value.clone()).unwrap_or_default()
+    };
+    // Browsers write each line end as two characters.
+    let event = raw("body").replace("\r\n", "\n");
+    let topic = raw("topic");
+    match send(&app, &topic, &event).await {
+        Ok(accepted) => {
+            let query = [("topic", topic.as_str()), ("accepted", &accepted)];
+            Redirect::to(&href("/publish", query)).into_response()
+        }
+        Err(why) => {
+            let form = Form { topic, body: event, refused: Some(why), ..Form::default() };
+            page(&app, form, StatusCode::BAD_REQUEST)
+        }
+    }
+}
+
+/// Sends an event to the ingress: what was accepted, or why it was not.
+async fn send(app: &App, topic: &str, event: &str) -> Result<String, String> {
+    let name: TopicName = topic.parse().map_err(|_| "Choose a topic.".to_owned())?;
+    let mut url: Url =
+        app.setup.ingress.parse().map_err(|_| "The ingress has no address.".to_owned())?;
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.clear().extend(["topics", &name.namespace, &name.topic]);
+    }
+    let post = app.client.post(url).header("content-type", content_type(event));
+    let answer = post.body(event.to_owned()).send().await;
+    let answer = answer.map_err(|error| format!("the ingress does not answer: {error}"))?;
+    let (status, body) = (answer.status(), answer.text().await.unwrap_or_default());
+    let json: Value = serde_json::from_str(&body).unwrap_or_default();
+    if status.is_success() {
+        let events = json.get("events").and_then(Value::as_u64).unwrap_or(1);
+        let message = json.get("messageId").and_then(Value::as_str).unwrap_or_default();
+        let noun = if events == 1 { "event" } else { "events" };
+        return Ok(format!("{events} {noun} as message {message}"));
+    }
+    let why = json.get("error").and_then(Value::as_str).unwrap_or(&body);
+    Err(format!("{}: {why}", text::outcome(None, Some(status.as_u16()))))
+}
+
+/// The content type by what the text looks like, as `lastmile publish` has it.
+fn content_type(event: &str) -> &'static str {
+    let says_version = |value: &Value| value.get("specversion").is_some();
+    match serde_json::from_str::<Value>(event) {
+        Ok(Value::Array(all)) if all.first().is_some_and(says_version) => {
+            "application/cloudevents-batch+json"
+        }
+        Ok(one) if says_version(&one) => "application/cloudevents+json",
+        Ok(_) => "application/json",
+        // Only a topic of opaque texts takes it; any other says what is wrong with the JSON.
+        Err(_) if event.trim_start().starts_with(['{', '[']) => "application/json",
+        Err(_) => "text/plain; charset=utf-8",
+    }
+}
+
+/// A sample with an id of its own.
+fn sample_of(sample: &str) -> String {
+    let id = format!("sample-{:08x}", Machine.next_jitter().0);
+    let now = rfc3339(Machine.now_ms());
+    // As text: the members in the order in which people write them.
+    let event = match sample {
+        "eventgrid" => format!(
+            r#"{{"id":"{id}","subject":"orders/17","eventType":"order.created","eventTime":"{now}","dataVersion":"1","data":{DATA}}}"#
+        ),
+        "custom" => DATA.to_owned(),
+        _ => format!(
+            r#"{{"specversion":"1.0","id":"{id}","source":"lastmile-dev","type":"order.created","time":"{now}","datacontenttype":"application/json","data":{DATA}}}"#
+        ),
+    };
+    indented(&event).unwrap_or(event)
+}
+
+fn page(app: &App, form: Form, status: StatusCode) -> Response {
+    let last = app.sources.last();
+    let topics = last.reading.catalogue.topics().map(|topic| topic.name.to_string());
+    let mut topics: Vec<String> = topics.take(TOPICS_MAX).collect();
+    if !form.topic.is_empty() && !topics.contains(&form.topic) {
+        topics.push(form.topic.clone());
+    }
+    let title = if form.from.is_some() { "Edit and resend" } else { "Publish an event" };
+    app.page_with(title, Section::Publish, content(app, &form, &topics, title), status)
+}
+
+fn content(app: &App, form: &Form, topics: &[String], title: &str) -> Markup {
+    html! {
+        div .head { div {
+            h1 { (title) }
+            p .sub { "It goes the way of every event: " code { (app.setup.ingress) "/topics/…" } ", the events queue, dispatch." }
+        } }
+        @if let Some(why) = &form.refused { p #refused .invalid role="alert" { (line(why)) } }
+        @if let Some(accepted) = &form.accepted {
+            p #accepted .notice role="status" { "Accepted: " (line(accepted)) ". " a href="/" { "Watch it live" } }
+        }
+        @if topics.is_empty() {
+            p .notice { "There is no topic yet: a subscription names one. " a href="/subscriptions" { "Subscriptions" } }
+        }
+        form .panel method="post" action="/publish" {
+            (app.token.field())
+            div .field {
+                label for="topic" { "Topic" }
+                select #topic name="topic" {
+                    @for topic in topics {
+                        option value=(topic) selected[*topic == form.topic] { (text::line(topic)) }
+                    }
+                }
+            }
+            @if form.from.is_none() {
+                p .hint {
+                    "Sample: "
+                    @for (at, (value, name)) in SAMPLES.iter().enumerate() {
+                        @if at > 0 { " · " }
+                        a href=(href("/publish", [("sample", *value), ("topic", form.topic.as_str())]))
+                            aria-current=[(form.sample == *value).then_some("true")] { (name) }
+                    }
+                }
+            }
+            div .field {
+                label for="body" { "Event" }
+                textarea #body name="body" rows="16" spellcheck="false" { "\n" (form.body) }
+            }
+            @if form.from.is_some() {
+                p .hint { "The id is that of the event you have seen. A receiver that remembers ids may ignore it: change it for a new event." }
+            }
+            div .buttons { button .primary type="submit" { "Publish" } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_content_type_is_that_of_what_is_published() {
+        for (sample, expected) in [
+            ("cloudevents", "application/cloudevents+json"),
+            ("eventgrid", "application/json"),
+            ("custom", "application/json"),
+        ] {
+            assert_eq!(content_type(&sample_of(sample)), expected);
+        }
+        let batch = format!("[{}]", sample_of("cloudevents"));
+        assert_eq!(content_type(&batch), "application/cloudevents-batch+json");
+        assert_eq!(content_type("{\"id\":"), "application/json");
+        assert_eq!(content_type("any text"), "text/plain; charset=utf-8");
+    }
+}

@@ -1,0 +1,349 @@
+//! Examples of every command, and the page of the documentation that says more.
+
+/// The examples of one command.
+pub(super) struct Examples {
+    /// Its name, with those of the commands above it; empty for the command line itself.
+    command: &'static str,
+    /// Whole command lines; `\` and a line end continue one.
+    pub(super) lines: &'static [&'static str],
+    /// The page, in the project's repository.
+    pub(super) page: &'static str,
+}
+
+/// The examples of the command of this name.
+pub(super) fn of(command: &str) -> Option<&'static Examples> {
+    EXAMPLES.iter().find(|examples| examples.command == command)
+}
+
+const fn of_command(
+    command: &'static str,
+    page: &'static str,
+    lines: &'static [&'static str],
+) -> Examples {
+    Examples { command, lines, page }
+}
+
+const EXAMPLES: &[Examples] = &[
+    of_command(
+        "",
+        "docs/cli.md",
+        &[
+            "lastmile demo",
+            "lastmile dev -f subscriptions.yaml",
+            "lastmile check subscriptions.yaml",
+            "lastmile deadletters list --stack orders-prod --since 2h",
+        ],
+    ),
+    of_command(
+        "dev",
+        "docs/publishing.md",
+        &[
+            "lastmile dev -f subscriptions.yaml",
+            "lastmile dev -f subscriptions.yaml --env BILLING_TOKEN --port 0",
+        ],
+    ),
+    of_command("demo", "README.md", &["lastmile demo", "lastmile demo --data /tmp/demo"]),
+    of_command(
+        "check",
+        "docs/dialects.md",
+        &[
+            "lastmile check subscriptions.yaml",
+            "lastmile check -f subscriptions/ --stack orders-prod",
+            "lastmile check --to s3://config-bucket/catalogue/ --output json",
+        ],
+    ),
+    of_command(
+        "explain",
+        "docs/dialects.md",
+        &[
+            "lastmile explain -f subscriptions.yaml --outcome 503",
+            "lastmile explain shop/orders/billing --stack orders-prod",
+            "lastmile explain -f subscriptions.yaml --output svg > retries.svg",
+        ],
+    ),
+    of_command(
+        "apply",
+        "docs/operations.md",
+        &[
+            "lastmile apply -f subscriptions.yaml --stack orders-prod",
+            "lastmile apply -f billing/ --to s3://config-bucket/catalogue/ \\\n      --owner billing --prune --yes",
+        ],
+    ),
+    of_command(
+        "rollback",
+        "docs/operations.md",
+        &[
+            "lastmile rollback --stack orders-prod --list",
+            "lastmile rollback --stack orders-prod",
+            "lastmile rollback --to s3://config-bucket/catalogue/ --namespace shop \\\n      --owner billing --version 7 --yes",
+        ],
+    ),
+    of_command(
+        "subscriptions",
+        "docs/catalogue.md",
+        &[
+            "lastmile subscriptions list shop/orders --stack orders-prod",
+            "lastmile subscriptions put -f billing.yaml --stack orders-prod",
+            "lastmile subscriptions history shop --stack orders-prod",
+        ],
+    ),
+    of_command(
+        "subscriptions list",
+        "docs/catalogue.md",
+        &[
+            "lastmile subscriptions list shop --stack orders-prod",
+            "lastmile subscriptions list shop/orders --to s3://config-bucket/catalogue/",
+        ],
+    ),
+    of_command(
+        "subscriptions get",
+        "docs/catalogue.md",
+        &[
+            "lastmile subscriptions get shop/orders/billing --stack orders-prod",
+            "lastmile subscriptions get shop/orders/billing \\\n      --to s3://config-bucket/catalogue/",
+        ],
+    ),
+    of_command(
+        "subscriptions put",
+        "docs/catalogue.md",
+        &[
+            "lastmile subscriptions put -f billing.yaml --stack orders-prod",
+            "lastmile subscriptions put -f billing/ --owner billing \\\n      --to s3://config-bucket/catalogue/",
+        ],
+    ),
+    of_command(
+        "subscriptions delete",
+        "docs/catalogue.md",
+        &[
+            "lastmile subscriptions delete shop/orders/billing --stack orders-prod",
+            "lastmile subscriptions delete shop/orders/billing --owner billing --yes \\\n      --to s3://config-bucket/catalogue/",
+        ],
+    ),
+    of_command(
+        "subscriptions history",
+        "docs/catalogue.md",
+        &[
+            "lastmile subscriptions history shop --stack orders-prod",
+            "lastmile subscriptions history shop --limit 5 --output json \\\n      --to s3://config-bucket/catalogue/",
+        ],
+    ),
+    of_command(
+        "subscriptions gc",
+        "docs/catalogue.md",
+        &[
+            "lastmile subscriptions gc --stack orders-prod",
+            "lastmile subscriptions gc shop --to s3://config-bucket/catalogue/",
+        ],
+    ),
+    of_command(
+        "validate",
+        "docs/dialects.md",
+        &[
+            "lastmile validate -f subscriptions.yaml",
+            "lastmile validate --stack orders-prod --subscription shop/orders/billing",
+            "lastmile validate -f subscriptions.yaml --listen 127.0.0.1:9182 --wait 10m",
+        ],
+    ),
+    of_command(
+        "deadletters",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters why --stack orders-prod --since 1d",
+            "lastmile deadletters list --subscription shop/orders/billing --status 5xx",
+            "lastmile deadletters replay --stack orders-prod --since 2h --dry-run",
+        ],
+    ),
+    of_command(
+        "deadletters list",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters list",
+            "lastmile deadletters list --stack orders-prod --since 2h --status 5xx",
+            "lastmile deadletters list --container s3://dead-letters --output ndjson",
+        ],
+    ),
+    of_command(
+        "deadletters show",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters show 4f1c02aa",
+            "lastmile deadletters show 4f1c02aa --stack orders-prod --output json",
+        ],
+    ),
+    of_command(
+        "deadletters stats",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters stats --stack orders-prod --since 7d",
+            "lastmile deadletters stats --topic shop/orders --output json",
+        ],
+    ),
+    of_command(
+        "deadletters why",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters why --stack orders-prod --since 1d",
+            "lastmile deadletters why --destination 'https://billing.example.com/*'",
+        ],
+    ),
+    of_command(
+        "deadletters replay",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters replay --stack orders-prod --since 2h --dry-run",
+            "lastmile deadletters replay 4f1c02aa --stack orders-prod --yes",
+            "lastmile deadletters replay --stack orders-prod --status 5xx --rate 50/s --yes",
+            "lastmile deadletters replay --stack orders-prod --again --wait 5m --yes",
+        ],
+    ),
+    of_command(
+        "deadletters jobs",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters jobs",
+            "lastmile deadletters jobs --stack orders-prod --output json",
+        ],
+    ),
+    of_command(
+        "deadletters dismiss",
+        "docs/dead-letters.md",
+        &["lastmile deadletters dismiss 4f1c02aa --note refunded"],
+    ),
+    of_command(
+        "deadletters undismiss",
+        "docs/dead-letters.md",
+        &["lastmile deadletters undismiss 4f1c02aa --stack orders-prod"],
+    ),
+    of_command(
+        "deadletters rescue",
+        "docs/operations.md",
+        &[
+            "lastmile deadletters rescue --stack orders-prod",
+            "lastmile deadletters rescue --container s3://dead-letters \\\n      --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/last-resort",
+        ],
+    ),
+    of_command(
+        "deadletters export",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters export --stack orders-prod > letters.ndjson",
+            "lastmile deadletters export --reason TimeToLiveExceeded --since 7d",
+        ],
+    ),
+    of_command(
+        "deadletters purge",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters purge --stack orders-prod --until 2026-10-01 --dry-run",
+            "lastmile deadletters purge --subscription shop/orders/billing --yes",
+            "lastmile deadletters purge --all",
+        ],
+    ),
+    of_command(
+        "deadletters tail",
+        "docs/dead-letters.md",
+        &[
+            "lastmile deadletters tail --stack orders-prod",
+            "lastmile deadletters tail --topic shop/orders --every 10s",
+        ],
+    ),
+    of_command(
+        "deadletters serve",
+        "docs/dead-letters.md",
+        &["lastmile deadletters serve", "lastmile deadletters serve --stack orders-prod --port 0"],
+    ),
+    of_command(
+        "destinations",
+        "docs/operations.md",
+        &[
+            "lastmile destinations list --stack orders-prod",
+            "lastmile destinations show shop/orders/billing --stack orders-prod",
+            "lastmile destinations enable shop/orders/billing --stack orders-prod",
+        ],
+    ),
+    of_command(
+        "destinations list",
+        "docs/operations.md",
+        &[
+            "lastmile destinations list --stack orders-prod",
+            "lastmile destinations list --to s3://config-bucket --all --output json",
+        ],
+    ),
+    of_command(
+        "destinations show",
+        "docs/operations.md",
+        &[
+            "lastmile destinations show shop/orders/billing --stack orders-prod",
+            "lastmile destinations show https://billing.example.com/events",
+        ],
+    ),
+    of_command(
+        "destinations disable",
+        "docs/operations.md",
+        &[
+            "lastmile destinations disable shop/orders/billing --stack orders-prod",
+            "lastmile destinations disable https://billing.example.com/events \\\n      --then deadletter --stack orders-prod",
+        ],
+    ),
+    of_command(
+        "destinations enable",
+        "docs/operations.md",
+        &[
+            "lastmile destinations enable shop/orders/billing --stack orders-prod",
+            "lastmile destinations enable https://billing.example.com/events",
+        ],
+    ),
+    of_command(
+        "destinations probe",
+        "docs/operations.md",
+        &[
+            "lastmile destinations probe shop/orders/billing --stack orders-prod",
+            "lastmile destinations probe https://billing.example.com/events",
+        ],
+    ),
+    of_command(
+        "cost",
+        "docs/scale.md",
+        &[
+            "lastmile cost --events 1e6",
+            "lastmile cost --events 1e9 --per month --success 0.99 --fan-out 3",
+            "lastmile cost --events 1e6 -f subscriptions.yaml --down 6h --output json",
+        ],
+    ),
+    of_command(
+        "publish",
+        "docs/publishing.md",
+        &[
+            "lastmile publish --topic shop/orders -f order.json",
+            "lastmile publish --topic shop/orders --stack orders-prod -f orders.ndjson",
+            "lastmile publish --ingress http://127.0.0.1:8080/topics/shop/orders order.json",
+        ],
+    ),
+    of_command(
+        "sample",
+        "docs/publishing.md",
+        &[
+            "lastmile sample cloudevents",
+            "lastmile sample eventgrid --type Order.Created --count 3",
+            "lastmile sample json --count 10 > events.json",
+        ],
+    ),
+    of_command(
+        "subscriber",
+        "docs/local.md",
+        &[
+            "lastmile subscriber",
+            "lastmile subscriber --port 9000 --answer 503,503,200 --delay 2s",
+            "lastmile subscriber --secret env:SIGNING_SECRET --require-signature",
+        ],
+    ),
+    of_command(
+        "completions",
+        "docs/cli.md",
+        &[
+            "lastmile completions bash > /etc/bash_completion.d/lastmile",
+            "lastmile completions powershell",
+        ],
+    ),
+    of_command("man", "docs/cli.md", &["lastmile man /usr/local/share/man/man1"]),
+];

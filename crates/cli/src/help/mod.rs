@@ -1,0 +1,86 @@
+//! The help of every command: its options under headings, examples, and the page that says more.
+//!
+//! Separate from the commands, which describe their options: what the same option belongs to, and how an
+//! example looks, is the same for all of them.
+//!
+//! Promises: a test parses every example, and no line of any help is wider than 80 columns.
+
+mod examples;
+#[cfg(test)]
+mod tests;
+
+use clap::{Arg, Command};
+
+use self::examples::Examples;
+
+/// The headings, with the ids of their options, whichever command has them.
+const HEADINGS: [(&str, &[&str]); 5] = [
+    ("Files", &["files", "more_files", "subscriptions"]),
+    (
+        "Where",
+        &["to", "stack", "container", "config", "queue_url", "ingress", "to_url", "to_topic"],
+    ),
+    ("Job", &["rate", "name", "resume", "skip_uncertain", "again"]),
+    ("Output", &["output", "limit", "raw"]),
+    ("Confirmation", &["yes", "dry_run", "all_letters", "allow_empty", "allow_unknown"]),
+];
+
+/// The ends of usages that are wider than a terminal as clap writes them, by their commands.
+const USAGES: [(&str, &str); 4] = [
+    ("subscriptions put", "--file <FILE>..."),
+    ("subscriptions delete", "<NAME>"),
+    ("subscriptions history", "<NAMESPACE>"),
+    ("subscriptions gc", "[NAMESPACE]..."),
+];
+/// The heading of `filter_args`.
+const FILTERS: &str = "Filters";
+
+/// The command line with the help of every command.
+pub(crate) fn with_help(command: Command) -> Command {
+    described(command, &[])
+}
+
+/// A command and those below it; `above` are the names on the way to it.
+fn described(command: Command, above: &[String]) -> Command {
+    let mut path = above.to_vec();
+    if command.get_name() != "lastmile" {
+        path.push(command.get_name().to_owned());
+    }
+    let name = path.join(" ");
+    let examples = examples::of(&name);
+    let command = command.mut_args(under_heading);
+    let command = match USAGES.iter().find(|(wide, _)| *wide == name) {
+        Some((_, end)) => command.override_usage(usage(&name, end)),
+        None => command,
+    };
+    let command = match examples {
+        Some(examples) => command.after_long_help(after_help(examples)),
+        None => command,
+    };
+    command.mut_subcommands(|below| described(below, &path))
+}
+
+/// An option under its heading, unless its command gives it one. Arguments without a name stay where they
+/// are.
+fn under_heading(argument: Arg) -> Arg {
+    // What follows the filters has their heading, whatever it is.
+    let has_own = argument.get_help_heading().is_some_and(|heading| heading != FILTERS);
+    if argument.is_positional() || has_own {
+        return argument;
+    }
+    let id = argument.get_id().as_str();
+    match HEADINGS.iter().find(|(_, ids)| ids.contains(&id)) {
+        Some((heading, _)) => argument.help_heading(*heading),
+        None => argument,
+    }
+}
+
+/// A usage in two lines.
+fn usage(name: &str, end: &str) -> String {
+    format!("lastmile {name} [OPTIONS] {end} \\\n           <--to <URI>|--stack <NAME>>")
+}
+
+fn after_help(Examples { lines, page, .. }: &Examples) -> String {
+    let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("Examples:\n{lines}\nMore: {page}")
+}

@@ -1,0 +1,134 @@
+use std::path::{Path, PathBuf};
+
+use clap::{Command, CommandFactory as _};
+
+use super::*;
+
+/// The width of an ordinary terminal.
+const WIDTH: usize = 80;
+/// The page that has the help of every command, after this line.
+const GENERATED: &str =
+    "<!-- From here on generated: UPDATE_GOLDEN=1 writes the help of every command. -->\n";
+
+fn command() -> Command {
+    with_help(crate::Arguments::command())
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every command with its whole name.
+fn all() -> Vec<(String, Command)> {
+    let mut command = command().term_width(WIDTH);
+    command.build();
+    let mut found = vec![("lastmile".to_owned(), command.clone())];
+    below(&command, "lastmile", &mut found);
+    found
+}
+
+fn below(command: &Command, name: &str, found: &mut Vec<(String, Command)>) {
+    for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+        let name = format!("{name} {}", command.get_name());
+        found.push((name.clone(), command.clone()));
+        below(command, &name, found);
+    }
+}
+
+fn long_help(command: &Command) -> String {
+    let help = command.clone().render_long_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    lines.join("\n")
+}
+
+/// The example lines of a help, continued ones joined.
+fn examples(help: &str) -> Vec<String> {
+    let (_, after) = help.split_once("Examples:\n").unwrap_or_default();
+    let lines = after.lines().take_while(|line| !line.is_empty());
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    text.replace("\\\n", "").lines().map(|line| line.trim().to_owned()).collect()
+}
+
+/// The words of an example up to a redirection; quotes stand around whole words.
+fn words(example: &str) -> Vec<String> {
+    let words = example.split_whitespace().take_while(|word| *word != ">");
+    words.map(|word| word.trim_matches('\'').to_owned()).collect()
+}
+
+#[test]
+fn every_command_has_examples_that_are_accepted_and_a_page_that_exists() {
+    let mut wrong = Vec::new();
+    for (name, described) in all() {
+        let help = long_help(&described);
+        let examples = examples(&help);
+        if examples.is_empty() {
+            wrong.push(format!("{name} has no example in src/help/examples.rs"));
+        }
+        for example in &examples {
+            if !example.starts_with(&name) {
+                wrong.push(format!("{name}: {example:?} is another command"));
+            }
+            if let Err(error) = command().try_get_matches_from(words(example)) {
+                wrong.push(format!("{example}\n{error}"));
+            }
+        }
+        let page = help.lines().last().and_then(|line| line.strip_prefix("More: "));
+        if !page.is_some_and(|page| root().join(page).is_file()) {
+            wrong.push(format!("{name}: there is no page {page:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_help_is_wider_than_a_terminal_and_the_short_one_is_shorter() {
+    for (name, command) in all() {
+        let long = long_help(&command);
+        for line in long.lines() {
+            assert!(line.chars().count() <= WIDTH, "{name}: {line}");
+        }
+        let short = command.clone().render_help().to_string();
+        assert!(short.lines().count() < long.lines().count(), "{name}");
+        assert!(!short.contains("Examples:"), "{name}");
+    }
+}
+
+#[test]
+fn an_option_means_the_same_everywhere() {
+    for (name, command) in all() {
+        for argument in command.get_arguments() {
+            let (id, long) = (argument.get_id().as_str(), argument.get_long().unwrap_or_default());
+            let expected_short = match long {
+                "file" => Some('f'),
+                "help" => Some('h'),
+                "version" if id == "version" && name == "lastmile" => Some('V'),
+                _ => None,
+            };
+            assert_eq!(argument.get_short(), expected_short, "{name} --{long}");
+            if long == "yes" {
+                let help = argument.get_help().map(ToString::to_string);
+                assert_eq!(help.as_deref(), Some("Do not ask for confirmation"), "{name}");
+            }
+        }
+        let has = |long: &str| command.get_arguments().any(|it| it.get_long() == Some(long));
+        assert!(!(has("to") || has("container") || has("config")) || has("stack"), "{name}");
+    }
+}
+
+#[test]
+fn the_page_has_the_help_of_every_command() {
+    let path = root().join("docs/cli.md");
+    let page = std::fs::read_to_string(&path).expect("the page exists");
+    let (before, generated) =
+        page.split_once(GENERATED).expect("the page says where it is generated");
+    let all = all();
+    let sections = all
+        .iter()
+        .map(|(name, command)| format!("\n### {name}\n```text\n{}\n```\n", long_help(command)));
+    let written: String = sections.collect();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, format!("{before}{GENERATED}{written}")).expect("it can be written");
+    } else {
+        assert!(generated == written, "docs/cli.md is out of date; UPDATE_GOLDEN=1 writes it");
+    }
+}

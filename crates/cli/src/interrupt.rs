@@ -1,0 +1,21 @@
+//! The end that a person or a supervisor asks for: Ctrl-C, or the signal that containers and services get.
+
+use std::io;
+
+/// Waits for Ctrl-C or SIGTERM.
+///
+/// # Errors
+/// When the process cannot listen for them.
+pub(crate) async fn requested() -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminated = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminated.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
+}

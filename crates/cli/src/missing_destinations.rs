@@ -1,0 +1,133 @@
+//! `check --write-destinations`: the `Destinations` document that files of others need.
+//!
+//! Separate from `check`, which only reads. A file for a cluster or for Azure refers to objects whose addresses
+//! are known there and not here. This adds one entry for each reference to a file, with a placeholder as its
+//! address, and never changes what is in the file already.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use delivery::manifest::{Finding, ReferenceUse};
+use delivery::subscription::Subscription;
+
+use crate::files::{Files, have_errors, usage_error};
+use crate::output::note;
+
+/// The host of the placeholders: names below `.invalid` never exist (RFC 6761, 6.4).
+pub(crate) const PLACEHOLDER_HOST: &str = "replace-me.invalid";
+
+/// Whether the destination of a subscription is a placeholder.
+pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
+    subscription.destination.url.host_str() == Some(PLACEHOLDER_HOST)
+}
+
+/// Adds entries for what the files refer to and nothing maps, and the file itself to the files, unless it is
+/// among them.
+///
+/// # Errors
+/// When a file cannot be read, or this one not written.
+pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let is_new = std::fs::read_to_string(path).is_ok_and(|text| text.trim().is_empty())
+        || !(path.exists() || path.is_symlink());
+    if !is_new {
+        only_destinations(path)?;
+    }
+    let is_listed = is_among(path, files);
+    let mut read = files.clone();
+    if !is_listed && !is_new {
+        read.push(path.to_owned());
+    }
+    let findings = Files::read(&read)?.reading().findings;
+    let missing = missing(&findings);
+    let problem = || format!("{} cannot be written", path.display());
+    let entries = missing.values().filter(|of| **of == ReferenceUse::Events).count();
+    if entries > 0 {
+        let mut file =
+            OpenOptions::new().create(true).append(true).open(path).with_context(problem)?;
+        file.write_all(document(&missing, is_new).as_bytes()).with_context(problem)?;
+        note(format_args!(
+            "{entries} entries added to {}: replace the addresses at {PLACEHOLDER_HOST}",
+            path.display()
+        ));
+    }
+    if !is_listed && path.exists() {
+        files.push(path.to_owned());
+    }
+    Ok(())
+}
+
+/// Refuses a file that holds something else than `Destinations`, or where what is added could not be read.
+fn only_destinations(path: &Path) -> anyhow::Result<()> {
+    let is_yaml = matches!(path.extension().and_then(|it| it.to_str()), Some("yaml" | "yml"));
+    let reading = Files::read(&[path.to_owned()])?.reading();
+    let holds_them =
+        !reading.destinations.is_empty() && reading.catalogue.subscriptions().next().is_none();
+    if is_yaml && holds_them && !have_errors(&reading.findings) {
+        return Ok(());
+    }
+    Err(usage_error(format!(
+        "{} is there already, and not YAML with nothing but valid Destinations: name a new file",
+        path.display()
+    )))
+}
+
+/// Whether a file is one of these, or below one of these folders.
+fn is_among(path: &Path, files: &[PathBuf]) -> bool {
+    let absolute = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let Some(wanted) = absolute(path) else { return false };
+    let holds = |listed: &PathBuf| listed.canonicalize().is_ok_and(|of| wanted.starts_with(of));
+    files.iter().any(holds)
+}
+
+/// What nothing maps, and what it is for; what events go to comes before what dead letters go to.
+fn missing(findings: &[Finding]) -> BTreeMap<&str, ReferenceUse> {
+    let mut missing = BTreeMap::new();
+    for reference in findings.iter().filter_map(|finding| finding.reference.as_ref()) {
+        let of = missing.entry(reference.key.as_str()).or_insert(reference.used_for);
+        if reference.used_for == ReferenceUse::Events {
+            *of = ReferenceUse::Events;
+        }
+    }
+    missing
+}
+
+/// A document with an entry for each. Dead letters need none, so theirs are comments, written once.
+fn document(missing: &BTreeMap<&str, ReferenceUse>, is_first: bool) -> String {
+    let mut text = if is_first { String::new() } else { "\n---\n".to_owned() };
+    text.push_str(
+        "# What references in other files are here. Replace each address with a real one.\n",
+    );
+    text.push_str("apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:");
+    let (events, dead_letters): (Vec<_>, Vec<_>) =
+        missing.iter().partition(|(_, of)| **of == ReferenceUse::Events);
+    text.push('\n');
+    for (key, _) in events {
+        text.push_str(&format!("  {}: {}\n", in_quotes(key), in_quotes(&placeholder(key))));
+    }
+    for (key, _) in dead_letters.into_iter().filter(|_| is_first) {
+        text.push_str(&format!(
+            "  # {}: \"s3://bucket/prefix\"   # without it, to the default container\n",
+            in_quotes(key)
+        ));
+    }
+    text
+}
+
+/// An address that nothing is at, and that says what it stands for.
+fn placeholder(key: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-._/".contains(c) { c } else { '-' };
+    let path: String = key.trim_start_matches('/').chars().map(plain).collect();
+    format!("https://{PLACEHOLDER_HOST}/{path}")
+}
+
+/// JSON text, which YAML reads as the same text.
+fn in_quotes(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

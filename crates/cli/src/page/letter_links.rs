@@ -1,0 +1,129 @@
+//! What belongs to a dead letter besides its blob: its replay and what became of that, the dead letter that it
+//! is a replay of, and whether a person has dismissed it.
+
+use adapters::machine::Machine;
+use axum::body::Bytes;
+use axum::extract::{self, Path};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use deadletters::dismissed::{Dismissal, NOTE_MAX_CHARS};
+use deadletters::ledger::ReplayRecord;
+use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::delivery::replay::StoredReplayEnd;
+use delivery::ports::Clock as _;
+use delivery::time::moment::rfc3339;
+use maud::{Markup, html};
+
+use super::app::{App, SharedApp};
+use super::dead_letter::find;
+use super::error::PageError;
+use super::markup::{block, line};
+use super::query::{pairs, value};
+use crate::text;
+use crate::this_machine::user;
+
+/// What belongs to a dead letter.
+pub(super) struct LetterLinks {
+    end: Option<StoredReplayEnd>,
+    dismissal: Option<Dismissal>,
+}
+
+/// What belongs to this dead letter.
+pub(super) async fn of(
+    app: &App,
+    letter: &StoredDeadLetter,
+    replayed: Option<&ReplayRecord>,
+) -> Result<LetterLinks, PageError> {
+    let end = match replayed {
+        Some(record) => app.letters.end_of(&record.job, letter.id).await,
+        None => Ok(None),
+    };
+    let dismissal = app.letters.dismissal(letter.id).await.map_err(PageError::storage)?;
+    Ok(LetterLinks { end: end.map_err(PageError::storage)?, dismissal })
+}
+
+impl LetterLinks {
+    /// All of it, and the form that dismisses the dead letter.
+    pub(super) fn section(&self, app: &App, letter: &StoredDeadLetter) -> Markup {
+        html! {
+            @if self.has_facts(letter) { section .panel aria-label="What belongs to it" { dl .facts {
+                @if let Some(end) = &self.end { div { dt { "Its replay" } dd { (ended(end)) } } }
+                @if let Some(replay) = &letter.replay { div { dt { "Is a replay of" } dd .mono {
+                    a href={ "/letters/" (replay.letter) } { (replay.letter) }
+                    " by " a href={ "/jobs/" (replay.job()) } { (line(replay.job())) }
+                } } }
+                @if let Some(Dismissal { at, by, note, .. }) = &self.dismissal {
+                    div { dt { "Dismissed" } dd {
+                        (line(&text::seconds(at)))
+                        @if let Some(by) = by { " by " (line(by)) }
+                        ": " (block(note))
+                    } }
+                }
+            } } }
+            (self.form(app, letter))
+        }
+    }
+
+    fn has_facts(&self, letter: &StoredDeadLetter) -> bool {
+        letter.replay.is_some() || self.end.is_some() || self.dismissal.is_some()
+    }
+
+    fn form(&self, app: &App, letter: &StoredDeadLetter) -> Markup {
+        let action = |verb: &str| format!("/letters/{}/{verb}", letter.id);
+        html! {
+            @if self.dismissal.is_some() {
+                form .buttons action=(action("undismiss")) method="post" {
+                    (app.guard.token.field())
+                    button type="submit" { "Take the dismissal back" }
+                }
+            } @else {
+                form .buttons action=(action("dismiss")) method="post" {
+                    (app.guard.token.field())
+                    input name="note" required maxlength=(NOTE_MAX_CHARS) autocomplete="off"
+                        placeholder="Why nothing is to be done" aria-label="Why nothing is to be done";
+                    button type="submit" { "Dismiss" }
+                }
+            }
+        }
+    }
+}
+
+fn ended(end: &StoredReplayEnd) -> Markup {
+    html! {
+        (end.state) " " (line(&text::seconds(&end.at)))
+        @if end.is_linked() {
+            " → " a .mono href={ "/letters/" (end.delivery) } { (end.delivery) }
+        }
+    }
+}
+
+/// Dismisses a dead letter.
+pub(super) async fn dismiss(
+    extract::State(app): extract::State<SharedApp>,
+    Path(id): Path<String>,
+    form: Bytes,
+) -> Result<Response, PageError> {
+    let letter = find(&app, &id).await?;
+    let back = format!("/letters/{}", letter.id);
+    let pairs = pairs(&form);
+    let note = value(&pairs, "note").unwrap_or_default();
+    let dismissal = Dismissal::new(letter.id, rfc3339(Machine.now_ms()), user(), note);
+    let dismissal = dismissal.map_err(|why| {
+        PageError::new(StatusCode::BAD_REQUEST, "Not dismissed", why)
+            .with_link(back.clone(), "Back to the dead letter")
+    })?;
+    app.letters.dismiss(&dismissal).await.map_err(PageError::storage)?;
+    app.caches.expire();
+    Ok(Redirect::to(&back).into_response())
+}
+
+/// Takes that back.
+pub(super) async fn undismiss(
+    extract::State(app): extract::State<SharedApp>,
+    Path(id): Path<String>,
+) -> Result<Response, PageError> {
+    let letter = find(&app, &id).await?;
+    app.letters.undismiss(&[letter.id]).await.map_err(PageError::storage)?;
+    app.caches.expire();
+    Ok(Redirect::to(&format!("/letters/{}", letter.id)).into_response())
+}

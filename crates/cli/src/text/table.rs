@@ -1,0 +1,117 @@
+//! Tables for people: aligned columns without lines, as wide as the terminal.
+//!
+//! Separate because a table has another width on a terminal than in a pipe or a file: there a row is one
+//! line, however long, and its columns stand two spaces or more apart, so that tools can cut them.
+//!
+//! Promises: the columns and their order do not depend on the terminal; nothing that others wrote moves the
+//! cursor.
+
+use std::fmt;
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width, presets};
+use console::Term;
+
+use super::plain;
+
+/// The spaces between two columns.
+const GAP: u16 = 2;
+
+/// A table, whose cells show what others wrote as [`plain`] does.
+#[derive(Debug)]
+pub(crate) struct Table {
+    table: comfy_table::Table,
+    /// The width of the terminal, in characters; `None` in a pipe or a file.
+    width: Option<u16>,
+}
+
+/// A table with these columns, for standard output.
+pub(crate) fn table(columns: &[&str]) -> Table {
+    table_of_width(columns, Term::stdout().size_checked().map(|(_, width)| width))
+}
+
+fn table_of_width(columns: &[&str], width: Option<u16>) -> Table {
+    let mut table = comfy_table::Table::new();
+    table.load_style(presets::NOTHING).set_header(columns);
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, GAP));
+    }
+    Table { table, width }
+}
+
+impl Table {
+    /// Aligns these columns as numbers.
+    pub(crate) fn align_right(&mut self, columns: &[usize]) {
+        for column in columns {
+            if let Some(column) = self.table.column_mut(*column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+
+    /// Gives a column at least this width, in characters, where others have to be broken into lines.
+    pub(crate) fn keep_width(&mut self, column: usize, characters: u16) {
+        let with_gap = Width::Fixed(characters.saturating_add(GAP));
+        let fits = self.width.is_some_and(|width| width / 2 > characters);
+        if let Some(column) = self.table.column_mut(column).filter(|_| fits) {
+            column.set_constraint(ColumnConstraint::LowerBoundary(with_gap));
+        }
+    }
+
+    /// Adds a row; a cell may have several lines, which are one in a pipe.
+    pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item = impl AsRef<str>>) {
+        let is_wrapped = self.width.is_some();
+        let shown = |cell: &str| {
+            let cell = plain(cell);
+            if is_wrapped { cell } else { cell.replace('\n', ", ") }
+        };
+        self.table.add_row(cells.into_iter().map(|cell| shown(cell.as_ref())));
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> =
+            self.table.lines().map(|line| line.trim_end().to_owned()).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: &str = "https://billing.example.com/events/of/the/shop/that/has/a/long/address";
+
+    fn shown(width: Option<u16>) -> String {
+        let mut table = table_of_width(&["name", "address", "number"], width);
+        table.align_right(&[2]);
+        table.add_row(["a\u{202e}b", "x\ny", "7"]);
+        table.add_row(["abcdef", LONG, "1,000"]);
+        table.to_string()
+    }
+
+    #[test]
+    fn in_a_pipe_a_row_is_one_line_of_aligned_columns_without_a_frame() {
+        let text = shown(None);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(text.chars().all(|c| !('\u{2500}'..='\u{257f}').contains(&c)), "{text}");
+        let at = lines[0].find("address").expect("the column is there");
+        assert_eq!(lines[2].find("https"), Some(at), "{text}");
+        assert!(lines[1].starts_with("a\u{fffd}b     x, y "), "{text}");
+        assert!(lines[1].ends_with("       7") && lines[2].ends_with("  1,000"), "{text}");
+    }
+
+    #[test]
+    fn on_a_terminal_no_line_is_wider_than_it() {
+        for width in [40, 60, 80, 120] {
+            let text = shown(Some(width));
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.is_some_and(|widest| widest <= usize::from(width)), "{width}:\n{text}");
+        }
+        assert!(shown(Some(120)).contains(LONG));
+    }
+}

@@ -1,0 +1,124 @@
+//! Why deliveries failed: dead letters whose responses differ in ids, times and the like are one cause, in
+//! `lastmile deadletters why` and on the page.
+
+use std::collections::BTreeSet;
+
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
+use serde_json::Value;
+
+use crate::page_server::PageServer;
+use crate::sample_letters::{LETTERS, Sample, TestContainer, sample, text};
+
+/// The dead letters of one blob, each with another response.
+const LETTERS_PER_BLOB: u32 = 250;
+
+/// Lower numbers belong to the sample dead letters, which have times of their own.
+const NUMBERED_FROM: u32 = 1_000;
+
+/// A container of dead letters with these responses, by their numbers.
+fn container(count: u32, response: impl Fn(u32) -> String) -> TestContainer {
+    let letter = |number| {
+        let (key, blob) = sample(NUMBERED_FROM + number, (20, 9), "RESPONSE").blob();
+        (key, blob.replace("\"RESPONSE\"", &Value::from(response(number)).to_string()))
+    };
+    let blobs = (1..=count).step_by(LETTERS_PER_BLOB as usize).map(|first| {
+        let last = count.min(first + LETTERS_PER_BLOB - 1);
+        let letters: Vec<String> = (first..=last).map(|number| letter(number).1).collect();
+        (letter(first).0, format!("[{}]", letters.join(",")))
+    });
+    let container = TestContainer::folder();
+    container.write(&blobs.collect::<Vec<_>>());
+    container
+}
+
+/// An id that is different for each number, as random ones are.
+fn id(number: u32) -> String {
+    let hash = |factor: u64| u64::from(number + 1).wrapping_mul(factor);
+    let (high, low) = (hash(0x9e37_79b9_7f4a_7c15), hash(0xc2b2_ae3d_27d4_eb4f));
+    let digits = format!("{high:016x}{low:016x}");
+    [0..8, 8..12, 12..16, 16..20, 20..32].map(|range| digits[range].to_owned()).join("-")
+}
+
+fn causes(container: &TestContainer) -> Vec<Value> {
+    let output = container.run(&["why", "--output", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn responses_that_differ_by_a_request_id_are_one_cause_with_an_example() {
+    for response in [
+        |number| format!("Service busy, request {}", id(number)),
+        |number| {
+            format!(r#"{{"error":{{"code":"BUSY","message":"busy"}},"request":"{}"}}"#, id(number))
+        },
+        |number| format!("<html><title>Busy</title><p>{}, {number}</p>", id(number)),
+    ] {
+        let container = container(180, response);
+        let causes = causes(&container);
+        assert_eq!(causes.len(), 1, "{causes:?}");
+        assert_eq!(causes[0]["letters"], 180);
+        assert_eq!(causes[0]["first_at"], "2026-11-20T09:03:07.0340000Z");
+        let example = causes[0]["example"].as_str().expect("an id");
+        let shown = text(&container.run(&["show", example]).stdout);
+        assert!(shown.contains(&format!("id            {example}")), "{shown}");
+    }
+}
+
+const CAUSES: u32 = 40;
+
+/// The response of a dead letter: one of forty causes, with whatever a server may add to it.
+fn response_of_many(number: u32) -> String {
+    let (cause, id, minute, host) = (number % CAUSES, id(number), number % 60, number % 250);
+    let what = ["stock", "price", "address", "customer", "payment"][cause as usize % 5];
+    let how = ["is missing", "is locked", "is invalid", "is too old"][cause as usize / 5 % 4];
+    let at = format!("2026-11-20T09:{minute:02}:07.{number}Z");
+    match cause / 20 {
+        0 => format!(
+            r#"{{"timestamp":"{at}","status":503,"message":"The {what} of order {number} {how}: '{id}' on 10.0.0.{host}"}}"#
+        ),
+        _ => format!("{what} {how} (id {id}, user u{number}@example.com, {at}, took {number}ms)"),
+    }
+}
+
+#[tokio::test]
+async fn thousands_of_dead_letters_with_forty_causes_are_few_groups_of_which_the_first_are_shown() {
+    let container = container(10_000, response_of_many);
+    let causes = causes(&container);
+    assert!((CAUSES as usize..=60).contains(&causes.len()), "{} {causes:#?}", causes.len());
+    let letters: u64 = causes.iter().filter_map(|cause| cause["letters"].as_u64()).sum();
+    assert_eq!(letters, 10_000);
+    let keys: BTreeSet<&str> = causes.iter().filter_map(|cause| cause["key"].as_str()).collect();
+    assert_eq!(keys.len(), causes.len());
+
+    let table = text(&container.run(&["why"]).stdout);
+    let rows = table.lines().filter(|line| line.contains("2026-11-20")).count();
+    assert_eq!(rows, 30, "{table}");
+    let more = format!("… and {} more causes with ", causes.len() - rows);
+    assert!(table.contains(&more), "{table}");
+
+    let server = PageServer::start(&container, &[]);
+    let mut page = server.page("/").await;
+    while page.contains("Reading the dead letters") {
+        Machine.sleep(100).await;
+        page = server.page("/").await;
+    }
+    assert!(page.contains(&format!("{} rarer causes", causes.len() - 8)), "{page}");
+    assert!(page.contains(&format!("… and {} more: ", causes.len() - rows)), "{page}");
+}
+
+#[tokio::test]
+async fn the_page_names_statuses_and_shows_a_line_end_of_two_characters_as_one() {
+    let container = TestContainer::folder();
+    let letter =
+        Sample { status: Some(422), outcome: "GenericError", ..sample(1, (20, 9), "a\r\nb") };
+    container.write(&[letter.blob(), LETTERS[3].blob()]);
+    let server = PageServer::start(&container, &[]);
+    let page = server.page("/").await;
+    for named in ["<b>422</b> Unprocessable Content<", "<b>503</b> Service Unavailable (Busy)"] {
+        assert!(page.contains(named), "{page}");
+    }
+    let shown = server.page(&format!("/letters/{}", letter.id())).await;
+    assert!(shown.contains("a\nb") && !shown.contains("U+000D"), "{shown}");
+}

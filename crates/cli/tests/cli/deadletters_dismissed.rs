@@ -1,0 +1,85 @@
+//! Dead letters that a person has dismissed: left out by every verb and the page unless they are wanted.
+
+use serde_json::Value;
+
+use crate::page_server::PageServer;
+use crate::sample_letters::{LETTERS, Sample, TestContainer, lines, text};
+
+fn container() -> TestContainer {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    container
+}
+
+fn count(container: &TestContainer, arguments: &[&str]) -> usize {
+    lines(&container.run(&[&["list", "--output", "ndjson"], arguments].concat())).len()
+}
+
+#[test]
+fn what_is_dismissed_is_left_out_until_it_is_wanted_or_the_dismissal_is_taken_back() {
+    let container = container();
+    let id = LETTERS[1].id();
+    let done = container.run(&["dismiss", &id, "--note", "a test order\u{1b}[2J"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert_eq!(text(&done.stdout), "1 dead letter dismissed\n");
+    assert_eq!((count(&container, &[]), count(&container, &["--dismissed"])), (4, 5));
+    let shown = text(&container.run(&["show", &id]).stdout);
+    assert!(shown.contains("dismissed") && shown.contains("a test order"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    for verb in ["stats", "why"] {
+        let sum = |more: &[&str]| {
+            let done = container.run(&[&[verb, "--output", "json"], more].concat());
+            let json: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+            match json.as_array() {
+                Some(causes) => {
+                    causes.iter().filter_map(|cause| cause["letters"].as_u64()).sum::<u64>()
+                }
+                None => json["letters"].as_u64().expect("a number"),
+            }
+        };
+        assert_eq!((sum(&[]), sum(&["--dismissed"])), (4, 5), "{verb}");
+    }
+    let replay = text(&container.run(&["replay", "--dry-run"]).stdout);
+    assert!(replay.starts_with("4 dead letters to send again"), "{replay}");
+    let replay = text(&container.run(&["replay", "--dry-run", "--dismissed"]).stdout);
+    assert!(replay.starts_with("5 dead letters to send again"), "{replay}");
+    let undone = container.run(&["undismiss", &id]);
+    assert_eq!(undone.status.code(), Some(0), "{}", text(&undone.stderr));
+    assert_eq!(count(&container, &[]), 5);
+}
+
+#[test]
+fn a_dismissal_needs_a_note_and_a_dead_letter() {
+    let container = container();
+    assert_eq!(container.run(&["dismiss", &LETTERS[0].id()]).status.code(), Some(2));
+    let empty = container.run(&["dismiss", &LETTERS[0].id(), "--note", " "]);
+    assert_eq!(empty.status.code(), Some(2));
+    assert!(text(&empty.stderr).contains("a note is needed"), "{}", text(&empty.stderr));
+    let unknown = container.run(&["dismiss", "no-such-order", "--note", "x"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(!container.path().join("_dismissed").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_dismisses_with_its_token_only_and_shows_the_note() {
+    let container = container();
+    let server = PageServer::start(&container, &[]);
+    let path = format!("/letters/{}", LETTERS[0].id());
+    let dismiss = format!("{path}/dismiss");
+    let forged = server.post(&dismiss, &[("token", "x"), ("note", "n")]).send().await;
+    assert_eq!(forged.expect("it answers").status(), 403);
+    let token = server.token().await;
+    let empty = server.post(&dismiss, &[("token", &token), ("note", "")]).send().await;
+    assert_eq!(empty.expect("it answers").status(), 400);
+    let form = [("token", token.as_str()), ("note", "known <b>bug</b>")];
+    let done = server.post(&dismiss, &form).send().await.expect("it answers");
+    assert_eq!(done.status(), 303);
+    let page = server.page(&path).await;
+    assert!(page.contains("known &lt;b&gt;bug&lt;/b&gt;"), "{page}");
+    assert!(page.contains("Take the dismissal back"), "{page}");
+    assert!(!server.page("/").await.contains(&path), "it is not listed");
+    let undo = format!("{path}/undismiss");
+    let undone = server.post(&undo, &[("token", &token)]).send().await.expect("it answers");
+    assert_eq!(undone.status(), 303);
+    assert!(server.page("/").await.contains(&path), "it is listed again");
+}

@@ -1,0 +1,121 @@
+//! What the page of dead letters leads to: from a list to one, to its neighbours, to others of the
+//! same event, and to a replay of picked ones.
+
+use crate::page_server::PageServer;
+use crate::sample_letters::{LETTERS, Sample, TestContainer, sample};
+
+/// The samples, and a dead letter of the first event for another subscription.
+fn samples() -> TestContainer {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    let (key, blob) = Sample { subscription: "mail", ..sample(8, (19, 23), "no\rmore\r") }.blob();
+    container.write(&[(key, blob.replace("order-8", "order-1"))]);
+    container
+}
+
+/// The value of an attribute of the first tag with this text in it.
+fn link(page: &str, rel: &str) -> Option<String> {
+    let tag = page.split("<a ").find(|tag| tag.contains(&format!("rel=\"{rel}\"")))?;
+    Some(tag.split("href=\"").nth(1)?.split('"').next()?.replace("&amp;", "&"))
+}
+
+#[tokio::test]
+async fn the_page_of_a_dead_letter_leads_on_within_the_filters_and_back_to_its_page_of_the_list() {
+    let container = samples();
+    let server = PageServer::start(&container, &[]);
+    let list = server.page("/?search=overloaded&limit=2").await;
+    let first = format!("/letters/{}?search=overloaded&amp;limit=2", LETTERS[3].id());
+    assert!(list.contains(&format!("href=\"{first}\"")), "{list}");
+    let mut path = first.replace("&amp;", "&");
+    for (number, letter) in [(1, LETTERS[3]), (2, LETTERS[1]), (3, LETTERS[0])] {
+        assert!(path.contains(&letter.id()), "{number}: {path}");
+        let page = server.page(&path).await;
+        assert!(page.contains(&format!("<span>{number} of 3</span>")), "{page}");
+        let back = if number < 3 { "" } else { "page=2&amp;" };
+        assert!(
+            page.contains(&format!("href=\"/?search=overloaded&amp;{back}limit=2\"")),
+            "{number}: {page}"
+        );
+        assert_eq!(link(&page, "prev").is_some(), number > 1);
+        match link(&page, "next") {
+            Some(next) => path = next,
+            None => assert_eq!(number, 3),
+        }
+    }
+    let (status, said) =
+        server.status_and_text(&format!("/letters/{}?colour=red", LETTERS[0].id())).await;
+    assert!(status == 400 && said.contains("there is no such filter"), "{said}");
+    let other = server.page(&format!("/letters/{}?status=404", LETTERS[0].id())).await;
+    assert!(!other.contains(" of 1</span>"), "it is not in that list");
+}
+
+#[tokio::test]
+async fn the_page_of_a_dead_letter_tells_its_attempts_its_request_and_what_else_became_of_its_event()
+ {
+    let container = samples();
+    let (key, blob) = sample(9, (20, 12), "").blob();
+    let headers =
+        r#""customDeliveryProperties":{"X-Tenant":"it's acme","Authorization":"Bearer s3cret"},"#;
+    container.write(&[(key, blob.replacen('{', &format!("{{{headers}"), 1))]);
+    let server = PageServer::start(&container, &[]);
+    server.page("/").await;
+    let page = server.page(&format!("/letters/{}", LETTERS[0].id())).await;
+    for shown in [
+        "The connection was refused, reset or broken off.",
+        "The destination is overloaded, or down for now.",
+        "<b>503</b> Service Unavailable",
+        "Response:</a> <span class=\"mono\">overloaded</span>",
+        "1 dead letter besides this one",
+        "href=\"/letters/00000000-0000-0000-0000-000000000008\"",
+        "href=\"/?id=order-1\"",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    let page = server.page(&format!("/letters/{}", sample(8, (0, 0), "").id())).await;
+    assert!(!page.contains("U+000D") && page.contains("no\nmore"), "{page}");
+    let page = server.page(&format!("/letters/{}", sample(9, (0, 0), "").id())).await;
+    let command = page.split("id=\"curl\"").nth(1).and_then(|rest| rest.split("</pre>").next());
+    let command = command.expect("a command");
+    assert!(command.contains("'https://billing.example.com/events'"), "{command}");
+    assert!(command.contains(r"--header 'X-Tenant: it'\''s acme'"), "{command}");
+    assert!(!command.contains("s3cret") && page.contains("Left out: Authorization."), "{page}");
+}
+
+#[tokio::test]
+async fn picked_dead_letters_are_replayed_and_nothing_picked_is_not_everything() {
+    let container = samples();
+    let server = PageServer::start(&container, &[]);
+    let ids = format!("id={}&id={}", LETTERS[0].id(), LETTERS[4].id());
+    let page = server.page(&format!("/replay?picked=yes&{ids}")).await;
+    assert!(page.contains("2 dead letters would be sent"), "{page}");
+    let page = server.page(&format!("/replay?picked=yes&topic=orders&status=5xx&{ids}")).await;
+    assert!(page.contains("1 dead letter would be sent"), "{page}");
+    let (status, page) = server.status_and_text("/replay?picked=yes&topic=orders").await;
+    assert!(status == 400 && page.contains("Nothing is picked"), "{page}");
+    let many: Vec<String> = LETTERS.iter().map(|letter| format!("id={}", letter.id())).collect();
+    let page = server.page(&format!("/replay?picked=yes&id=x&{}", many.join("&"))).await;
+    assert!(page.contains("any of 6") && page.contains("5 dead letters would be sent"), "{page}");
+}
+
+#[tokio::test]
+async fn the_list_says_when_it_was_read_offers_periods_and_suggests_what_there_is() {
+    let container = samples();
+    let server = PageServer::start(&container, &[]);
+    let page = server.page("/?topic=orders").await;
+    let (_, read) = page.split_once("as of <time").expect("a time");
+    assert!(read.split_once(" UTC").is_some(), "{page}");
+    assert!(page.contains("data-period-ms=\"30000\""), "{page}");
+    assert!(!page.contains("http-equiv"), "nothing moves under a reader without scripts");
+    for period in ["topic=orders&amp;since=PT1H", "topic=orders&amp;since=P1D", "topic=orders"] {
+        assert!(page.contains(&format!("href=\"/?{period}\"")), "{period}: {page}");
+    }
+    let week = server.page("/?since=P7D&topic=orders").await;
+    let current = week.split("aria-current=\"true\"").next().unwrap_or_default();
+    assert!(current.ends_with("since=P7D\" "), "{current}");
+    for value in ["shop", "shop/orders", "shop/orders/mail", "order.paid", "TimeToLiveExceeded"] {
+        assert!(page.contains(&format!("<option value=\"{value}\">")), "{value}: {page}");
+    }
+    assert!(page.contains("class=\"button primary\" href=\"/replay?topic=orders\""), "{page}");
+    let all = server.page("/").await;
+    assert!(all.contains("class=\"button\" href=\"/replay\""), "quiet while nothing is filtered");
+}

@@ -1,0 +1,277 @@
+//! The live page of `lastmile dev`: what happens, one event, publishing, subscriptions, destinations.
+
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use crate::dev_page_server::{Dev, subscription};
+use crate::programs::{Running, exchange, lastmile, receiver};
+
+const EVENT: &str =
+    r#"{"specversion":"1.0","id":"order-1","source":"shop/checkout","type":"order.created"}"#;
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nfine";
+const BUSY: &str =
+    "HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nretry-after: 600\r\nconnection: close\r\n\r\n";
+const GONE: &str = "HTTP/1.1 404 No\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnone";
+
+fn text<'a>(step: &'a Value, name: &str) -> &'a str {
+    step[name].as_str().unwrap_or_default()
+}
+
+#[test]
+fn an_event_and_its_attempt_are_seen_as_they_happen_with_request_and_response() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, _received) = receiver(OK);
+    let dev = Dev::start(folder.path(), &subscription("billing", &url, "", ""), &[]);
+    let mut stream = dev.stream();
+    dev.publish(EVENT);
+    let published = stream.step("published");
+    assert_eq!((text(&published, "id"), text(&published, "name")), ("order-1", "shop/orders"));
+    let attempt = stream.step("attempt 1");
+    assert_eq!(text(&attempt, "name"), "shop/orders/billing");
+    assert_eq!(text(&attempt, "kind"), "order.created");
+    assert_eq!(text(&attempt, "destination"), url);
+    assert_eq!((text(&attempt, "outcome"), text(&attempt, "next")), ("200 OK", "delivered"));
+    assert_eq!(attempt["event"], published["event"]);
+
+    let live = dev.page("/");
+    for shown in ["order-1", "200 OK", "shop/orders/billing", "script-src 'self'"] {
+        assert!(live.contains(shown), "{shown}: {live}");
+    }
+    let none = dev.page("/?text=order-1&outcome=ended");
+    assert_eq!(none.matches("<tr data-number").count(), 1, "only the template: {none}");
+    let event = dev.page(&format!("/events/{}", published["event"]));
+    for shown in ["application/cloudevents+json", "&quot;order-1&quot;", "fine", "text/plain"] {
+        assert!(event.contains(shown), "{shown}: {event}");
+    }
+    assert!(dev.get("/events/999").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn a_failure_says_why_and_when_the_next_attempt_is_due() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (busy, _received) = receiver(BUSY);
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = closed.local_addr().expect("it listens");
+    drop(closed);
+    let both = [
+        subscription("busy", &busy, "", ""),
+        subscription("closed", &format!("http://{address}/"), "", ""),
+    ];
+    let dev = Dev::start(folder.path(), &both.concat(), &[]);
+    let mut stream = dev.stream();
+    dev.publish(EVENT);
+    for _ in 0..2 {
+        let attempt = stream.step("attempt 1");
+        let due = attempt["due"].as_u64().expect("a retry is due");
+        assert!(due > 1_600_000_000_000, "{attempt}");
+        assert!(text(&attempt, "next").starts_with("retry in "), "{attempt}");
+        match text(&attempt, "name") {
+            "shop/orders/busy" => {
+                assert_eq!(text(&attempt, "outcome"), "503 Service Unavailable (Busy)");
+            }
+            _ => {
+                assert_eq!(text(&attempt, "outcome"), "SocketError");
+                assert!(text(&attempt, "detail").starts_with("Connection refused"), "{attempt}");
+            }
+        }
+    }
+    let event = dev.page("/events/1");
+    assert!(event.contains("retry-after") && event.contains("No response"), "{event}");
+}
+
+#[test]
+fn a_dead_letter_is_linked_and_replayed_on_the_queues_of_this_run() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, _received) = receiver(GONE);
+    let dev = Dev::start(folder.path(), &subscription("a", &url, "", ""), &[]);
+    let mut stream = dev.stream();
+    dev.publish(EVENT);
+    assert_eq!(text(&stream.step("dead letter"), "outcome"), "UndeliverableDueToHttpNotFound");
+    let stored = stream.step("dead letter stored");
+    let link = text(&stored, "letter");
+    let (address, path) = link
+        .strip_prefix("http://")
+        .and_then(|rest| rest.split_once('/'))
+        .expect("an address and a path");
+    let letter = exchange(address, &format!("GET /{path}"), &format!("host: {address}\r\n"), "");
+    assert!(letter.starts_with("HTTP/1.1 200") && letter.contains("order-1"), "{letter}");
+    assert!(dev.page("/events/1").contains(link));
+
+    let host = format!("host: {address}\r\n");
+    let form = exchange(address, "GET /replay", &host, "");
+    let hidden = |name: &str| {
+        let rest = form.split(&format!("name=\"{name}\" value=\"")).nth(1);
+        rest.and_then(|rest| rest.split('"').next()).expect("a hidden field").to_owned()
+    };
+    let (token, job) = (hidden("token"), hidden("job"));
+    let body = format!("token={token}&job={job}&count=1");
+    let headers = format!("{host}content-type: application/x-www-form-urlencoded\r\n");
+    let started = exchange(address, "POST /replay", &headers, &body);
+    assert!(started.starts_with("HTTP/1.1 303"), "{started}");
+    assert_eq!(text(&stream.step("attempt 1"), "id"), "order-1");
+}
+
+#[test]
+fn foreign_pages_are_refused_and_a_form_needs_its_token() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, received) = receiver(OK);
+    let dev = Dev::start(folder.path(), &subscription("a", &url, "", ""), &[]);
+    let host = format!("host: {}\r\n", dev.page);
+    for path in ["/", "/stream", "/events/1", "/publish", "/subscriptions", "/destinations"] {
+        let get = |headers: &str| exchange(&dev.page, &format!("GET {path}"), headers, "");
+        for other in ["host: rebound.example.com\r\n", "host: 10.1.2.3\r\n"] {
+            assert!(get(other).starts_with("HTTP/1.1 421"), "{path} {other}");
+        }
+        for site in ["origin: https://evil.example.com\r\n", "sec-fetch-site: cross-site\r\n"] {
+            let answer = get(&format!("{host}{site}"));
+            assert!(answer.starts_with("HTTP/1.1 403"), "{path} {site}: {answer}");
+        }
+    }
+    let form = format!("{host}content-type: application/x-www-form-urlencoded\r\n");
+    for body in ["topic=shop/orders&body={}", "topic=shop/orders&body={}&token=0"] {
+        let answer = exchange(&dev.page, "POST /publish", &form, body);
+        assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    }
+    assert!(received.try_recv().is_err(), "nothing was published");
+}
+
+#[test]
+fn no_credential_is_shown() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, received) = receiver(
+        "HTTP/1.1 400 No\r\ncontent-length: 60\r\nconnection: close\r\n\r\n\
+         you sent hush-hush-env, in-the-file-1 and dXNlcjpwYXNzLXdvcmQ",
+    );
+    let url = format!("{}?code=query-secret", url.replace("http://", "http://user:pass-word@"));
+    let headers = ", headers: [{name: x-hidden, secret: 'env:DEV_PAGE_TOKEN'}, \
+                   {name: x-api-key, value: in-the-file-1}, {name: x-team, value: orders}]";
+    let variables = [("DEV_PAGE_TOKEN", "hush-hush-env")];
+    let dev = Dev::start(folder.path(), &subscription("a", &url, headers, ""), &variables);
+    let mut stream = dev.stream();
+    dev.publish(EVENT);
+    let attempt = stream.step("attempt 1").to_string();
+    let sent = received.recv().expect("a request");
+    assert!(sent.contains("hush-hush-env") && sent.contains("query-secret"), "{sent}");
+    let pages = ["/", "/events/1", "/subscriptions", "/destinations", "/publish?from=1"];
+    let shown: Vec<String> = pages.iter().map(|path| dev.page(path)).chain([attempt]).collect();
+    for secret in ["hush-hush-env", "in-the-file-1", "query-secret", "pass-word", "dXNlcjpwYXNz"] {
+        assert!(shown.iter().all(|page| !page.contains(secret)), "{secret}");
+    }
+    let event = &shown[1];
+    assert!(event.contains("you sent [secret]") && event.contains("x-team"), "{event}");
+}
+
+#[test]
+fn nothing_that_others_wrote_is_markup_or_hides() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, _received) = receiver(
+        "HTTP/1.1 500 No\r\ncontent-length: 43\r\ncontent-type: <b>x</b>\r\nconnection: close\r\n\r\n\
+         <img src=x onerror=alert(2)><svg/onload=1>\u{1b}",
+    );
+    let dev = Dev::start(folder.path(), &subscription("a", &url, "", ""), &[]);
+    let mut stream = dev.stream();
+    dev.publish(
+        "{\"specversion\":\"1.0\",\"id\":\"<script>alert(1)</script>\",\"source\":\"s\",\
+         \"type\":\"</textarea>\\u202e<svg onload=alert(3)>\"}",
+    );
+    let step = stream.step("attempt 1");
+    assert!(!text(&step, "kind").contains('\u{202e}'), "{step}");
+    for path in ["/", "/events/1", "/publish?from=1"] {
+        let page = dev.page(path);
+        for markup in [
+            "<script>alert",
+            "<img",
+            "<svg onload",
+            "</textarea>\u{fffd}",
+            "\u{202e}",
+            "\u{1b}",
+            "<b>x",
+        ] {
+            assert!(!page.contains(markup), "{path} {markup}");
+        }
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{path}: {page}");
+    }
+}
+
+#[test]
+fn an_event_is_published_from_the_page_and_one_that_was_seen_is_sent_again() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, received) = receiver(OK);
+    let dev = Dev::start(folder.path(), &subscription("a", &url, "", ""), &[]);
+    let mut stream = dev.stream();
+    let answer = dev.post("/publish", &[("topic", "shop/orders"), ("body", EVENT)]);
+    assert!(answer.starts_with("HTTP/1.1 303") && answer.contains("accepted=1+event"), "{answer}");
+    assert!(received.recv().expect("a request").contains("order-1"));
+    let first = stream.step("attempt 1");
+
+    let form = dev.page(&format!("/publish?from={}", first["event"]));
+    assert!(form.contains("Edit and resend") && form.contains("order-1"), "{form}");
+    let changed = EVENT.replace("order-1", "order-2");
+    dev.post("/publish", &[("topic", "shop/orders"), ("body", &changed)]);
+    assert!(received.recv().expect("a request").contains("order-2"));
+    assert_ne!(stream.step("attempt 1")["event"], first["event"]);
+
+    for (topic, body, why) in [
+        ("shop/orders", "{", "malformed"),
+        ("shop/nothing", EVENT, "there is no topic shop/nothing"),
+        ("", EVENT, "Choose a topic"),
+    ] {
+        let answer = dev.post("/publish", &[("topic", topic), ("body", body)]);
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(why), "{answer}");
+    }
+    assert!(received.try_recv().is_err(), "nothing else was published");
+}
+
+#[test]
+fn errors_in_the_subscriptions_are_shown_when_the_file_is_saved() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let valid =
+        subscription("a", "http://127.0.0.1:1/in", "", ", filter: {prefix: {type: order.}}");
+    let dev = Dev::start(folder.path(), &valid, &[]);
+    let page = dev.page("/subscriptions");
+    for shown in ["1 subscription", "subscriptions.yaml:4:", "order.", "attempts "] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    let mut stream = dev.stream();
+    assert_eq!(stream.event("problem"), "\"\"");
+    let file = folder.path().join("subscriptions.yaml");
+    std::fs::write(&file, valid.replace("filter:", "filtre:")).expect("a file can be written");
+    assert!(stream.event("problem").starts_with("\"1 error in subscriptions.yaml"));
+    let page = dev.page("/subscriptions");
+    assert!(page.contains("filtre") && page.contains("error: spec"), "{page}");
+    assert!(dev.page("/").contains("1 error in subscriptions.yaml"));
+}
+
+#[test]
+fn destinations_are_listed_with_state_and_limits() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let subscriptions = subscription("a", "http://127.0.0.1:1/in", ", maxPerSecond: 3", "");
+    let dev = Dev::start(folder.path(), &subscriptions, &[]);
+    let page = dev.page("/destinations");
+    for shown in ["1 destination", "healthy", "at most 3 requests a second", "orders/<wbr>a"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+}
+
+#[test]
+fn the_page_takes_another_port_if_its_own_is_taken_and_can_be_turned_off() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let subscriptions = subscription("a", "http://127.0.0.1:1/in", "", "");
+    std::fs::write(folder.path().join("subscriptions.yaml"), subscriptions)
+        .expect("a file can be written");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = taken.local_addr().expect("it listens").port().to_string();
+    let start = |more: &[&str]| {
+        let arguments = [&["dev", "--port", "0", "--aws-port", "0"], more].concat();
+        Running::start(lastmile(folder.path(), &arguments))
+    };
+    let mut dev = start(&["--page-port", &port]);
+    let page = dev.line_with("the page of");
+    assert!(!page.contains(&format!(":{port}/")), "{page}");
+    drop(dev);
+    let mut dev = start(&["--no-page"]);
+    dev.line_with("ready:");
+    dev.line_with("subscription from");
+    assert!(!dev.seen().contains("the page of"), "{}", dev.seen());
+}

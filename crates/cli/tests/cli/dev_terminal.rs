@@ -1,0 +1,127 @@
+//! What `dev` prints: attempts in words, saves of the subscriptions, JSON for tools.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::programs::{Running, lastmile, receiver, run, word};
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+const EVENT: &str = r#"{"specversion":"1.0","id":"order-1","source":"s","type":"order.created"}"#;
+/// Nothing listens there. The credentials must not be shown.
+const NOWHERE: &str = "http://user:passw0rd@127.0.0.1:1/in?code=s3cr3t";
+
+fn save(folder: &Path, url: &str) {
+    let document = format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: a}}\n\
+         spec: {{destination: {{url: \"{url}\"}}, retry: {{jitterPercent: 0, schedule: {{kind: constant, delay: PT1H}}}}}}\n"
+    );
+    std::fs::write(folder.join("s.yaml"), document).expect("a file can be written");
+    std::fs::write(folder.join("event.json"), EVENT).expect("a file can be written");
+}
+
+fn dev(folder: &Path, options: &[&str]) -> Running {
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--subscriptions", "s.yaml"];
+    Running::start(lastmile(folder, &[&arguments[..], options].concat()))
+}
+
+fn publish(folder: &Path, queue: &str) {
+    let arguments = ["publish", "--queue-url", queue, "--topic", "shop/orders", "event.json"];
+    assert_eq!(run(folder, &arguments), ("1 accepted, 0 refused\n".to_owned(), Some(0)));
+}
+
+/// The events queue, from the first lines; and the line that says what to type next.
+fn queue_of(dev: &mut Running) -> (String, String) {
+    let ready = dev.line_with("ready:");
+    let queue = word(&ready.replace("queue ", "queue="), "queue=").replace("queue=", "");
+    (queue, dev.line_with("lastmile sample"))
+}
+
+#[test]
+fn an_attempt_is_told_with_its_destination_its_cause_and_the_next_one() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    save(folder.path(), NOWHERE);
+    let mut running = dev(folder.path(), &[]);
+    let (queue, next) = queue_of(&mut running);
+    assert_eq!(
+        next.trim(),
+        format!(
+            "lastmile sample cloudevents | lastmile publish --queue-url {queue} --topic shop/orders -"
+        )
+    );
+    publish(folder.path(), &queue);
+    let attempted = running.line_with("attempt 1");
+    let parts: Vec<&str> = attempted.split("  ").collect();
+    assert_eq!(
+        parts[1..5],
+        ["shop/orders/a", "event order-1", "-> 127.0.0.1:1/in", "attempt 1"],
+        "{attempted}"
+    );
+    assert!(parts[5].starts_with("connection refused (SocketError) in "), "{attempted}");
+    assert_eq!(parts[6], "retry in 1 h");
+    let time: String = parts[0].chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    assert_eq!(time, "00:00:00.000Z");
+    let seen = running.seen();
+    assert!(!seen.contains("passw0rd") && !seen.contains("s3cr3t"), "{seen}");
+    assert!(!seen.contains('\u{1b}'), "a pipe has no colours: {seen}");
+}
+
+#[test]
+fn colours_can_be_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    save(folder.path(), NOWHERE);
+    let mut running = dev(folder.path(), &["--color", "always"]);
+    let (queue, _) = queue_of(&mut running);
+    publish(folder.path(), &queue);
+    let attempted = running.line_with("attempt 1");
+    assert!(attempted.contains("\u{1b}[33mretry in 1 h\u{1b}[0m"), "{attempted:?}");
+}
+
+#[test]
+fn a_saved_file_is_in_use_at_once_and_a_broken_one_is_not() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (before, received_before) = receiver(OK);
+    let (after, received_after) = receiver(OK);
+    save(folder.path(), &before);
+    let mut running = dev(folder.path(), &[]);
+    let (queue, _) = queue_of(&mut running);
+    publish(folder.path(), &queue);
+    running.line_with("delivered");
+
+    save(folder.path(), "nowhere");
+    let error = running.line_with("s.yaml:4:");
+    assert!(error.contains("error: spec.destination.url"), "{error}");
+    running.line_with("not reloaded: 1 error; what was read before stays in use");
+    publish(folder.path(), &queue);
+    running.line_with("delivered");
+    assert_eq!(received_before.try_iter().count(), 2);
+
+    save(folder.path(), &after);
+    running.line_with("reloaded: 1 subscription, 1 changed");
+    publish(folder.path(), &queue);
+    let delivered = running.line_with("delivered");
+    let host = after.trim_start_matches("http://");
+    assert!(delivered.contains(&format!("-> {host}")), "{delivered}");
+    assert_eq!((received_before.try_iter().count(), received_after.try_iter().count()), (0, 1));
+}
+
+#[test]
+fn tools_get_one_object_per_line() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    save(folder.path(), NOWHERE);
+    let mut running = dev(folder.path(), &["--output", "json"]);
+    let json = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
+    let ready = json(&running.line_with("dev.ready"));
+    assert_eq!((&ready["level"], &ready["subscriptions"]), (&"INFO".into(), &1.into()));
+    publish(folder.path(), ready["events_queue"].as_str().expect("a text"));
+    let attempted = json(&running.line_with("delivery.attempted"));
+    assert_eq!(attempted["subscription"], "shop/orders/a");
+    assert_eq!((&attempted["attempt"], &attempted["wait_ms"]), (&1.into(), &3_600_000.into()));
+    assert!(attempted["why"].as_str().expect("a text").contains("refused"), "{attempted}");
+    save(folder.path(), "nowhere");
+    let broken = json(&running.line_with("dev.broken"));
+    assert_eq!(broken["findings"][0]["line"], 4, "{broken}");
+    save(folder.path(), "http://127.0.0.1:1/other");
+    let reloaded = json(&running.line_with("dev.reloaded"));
+    assert_eq!((&reloaded["subscriptions"], &reloaded["changed"]), (&1.into(), &1.into()));
+}

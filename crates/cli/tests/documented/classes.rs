@@ -1,0 +1,104 @@
+//! Every block of code says what it is, so that none is skipped silently.
+//!
+//! | after the fence | what it is | what holds it |
+//! |---|---|---|
+//! | `sh` | commands that run as pasted | `sessions.rs` runs them |
+//! | `sh aws` | commands for a deployment in an account | each `lastmile …` line is parsed; other tools are those below |
+//! | `sh cargo` | commands of a checkout that compile it | the README's are run by `tests/newcomer`; all name what exists |
+//! | `text output` | what the block before it prints | `sessions.rs` compares it |
+//! | a language and the name of a file | a file that the page's reader saves | `sessions.rs` writes it |
+//! | another language | a sample | its own tests, if any |
+
+use std::path::Path;
+
+use crate::pages::{self, Block, Page};
+
+/// Languages of samples, which are not run here.
+const SAMPLES: [&str; 6] = ["yaml", "json", "text", "sql", "python", "js"];
+/// Tools of other people in blocks for a deployment: their lines are only listed.
+const OTHER_TOOLS: [&str; 12] =
+    ["export", "aws", "sam", "curl", "sort", "echo", "while", "done", "do", "for", "if", "fi"];
+
+/// What is wrong with the words after the fence of a block.
+fn unclassified(page: &Page, block: &Block) -> Option<String> {
+    let words: Vec<&str> = block.words.iter().map(String::as_str).collect();
+    let known = match words[..] {
+        ["sh"] | ["sh", "aws" | "cargo"] | ["text", "output"] => true,
+        [language] => SAMPLES.contains(&language),
+        [language, file] => SAMPLES.contains(&language) && Path::new(file).extension().is_some(),
+        _ => false,
+    };
+    (!known).then(|| format!("{}:{}: ```{}", page.name, block.line, words.join(" ")))
+}
+
+#[test]
+fn every_block_of_the_manual_says_what_it_is() {
+    let wrong: Vec<String> = pages::manual()
+        .iter()
+        .flat_map(|page| page.blocks.iter().filter_map(|block| unclassified(page, block)))
+        .collect();
+    assert!(wrong.is_empty(), "crates/cli/tests/documented/classes.rs:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_block_of_no_class_is_found() {
+    for fence in ["```", "```bash", "```sh AWS", "```sh run fast", "```yaml subscriptions"] {
+        let page = Page::parse("page.md", &format!("{fence}\nlastmile demo\n```\n"));
+        assert!(unclassified(&page, &page.blocks[0]).is_some(), "{fence}");
+    }
+}
+
+#[test]
+fn lines_of_other_tools_are_listed() {
+    let mut unknown = Vec::new();
+    for page in pages::manual() {
+        for (number, line) in
+            page.blocks.iter().filter(|block| block.is("sh aws")).flat_map(Block::commands)
+        {
+            let first = line.split(' ').next().unwrap_or_default();
+            // An assignment names its tool after `$(`.
+            let tool = first.split_once("=$(").map_or(first, |(_, tool)| tool);
+            if tool == "lastmile" {
+                continue;
+            }
+            println!("{}:{number}: {line}", page.name);
+            // The rest of a quoted JSON document of several lines is no command.
+            let inside = !tool.chars().next().is_some_and(|first| first.is_ascii_lowercase());
+            if !inside && !OTHER_TOOLS.contains(&tool) {
+                unknown.push(format!("{}:{number}: {tool}: {line}", page.name));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+#[test]
+fn commands_of_a_checkout_name_what_exists() {
+    let (root, mut missing) = (pages::root(), Vec::new());
+    for page in pages::manual() {
+        for (number, line) in
+            page.blocks.iter().filter(|block| block.is("sh cargo")).flat_map(Block::commands)
+        {
+            let words: Vec<&str> = line.split(' ').collect();
+            let after = |option: &str| {
+                words.iter().position(|word| *word == option).and_then(|index| words.get(index + 1))
+            };
+            let mut needed: Vec<String> = Vec::new();
+            needed.extend(after("--path").map(|path| (*path).to_owned()));
+            needed.extend(after("--test").map(|test| format!("tests/tests/{test}/main.rs")));
+            needed.extend(
+                words
+                    .first()
+                    .filter(|word| word.contains('/') && !word.contains('='))
+                    .map(|word| (*word).to_owned()),
+            );
+            missing.extend(
+                needed
+                    .into_iter()
+                    .filter(|needed| !root.join(needed).exists())
+                    .map(|needed| format!("{}:{number}: {needed}", page.name)),
+            );
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}

@@ -1,0 +1,345 @@
+//! Texts without what varies from one to the next: a text with its ids, numbers, times, addresses and
+//! quoted values replaced.
+//!
+//! Separate because these are rules about text alone, whoever wrote it. Pure.
+//!
+//! Promises: texts that differ in nothing else become one; a template of a template is the same; at most
+//! [`TEMPLATE_MAX_CHARS`] characters. Ids and numbers have one placeholder, `#`, because an id may look
+//! like a number or not. What merely looks like a word (a name, a random id without digits) stays.
+
+use std::net::{IpAddr, SocketAddr};
+
+use uuid::Uuid;
+
+/// A longer template is cut: it has to be recognizable, not complete.
+pub(super) const TEMPLATE_MAX_CHARS: usize = 160;
+/// What is looked at of a text; the rest would hardly be shown.
+const TEXT_MAX_CHARS: usize = 768;
+/// How often a template is read again, which is nearly always once.
+const PASSES_MAX: usize = 16;
+
+const ID: &str = "#";
+const TIME: &str = "<time>";
+const EMAIL: &str = "<email>";
+const ADDRESS: &str = "<address>";
+
+/// Ids are at least so long to be taken for encoded bytes.
+const TOKEN_MIN_CHARS: usize = 16;
+/// Hexadecimal digits among which is none of the ten numerals.
+const HEX_MIN_CHARS: usize = 8;
+/// The same, with numerals.
+const MIXED_HEX_MIN_CHARS: usize = 6;
+/// A longer run of letters is no word.
+const WORD_MAX_CHARS: usize = 64;
+/// The longest code that is kept as it is.
+const CODE_MAX_CHARS: usize = 40;
+/// The most digits in a code, such as ORA-00942.
+const CODE_MAX_DIGITS: usize = 5;
+
+/// What may be between the parts of one id, number or time.
+const JOINTS: [char; 7] = ['-', '.', '_', ':', '/', '+', ','];
+/// Where a part may end that is an id, a time or an address as a whole.
+const SEPARATORS: [char; 9] = [':', '/', '@', '=', '?', '&', '#', '+', '~'];
+
+/// The template of a text.
+pub(super) fn of(text: &str) -> String {
+    let mut template: String = text.chars().take(TEXT_MAX_CHARS).collect();
+    // Again, because what was replaced may have hidden something: a quotation mark its end, for example.
+    for _ in 0..PASSES_MAX {
+        let next = cut(pass(&template));
+        if next == template {
+            break;
+        }
+        template = next;
+    }
+    template
+}
+
+/// The template of an error code: itself, unless it has an id in it.
+pub(super) fn of_code(code: &str) -> String {
+    let is_part = |part: &str| part.len() <= CODE_MAX_DIGITS || !Word::of(part).varies;
+    let is_code = code.len() <= CODE_MAX_CHARS
+        && code.chars().all(|c| c.is_ascii_graphic())
+        && code.split(|c: char| !c.is_ascii_alphanumeric()).all(is_part);
+    if is_code { code.to_owned() } else { of(code) }
+}
+
+/// A text with an ellipsis in place of what is too much.
+pub(super) fn cut(text: String) -> String {
+    match text.char_indices().nth(TEMPLATE_MAX_CHARS) {
+        None => text,
+        Some(_) => text.chars().take(TEMPLATE_MAX_CHARS - 1).chain(['…']).collect(),
+    }
+}
+
+fn pass(text: &str) -> String {
+    let mut template = Template(String::with_capacity(text.len()));
+    let mut rest = text.trim();
+    // The names of members are quoted too, and do not vary.
+    let is_json = rest.starts_with(['{', '[']);
+    let mut before = None;
+    while let Some(first) = rest.chars().next() {
+        let quoted =
+            quoted(before, rest).filter(|(_, _, after)| !is_json || !after.starts_with(':'));
+        let after = if let Some((open, close, after)) = quoted {
+            template.0.extend([open, '…', close]);
+            after
+        } else if is_in_chunk(first) {
+            let after = rest.trim_start_matches(is_in_chunk);
+            let chunk = rest.strip_suffix(after).unwrap_or(rest);
+            template.add_chunk(chunk, after);
+            after
+        } else if first.is_whitespace() {
+            template.0.push(' ');
+            rest.trim_start()
+        } else {
+            template.0.push(first);
+            rest.strip_prefix(first).unwrap_or_default()
+        };
+        before = rest.strip_suffix(after).and_then(|read| read.chars().next_back());
+        rest = after;
+    }
+    template.0
+}
+
+/// The marks of a quoted value that a text begins with, and what comes after it. An apostrophe within a word
+/// is none.
+fn quoted(before: Option<char>, text: &str) -> Option<(char, char, &str)> {
+    let open = text.chars().next()?;
+    let close = match open {
+        '"' | '\'' | '`' => open,
+        '“' => '”',
+        '‘' => '’',
+        '«' => '»',
+        _ => return None,
+    };
+    if before.is_some_and(char::is_alphanumeric) {
+        return None;
+    }
+    let mut rest = text.strip_prefix(open)?;
+    loop {
+        let (_, after) = rest.split_once(close)?;
+        if !after.starts_with(char::is_alphanumeric) {
+            return Some((open, close, after));
+        }
+        rest = after;
+    }
+}
+
+/// Whether a character may be part of an id, a number, a time, an address or a URL.
+fn is_in_chunk(c: char) -> bool {
+    c.is_ascii_alphanumeric() || SEPARATORS.contains(&c) || matches!(c, '-' | '_' | '.' | '%')
+}
+
+/// What was read of a text so far.
+struct Template(String);
+
+impl Template {
+    /// Adds a part of a text without spaces and quotation marks; `after` is the rest of the text.
+    fn add_chunk(&mut self, chunk: &str, after: &str) {
+        let part = chunk.trim_end_matches(['.', ':', '?']);
+        let is_url = part.contains("://") || part.starts_with('/');
+        if is_of_date(part) && (self.ends_with_number() || begins_with_number(after)) {
+            self.put_month();
+        } else if matches!(part, "AM" | "PM" | "GMT" | "UTC") && self.0.trim_end().ends_with(TIME) {
+            self.0.truncate(self.0.trim_end().len());
+        } else if let Some((path, _)) = part.split_once('?').filter(|_| is_url) {
+            self.add_part(path);
+            self.0.push_str("?…");
+        } else {
+            self.add_part(part);
+        }
+        self.0.push_str(chunk.strip_prefix(part).unwrap_or_default());
+    }
+
+    /// Adds what may be, or contain, something that varies.
+    fn add_part(&mut self, part: &str) {
+        let mut rest = part;
+        loop {
+            if let Some(placeholder) = placeholder(rest) {
+                return self.put(placeholder);
+            }
+            let Some(at) = rest.find(SEPARATORS) else { return self.add_words(rest) };
+            let (part, separated) = rest.split_at(at);
+            match placeholder(part) {
+                Some(placeholder) => self.put(placeholder),
+                None => self.add_words(part),
+            }
+            let mut separated = separated.chars();
+            match separated.next() {
+                Some('#') => self.put(ID),
+                other => self.0.extend(other),
+            }
+            rest = separated.as_str();
+        }
+    }
+
+    fn add_words(&mut self, text: &str) {
+        for part in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+            let word = part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+            let Word { name, varies, unit } = Word::of(word);
+            self.0.push_str(name);
+            if varies {
+                self.put(ID);
+            }
+            self.0.push_str(unit);
+            self.0.push_str(part.strip_prefix(word).unwrap_or_default());
+        }
+    }
+
+    /// Adds a placeholder, unless the one before stands for both.
+    fn put(&mut self, placeholder: &str) {
+        if placeholder == TIME {
+            return self.put_time();
+        }
+        let joined = self.0.strip_suffix(JOINTS).unwrap_or(&self.0);
+        let beside = joined.trim_end_matches([' ', ',']);
+        if placeholder == ID && joined.ends_with(ID) {
+            self.0.truncate(joined.len());
+        } else if placeholder == ID && beside.ends_with(TIME) {
+            self.0.truncate(beside.len());
+        } else {
+            self.0.push_str(placeholder);
+        }
+    }
+
+    /// Adds a time. With a date before it, it is one.
+    fn put_time(&mut self) {
+        let beside = self.0.trim_end_matches([' ', ',']);
+        if beside.ends_with(TIME) {
+            self.0.truncate(beside.len());
+        } else {
+            self.0.push_str(TIME);
+        }
+    }
+
+    /// Adds the name of a month or day. The number before it belongs to the same time.
+    fn put_month(&mut self) {
+        let beside = self.0.trim_end_matches([' ', ',']);
+        if let Some(before) = beside.strip_suffix(ID) {
+            self.0.truncate(before.len());
+        }
+        self.put_time();
+    }
+
+    fn ends_with_number(&self) -> bool {
+        let text = self.0.trim_end_matches([' ', ',']);
+        text.ends_with(ID) || text.ends_with(TIME)
+    }
+}
+
+fn begins_with_number(text: &str) -> bool {
+    text.trim_start_matches([' ', ',']).starts_with(|c: char| c.is_ascii_digit() || c == '#')
+}
+
+/// Whether a word is the English name of a month or day, as dates have it.
+fn is_of_date(word: &str) -> bool {
+    const NAMES: [&str; 19] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Mon",
+        "Tue", "Wed", "Thu", "Fri", "Sat", "Sun",
+    ];
+    NAMES.contains(&word)
+}
+
+/// The placeholder of a part that varies as a whole.
+fn placeholder(part: &str) -> Option<&'static str> {
+    let has_digit = || part.contains(|c: char| c.is_ascii_digit());
+    let is_address = || part.parse::<IpAddr>().is_ok() || part.parse::<SocketAddr>().is_ok();
+    if is_email(part) {
+        Some(EMAIL)
+    } else if has_digit() && is_address() {
+        Some(ADDRESS)
+    } else if is_time(part) {
+        Some(TIME)
+    } else if part.parse::<Uuid>().is_ok() || is_token(part) {
+        Some(ID)
+    } else {
+        None
+    }
+}
+
+fn is_email(part: &str) -> bool {
+    let is_of = |text: &str, others: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+    };
+    part.split_once('@').is_some_and(|(user, domain)| {
+        is_of(user, "._%+-~") && is_of(domain, ".-") && domain.trim_matches('.').contains('.')
+    })
+}
+
+/// Whether this is a date, a time of day or both, in digits: `2026-11-20T07:03:00Z`, `11/20/2026`, `07:03`.
+fn is_time(part: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let first = part.trim_start_matches(is_digit);
+    let mut rest = first.chars();
+    let separator = rest.next().filter(|c| matches!(c, '-' | ':' | '/'));
+    let second = rest.as_str().trim_start_matches(is_digit);
+    let digits = (part.len() - first.len(), rest.as_str().len() - second.len());
+    let is_shape = match separator {
+        Some(':') => matches!(digits, (1..=2, 2)),
+        Some(separator) => matches!(digits, (1..=4, 1..=2)) && second.starts_with(separator),
+        None => false,
+    };
+    is_shape && part.chars().all(|c| is_digit(c) || "-:/.+TZtz".contains(c))
+}
+
+/// Whether this looks like encoded bytes: Base64 in any alphabet, or parts of it, as in a JWT.
+fn is_token(part: &str) -> bool {
+    let is_any = |is: fn(&char) -> bool| part.chars().any(|c| is(&c));
+    let is_kept = |word: &&str| {
+        Word::of(word) != Word { name: "", varies: true, unit: "" } && has_few_capitals(word)
+    };
+    let is_alphabet = |c: char| c.is_ascii_alphanumeric() || "+/-_.".contains(c);
+    let kept = part.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_kept);
+    part.len() >= TOKEN_MIN_CHARS
+        && is_any(char::is_ascii_uppercase)
+        && is_any(char::is_ascii_lowercase)
+        && part.trim_end_matches('=').chars().all(is_alphabet)
+        // Words and numbers in it may have come about by chance.
+        && kept.map(str::len).sum::<usize>() * 3 <= part.len()
+}
+
+/// Whether the letters of a word are upper and lower as in `SSLHandshakeException` and not as if by chance.
+fn has_few_capitals(word: &str) -> bool {
+    let capitals = word.chars().skip(1).filter(char::is_ascii_uppercase).count();
+    capitals * 3 <= word.len() || !word.contains(|c: char| c.is_ascii_lowercase())
+}
+
+/// Letters and digits without anything between them, in three parts.
+#[derive(Debug, PartialEq, Eq)]
+struct Word<'a> {
+    /// Letters that stay, as in `customer1234`.
+    name: &'a str,
+    /// Whether an id or a number follows.
+    varies: bool,
+    /// Letters that stay after it, as in `5003ms`.
+    unit: &'a str,
+}
+
+impl<'a> Word<'a> {
+    fn of(word: &'a str) -> Self {
+        let is_digit = |c: char| c.is_ascii_digit();
+        let is_letters = |text: &str| text.chars().all(|c| c.is_ascii_alphabetic());
+        let is_hex = word.chars().all(|c| c.is_ascii_hexdigit());
+        let (name, unit) = (word.trim_end_matches(is_digit), word.trim_start_matches(is_digit));
+        let id = Self { name: "", varies: true, unit: "" };
+        let kept = Self { name: word, varies: false, unit: "" };
+        if is_letters(word) {
+            let is_id = word.len() > WORD_MAX_CHARS || is_hex && word.len() >= HEX_MIN_CHARS;
+            return if is_id { id } else { kept };
+        }
+        let is_hex_id = is_hex && word.len() >= MIXED_HEX_MIN_CHARS;
+        if is_hex_id || unit.is_empty() || word.len() > WORD_MAX_CHARS || word.starts_with("0x") {
+            id
+        } else if is_letters(name) {
+            // E1001 and S3 are names, order1001 is not.
+            let is_code = name.chars().all(|c| c.is_ascii_uppercase())
+                && word.len() - name.len() < CODE_MAX_DIGITS;
+            if is_code { kept } else { Self { name, ..id } }
+        } else if is_letters(unit) && unit.len() <= 3 {
+            Self { unit, ..id }
+        } else {
+            id
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What became of the deliveries of a job: an object for each that has ended, in `ends/` of its ledger.
+//!
+//! The functions write them; here they are found and counted. Separate from the ledger, which says what was
+//! sent: an end that is missing means that the delivery is still under way, or that its end is not known.
+//!
+//! Once everything has ended, all ends are also in one object, `ends.ndjson`: a look at a job that is over costs
+//! one request.
+
+use adapters::storage::ListRequest;
+use delivery::delivery::replay::{ENDS_FOLDER, Replay, StoredReplayEnd};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use uuid::Uuid;
+
+use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
+use crate::key::LEDGER_FOLDER;
+use crate::ledger::{JobHeader, ReplayCounts};
+
+pub use crate::ledger::{EndCounts, Ends};
+
+impl DeadLetters {
+    /// The ends of a job so far; none where they are not recorded.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub async fn ends(&self, header: &JobHeader, counts: &ReplayCounts) -> anyhow::Result<Ends> {
+        let mut ends = Ends::new();
+        if !header.has_results(counts) {
+            return Ok(ends);
+        }
+        let summary = self.ledger_key(&header.job, ENDS_FOLDER);
+        if let Some(bytes) = self.container.get(&summary).await? {
+            let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            let read = lines.filter_map(|line| StoredReplayEnd::read(line).ok());
+            ends.extend(read.map(|end| (end.letter, end)));
+        }
+        if EndCounts::of(&ends).under_way(counts) == 0 && !ends.is_empty() {
+            return Ok(ends);
+        }
+        self.read_new_ends(&header.job, &mut ends).await?;
+        let is_over = counts.finished() == header.letters as u64 && counts.uncertain == 0;
+        if is_over && !ends.is_empty() && EndCounts::of(&ends).under_way(counts) == 0 {
+            let lines: Vec<String> =
+                ends.values().filter_map(|end| serde_json::to_string(end).ok()).collect();
+            // Whoever may only read the container finds them one by one again.
+            _ = self.container.put(&summary, format!("{}\n", lines.join("\n")).into_bytes()).await;
+        }
+        Ok(ends)
+    }
+
+    /// Adds the ends of a job that are not known yet.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub async fn read_new_ends(&self, job: &str, ends: &mut Ends) -> anyhow::Result<()> {
+        let prefix = format!("{}{LEDGER_FOLDER}/{job}/{ENDS_FOLDER}/", self.container.root());
+        let request = ListRequest { prefix: prefix.clone(), ..ListRequest::default() };
+        let page = self.container.pages(request).await?;
+        let letter = |key: &str| -> Option<Uuid> {
+            key.strip_prefix(&prefix)?.strip_suffix(".ndjson")?.parse().ok()
+        };
+        let new = page.entries.iter().filter_map(|entry| letter(&entry.key));
+        let new: Vec<Uuid> = new.filter(|letter| !ends.contains_key(letter)).collect();
+        let reads = new.into_iter().map(|letter| self.end_of(job, letter));
+        let read: Vec<Option<StoredReplayEnd>> =
+            stream::iter(reads).buffer_unordered(READS_AT_ONCE).try_collect().await?;
+        ends.extend(read.into_iter().flatten().map(|end| (end.letter, end)));
+        Ok(())
+    }
+
+    /// The end of one dead letter's replay by a job, if there is one that can be read.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn end_of(&self, job: &str, letter: Uuid) -> anyhow::Result<Option<StoredReplayEnd>> {
+        let Some(replay) = Replay::new(job, letter) else { return Ok(None) };
+        let bytes = self.container.get(&replay.end_key(&self.container.prefix)).await?;
+        let end = bytes.and_then(|bytes| StoredReplayEnd::read(&bytes).ok());
+        Ok(end.filter(|end| end.letter == letter))
+    }
+}

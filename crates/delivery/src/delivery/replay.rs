@@ -1,0 +1,234 @@
+//! That a delivery is a replay of a dead letter, and how such a delivery ended.
+//!
+//! Separate because only `lastmile deadletters replay` makes such deliveries: what is here travels with them
+//! and is written once, beside the ledger of the job, when they end. No other delivery carries or writes it.
+//!
+//! Promises: a [`Replay`] has the name of a job that can be a segment of a key. The key of an end depends on
+//! job and dead letter only, so that the first end that is written counts.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{Delivery, DeliveryTarget};
+use crate::time::moment;
+
+/// The folder of the ledgers of replays, beside the dead letters.
+pub const REPLAYS_FOLDER: &str = "_replays";
+/// The folder of the ends of a job, in its ledger.
+pub const ENDS_FOLDER: &str = "ends";
+/// The version of an end that is written.
+const END_VERSION: u32 = 1;
+/// A longer job name is refused.
+const JOB_NAME_MAX_BYTES: usize = 100;
+
+/// Whether a text can be the name of a job: it is a segment of a key as it is.
+#[must_use]
+pub fn is_job_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let fits = !name.is_empty() && name.len() <= JOB_NAME_MAX_BYTES;
+    // No name that a folder would read as hidden, or as its parent.
+    fits && !name.starts_with('.') && name.bytes().all(plain)
+}
+
+/// The dead letter that a delivery replays, and the job that does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replay {
+    job: String,
+    /// The id of the dead letter.
+    pub letter: Uuid,
+}
+
+impl Replay {
+    /// The replay of a dead letter by a job; `None` when no job can have this name.
+    #[must_use]
+    pub fn new(job: &str, letter: Uuid) -> Option<Self> {
+        is_job_name(job).then(|| Self { job: job.to_owned(), letter })
+    }
+
+    /// The name of the job.
+    #[must_use]
+    pub fn job(&self) -> &str {
+        &self.job
+    }
+
+    /// The key of its end in the container with this prefix.
+    #[must_use]
+    pub fn end_key(&self, prefix: &str) -> String {
+        let prefix = prefix.trim_matches('/');
+        let slash = if prefix.is_empty() { "" } else { "/" };
+        let Self { job, letter } = self;
+        // Not `.json`: that is what dead letters end in, for notifications and policies.
+        format!("{prefix}{slash}{REPLAYS_FOLDER}/{job}/{ENDS_FOLDER}/{letter}.ndjson")
+    }
+}
+
+/// How a replayed delivery ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayOutcome {
+    /// It was delivered.
+    Delivered,
+    /// It became a dead letter again.
+    DeadAgain,
+    /// It failed, and its subscription drops its dead letters.
+    Dropped,
+}
+
+impl ReplayOutcome {
+    /// For people.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::DeadAgain => "dead again",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+impl fmt::Display for ReplayOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The end of a replayed delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayEnd {
+    /// What it replayed.
+    pub replay: Replay,
+    /// Its id; if it is dead again, that of the new dead letter.
+    pub delivery: Uuid,
+    /// How it ended.
+    pub outcome: ReplayOutcome,
+    /// When.
+    pub at_ms: u64,
+    /// The container and the key of the new dead letter, where it is in one and that is known.
+    pub stored: Option<(String, String)>,
+}
+
+/// An end as it is stored: one line of JSON, as in a ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredReplayEnd {
+    v: u32,
+    /// The name of the job.
+    pub job: String,
+    /// The id of the dead letter that was replayed.
+    pub letter: Uuid,
+    /// The id of the delivery; if it is dead again, that of the new dead letter.
+    pub delivery: Uuid,
+    /// How it ended.
+    pub state: ReplayOutcome,
+    /// When, RFC 3339.
+    pub at: String,
+    /// The container of the new dead letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// The key of the new dead letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+impl ReplayEnd {
+    /// The end of this delivery with a success, if it is a replay. The success of a delivery to a sink is the
+    /// end of the delivery whose dead letter it took there.
+    #[must_use]
+    pub fn of_success(delivery: &Delivery, at_ms: u64) -> Option<Self> {
+        match &delivery.target {
+            DeliveryTarget::Destination => Self::of(delivery, ReplayOutcome::Delivered, at_ms),
+            DeliveryTarget::Sink(letter) => {
+                Self::of(&letter.delivery, ReplayOutcome::DeadAgain, at_ms)
+            }
+            // What follows from a replay is none.
+            DeliveryTarget::Reply => None,
+        }
+    }
+
+    /// This end of a delivery, if it is a replay.
+    #[must_use]
+    pub fn of(delivery: &Delivery, outcome: ReplayOutcome, at_ms: u64) -> Option<Self> {
+        let replay = delivery.replay.clone()?;
+        Some(Self { replay, delivery: delivery.id, outcome, at_ms, stored: None })
+    }
+
+    /// Its line.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let (container, key) = self.stored.clone().unzip();
+        let stored = StoredReplayEnd {
+            v: END_VERSION,
+            job: self.replay.job.clone(),
+            letter: self.replay.letter,
+            delivery: self.delivery,
+            state: self.outcome,
+            at: moment::rfc3339(self.at_ms),
+            container,
+            key,
+        };
+        let text = serde_json::to_string(&stored).expect("a plain struct serializes");
+        format!("{text}\n").into_bytes()
+    }
+}
+
+impl StoredReplayEnd {
+    /// Whether there is a new dead letter in a container, and not only at its sink.
+    #[must_use]
+    pub fn is_linked(&self) -> bool {
+        self.state == ReplayOutcome::DeadAgain && self.key.is_some()
+    }
+
+    /// Reads an end.
+    ///
+    /// # Errors
+    /// When it is not an end of this version.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        let end: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if end.v != END_VERSION {
+            return Err(format!(
+                "it has version {}, and this program reads version {END_VERSION} only",
+                end.v
+            ));
+        }
+        Ok(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_named_so_that_its_name_can_be_a_folder() {
+        for (name, is) in [
+            ("a-1.b_C", true),
+            ("", false),
+            ("a/b", false),
+            ("..", false),
+            ("a b", false),
+            ("ö", false),
+        ] {
+            assert_eq!(is_job_name(name), is, "{name}");
+            assert_eq!(Replay::new(name, Uuid::from_u128(1)).is_some(), is, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_end_is_one_line_with_a_key_of_job_and_letter_and_is_read_back() {
+        let replay = Replay::new("j", Uuid::from_u128(1)).unwrap();
+        let in_root = "_replays/j/ends/00000000-0000-0000-0000-000000000001.ndjson";
+        assert_eq!(replay.end_key(""), in_root);
+        assert_eq!(replay.end_key("/a/b/"), format!("a/b/{in_root}"));
+        let stored = Some(("all/dead".to_owned(), "dead/a/b/c/2026/1/2/3/x.json".to_owned()));
+        let (outcome, delivery) = (ReplayOutcome::DeadAgain, Uuid::from_u128(2));
+        let end = ReplayEnd { replay, delivery, outcome, at_ms: 7, stored };
+        let bytes = end.bytes();
+        assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), 1);
+        let read = StoredReplayEnd::read(&bytes).unwrap();
+        assert_eq!((read.state, read.delivery), (ReplayOutcome::DeadAgain, delivery));
+        assert_eq!(read.key.as_deref(), Some("dead/a/b/c/2026/1/2/3/x.json"));
+        let newer = String::from_utf8(bytes).unwrap().replace("\"v\":1", "\"v\":2");
+        assert!(StoredReplayEnd::read(newer.as_bytes()).unwrap_err().contains("version 2"));
+    }
+}

@@ -1,0 +1,185 @@
+//! Checks the signature of a received request by Standard Webhooks 1.0, symmetric.
+//!
+//! The other end of `signature`, for receivers on a developer's machine. Says what is wrong for people; a
+//! request is valid if one of its signatures is by one of the secrets, so that both sides can replace
+//! theirs one after the other. The text that is signed has no other secret in it, so a wrong secret and a
+//! changed body cannot be told apart.
+//! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use thiserror::Error;
+
+use super::signature::{Key, KeyError};
+use crate::time::duration::{MINUTE_MS, SECOND_MS, format_ms};
+
+/// How far the time of a request may be from now, as in the reference libraries.
+pub const TOLERANCE_MS: u64 = 5 * MINUTE_MS;
+
+/// The secrets that a receiver accepts. Its `Debug` shows how many.
+pub struct Verifier {
+    keys: Vec<Key>,
+}
+
+/// The headers of a signed request, as far as it has them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SignedHeaders<'a> {
+    /// `webhook-id`.
+    pub id: Option<&'a str>,
+    /// `webhook-timestamp`.
+    pub timestamp: Option<&'a str>,
+    /// `webhook-signature`.
+    pub signature: Option<&'a str>,
+}
+
+/// Why a request is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum InvalidSignature {
+    /// A header is missing.
+    #[error("there is no {0}")]
+    Missing(&'static str),
+    /// The time is no number of seconds.
+    #[error("webhook-timestamp is not a number of seconds since 1970")]
+    InvalidTime,
+    /// No entry is one of a shared secret.
+    #[error("webhook-signature has no entry that begins with v1,")]
+    NoSymmetricEntry,
+    /// None of the entries is by one of the secrets.
+    #[error("signed with another secret, or the body, webhook-id or webhook-timestamp was changed")]
+    NoMatch,
+    /// It is by one of the secrets, and too old.
+    #[error("the signature matches, but webhook-timestamp is {} ago; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
+    TooOld(u64),
+    /// It is by one of the secrets, and from the future.
+    #[error("the signature matches, but webhook-timestamp is {} ahead; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
+    TooNew(u64),
+}
+
+impl Verifier {
+    /// One that accepts these secrets, in the form of a signing secret: base64, with or without `whsec_`.
+    ///
+    /// # Errors
+    /// When one is none; does not quote it.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, KeyError> {
+        let keys = secrets.into_iter().map(Key::parse).collect::<Result<_, _>>()?;
+        Ok(Self { keys })
+    }
+
+    /// Checks a request that was received now.
+    ///
+    /// # Errors
+    /// Why it is not valid.
+    pub fn check(
+        &self,
+        headers: SignedHeaders<'_>,
+        body: &[u8],
+        now_ms: u64,
+    ) -> Result<(), InvalidSignature> {
+        let missing = InvalidSignature::Missing;
+        let signature = headers.signature.ok_or(missing("webhook-signature"))?;
+        let id = headers.id.ok_or(missing("webhook-id"))?;
+        let timestamp = headers.timestamp.ok_or(missing("webhook-timestamp"))?;
+        let seconds: u64 = timestamp.parse().map_err(|_| InvalidSignature::InvalidTime)?;
+        let symmetric: Vec<&str> =
+            signature.split_whitespace().filter_map(|entry| entry.strip_prefix("v1,")).collect();
+        if symmetric.is_empty() {
+            return Err(InvalidSignature::NoSymmetricEntry);
+        }
+        let decoded = symmetric.iter().filter_map(|entry| STANDARD.decode(entry).ok());
+        let is_by_one = |entry: Vec<u8>| {
+            self.keys.iter().any(|key| key.has_signed(&entry, id, timestamp, body))
+        };
+        if !decoded.into_iter().any(is_by_one) {
+            return Err(InvalidSignature::NoMatch);
+        }
+        let at_ms = seconds.saturating_mul(SECOND_MS);
+        match now_ms.checked_sub(at_ms) {
+            Some(age_ms) if age_ms > TOLERANCE_MS => Err(InvalidSignature::TooOld(age_ms)),
+            None if at_ms - now_ms > TOLERANCE_MS => Err(InvalidSignature::TooNew(at_ms - now_ms)),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Verifier").field("keys", &self.keys.len()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const OTHER: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+    const BODY: &[u8] = br#"{"test": 2432232314}"#;
+    const AT_MS: u64 = 1_614_265_330_999;
+
+    /// The worked example of the reference libraries.
+    fn signed() -> SignedHeaders<'static> {
+        SignedHeaders {
+            id: Some("msg_p5jXN8AQM9LWM0D4loKWxJek"),
+            timestamp: Some("1614265330"),
+            signature: Some("v1a,x v1,AAAA v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
+        }
+    }
+
+    fn checked(
+        secrets: &[&str],
+        headers: SignedHeaders<'_>,
+        now_ms: u64,
+    ) -> Result<(), InvalidSignature> {
+        Verifier::new(secrets.iter().copied()).expect("secrets").check(headers, BODY, now_ms)
+    }
+
+    #[test]
+    fn a_signature_of_the_reference_libraries_by_any_of_the_secrets_is_valid() {
+        assert_eq!(checked(&[SECRET], signed(), AT_MS), Ok(()));
+        let plain = SECRET.trim_start_matches("whsec_");
+        assert_eq!(checked(&[OTHER, plain], signed(), AT_MS + TOLERANCE_MS - 999), Ok(()));
+        assert_eq!(checked(&[SECRET], signed(), AT_MS - TOLERANCE_MS), Ok(()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let without = |change: fn(&mut SignedHeaders<'static>)| {
+            let mut headers = signed();
+            change(&mut headers);
+            checked(&[SECRET], headers, AT_MS)
+        };
+        use InvalidSignature as Why;
+        assert_eq!(checked(&[OTHER], signed(), AT_MS), Err(Why::NoMatch));
+        let verifier = Verifier::new([SECRET]).expect("a secret");
+        assert_eq!(verifier.check(signed(), b"{}", AT_MS), Err(Why::NoMatch));
+        assert_eq!(without(|headers| headers.id = Some("another")), Err(Why::NoMatch));
+        assert_eq!(without(|headers| headers.timestamp = Some("1614265331")), Err(Why::NoMatch));
+        assert_eq!(
+            without(|headers| headers.signature = None),
+            Err(Why::Missing("webhook-signature"))
+        );
+        assert_eq!(without(|headers| headers.id = None), Err(Why::Missing("webhook-id")));
+        assert_eq!(without(|headers| headers.timestamp = Some("now")), Err(Why::InvalidTime));
+        assert_eq!(
+            without(|headers| headers.signature = Some("v1a,x")),
+            Err(Why::NoSymmetricEntry)
+        );
+        let late = checked(&[SECRET], signed(), AT_MS + 12 * MINUTE_MS).expect_err("too old");
+        assert_eq!(late, Why::TooOld(12 * MINUTE_MS + 999));
+        assert!(late.to_string().contains("PT5M"), "{late}");
+        let early = checked(&[SECRET], signed(), AT_MS - 12 * MINUTE_MS - 999);
+        assert_eq!(early, Err(Why::TooNew(12 * MINUTE_MS)));
+    }
+
+    #[test]
+    fn a_secret_that_is_none_is_refused_and_not_shown() {
+        for secret in ["not base64!", "whsec_", ""] {
+            let error = Verifier::new([secret]).expect_err("an error").to_string();
+            assert!(!error.contains("not base64!"), "{error}");
+        }
+        let verifier = Verifier::new([SECRET]).expect("a secret");
+        assert_eq!(format!("{verifier:?}"), "Verifier { keys: 1 }");
+    }
+}

@@ -1,0 +1,208 @@
+//! What an expression is for an event.
+//!
+//! Separate from the tree because evaluating may fail, in the ways that CESQL names, and is bounded. The first error ends
+//! it ("fail fast mode"). Promises: no panic; time and memory are in proportion to [`STEPS_MAX`], whatever the event.
+
+use thiserror::Error;
+
+use super::expression::{Binary, Expression, Logic};
+use super::value::Value;
+use crate::event::Members;
+use crate::event::path::scalar;
+
+/// The most steps of one evaluation. A step is a part of the expression, a byte of text that is read or made, or a
+/// comparison of characters by `LIKE`. Events whose attributes are as small as CloudEvents asks for need some hundreds.
+const STEPS_MAX: usize = 250_000;
+
+/// The member of an event that is not an attribute, although its name could be one.
+const DATA: &str = "data";
+
+/// Why an expression has no value for an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Error {
+    /// `MathError`: an overflow, or a division by zero.
+    #[error("a number is too large, or divided by zero")]
+    Math,
+    /// `CastError`.
+    #[error("a value cannot be converted to the type that is needed")]
+    Cast,
+    /// `MissingAttributeError`.
+    #[error("the event does not have an attribute")]
+    MissingAttribute,
+    /// `FunctionEvaluationError`.
+    #[error("an argument of a function is out of range")]
+    Function,
+    /// `GenericError`: there is more to do than an evaluation may.
+    #[error("there is too much text")]
+    TooManySteps,
+}
+
+/// An error, and what the function that failed is all the same, if it says so.
+#[derive(Debug)]
+pub(super) struct Failure<'a> {
+    error: Error,
+    value: Option<Value<'a>>,
+}
+
+impl<'a> Failure<'a> {
+    pub(super) fn with(error: Error, value: Value<'a>) -> Self {
+        Self { error, value: Some(value) }
+    }
+}
+
+impl From<Error> for Failure<'_> {
+    fn from(error: Error) -> Self {
+        Self { error, value: None }
+    }
+}
+
+type Evaluated<'a, T = Value<'a>> = Result<T, Failure<'a>>;
+
+/// The value of an expression, and the error because of which it is only the default of its type.
+pub(super) fn evaluate<'a>(
+    expression: &'a Expression,
+    members: &Members<'a>,
+) -> (Value<'a>, Option<Error>) {
+    match (Evaluation { members, steps: 0 }).value(expression) {
+        Ok(value) => (value, None),
+        Err(Failure { error, value }) => {
+            (value.unwrap_or_else(|| expression.result().zero()), Some(error))
+        }
+    }
+}
+
+struct Evaluation<'e, 'a> {
+    members: &'e Members<'a>,
+    steps: usize,
+}
+
+impl<'a> Evaluation<'_, 'a> {
+    fn spend(&mut self, steps: usize) -> Result<(), Error> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > STEPS_MAX { Err(Error::TooManySteps) } else { Ok(()) }
+    }
+
+    fn value(&mut self, expression: &'a Expression) -> Evaluated<'a> {
+        self.spend(1)?;
+        Ok(match expression {
+            Expression::Attribute(name) => self.attribute(name)?.ok_or(Error::MissingAttribute)?,
+            Expression::Literal(value) => value.borrowed(),
+            Expression::Exists(name) => Value::Boolean(self.attribute(name)?.is_some()),
+            Expression::Not(of) => match self.operand(of)? {
+                // A boolean everywhere else, but the conformance kit says so.
+                Value::Integer(_) => {
+                    return Err(Failure::with(Error::Cast, Value::Boolean(true)));
+                }
+                value @ (Value::Text(_) | Value::Boolean(_)) => Value::Boolean(!value.boolean()?),
+            },
+            Expression::Negate(of) => {
+                Value::Integer(self.integer(of)?.checked_neg().ok_or(Error::Math)?)
+            }
+            Expression::Like { text, pattern, negated } => {
+                let text = self.operand(text)?.into_text();
+                let matches = pattern.matches(&text, || self.spend(1))?;
+                Value::Boolean(matches != *negated)
+            }
+            Expression::In { value, set, negated } => {
+                Value::Boolean(self.is_in(value, set)? != *negated)
+            }
+            Expression::Binary { left, operator, right } => self.binary(left, *operator, right)?,
+            Expression::Logic { operator, operands } => {
+                Value::Boolean(self.logic(*operator, operands)?)
+            }
+            Expression::Call { function, arguments } => {
+                let arguments = arguments.iter().map(|argument| self.operand(argument));
+                let value = function.call(arguments.collect::<Evaluated<'a, Vec<_>>>()?)?;
+                if let Value::Text(text) = &value {
+                    self.spend(text.len())?;
+                }
+                value
+            }
+        })
+    }
+
+    /// The attribute of this name. Numbers of JSON that are no canonical whole numbers of 32 bits are texts.
+    fn attribute(&mut self, name: &str) -> Result<Option<Value<'a>>, Error> {
+        let Some(raw) = self.members.get(name).filter(|_| name != DATA) else { return Ok(None) };
+        self.spend(raw.len())?;
+        let is_text = raw.starts_with('"');
+        Ok(scalar(raw).map(|text| match &*text {
+            _ if is_text => Value::Text(text),
+            "true" => Value::Boolean(true),
+            "false" => Value::Boolean(false),
+            number => match number.parse::<i32>() {
+                Ok(parsed) if parsed.to_string() == number => Value::Integer(parsed),
+                Ok(_) | Err(_) => Value::Text(text),
+            },
+        }))
+    }
+
+    /// The value of a part. What a function is in spite of an error counts for a whole expression only.
+    fn operand(&mut self, expression: &'a Expression) -> Evaluated<'a> {
+        self.value(expression).map_err(|failure| failure.error.into())
+    }
+
+    fn boolean(&mut self, expression: &'a Expression) -> Evaluated<'a, bool> {
+        Ok(self.operand(expression)?.boolean()?)
+    }
+
+    fn integer(&mut self, expression: &'a Expression) -> Evaluated<'a, i32> {
+        Ok(self.operand(expression)?.integer()?)
+    }
+
+    /// What follows a word that decides is not evaluated.
+    fn logic(&mut self, operator: Logic, operands: &'a [Expression]) -> Evaluated<'a, bool> {
+        let mut result = operator == Logic::And;
+        for operand in operands {
+            let is_true = self.boolean(operand)?;
+            match operator {
+                Logic::And if !is_true => return Ok(false),
+                Logic::Or if is_true => return Ok(true),
+                Logic::And | Logic::Or => {}
+                Logic::Xor => result ^= is_true,
+            }
+        }
+        Ok(result)
+    }
+
+    /// Each element is converted to the type of the value.
+    fn is_in(&mut self, value: &'a Expression, set: &'a [Expression]) -> Evaluated<'a, bool> {
+        let value = self.operand(value)?;
+        for element in set {
+            if self.operand(element)?.cast(value.kind())? == value {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn binary(
+        &mut self,
+        left: &'a Expression,
+        operator: Binary,
+        right: &'a Expression,
+    ) -> Evaluated<'a> {
+        let (left, right) = (self.operand(left)?, self.operand(right)?);
+        if let Binary::Equal | Binary::NotEqual = operator {
+            // Defined for each type: the right one decides.
+            let is_equal = left.cast(right.kind())? == right;
+            return Ok(Value::Boolean(is_equal == (operator == Binary::Equal)));
+        }
+        let (left, right) = (left.integer()?, right.integer()?);
+        let result = match operator {
+            Binary::Equal => return Ok(Value::Boolean(left == right)),
+            Binary::NotEqual => return Ok(Value::Boolean(left != right)),
+            Binary::Less => return Ok(Value::Boolean(left < right)),
+            Binary::LessOrEqual => return Ok(Value::Boolean(left <= right)),
+            Binary::Greater => return Ok(Value::Boolean(left > right)),
+            Binary::GreaterOrEqual => return Ok(Value::Boolean(left >= right)),
+            Binary::Add => left.checked_add(right),
+            Binary::Subtract => left.checked_sub(right),
+            Binary::Multiply => left.checked_mul(right),
+            Binary::Divide => left.checked_div(right),
+            // Of the smallest number by -1 it is 0, and no overflow.
+            Binary::Remainder => (right != 0).then(|| left.wrapping_rem(right)),
+        };
+        Ok(Value::Integer(result.ok_or(Error::Math)?))
+    }
+}

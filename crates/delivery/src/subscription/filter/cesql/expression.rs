@@ -1,0 +1,212 @@
+//! An expression as a tree, and its canonical text.
+//!
+//! Separate from the grammar, which reads a text into a tree. Promises: the text of a tree that was read is read back to an
+//! equal tree. It has parentheses wherever the rank of operators is easily mistaken.
+
+use std::fmt;
+
+use super::functions::Function;
+use super::pattern::Pattern;
+use super::value::{Type, Value};
+
+/// An expression, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Expression {
+    /// An attribute of the event, by its name.
+    Attribute(String),
+    Literal(Value<'static>),
+    /// Whether the event has the attribute.
+    Exists(String),
+    Not(Box<Expression>),
+    Negate(Box<Expression>),
+    Like {
+        text: Box<Expression>,
+        pattern: Pattern,
+        negated: bool,
+    },
+    In {
+        value: Box<Expression>,
+        set: Vec<Expression>,
+        negated: bool,
+    },
+    Binary {
+        left: Box<Expression>,
+        operator: Binary,
+        right: Box<Expression>,
+    },
+    /// At least two, joined by the same word.
+    Logic {
+        operator: Logic,
+        operands: Vec<Expression>,
+    },
+    Call {
+        function: Function,
+        arguments: Vec<Expression>,
+    },
+}
+
+/// A comparison or a calculation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Binary {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+impl Binary {
+    /// Every one, with the symbols it is read from; the first is written.
+    pub(super) const SYMBOLS: [(&str, Self); 12] = [
+        ("=", Self::Equal),
+        ("!=", Self::NotEqual),
+        ("<>", Self::NotEqual),
+        ("<", Self::Less),
+        ("<=", Self::LessOrEqual),
+        (">", Self::Greater),
+        (">=", Self::GreaterOrEqual),
+        ("+", Self::Add),
+        ("-", Self::Subtract),
+        ("*", Self::Multiply),
+        ("/", Self::Divide),
+        ("%", Self::Remainder),
+    ];
+
+    /// The higher, the closer its operands.
+    pub(super) fn rank(self) -> u8 {
+        match self {
+            Self::Equal
+            | Self::NotEqual
+            | Self::Less
+            | Self::LessOrEqual
+            | Self::Greater
+            | Self::GreaterOrEqual => 1,
+            Self::Add | Self::Subtract => 2,
+            Self::Multiply | Self::Divide | Self::Remainder => 3,
+        }
+    }
+
+    fn is_comparison(self) -> bool {
+        self.rank() == 1
+    }
+
+    fn symbol(self) -> &'static str {
+        let symbol = Self::SYMBOLS.iter().find(|(_, operator)| *operator == self);
+        symbol.map_or("", |(symbol, _)| symbol)
+    }
+}
+
+/// A word that joins conditions. All have the same rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Logic {
+    And,
+    Or,
+    Xor,
+}
+
+impl Logic {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::And => "AND",
+            Self::Or => "OR",
+            Self::Xor => "XOR",
+        }
+    }
+}
+
+impl Expression {
+    /// The type of the value; that of an attribute is known only with an event, and counts as boolean.
+    pub(super) fn result(&self) -> Type {
+        match self {
+            Self::Literal(value) => value.kind(),
+            Self::Negate(_) => Type::Integer,
+            Self::Binary { operator, .. } if !operator.is_comparison() => Type::Integer,
+            Self::Call { function, .. } => function.result(),
+            Self::Attribute(_)
+            | Self::Exists(_)
+            | Self::Not(_)
+            | Self::Like { .. }
+            | Self::In { .. }
+            | Self::Binary { .. }
+            | Self::Logic { .. } => Type::Boolean,
+        }
+    }
+
+    /// How many expressions are within each other.
+    pub(super) fn depth(&self) -> usize {
+        let deepest = |of: &[Self]| of.iter().map(Self::depth).max().unwrap_or(0);
+        1 + match self {
+            Self::Attribute(_) | Self::Literal(_) | Self::Exists(_) => 0,
+            Self::Not(of) | Self::Negate(of) | Self::Like { text: of, .. } => of.depth(),
+            Self::In { value, set, .. } => value.depth().max(deepest(set)),
+            Self::Binary { left, right, .. } => left.depth().max(right.depth()),
+            Self::Logic { operands: of, .. } | Self::Call { arguments: of, .. } => deepest(of),
+        }
+    }
+
+    /// How close its parts belong together; what is not an operand without parentheses has 0.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Attribute(_) | Self::Literal(_) | Self::Call { .. } => 5,
+            Self::Like { .. } | Self::In { .. } => 4,
+            Self::Binary { operator, .. } => operator.rank(),
+            Self::Not(_) | Self::Negate(_) | Self::Exists(_) | Self::Logic { .. } => 0,
+        }
+    }
+
+    /// Its text as an operand, in parentheses unless `plain`.
+    fn operand(&self, plain: bool) -> String {
+        if plain { self.to_string() } else { format!("({self})") }
+    }
+
+    /// Its text after `NOT` or `-`.
+    fn after_prefix(&self) -> String {
+        let prefix = matches!(self, Self::Not(_) | Self::Negate(_) | Self::Exists(_));
+        self.operand(prefix || self.rank() == 5)
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |of: &[Self]| of.iter().map(Self::to_string).collect::<Vec<_>>().join(", ");
+        let not = |negated: &bool| if *negated { "NOT " } else { "" };
+        match self {
+            Self::Attribute(name) => f.write_str(name),
+            Self::Literal(value) => write!(f, "{value}"),
+            Self::Exists(name) => write!(f, "EXISTS {name}"),
+            Self::Not(of) => write!(f, "NOT {}", of.after_prefix()),
+            // With digits directly behind it, the minus would be part of the number.
+            Self::Negate(of) if matches!(**of, Self::Literal(Value::Integer(0..))) => {
+                write!(f, "-({of})")
+            }
+            Self::Negate(of) => write!(f, "-{}", of.after_prefix()),
+            Self::Like { text, pattern, negated } => {
+                write!(f, "{} {}LIKE {pattern}", text.operand(text.rank() == 5), not(negated))
+            }
+            Self::In { value, set, negated } => {
+                let value = value.operand(value.rank() == 5);
+                write!(f, "{value} {}IN ({})", not(negated), list(set))
+            }
+            Self::Binary { left, operator, right } => {
+                let is_chain = left.rank() == operator.rank() && !operator.is_comparison();
+                let left = left.operand(is_chain || left.rank() > operator.rank());
+                let right = right.operand(right.rank() > operator.rank());
+                write!(f, "{left} {} {right}", operator.symbol())
+            }
+            Self::Logic { operator, operands } => {
+                let operand = |of: &Self| of.operand(!matches!(of, Self::Logic { .. }));
+                let operands: Vec<String> = operands.iter().map(operand).collect();
+                f.write_str(&operands.join(&format!(" {} ", operator.as_str())))
+            }
+            Self::Call { function, arguments } => {
+                write!(f, "{}({})", function.as_str(), list(arguments))
+            }
+        }
+    }
+}

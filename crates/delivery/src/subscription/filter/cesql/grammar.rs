@@ -1,0 +1,293 @@
+//! From tokens to the tree of an expression.
+//!
+//! Separate because the rank of operators is here and nowhere else: `NOT` and `-` before `LIKE` and `IN`, these before
+//! `* / %`, then `+ -`, then comparisons, and last `AND`, `OR` and `XOR`, which have one rank and are read from the right
+//! (the grammar of CESQL 1.0, and what Knative does). Promises: nesting is bounded.
+
+use std::borrow::Cow;
+
+use super::ParseError;
+use super::expression::{Binary, Expression, Logic};
+use super::functions::Function;
+use super::lexer::{Kind, Token};
+use super::pattern::Pattern;
+use super::value::Value;
+
+/// The most expressions within each other.
+pub(super) const DEPTH_MAX: usize = 32;
+
+const KEYWORDS: [&str; 9] = ["AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"];
+
+/// What was read.
+pub(super) struct Parsed {
+    pub(super) expression: Expression,
+    /// The character from which on the rank of operators is easily mistaken.
+    pub(super) mistakable_at: Option<usize>,
+}
+
+/// Reads these tokens of a text that has so many characters.
+pub(super) fn parse(tokens: &[Token<'_>], characters: usize) -> Result<Parsed, ParseError> {
+    let end = characters + 1;
+    let mut parser = Parser { tokens, end, depth: 0, mistakable_at: None };
+    let expression = parser.expression()?;
+    if !parser.tokens.is_empty() {
+        return parser.unexpected("an operator or the end");
+    }
+    if expression.depth() > DEPTH_MAX {
+        return Err(ParseError::TooDeep { at: 1 });
+    }
+    Ok(Parsed { expression, mistakable_at: parser.mistakable_at })
+}
+
+struct Parser<'p> {
+    /// What is left.
+    tokens: &'p [Token<'p>],
+    end: usize,
+    depth: usize,
+    mistakable_at: Option<usize>,
+}
+
+impl<'p> Parser<'p> {
+    /// The number of the next character.
+    fn at(&self) -> usize {
+        self.tokens.first().map_or(self.end, |token| token.at)
+    }
+
+    fn unexpected<T>(&self, expected: &'static str) -> Result<T, ParseError> {
+        let found = match self.tokens.first().map(|token| &token.kind) {
+            None => "the end".to_owned(),
+            Some(Kind::Word(word)) => keyword(word).unwrap_or("a name").to_owned(),
+            Some(Kind::Digits(_)) => "a number".to_owned(),
+            Some(Kind::Text(_)) => "a text".to_owned(),
+            Some(Kind::Symbol(symbol)) => (*symbol).to_owned(),
+        };
+        Err(ParseError::Unexpected { at: self.at(), expected, found })
+    }
+
+    /// Passes the next token if this finds something in it.
+    fn accept<T>(&mut self, find: impl FnOnce(&'p Kind<'p>) -> Option<T>) -> Option<T> {
+        let (first, rest) = self.tokens.split_first()?;
+        let found = find(&first.kind)?;
+        self.tokens = rest;
+        Some(found)
+    }
+
+    fn accept_symbol(&mut self, expected: &str) -> bool {
+        let is_it = |kind: &Kind<'_>| matches!(kind, Kind::Symbol(of) if *of == expected);
+        self.accept(|kind| is_it(kind).then_some(())).is_some()
+    }
+
+    fn accept_word(&mut self, expected: &str) -> bool {
+        let is_it =
+            |kind: &Kind<'_>| matches!(kind, Kind::Word(of) if of.eq_ignore_ascii_case(expected));
+        self.accept(|kind| is_it(kind).then_some(())).is_some()
+    }
+
+    fn expect_symbol(&mut self, symbol: &'static str) -> Result<(), ParseError> {
+        if self.accept_symbol(symbol) { Ok(()) } else { self.unexpected(symbol) }
+    }
+
+    /// The rank of operators is easily mistaken from here on.
+    fn note_mistakable(&mut self, at: usize) {
+        self.mistakable_at.get_or_insert(at);
+    }
+
+    /// A whole expression: conditions joined by words.
+    fn expression(&mut self) -> Result<Expression, ParseError> {
+        let (mut operands, mut words) = (vec![self.binary(1)?], Vec::new());
+        loop {
+            let at = self.at();
+            let all = [Logic::And, Logic::Or, Logic::Xor];
+            let Some(word) = all.into_iter().find(|of| self.accept_word(of.as_str())) else {
+                return Ok(joined(operands, words));
+            };
+            if words.last().is_some_and(|before| *before != word) {
+                self.note_mistakable(at);
+            }
+            words.push(word);
+            operands.push(self.binary(1)?);
+        }
+    }
+
+    /// Comparisons and calculations of at least this rank, read from the left.
+    fn binary(&mut self, least_rank: u8) -> Result<Expression, ParseError> {
+        let mut left = self.tested()?;
+        loop {
+            let operator = self.accept(|kind| {
+                let Kind::Symbol(symbol) = kind else { return None };
+                let (_, operator) = Binary::SYMBOLS.into_iter().find(|(of, _)| of == symbol)?;
+                (operator.rank() >= least_rank).then_some(operator)
+            });
+            let Some(operator) = operator else { return Ok(left) };
+            let right = Box::new(self.binary(operator.rank() + 1)?);
+            left = Expression::Binary { left: Box::new(left), operator, right };
+        }
+    }
+
+    /// A value, perhaps with `LIKE` or `IN` behind it.
+    fn tested(&mut self) -> Result<Expression, ParseError> {
+        let (at, is_not) = (self.at(), self.next_is_word("NOT"));
+        let mut tested = self.prefixed()?;
+        // What follows `NOT` is one value, and not the comparison with it.
+        if is_not && self.next_is_test() {
+            self.note_mistakable(at);
+        }
+        loop {
+            let negated = self.accept_word("NOT");
+            if self.accept_word("LIKE") {
+                let pattern = self.pattern()?;
+                tested = Expression::Like { text: Box::new(tested), pattern, negated };
+            } else if self.accept_word("IN") {
+                self.expect_symbol("(")?;
+                let set = self.list()?;
+                tested = Expression::In { value: Box::new(tested), set, negated };
+            } else if negated {
+                return self.unexpected("LIKE or IN");
+            } else {
+                return Ok(tested);
+            }
+        }
+    }
+
+    fn next_is_word(&self, word: &str) -> bool {
+        let next = self.tokens.first().map(|token| &token.kind);
+        matches!(next, Some(Kind::Word(of)) if of.eq_ignore_ascii_case(word))
+    }
+
+    /// Whether an operator with a value before it follows, but no word that joins conditions.
+    fn next_is_test(&self) -> bool {
+        let is_symbol = self.tokens.first().is_some_and(|token| {
+            Binary::SYMBOLS.iter().any(|(symbol, _)| token.kind == Kind::Symbol(symbol))
+        });
+        is_symbol || ["NOT", "LIKE", "IN"].into_iter().any(|word| self.next_is_word(word))
+    }
+
+    fn pattern(&mut self) -> Result<Pattern, ParseError> {
+        let text = self.accept(|kind| match kind {
+            Kind::Text(text) => Some(text.clone()),
+            Kind::Word(_) | Kind::Digits(_) | Kind::Symbol(_) => None,
+        });
+        text.map_or_else(|| self.unexpected("a text in quotes"), |text| Ok(Pattern::new(text)))
+    }
+
+    /// Expressions with commas between them, up to the closing parenthesis.
+    fn list(&mut self) -> Result<Vec<Expression>, ParseError> {
+        let mut list = vec![self.nested(Self::expression)?];
+        while self.accept_symbol(",") {
+            list.push(self.nested(Self::expression)?);
+        }
+        self.expect_symbol(")")?;
+        Ok(list)
+    }
+
+    /// Whatever `read` reads, one level deeper.
+    fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<T, ParseError> {
+        if self.depth == DEPTH_MAX {
+            return Err(ParseError::TooDeep { at: self.at() });
+        }
+        self.depth += 1;
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+
+    /// A value, perhaps with `NOT` or `-` before it. A sign directly before digits is part of the number.
+    fn prefixed(&mut self) -> Result<Expression, ParseError> {
+        if let [sign, Token { at, kind: Kind::Digits(digits) }, rest @ ..] = self.tokens
+            && let Kind::Symbol(symbol @ ("+" | "-")) = sign.kind
+            && *at == sign.at + 1
+        {
+            self.tokens = rest;
+            return integer(sign.at, &format!("{symbol}{digits}"));
+        }
+        if self.accept_word("NOT") {
+            return Ok(Expression::Not(Box::new(self.nested(Self::prefixed)?)));
+        }
+        if self.accept_symbol("-") {
+            return Ok(Expression::Negate(Box::new(self.nested(Self::prefixed)?)));
+        }
+        self.value()
+    }
+
+    fn value(&mut self) -> Result<Expression, ParseError> {
+        if self.accept_symbol("(") {
+            let inner = self.nested(Self::expression)?;
+            self.expect_symbol(")")?;
+            return Ok(inner);
+        }
+        let at = self.at();
+        if let Some(literal) = self.accept(|kind| literal(at, kind)) {
+            return literal;
+        }
+        if self.accept_word("EXISTS") {
+            return Ok(Expression::Exists(self.attribute()?));
+        }
+        if let [Token { kind: Kind::Word(name), .. }, after, rest @ ..] = self.tokens
+            && after.kind == Kind::Symbol("(")
+            && keyword(name).is_none()
+        {
+            self.tokens = rest;
+            return self.call(at, name);
+        }
+        self.attribute().map(Expression::Attribute)
+    }
+
+    /// A call, behind its opening parenthesis.
+    fn call(&mut self, at: usize, name: &str) -> Result<Expression, ParseError> {
+        let arguments = if self.accept_symbol(")") { Vec::new() } else { self.list()? };
+        let function = Function::find(name, arguments.len());
+        let missing = || ParseError::NoFunction {
+            at,
+            name: name.to_ascii_uppercase(),
+            arguments: arguments.len(),
+        };
+        Ok(Expression::Call { function: function.ok_or_else(missing)?, arguments })
+    }
+
+    /// The name of an attribute, which has no underscores. Names of attributes are in lower case.
+    fn attribute(&mut self) -> Result<String, ParseError> {
+        let name = self.accept(|kind| match kind {
+            Kind::Word(word) if keyword(word).is_none() && !word.contains('_') => {
+                Some(word.to_ascii_lowercase())
+            }
+            Kind::Word(_) | Kind::Digits(_) | Kind::Text(_) | Kind::Symbol(_) => None,
+        });
+        name.map_or_else(|| self.unexpected("a value or the name of an attribute"), Ok)
+    }
+}
+
+fn keyword(word: &str) -> Option<&'static str> {
+    KEYWORDS.into_iter().find(|keyword| keyword.eq_ignore_ascii_case(word))
+}
+
+/// The literal at this character, if the token is one.
+fn literal(at: usize, kind: &Kind<'_>) -> Option<Result<Expression, ParseError>> {
+    match kind {
+        Kind::Digits(digits) => Some(integer(at, digits)),
+        Kind::Text(text) => Some(Ok(Expression::Literal(Value::Text(Cow::Owned(text.clone()))))),
+        Kind::Word(word) => {
+            let is_true = keyword(word).filter(|word| ["TRUE", "FALSE"].contains(word))? == "TRUE";
+            Some(Ok(Expression::Literal(Value::Boolean(is_true))))
+        }
+        Kind::Symbol(_) => None,
+    }
+}
+
+fn integer(at: usize, text: &str) -> Result<Expression, ParseError> {
+    let number = text.parse().map_err(|_| ParseError::NumberTooLarge { at })?;
+    Ok(Expression::Literal(Value::Integer(number)))
+}
+
+/// Conditions and the words between them, joined from the right. Those that the same word joins are one list.
+fn joined(mut operands: Vec<Expression>, mut words: Vec<Logic>) -> Expression {
+    while let Some(operator) = words.last().copied() {
+        let same = words.iter().rev().take_while(|word| **word == operator).count();
+        words.truncate(words.len() - same);
+        let operands_of_list = operands.split_off(operands.len() - same - 1);
+        operands.push(Expression::Logic { operator, operands: operands_of_list });
+    }
+    operands.pop().expect("there is one operand more than words")
+}

@@ -1,0 +1,165 @@
+//! The pattern of `LIKE`.
+//!
+//! Separate because it is a small language of its own: `%` is any text, `_` any character, and a backslash makes either of
+//! them itself. Promises: a comparison takes at most as many steps as text and pattern have characters, multiplied; the
+//! caller may end it before.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::value::Value;
+
+/// A pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Pattern {
+    /// As it is written between its quotes.
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    Text,
+    Character,
+    This(char),
+}
+
+impl Pattern {
+    pub(super) fn new(text: String) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = text.chars();
+        while let Some(character) = rest.next() {
+            let mut after = rest.clone();
+            parts.push(match (character, after.next()) {
+                ('\\', Some(wildcard @ ('%' | '_'))) => {
+                    rest = after;
+                    Part::This(wildcard)
+                }
+                ('%', _) => Part::Text,
+                ('_', _) => Part::Character,
+                (other, _) => Part::This(other),
+            });
+        }
+        Self { text, parts }
+    }
+
+    /// What each matching text begins with, and whether that is all of it.
+    pub(super) fn beginning(&self) -> (String, bool) {
+        let this = |part: &Part| match part {
+            Part::This(character) => Some(*character),
+            Part::Text | Part::Character => None,
+        };
+        let beginning: String = self.parts.iter().map_while(this).collect();
+        let is_all = self.parts.iter().all(|part| this(part).is_some());
+        (beginning, is_all)
+    }
+
+    /// Whether a text matches. Each step is announced; its error ends the comparison.
+    pub(super) fn matches<E>(
+        &self,
+        text: &str,
+        mut step: impl FnMut() -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let (mut parts, mut rest) = (self.parts.as_slice(), text.chars());
+        // What follows the last `%`, and where it was tried.
+        let mut again: Option<(&[Part], std::str::Chars<'_>)> = None;
+        loop {
+            step()?;
+            let mut after = rest.clone();
+            match (parts.split_first(), after.next()) {
+                (Some((Part::Text, others)), _) => {
+                    parts = others;
+                    again = Some((others, rest.clone()));
+                    continue;
+                }
+                (Some((Part::Character, others)), Some(_)) => {
+                    (parts, rest) = (others, after);
+                    continue;
+                }
+                (Some((Part::This(expected), others)), Some(found)) if *expected == found => {
+                    (parts, rest) = (others, after);
+                    continue;
+                }
+                (None, None) => return Ok(true),
+                // Nothing is left of the text, and a longer `%` would leave even less.
+                (Some(_), None) => return Ok(false),
+                (_, Some(_)) => {}
+            }
+            // The last `%` takes one character more.
+            let Some((others, from)) = &mut again else { return Ok(false) };
+            from.next();
+            (parts, rest) = (others, from.clone());
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Value::Text(Cow::Borrowed(&self.text)).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn steps(pattern: &str, text: &str) -> (bool, usize) {
+        let mut steps = 0;
+        let step = || {
+            steps += 1;
+            Ok::<(), Infallible>(())
+        };
+        let matches = Pattern::new(pattern.to_owned()).matches(text, step);
+        (matches.unwrap_or_else(|never| match never {}), steps)
+    }
+
+    #[test]
+    fn wildcards_match_and_escaped_ones_are_themselves() {
+        for (pattern, text, matches) in [
+            ("", "", true),
+            ("", "a", false),
+            ("%", "", true),
+            ("%%", "äö", true),
+            ("_", "ä", true),
+            ("_", "", false),
+            ("a%", "a", true),
+            ("%a", "ba", true),
+            ("%a", "ab", false),
+            ("%ab%ba", "abba", true),
+            ("%ab%ba", "aba", false),
+            ("a%a", "a", false),
+            ("%a_c%", "xxabaacx", true),
+            (r"\%", "%", true),
+            (r"\%", "a", false),
+            (r"\_\%_%", "_%x", true),
+            (r"\\%", r"\%", true),
+            (r"\\%", r"\\%", false),
+            (r"a\b", r"a\b", true),
+            (r"\", r"\", true),
+        ] {
+            assert_eq!(steps(pattern, text).0, matches, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn many_wildcards_take_no_more_steps_than_text_and_pattern_are_long() {
+        let text = "a".repeat(500);
+        for pattern in [format!("{}%b", "%a".repeat(50)), format!("%{}b%", "a".repeat(50))] {
+            let (matches, steps) = steps(&pattern, &text);
+            assert!(!matches);
+            assert!(steps <= pattern.len() * text.len(), "{steps}");
+        }
+    }
+
+    #[test]
+    fn the_beginning_ends_at_the_first_wildcard() {
+        for (pattern, beginning, is_all) in
+            [("a.b", "a.b", true), (r"a\_b%c", "a_b", false), ("_a", "", false), ("", "", true)]
+        {
+            let found = Pattern::new(pattern.to_owned()).beginning();
+            assert_eq!(found, (beginning.to_owned(), is_all), "{pattern}");
+        }
+    }
+}

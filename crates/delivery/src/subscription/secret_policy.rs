@@ -1,0 +1,284 @@
+//! The policy of secrets: the hosts to which each of them may be sent.
+//!
+//! Separate from the subscriptions, because it belongs to the deployment and binds all of them. Without
+//! one, whoever may write subscriptions can send every secret that dispatch may read to any host.
+//!
+//! Promises: once there is a policy, a secret that it does not list is sent nowhere, and one that it lists
+//! only to the hosts that are listed for it. Another spelling of a secret, its ARN for its name, is another
+//! name. Does not look at ports, nor at values that stand in files. Redirects are not followed, so the host
+//! is that of the address.
+
+use std::fmt;
+use std::str::FromStr;
+
+use url::{Host, Url};
+
+use super::secret::SecretName;
+
+/// What names of secrets in policies may be, for error messages.
+pub const NAME_PATTERN_RULE: &str =
+    "env:NAME, secretsmanager:ID or ssm:NAME, or the beginning of names and a *";
+/// What hosts in policies may be, for error messages.
+pub const HOST_PATTERN_RULE: &str = "api.example.com, or *.example.com for all below it";
+
+/// Where each secret may be sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SecretPolicy {
+    /// `None`: there is no policy, and every secret may be sent anywhere.
+    rules: Option<Vec<SecretRule>>,
+}
+
+/// Some secrets, and the hosts to which they may be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretRule {
+    /// Which secrets.
+    pub name: NamePattern,
+    /// Which hosts.
+    pub hosts: Vec<HostPattern>,
+}
+
+/// Which secrets are meant.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NamePattern {
+    /// One, with every member of its JSON if no member is named.
+    Name(String),
+    /// Those that begin so.
+    Beginning(String),
+}
+
+/// Which hosts are meant, as URLs write them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostPattern {
+    /// One.
+    Host(String),
+    /// All that end so, with a point before it.
+    Below(String),
+}
+
+/// A secret that may not be sent to a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretRefusal {
+    secret: String,
+    host: String,
+    /// The hosts that are listed for it.
+    listed: Vec<String>,
+}
+
+impl SecretPolicy {
+    /// From now on there is a policy, even if it lists nothing.
+    pub fn begin(&mut self) {
+        self.rules.get_or_insert_default();
+    }
+
+    /// Adds a rule; what several say of one name adds up.
+    pub fn add(&mut self, rule: SecretRule) {
+        let rules = self.rules.get_or_insert_default();
+        match rules.iter_mut().find(|known| known.name == rule.name) {
+            Some(known) => {
+                let new = rule.hosts.into_iter().filter(|host| !known.hosts.contains(host));
+                let new: Vec<HostPattern> = new.collect();
+                known.hosts.extend(new);
+            }
+            None => rules.push(rule),
+        }
+    }
+
+    /// Both together: what one of them allows is allowed.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        if let Some(rules) = &other.rules {
+            self.begin();
+            rules.iter().for_each(|rule| self.add(rule.clone()));
+        }
+        self
+    }
+
+    /// Its rules; `None` if there is no policy.
+    #[must_use]
+    pub fn rules(&self) -> Option<&[SecretRule]> {
+        self.rules.as_deref()
+    }
+
+    /// Why this secret may not be sent to this address, if it may not.
+    #[must_use]
+    pub fn refusal(&self, secret: &SecretName, to: &Url) -> Option<SecretRefusal> {
+        let (secret, host) = (secret.to_string(), to.host_str().unwrap_or_default());
+        let of_secret = self.rules.as_ref()?.iter().filter(|rule| rule.name.matches(&secret));
+        let hosts: Vec<&HostPattern> = of_secret.flat_map(|rule| &rule.hosts).collect();
+        if hosts.iter().any(|allowed| allowed.matches(host)) {
+            return None;
+        }
+        let listed = hosts.iter().map(ToString::to_string).collect();
+        Some(SecretRefusal { secret, host: host.to_owned(), listed })
+    }
+}
+
+impl SecretRefusal {
+    /// What may not be.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        format!("the secret \"{}\" may not be sent to \"{}\"", self.secret, self.host)
+    }
+
+    /// What may be.
+    #[must_use]
+    pub fn help(&self) -> String {
+        if self.listed.is_empty() {
+            return "no SecretPolicy names it".to_owned();
+        }
+        format!("SecretPolicy allows {}", self.listed.join(", "))
+    }
+}
+
+impl fmt::Display for SecretRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.problem(), self.help())
+    }
+}
+
+impl NamePattern {
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Beginning(beginning) => name.starts_with(beginning),
+            Self::Name(listed) => {
+                let rest = name.strip_prefix(listed);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
+            }
+        }
+    }
+}
+
+impl fmt::Display for NamePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Beginning(beginning) => write!(f, "{beginning}*"),
+        }
+    }
+}
+
+impl FromStr for NamePattern {
+    type Err = String;
+
+    /// The error does not quote the text: it may be a secret by mistake.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_name = |text: &str| text.parse::<SecretName>().is_ok() && !text.contains('*');
+        match text.strip_suffix('*') {
+            // `ssm:` alone is no name, and `ssm:*` all of them.
+            Some(beginning) if is_name(&format!("{beginning}x")) => {
+                Ok(Self::Beginning(beginning.to_owned()))
+            }
+            None if is_name(text) => Ok(Self::Name(text.to_owned())),
+            Some(_) | None => Err(format!("not the name of a secret: {NAME_PATTERN_RULE}")),
+        }
+    }
+}
+
+impl HostPattern {
+    fn matches(&self, host: &str) -> bool {
+        match self {
+            Self::Host(listed) => host == listed,
+            Self::Below(domain) => {
+                let below = host.strip_suffix(domain);
+                below.is_some_and(|below| below.len() > 1 && below.ends_with('.'))
+            }
+        }
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(host) => f.write_str(host),
+            Self::Below(domain) => write!(f, "*.{domain}"),
+        }
+    }
+}
+
+impl FromStr for HostPattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let domain = text.strip_prefix("*.");
+        let host = domain.unwrap_or(text);
+        let parsed = Host::parse(host).ok().filter(|_| !host.contains('*'));
+        let pattern = parsed.and_then(|host| match (host, domain) {
+            (host, None) => Some(Self::Host(host.to_string())),
+            (Host::Domain(domain), Some(_)) => Some(Self::Below(domain)),
+            (Host::Ipv4(_) | Host::Ipv6(_), Some(_)) => None,
+        });
+        pattern.ok_or_else(|| format!("{text:?} is not a host: {HOST_PATTERN_RULE}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(rules: &[(&str, &[&str])]) -> SecretPolicy {
+        let mut policy = SecretPolicy::default();
+        for (name, hosts) in rules {
+            let hosts = hosts.iter().map(|host| host.parse().expect(host)).collect();
+            policy.add(SecretRule { name: name.parse().expect(name), hosts });
+        }
+        policy
+    }
+
+    fn refusal(policy: &SecretPolicy, secret: &str, url: &str) -> Option<String> {
+        let secret = secret.parse().expect("the name of a secret");
+        policy.refusal(&secret, &url.parse().expect("a URL")).map(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn without_a_policy_every_secret_is_sent_anywhere_and_with_an_empty_one_none() {
+        let mut policy = SecretPolicy::default();
+        assert_eq!(refusal(&policy, "env:A", "https://a.test/"), None);
+        policy.begin();
+        assert_eq!(
+            refusal(&policy, "env:A", "https://a.test/").as_deref(),
+            Some("the secret \"env:A\" may not be sent to \"a.test\"; no SecretPolicy names it")
+        );
+    }
+
+    #[test]
+    fn of_two_policies_what_one_of_them_allows_is_allowed() {
+        let [a, b] = [
+            policy(&[("env:A", &["a.test", "*.c.test"])]),
+            policy(&[("env:A", &["b.test", "a.test"]), ("env:B", &["b.test"])]),
+        ];
+        let both = a.clone().with(&b);
+        for url in ["https://a.test/", "https://b.test/", "https://x.c.test/"] {
+            assert_eq!(refusal(&both, "env:A", url), None);
+        }
+        assert_eq!(both.rules().map(<[SecretRule]>::len), Some(2));
+        assert_eq!(
+            refusal(&both, "env:A", "https://evil.test/").as_deref(),
+            Some(
+                "the secret \"env:A\" may not be sent to \"evil.test\"; SecretPolicy allows a.test, *.c.test, b.test"
+            )
+        );
+        // Where only one exists, it binds.
+        let none = SecretPolicy::default();
+        assert_eq!((none.clone().with(&a), a.clone().with(&none)), (a.clone(), a));
+        assert_eq!(none.clone().with(&none).rules(), None);
+    }
+
+    #[test]
+    fn patterns_are_read_back_from_what_they_print() {
+        for name in ["env:A", "env:A*", "ssm:*", "secretsmanager:s#token", "ssm:/billing/*"] {
+            assert_eq!(name.parse::<NamePattern>().map(|it| it.to_string()), Ok(name.to_owned()));
+        }
+        for (host, printed) in [
+            ("API.example.com", "api.example.com"),
+            ("*.Example.com", "*.example.com"),
+            ("10.1", "10.0.0.1"),
+            ("[0:0::1]", "[::1]"),
+            ("bücher.example", "xn--bcher-kva.example"),
+        ] {
+            for text in [host, printed] {
+                let read = text.parse::<HostPattern>().map(|it| it.to_string());
+                assert_eq!(read, Ok(printed.to_owned()));
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Replayed deliveries: their end is sent before they count as done, and recorded once.
+
+use delivery::delivery::Delivery;
+use delivery::delivery::replay::{Replay, ReplayEnd, ReplayOutcome, StoredReplayEnd};
+use delivery::ports::{Attribute, Message, PutError, QueueName, Record};
+use delivery::subscription::sink::Sink;
+use delivery::wire::{is_replay_end, read_replay_end};
+use uuid::Uuid;
+
+use super::{ENDS_MS, deadletter, delivery, dispatch, letter, retry_record, subscription};
+use crate::fake_ports::{FakePorts, Fault, NOW_MS, catalogue_of, record, subscriptions};
+
+const OLD: Uuid = Uuid::from_u128(7);
+const END: &str = "letters/_replays/job-1/ends/00000000-0000-0000-0000-000000000007.ndjson";
+
+fn replayed() -> Delivery {
+    Delivery { replay: Replay::new("job-1", OLD), ..delivery("shop/orders/s0") }
+}
+
+/// The end that a message of the dead-letter queue carries.
+fn end(message: &Message) -> ReplayEnd {
+    let Attribute::DeadLetter(text) = &message.attribute else { panic!("{message:?}") };
+    read_replay_end(text).expect("an end")
+}
+
+/// A message as its queue's record.
+fn record_of(message: &Message) -> Record {
+    Record {
+        attribute: Some(message.attribute.clone()),
+        queue: QueueName::DeadLetter,
+        ..record("end", &message.body)
+    }
+}
+
+/// What is recorded of the replay.
+fn recorded(ports: &FakePorts) -> StoredReplayEnd {
+    let blobs = ports.blobs();
+    let ends: Vec<_> = blobs.iter().filter(|(key, _)| key == END).collect();
+    assert_eq!(ends.len(), 1, "{blobs:?}");
+    StoredReplayEnd::read(ends[0].1.as_bytes()).expect("an end")
+}
+
+#[test]
+fn a_replay_that_is_delivered_sends_its_end_and_any_other_delivery_sends_nothing() {
+    let ports = FakePorts::new(subscriptions(1));
+    assert_eq!(dispatch(&ports, &[retry_record(&replayed())], ENDS_MS), [""; 0]);
+    let sent = ports.sent();
+    assert_eq!((sent.len(), sent[0].0), (1, QueueName::DeadLetter));
+    let told = end(&sent[0].1);
+    assert_eq!((told.outcome, told.delivery), (ReplayOutcome::Delivered, replayed().id));
+    assert_eq!(deadletter(&ports, &[record_of(&sent[0].1)]), [""; 0]);
+    assert_eq!(recorded(&ports).state, ReplayOutcome::Delivered);
+
+    let ports = FakePorts::new(subscriptions(1));
+    let other = retry_record(&delivery("shop/orders/s0"));
+    assert_eq!(dispatch(&ports, &[other], ENDS_MS), [""; 0]);
+    assert_eq!((ports.sent().len(), ports.blobs().len()), (0, 0));
+}
+
+#[test]
+fn a_replay_that_is_handled_twice_has_one_end() {
+    let ports = FakePorts::new(subscriptions(1));
+    let records = [retry_record(&replayed())];
+    // As after a crash between sending and acknowledging: the record comes again.
+    for _ in 0..2 {
+        assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
+    }
+    let ends: Vec<Record> = ports.sent().iter().map(|(_, message)| record_of(message)).collect();
+    assert_eq!(ends.len(), 2);
+    for end in &ends {
+        assert_eq!(deadletter(&ports, std::slice::from_ref(end)), [""; 0]);
+    }
+    assert_eq!((ports.requests(), recorded(&ports).state), (2, ReplayOutcome::Delivered));
+}
+
+#[test]
+fn an_end_that_its_queue_refuses_repeats_no_delivery() {
+    for status in [200, 400] {
+        let mut drops = subscription("shop/orders/s0");
+        drops.dead_letter.sink = Sink::None;
+        let ports = FakePorts::new(catalogue_of([drops]))
+            .with_status(status)
+            .with_queue_fault(QueueName::DeadLetter, Fault::Refuses);
+        assert_eq!(dispatch(&ports, &[retry_record(&replayed())], ENDS_MS), [""; 0], "{status}");
+        assert_eq!((ports.requests(), ports.sent().len()), (1, 0), "{status}");
+    }
+}
+
+#[test]
+fn a_replay_keeps_its_job_through_a_retry_and_is_recorded_with_its_new_dead_letter() {
+    let ports = FakePorts::new(subscriptions(1)).with_status(503);
+    assert_eq!(dispatch(&ports, &[retry_record(&replayed())], ENDS_MS), [""; 0]);
+    assert_eq!(super::carried(&ports.sent()[0].1).replay, replayed().replay);
+
+    let ports = FakePorts::new(subscriptions(1)).with_status(400);
+    assert_eq!(dispatch(&ports, &[retry_record(&replayed())], ENDS_MS), [""; 0]);
+    let dead = ports.sent().remove(0).1;
+    assert_eq!(letter(&dead).delivery.replay, replayed().replay);
+    ports.advance_ms(600_000);
+    // Twice, as after a crash between storing and acknowledging.
+    for _ in 0..2 {
+        assert_eq!(deadletter(&ports, &[record_of(&dead)]), [""; 0]);
+    }
+    let end = recorded(&ports);
+    assert_eq!((end.state, end.delivery), (ReplayOutcome::DeadAgain, replayed().id));
+    let key = end.key.expect("it is in a container");
+    let blobs = ports.blobs();
+    let (_, blob) = blobs.iter().find(|(at, _)| *at == format!("letters/{key}")).expect("a blob");
+    assert!(blob.contains(&format!("\"replayof\":\"{OLD}\",\"replayjob\":\"job-1\"")), "{blob}");
+    assert_eq!(blobs.len(), 2);
+}
+
+#[test]
+fn a_replay_that_its_subscription_drops_sends_that() {
+    let mut drops = subscription("shop/orders/s0");
+    drops.dead_letter.sink = Sink::None;
+    let ports = FakePorts::new(catalogue_of([drops])).with_status(400);
+    assert_eq!(dispatch(&ports, &[retry_record(&replayed())], ENDS_MS), [""; 0]);
+    let sent = ports.sent();
+    assert_eq!(
+        sent.iter().map(|(_, it)| end(it).outcome).collect::<Vec<_>>(),
+        [ReplayOutcome::Dropped]
+    );
+}
+
+#[test]
+fn an_end_that_storage_refuses_is_retried_for_a_day_and_never_becomes_a_dead_letter() {
+    let refused = PutError::Unavailable("503".to_owned());
+    let ports = FakePorts::new(subscriptions(1)).with_put_error("letters", refused);
+    let end_of = |at_ms| ReplayEnd {
+        replay: Replay::new("job-1", OLD).expect("a name"),
+        delivery: replayed().id,
+        outcome: ReplayOutcome::Delivered,
+        at_ms,
+        stored: None,
+    };
+    let fresh = record_of(&Message::of_replay_end(&end_of(NOW_MS), 0));
+    assert_eq!(deadletter(&ports, std::slice::from_ref(&fresh)), [""; 0]);
+    let (queue, again) = ports.sent().remove(0);
+    assert_eq!((queue, end(&again)), (QueueName::DeadLetter, end_of(NOW_MS)));
+    assert!(again.wait_ms > 0);
+    // Neither storage nor the queue: it stays where it is, but not for ever.
+    let ports = ports.with_queue_fault(QueueName::DeadLetter, Fault::Refuses);
+    assert_eq!(deadletter(&ports, std::slice::from_ref(&fresh)), ["end"]);
+    assert_eq!(deadletter(&ports, &[Record { receives: 10, ..fresh }]), [""; 0]);
+    let old = record_of(&Message::of_replay_end(&end_of(NOW_MS - 86_400_000), 0));
+    assert_eq!(deadletter(&ports, &[old]), [""; 0]);
+    assert_eq!((ports.sent().len(), ports.blobs().len()), (1, 0));
+}
+
+#[test]
+fn an_end_that_nobody_can_read_waits_and_is_given_up_without_a_dead_letter() {
+    let ports = FakePorts::new(subscriptions(1));
+    let text = r#"{"v":2,"replay_end":{"replay":{"job":"../x","letter":"?"}}}"#;
+    assert!(is_replay_end(text));
+    let unreadable = Record {
+        attribute: Some(Attribute::DeadLetter(text.to_owned())),
+        queue: QueueName::DeadLetter,
+        ..record("end", "{}")
+    };
+    assert_eq!(deadletter(&ports, std::slice::from_ref(&unreadable)), [""; 0]);
+    assert_eq!((ports.sent().len(), ports.sent()[0].1.unread), (1, 1));
+    assert_eq!(deadletter(&ports, &[Record { unread: 9, ..unreadable }]), [""; 0]);
+    assert_eq!((ports.sent().len(), ports.blobs().len()), (1, 0));
+}

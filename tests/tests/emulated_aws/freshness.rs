@@ -1,0 +1,159 @@
+//! How soon a change of a catalogue is in use, and what processes ask for it.
+//!
+//! Separate from the contracts of reading by need: here are processes of Lambda, the permissions of the
+//! template, and the command line that makes the change. Figures: `docs/testing.md`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lastmile_tests::writers::succeeded;
+use tokio::runtime::Runtime;
+
+use crate::campaign::gateway::{CatalogueRead, Gateway};
+use crate::catalogues::{ACCOUNT, place};
+use crate::stack::{Stack, free_port};
+use crate::subscriber::{Manner, Scripts, Subscriber};
+use crate::{event, now};
+
+/// A change is in use everywhere within this.
+const IN_USE_WITHIN: Duration = Duration::from_secs(35);
+/// And each process has asked at most so often for it.
+const REQUESTS_MAX: usize = 3;
+
+/// Processes have read the hint before.
+const BEFORE: Duration = Duration::from_secs(40);
+const BETWEEN_EVENTS: Duration = Duration::from_millis(100);
+/// After this, all events that were published have arrived.
+const ARRIVAL: Duration = Duration::from_secs(5);
+
+const PARAMETERS: [&str; 4] = [
+    "SubscriptionsKey=catalogue/",
+    "EventsConcurrency=4",
+    "DispatchTimeout=60",
+    "VisibilityTimeout=360",
+];
+
+#[test]
+#[ignore = "takes minutes; run by hand"]
+fn a_change_of_one_subscription_is_in_use_within_35_s_for_three_requests_of_a_process() {
+    Runtime::new().expect("a runtime starts").block_on(async {
+        let scripts: Scripts = ["/first", "/second"].map(|path| (path, [200].as_slice())).into();
+        let subscriber = Subscriber::start(scripts).await;
+        // So long that one process is not enough for all events.
+        subscriber.differ("/first", Manner::Takes(Duration::from_millis(500)));
+        let port = free_port();
+        let gateway = Gateway::start(port, 7).await;
+        gateway.calm();
+        let stack = Stack::deploy_at(port, gateway.port, &PARAMETERS, String::new()).await;
+        let stack = Arc::new(stack);
+        let catalogue = place(&stack, "catalogue", &ACCOUNT);
+        let run = |verb: &[&str], text: &str| drop(succeeded(catalogue.change(verb, "test", text)));
+        let of = |name: &str| subscription(&format!("http://{}/{name}", subscriber.address), name);
+        // Beside others, so that the topic's subscriptions are no part of the pointer.
+        let others = (0..200).map(|at| of("first").replace("orders", &format!("other-{at}")));
+        let first = others.chain([of("first")]).collect::<Vec<_>>().join("---\n");
+        run(&["apply", "--yes"], &first);
+
+        let publishing = Publishing::start(&stack);
+        tokio::time::sleep(BEFORE).await;
+        let begun = now();
+        run(&["subscriptions", "put"], &of("second"));
+        let put = now();
+        tokio::time::sleep(IN_USE_WITHIN).await;
+        let in_use_from = publishing.next();
+        let read = gateway.catalogue_reads(begun);
+        tokio::time::sleep(ARRIVAL).await;
+        let published = publishing.stop().await;
+        tokio::time::sleep(ARRIVAL).await;
+
+        let arrived = subscriber.arrivals("/second");
+        let first_after = arrived.first().map(|arrival| arrival.at - put);
+        let after: Vec<String> = arrived.iter().map(crate::event_id).collect();
+        println!("{}", table(published, first_after, &read));
+        let missing: Vec<usize> = (in_use_from..published)
+            .filter(|number| !after.contains(&format!("event-{number}")))
+            .collect();
+        assert!(in_use_from + 10 < published && missing.is_empty(), "{missing:?}");
+        assert_eq!(subscriber.arrivals("/first").len(), published, "nothing is lost");
+        let by_process = by_process(&read);
+        assert!(by_process.len() >= 2, "{by_process:?}");
+        for (process, reads) in by_process {
+            assert!(reads.len() <= REQUESTS_MAX, "{process}: {reads:?}");
+        }
+    });
+}
+
+/// Events that are published all the time.
+struct Publishing {
+    is_going: Arc<AtomicBool>,
+    published: tokio::sync::watch::Receiver<usize>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Publishing {
+    fn start(stack: &Arc<Stack>) -> Self {
+        let is_going = Arc::new(AtomicBool::new(true));
+        let (sender, published) = tokio::sync::watch::channel(0);
+        let (stack, going) = (Arc::clone(stack), Arc::clone(&is_going));
+        let task = tokio::spawn(async move {
+            while going.load(Ordering::Relaxed) {
+                let number = *sender.borrow();
+                stack.publish("shop/orders", &event(&format!("event-{number}"))).await;
+                sender.send_replace(number + 1);
+                tokio::time::sleep(BETWEEN_EVENTS).await;
+            }
+        });
+        Self { is_going, published, task }
+    }
+
+    /// The number of the next event that is not yet being sent.
+    fn next(&self) -> usize {
+        *self.published.borrow() + 1
+    }
+
+    /// How many there were.
+    async fn stop(self) -> usize {
+        self.is_going.store(false, Ordering::Relaxed);
+        self.task.await.expect("it ends");
+        *self.published.borrow()
+    }
+}
+
+fn subscription(url: &str, name: &str) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+         metadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+         spec: {{destination: {{url: \"{url}\"}}}}\n"
+    )
+}
+
+fn by_process(reads: &[CatalogueRead]) -> BTreeMap<&str, Vec<&CatalogueRead>> {
+    let mut all: BTreeMap<&str, Vec<&CatalogueRead>> = BTreeMap::new();
+    for read in reads {
+        all.entry(read.process.as_deref().unwrap_or("unknown")).or_default().push(read);
+    }
+    all
+}
+
+fn table(published: usize, first_after: Option<Duration>, reads: &[CatalogueRead]) -> String {
+    let mut table = String::from("\n| | |\n|---|---|\n");
+    let mut row = |name: &str, value: String| {
+        writeln!(table, "| {name} | {value} |").expect("a text can be written to");
+    };
+    row("events published", published.to_string());
+    let after =
+        first_after.map_or_else(|| "never".to_owned(), |it| format!("{:.1}", it.as_secs_f64()));
+    row("seconds from the change to the first delivery", after);
+    for (process, reads) in by_process(reads) {
+        let name = |read: &&CatalogueRead| {
+            let last = read.key.rsplit('/').next().unwrap_or_default();
+            let kind = if last.len() == 64 { "a node" } else { last };
+            format!("{kind} {}", read.status)
+        };
+        row(&format!("process {process}"), reads.iter().map(name).collect::<Vec<_>>().join(", "));
+    }
+    table
+}
