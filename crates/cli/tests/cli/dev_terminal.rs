@@ -89,9 +89,9 @@ fn a_saved_file_is_in_use_at_once_and_a_broken_one_is_not() {
     running.line_with("delivered");
 
     save(folder.path(), "nowhere");
-    let error = running.line_with("s.yaml:4:");
+    let [error, _] = running
+        .lines_with(["s.yaml:4:", "not reloaded: 1 error; what was read before stays in use"]);
     assert!(error.contains("error: spec.destination.url"), "{error}");
-    running.line_with("not reloaded: 1 error; what was read before stays in use");
     publish(folder.path(), &queue);
     running.line_with("delivered");
     assert_eq!(received_before.try_iter().count(), 2);
@@ -116,7 +116,10 @@ fn tools_get_one_object_per_line() {
     publish(folder.path(), ready["events_queue"].as_str().expect("a text"));
     let attempted = json(&running.line_with("delivery.attempted"));
     assert_eq!(attempted["subscription"], "shop/orders/a");
-    assert_eq!((&attempted["attempt"], &attempted["wait_ms"]), (&1.into(), &3_600_000.into()));
+    assert_eq!(attempted["attempt"], 1);
+    // Some milliseconds may pass between the attempt and its message.
+    let wait_ms = attempted["wait_ms"].as_u64().expect("a number");
+    assert!((3_590_000..=3_600_000).contains(&wait_ms), "{attempted}");
     assert!(attempted["why"].as_str().expect("a text").contains("refused"), "{attempted}");
     save(folder.path(), "nowhere");
     let broken = json(&running.line_with("dev.broken"));

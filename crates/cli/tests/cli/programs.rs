@@ -69,6 +69,23 @@ impl Running {
         }
     }
 
+    /// The lines with these texts, in the order of the texts: both outputs of a program are read, and neither waits for
+    /// the other.
+    pub(crate) fn lines_with<const N: usize>(&mut self, parts: [&str; N]) -> [String; N] {
+        let mut found = [const { None }; N];
+        while found.iter().any(Option::is_none) {
+            let line = self.line_with("");
+            let open = parts
+                .iter()
+                .zip(&mut found)
+                .find(|(part, found)| found.is_none() && line.contains(*part));
+            if let Some((_, found)) = open {
+                *found = Some(line);
+            }
+        }
+        found.map(|line| line.expect("every line was found"))
+    }
+
     /// Its exit code, once it ends.
     pub(crate) fn code(&mut self) -> Option<i32> {
         self.process.wait().expect("it ends").code()
