@@ -19,8 +19,8 @@ use crate::this_machine::{allow_private, is_here};
 /// Where replays are enqueued.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayQueueArgs {
-    /// The fan-out queue, with --to-topic the events queue; by default that of the stack, and without
-    /// a stack that of `lastmile dev`
+    /// The fan-out queue, or the events queue where events go to a topic; by default that of the stack, and
+    /// without a stack that of `lastmile dev`
     #[arg(long, value_name = "URL")]
     queue_url: Option<Url>,
 }

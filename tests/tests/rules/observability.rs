@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use adapters::metrics::{Dimensions, Metric};
+use delivery::delivery::reason::Reason;
 use serde_json::Value;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -21,7 +22,8 @@ fn docs() -> String {
 
 /// The cells of the rows of the table with this first column.
 fn table(docs: &str, first: &str) -> Vec<Vec<String>> {
-    let rows = docs.lines().skip_while(|line| !line.starts_with(&format!("| {first} |")));
+    let lines = docs.lines().map(str::trim_start);
+    let rows = lines.skip_while(|line| !line.starts_with(&format!("| {first} |")));
     let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
     rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
         .collect()
@@ -181,4 +183,34 @@ fn every_alarm_is_in_the_table_and_the_dashboard_shows_existing_metrics() {
             (None, None) => panic!("{metric} is neither a metric nor a search"),
         }
     }
+}
+
+/// The names that a table of a page has, also shortened: `…Forbidden` is a name that ends so.
+fn named(page: &str, first: &str) -> Vec<String> {
+    table(&text(page), first).iter().flat_map(|row| quoted(&row[0])).collect()
+}
+
+#[test]
+fn operators_are_told_what_to_do_about_each_alarm_and_each_metric() {
+    let page = "docs/operations.md";
+    let alarms = |page: &str| named(page, "alarm").into_iter().collect::<BTreeSet<_>>();
+    assert_eq!(alarms(page), alarms("docs/observability.md"));
+    let known: Vec<String> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+    assert_eq!(named(page, "metric"), known);
+}
+
+#[test]
+fn operators_are_told_what_to_do_about_each_reason() {
+    let told = named("docs/reasons.md", "reason");
+    let means = |told: &str, name: &str| match told.strip_prefix('…') {
+        Some(end) => name.strip_prefix("UndeliverableDueTo") == Some(end),
+        None => told == name,
+    };
+    let mut names: Vec<String> = Reason::NAMED.iter().map(ToString::to_string).collect();
+    names.push("UndeliverableDueToHttpStatus<code>".to_owned());
+    for name in &names {
+        let rows = told.iter().filter(|told| means(told, name)).count();
+        assert_eq!(rows, 1, "{name} in docs/reasons.md");
+    }
+    assert_eq!(told.len(), names.len(), "a reason that does not exist: {told:?}");
 }

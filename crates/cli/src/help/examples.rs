@@ -26,7 +26,7 @@ const fn of_command(
 const EXAMPLES: &[Examples] = &[
     of_command(
         "",
-        "docs/cli.md",
+        "docs/README.md",
         &[
             "lastmile demo",
             "lastmile dev -f subscriptions.yaml",
@@ -36,16 +36,16 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "dev",
-        "docs/publishing.md",
+        "docs/local.md",
         &[
             "lastmile dev -f subscriptions.yaml",
             "lastmile dev -f subscriptions.yaml --env BILLING_TOKEN --port 0",
         ],
     ),
-    of_command("demo", "README.md", &["lastmile demo", "lastmile demo --data /tmp/demo"]),
+    of_command("demo", "docs/local.md", &["lastmile demo", "lastmile demo --data /tmp/demo"]),
     of_command(
         "check",
-        "docs/dialects.md",
+        "docs/subscribe.md",
         &[
             "lastmile check subscriptions.yaml",
             "lastmile check -f subscriptions/ --stack orders-prod",
@@ -54,7 +54,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "explain",
-        "docs/dialects.md",
+        "docs/subscribe.md",
         &[
             "lastmile explain -f subscriptions.yaml --outcome 503",
             "lastmile explain shop/orders/billing --stack orders-prod",
@@ -63,7 +63,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "apply",
-        "docs/operations.md",
+        "docs/subscribe.md",
         &[
             "lastmile apply -f subscriptions.yaml --stack orders-prod",
             "lastmile apply -f billing/ --to s3://config-bucket/catalogue/ \\\n      --owner billing --prune --yes",
@@ -71,7 +71,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "rollback",
-        "docs/operations.md",
+        "docs/changing.md",
         &[
             "lastmile rollback --stack orders-prod --list",
             "lastmile rollback --stack orders-prod",
@@ -137,16 +137,16 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "validate",
-        "docs/dialects.md",
+        "docs/consent.md",
         &[
             "lastmile validate -f subscriptions.yaml",
             "lastmile validate --stack orders-prod --subscription shop/orders/billing",
-            "lastmile validate -f subscriptions.yaml --listen 127.0.0.1:9182 --wait 10m",
+            "lastmile validate -f subscriptions.yaml --listen 127.0.0.1:8088 --wait 10m",
         ],
     ),
     of_command(
         "deadletters",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters why --stack orders-prod --since 1d",
             "lastmile deadletters list --subscription shop/orders/billing --status 5xx",
@@ -155,7 +155,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters list",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters list",
             "lastmile deadletters list --stack orders-prod --since 2h --status 5xx",
@@ -164,7 +164,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters show",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters show 4f1c02aa",
             "lastmile deadletters show 4f1c02aa --stack orders-prod --output json",
@@ -172,7 +172,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters stats",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters stats --stack orders-prod --since 7d",
             "lastmile deadletters stats --topic shop/orders --output json",
@@ -180,7 +180,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters why",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters why --stack orders-prod --since 1d",
             "lastmile deadletters why --destination 'https://billing.example.com/*'",
@@ -188,7 +188,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters replay",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters replay --stack orders-prod --since 2h --dry-run",
             "lastmile deadletters replay 4f1c02aa --stack orders-prod --yes",
@@ -198,25 +198,26 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters jobs",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters jobs",
+            "lastmile deadletters jobs after-repair --stack orders-prod",
             "lastmile deadletters jobs --stack orders-prod --output json",
         ],
     ),
     of_command(
         "deadletters dismiss",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &["lastmile deadletters dismiss 4f1c02aa --note refunded"],
     ),
     of_command(
         "deadletters undismiss",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &["lastmile deadletters undismiss 4f1c02aa --stack orders-prod"],
     ),
     of_command(
         "deadletters rescue",
-        "docs/operations.md",
+        "docs/rescue.md",
         &[
             "lastmile deadletters rescue --stack orders-prod",
             "lastmile deadletters rescue --container s3://dead-letters \\\n      --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/last-resort",
@@ -224,7 +225,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters export",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters export --stack orders-prod > letters.ndjson",
             "lastmile deadletters export --reason TimeToLiveExceeded --since 7d",
@@ -232,7 +233,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters purge",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters purge --stack orders-prod --until 2026-10-01 --dry-run",
             "lastmile deadletters purge --subscription shop/orders/billing --yes",
@@ -241,7 +242,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters tail",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &[
             "lastmile deadletters tail --stack orders-prod",
             "lastmile deadletters tail --topic shop/orders --every 10s",
@@ -249,12 +250,12 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "deadletters serve",
-        "docs/dead-letters.md",
+        "docs/replay.md",
         &["lastmile deadletters serve", "lastmile deadletters serve --stack orders-prod --port 0"],
     ),
     of_command(
         "destinations",
-        "docs/operations.md",
+        "docs/destinations.md",
         &[
             "lastmile destinations list --stack orders-prod",
             "lastmile destinations show shop/orders/billing --stack orders-prod",
@@ -263,7 +264,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations list",
-        "docs/operations.md",
+        "docs/destinations.md",
         &[
             "lastmile destinations list --stack orders-prod",
             "lastmile destinations list --to s3://config-bucket --all --output json",
@@ -271,7 +272,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations show",
-        "docs/operations.md",
+        "docs/destinations.md",
         &[
             "lastmile destinations show shop/orders/billing --stack orders-prod",
             "lastmile destinations show https://billing.example.com/events",
@@ -279,7 +280,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations disable",
-        "docs/operations.md",
+        "docs/destinations.md",
         &[
             "lastmile destinations disable shop/orders/billing --stack orders-prod",
             "lastmile destinations disable https://billing.example.com/events \\\n      --then deadletter --stack orders-prod",
@@ -287,7 +288,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations enable",
-        "docs/operations.md",
+        "docs/destinations.md",
         &[
             "lastmile destinations enable shop/orders/billing --stack orders-prod",
             "lastmile destinations enable https://billing.example.com/events",
@@ -295,7 +296,7 @@ const EXAMPLES: &[Examples] = &[
     ),
     of_command(
         "destinations probe",
-        "docs/operations.md",
+        "docs/destinations.md",
         &[
             "lastmile destinations probe shop/orders/billing --stack orders-prod",
             "lastmile destinations probe https://billing.example.com/events",

@@ -94,6 +94,47 @@ fn no_help_is_wider_than_a_terminal_and_the_short_one_is_shorter() {
 }
 
 #[test]
+fn only_what_selects_dead_letters_is_a_filter() {
+    let filters = [
+        "namespace",
+        "topic",
+        "subscription",
+        "since",
+        "until",
+        "search",
+        "reason",
+        "outcome",
+        "status",
+        "type",
+        "source",
+        "id",
+        "destination",
+        "dismissed",
+    ];
+    for (name, command) in all() {
+        for argument in command.get_arguments() {
+            let long = argument.get_long().unwrap_or_default();
+            let is_filter = argument.get_help_heading() == Some(FILTERS);
+            assert!(!is_filter || filters.contains(&long), "{name} --{long}");
+        }
+    }
+}
+
+#[test]
+fn a_mistyped_command_or_option_is_answered_with_the_right_one() {
+    for (typed, right) in [
+        ("lastmile checks s.yaml", "'check'"),
+        ("lastmile deadletters lists", "'list'"),
+        ("lastmile subscriptions histories shop", "'history'"),
+        ("lastmile destinations disabled a", "'disable'"),
+        ("lastmile deadletters list --subscriptions a", "'--subscription'"),
+    ] {
+        let error = command().try_get_matches_from(typed.split(' ')).expect_err(typed).to_string();
+        assert!(error.contains(right), "{typed}: {error}");
+    }
+}
+
+#[test]
 fn an_option_means_the_same_everywhere() {
     for (name, command) in all() {
         for argument in command.get_arguments() {

@@ -63,7 +63,7 @@ enum Verb {
     Purge(purge::Arguments),
     /// Shows dead letters as they are stored, until Ctrl-C
     Tail(tail::Arguments),
-    /// Serves all of this as a web page on this machine, until Ctrl-C
+    /// Serves dead letters and replays as a web page on this machine, until Ctrl-C
     Serve(serve::Arguments),
 }
 

@@ -71,7 +71,7 @@ pub(super) struct Arguments {
     #[arg(long, requires = "resume")]
     skip_uncertain: bool,
     /// Wait until everything has ended, at most this long, as in 5m; exit code 1 unless all was delivered
-    #[arg(long, value_name = "DURATION", value_parser = brief::parse_ms)]
+    #[arg(long, help_heading = "Job", value_name = "DURATION", value_parser = brief::parse_ms)]
     wait: Option<u64>,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     #[arg(long, default_value_t = 10, value_name = "NUMBER")]
     limit: usize,
     /// How often to list the container
-    #[arg(long, default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
+    #[arg(long, help_heading = "Output", default_value = "2s", value_parser = brief::parse_ms, value_name = "DURATION")]
     every: u64,
 }
 

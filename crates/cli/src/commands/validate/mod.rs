@@ -62,14 +62,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NS/TOPIC/NAME")]
     subscription: Vec<SubscriptionName>,
     /// The handshake to use, instead of the one in the files
-    #[arg(long, value_enum, requires = "subscription")]
+    #[arg(long, help_heading = "Handshake", value_enum, requires = "subscription")]
     handshake: Option<Handshake>,
     /// The origin of the requests, with --handshake cloudevents: a DNS name that every delivery
     /// carries
-    #[arg(long, value_name = "NAME", requires = "handshake")]
+    #[arg(long, help_heading = "Handshake", value_name = "NAME", requires = "handshake")]
     origin: Option<String>,
     /// The requests per minute to ask for, with --handshake cloudevents
-    #[arg(long, value_name = "NUMBER", requires = "handshake")]
+    #[arg(long, help_heading = "Handshake", value_name = "NUMBER", requires = "handshake")]
     rate: Option<NonZeroU32>,
     /// Store consents where this deployed CloudFormation stack reads them; without files, its subscriptions
     /// are used
