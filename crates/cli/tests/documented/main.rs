@@ -7,6 +7,7 @@
 
 mod classes;
 mod figures;
+mod install;
 mod links;
 mod newcomer;
 mod pages;
