@@ -15,9 +15,6 @@ use crate::this_machine::is_here;
 /// The events queue of `lastmile dev`.
 pub(crate) const DEV_EVENTS_QUEUE: &str = "http://127.0.0.1:4566/000000000000/events";
 
-/// The HTTP ingress of `lastmile dev`.
-pub(crate) const DEV_INGRESS: &str = "http://127.0.0.1:8080";
-
 /// The fan-out queue of `lastmile dev`.
 pub(crate) const DEV_FAN_OUT_QUEUE: &str = "http://127.0.0.1:4566/000000000000/fan-out";
 

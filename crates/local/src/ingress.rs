@@ -30,6 +30,9 @@ use crate::guard::Hosts;
 /// The error for every other route.
 const ONLY_ROUTE: &str = "the only route is POST /topics/{namespace}/{topic}";
 
+/// The tag of the events queue with the address of its ingress.
+pub const INGRESS_TAG: &str = "lastmile:ingress";
+
 /// The ingress: an HTTP front end of the events queue.
 #[derive(Debug)]
 pub struct Ingress {
@@ -51,6 +54,16 @@ impl IntoResponse for Refusal {
 }
 
 impl Ingress {
+    /// Tags the events queue with this address of the ingress, where publishers find which topics there are.
+    ///
+    /// # Errors
+    /// When the queue does not take it.
+    pub async fn announce(&self, address: &str) -> anyhow::Result<()> {
+        let tag = self.client.tag_queue().queue_url(&self.events_queue_url);
+        tag.tags(INGRESS_TAG, address).send().await?;
+        Ok(())
+    }
+
     /// The routes, closed to web pages of other sites.
     pub fn router(self) -> Router {
         let routes = Router::new()

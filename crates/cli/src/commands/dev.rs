@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 8080)]
     port: u16,
     /// The port of SQS and S3; 0 for any free port
-    #[arg(long, default_value_t = 4566)]
+    #[arg(long, default_value_t = 4566, value_name = "PORT")]
     aws_port: u16,
     /// The port of the live page of what happens; another one if it is taken, 0 for any free port
     #[arg(long, default_value_t = 9182)]
@@ -97,6 +97,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
     let ingress = Ingress { client: stack.sqs(), events_queue_url: queue.clone(), subscriptions };
     let address = listener.local_addr()?;
+    ingress.announce(&format!("http://{address}")).await?;
     let dead_letters = config.data.join("s3/dead-letters");
     let page = match recording {
         Some(recording) => Some(start_page(recording, &config, &stack, address, page_port).await?),

@@ -25,7 +25,7 @@ use url::Url;
 use crate::advice::{aws_error, describe};
 use crate::files::usage_error;
 use crate::output::{note, out};
-use crate::queue::{DEV_EVENTS_QUEUE, DEV_INGRESS, reach};
+use crate::queue::{DEV_EVENTS_QUEUE, reach};
 use crate::stack::Stack;
 use crate::this_machine::is_here;
 use crate::{known_topic, progress, text};
@@ -196,7 +196,7 @@ async fn target_of(arguments: Arguments) -> anyhow::Result<Target> {
     if let Some(topic) = topic.as_ref().filter(|_| !allow_unknown) {
         match subscriptions {
             Some(location) => known_topic::check_deployed(topic, &location).await?,
-            None => known_topic::check_dev(topic, &url, DEV_INGRESS).await?,
+            None => known_topic::check_dev(topic, &client, &url).await?,
         }
     }
     Ok(Target::Queue { client, url: url.into(), topic })

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use local::aws::{LocalAws, LocalAwsConfig};
 
 use crate::check_stack::cloud_formation;
-use crate::programs::{lastmile, printed, receiver, run};
+use crate::programs::{Running, lastmile, printed, receiver, run, word};
 use crate::sample_letters::{self, LETTERS, Sample};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
@@ -33,7 +33,7 @@ fn files() -> tempfile::TempDir {
 
 /// The words of a line.
 fn words(line: &str) -> Vec<&str> {
-    line.split(' ').collect()
+    line.split_whitespace().collect()
 }
 
 #[test]
@@ -370,6 +370,27 @@ async fn an_event_for_a_topic_that_nobody_described_is_not_published_unless_it_s
     let (printed, code) = run(folder.path(), &words(&alone));
     assert!(code == Some(0) && printed.contains("1 accepted"), "{printed}");
     stack.aws.stop().await;
+}
+
+#[test]
+fn dev_knows_the_topics_of_its_queue_whatever_its_ports_are() {
+    let folder = files();
+    let ports = ["dev", "--port", "0", "--aws-port", "0", "--no-page", "-f", "s.yaml"];
+    let mut dev = Running::start(lastmile(folder.path(), &ports));
+    let queue = word(&dev.line_with("ready:").replace("queue ", "queue="), "queue=");
+    let queue = queue.trim_start_matches("queue=");
+    let publish = |topic: &str, more: &str| {
+        let line = format!("publish --topic {topic} --queue-url {queue} {more} event.json");
+        run(folder.path(), &words(&line))
+    };
+    let (printed, code) = publish("shop/unknown", "");
+    assert_eq!(code, Some(1), "{printed}");
+    for part in ["there is no topic shop/unknown", "shop/orders", "--allow-unknown"] {
+        assert!(printed.contains(part), "{part} in {printed}");
+    }
+    let accepted = ("1 accepted, 0 refused\n".to_owned(), Some(0));
+    assert_eq!(publish("shop/orders", ""), accepted);
+    assert_eq!(publish("shop/unknown", "--allow-unknown"), accepted);
 }
 
 #[test]
