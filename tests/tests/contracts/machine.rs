@@ -18,7 +18,7 @@ async fn a_clock_counts_milliseconds_and_sleeps_at_least_its_wait(clock: &impl C
     });
     join_all(sleeps).await;
     let all_ms = clock.now_ms() - before_ms;
-    assert!((21..5_000).contains(&all_ms), "{all_ms}");
+    assert!((21..60_000).contains(&all_ms), "{all_ms}");
 }
 
 fn jitter_covers_the_whole_range(source: &impl JitterSource) {

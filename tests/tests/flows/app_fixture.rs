@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::reactions::{self, Reaction};
 
 /// The limit of every wait in a test.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct AppFixture {
     pub(crate) stack: Stack,

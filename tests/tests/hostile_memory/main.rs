@@ -24,8 +24,8 @@ use lastmile_tests::scripted::{Script, Scripted, answer};
 
 const AT_ONCE: usize = 16;
 const TIMEOUT_MS: u64 = 300;
-/// An exchange may exceed its timeout by this much.
-const GRACE_MS: u64 = 1_000;
+/// An exchange may exceed its timeout by this much on a busy machine; by itself none of them would end.
+const GRACE_MS: u64 = 10_000;
 /// How often late exchanges are repeated.
 const TRIES: usize = 3;
 /// The most memory that all of them together may add.

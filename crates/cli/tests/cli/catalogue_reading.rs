@@ -248,5 +248,5 @@ fn dev_says_what_a_catalogue_has_and_what_cannot_be_read() {
     let mut dev = Running::start(lastmile(folder.path(), &dev));
     dev.line_with("ready: ");
     dev.line_with("2 subscriptions from catalogue");
-    assert!(dev.seen().contains("shop/orders/bad:1:1: error: "), "{}", dev.seen());
+    dev.line_with("shop/orders/bad:1:1: error: ");
 }

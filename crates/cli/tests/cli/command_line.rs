@@ -1,19 +1,11 @@
 //! The command line as a person uses it: the binary, its output, its exit codes, Ctrl-C.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::Duration;
+use std::process::Output;
 
-/// The longest run of a program in these tests.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::programs::{Running, lastmile};
+
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
-
-fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
-    command.args(arguments).current_dir(folder).env_remove("ALLOW_PRIVATE_DESTINATIONS");
-    command
-}
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     lastmile(folder, arguments).output().expect("the program runs")
@@ -21,54 +13,6 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A program in the background, killed when it goes out of scope.
-struct Running(Child);
-
-impl Running {
-    fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut command = lastmile(folder, arguments);
-        let child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
-        // A test that waits for missing output sees the output end instead of hanging.
-        let id = child.id().to_string();
-        std::thread::spawn(move || {
-            std::thread::sleep(TIMEOUT);
-            Command::new("kill").arg(id).stderr(Stdio::null()).status()
-        });
-        Self(child)
-    }
-
-    fn output(&mut self) -> BufReader<ChildStdout> {
-        BufReader::new(self.0.stdout.take().expect("it is piped"))
-    }
-
-    fn signal(&self, name: &str) {
-        let (signal, process) = (format!("-{name}"), self.0.id().to_string());
-        let killed = Command::new("kill").args([signal, process]).status();
-        assert!(killed.expect("kill runs").success());
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The next line that holds this text.
-fn line_with(lines: &mut impl std::io::BufRead, part: &str) -> String {
-    let found = lines
-        .lines()
-        .map(|line| line.expect("the output is text"))
-        .find(|line| line.contains(part));
-    found.unwrap_or_else(|| panic!("the output ended without {part}"))
 }
 
 fn word_with<'a>(line: &'a str, part: &str) -> &'a str {
@@ -139,12 +83,9 @@ fn a_second_demo_replaces_the_dead_letters_of_the_first_and_keeps_others_while_i
 #[test]
 fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_loses() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let mut subscriber =
-        Running::start(folder.path(), &["subscriber", "--port", "0", "--answer", "503,200"]);
-    let listening = line_with(
-        &mut BufReader::new(subscriber.0.stderr.take().expect("it is piped")),
-        "listening",
-    );
+    let answers = ["subscriber", "--port", "0", "--answer", "503,200"];
+    let mut subscriber = Running::start(lastmile(folder.path(), &answers));
+    let listening = subscriber.line_with("listening");
     let url = word_with(&listening, "http://");
     let document = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: a}}\n\
@@ -152,9 +93,9 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
     );
     std::fs::write(folder.path().join("subscriptions.yaml"), document)
         .expect("the file can be written");
-    let mut dev = Running::start(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]);
-    let mut output = dev.output();
-    let ready = line_with(&mut output, "ready:");
+    let mut dev =
+        Running::start(lastmile(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]));
+    let ready = dev.line_with("ready:");
     let queue = word_with(&ready, "/000000000000/events");
 
     std::fs::write(folder.path().join("event.json"), EVENT).expect("the file can be written");
@@ -166,9 +107,8 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
         (text(&published.stdout).as_str(), published.status.code()),
         ("1 accepted, 0 refused\n", Some(0))
     );
-    let mut received = subscriber.output();
-    assert_eq!(line_with(&mut received, "specversion"), EVENT);
-    assert!(line_with(&mut output, "retry in").contains("503 Service Unavailable (Busy)"));
+    assert_eq!(subscriber.line_with("specversion"), EVENT);
+    assert!(dev.line_with("retry in").contains("503 Service Unavailable (Busy)"));
 
     // What is refused is counted, with its line or id.
     let padding = "x".repeat(1_100_000);
@@ -191,16 +131,15 @@ fn dev_delivers_what_publish_sends_and_reports_at_the_end_which_messages_it_lose
     );
     let published = run(folder.path(), &["publish", "--to", &ingress, "event.json"]);
     assert_eq!(text(&published.stdout), "1 accepted, 0 refused\n", "{}", text(&published.stderr));
-    line_with(&mut output, "200 OK");
+    dev.line_with("200 OK");
 
     dev.signal("INT");
-    let printed =
-        line_with(&mut BufReader::new(dev.0.stderr.take().expect("it is piped")), "stopped");
+    let printed = dev.line_with("stopped");
     assert!(printed.contains("still held 1 messages") && printed.contains("retry 1"), "{printed}");
-    assert!(dev.0.wait().expect("it ends").success());
+    assert_eq!(dev.code(), Some(0));
     // As a container is stopped.
     subscriber.signal("TERM");
-    assert!(subscriber.0.wait().expect("it ends").success());
+    assert_eq!(subscriber.code(), Some(0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use serde_json::Value;
 
 use crate::dev_page_server::{Dev, subscription};
-use crate::programs::{Running, exchange, lastmile, receiver};
+use crate::programs::{Running, exchange, lastmile, receiver, save};
 
 const EVENT: &str =
     r#"{"specversion":"1.0","id":"order-1","source":"shop/checkout","type":"order.created"}"#;
@@ -51,12 +51,10 @@ fn an_event_and_its_attempt_are_seen_as_they_happen_with_request_and_response() 
 fn a_failure_says_why_and_when_the_next_attempt_is_due() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (busy, _received) = receiver(BUSY);
-    let closed = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = closed.local_addr().expect("it listens");
-    drop(closed);
     let both = [
         subscription("busy", &busy, "", ""),
-        subscription("closed", &format!("http://{address}/"), "", ""),
+        // Nothing listens there, and nothing takes that port meanwhile.
+        subscription("closed", "http://127.0.0.1:1/", "", ""),
     ];
     let dev = Dev::start(folder.path(), &both.concat(), &[]);
     let mut stream = dev.stream();
@@ -236,7 +234,7 @@ fn errors_in_the_subscriptions_are_shown_when_the_file_is_saved() {
     let mut stream = dev.stream();
     assert_eq!(stream.event("problem"), "\"\"");
     let file = folder.path().join("subscriptions.yaml");
-    std::fs::write(&file, valid.replace("filter:", "filtre:")).expect("a file can be written");
+    save(&file, &valid.replace("filter:", "filtre:"));
     assert!(stream.event("problem").starts_with("\"1 error in subscriptions.yaml"));
     let page = dev.page("/subscriptions");
     assert!(page.contains("filtre") && page.contains("error: spec"), "{page}");

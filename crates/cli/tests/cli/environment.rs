@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::programs::{Running, lastmile, printed, receiver, run, word};
+use crate::programs::{Running, lastmile, printed, receiver, run, save, word};
 
 const SILENT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
 const SECRET: &str = "hush-hush";
@@ -127,13 +127,12 @@ fn dev_sends_variables_to_this_machine_and_to_no_host_that_the_file_names_later(
     assert!(request.contains(SECRET), "{request}");
     dev.line_with("200 OK");
 
-    // A topic that is not known yet is looked for in the file, a second after that was read.
-    std::thread::sleep(Duration::from_millis(1_500));
     let other = without_consent
         .replace("topic: orders, name: a}", "topic: others, name: b}")
         .replace(&url, "https://hooks.example.com/in");
     let both = format!("{without_consent}---\n{other}");
-    std::fs::write(folder.path().join("subscriptions.yaml"), both).expect("a file");
+    save(&folder.path().join("subscriptions.yaml"), &both);
+    dev.line_with("reloaded: 2 subscriptions");
     publish("shop/others");
     let said = dev.line_with("is not sent to hooks.example.com: start again with --env");
     assert!(!said.contains(SECRET), "{said}");

@@ -145,7 +145,7 @@ fn in_what_publishers_receivers_and_the_application_say() {
     let accepted =
         exchange(address, &line, &format!("host: {address}\r\n{kind}"), &event.to_string());
     assert!(accepted.starts_with("HTTP/1.1 202"), "{accepted}");
-    let attempted = dev.line_with("404");
+    let attempted = dev.line_with("404 Not Found");
     assert!(attempted.contains("a\u{fffd}"), "{attempted}");
     dev.line_with("stored");
     assert!(!dev.seen().chars().any(is_hidden), "{:?}", dev.seen());

@@ -3,10 +3,15 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
+use adapters::machine::Machine;
+use delivery::ports::Clock as _;
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response};
 
 use crate::sample_letters::TestContainer;
+
+/// The heading of a page whose dead letters are still being read.
+const READING: &str = "<h1>Reading the dead letters</h1>";
 
 /// A served page, until it goes out of scope.
 pub(crate) struct PageServer {
@@ -50,14 +55,22 @@ impl PageServer {
 
     /// A page; fails unless the status is 200.
     pub(crate) async fn page(&self, path: &str) -> String {
-        let response = self.get(path).send().await.expect("the page answers");
-        assert_eq!(response.status(), 200, "{path}");
-        response.text().await.expect("text")
+        let (status, page) = self.status_and_text(path).await;
+        assert_eq!(status, 200, "{path}");
+        page
     }
 
-    /// Status and text of a page.
+    /// Status and text of a page. What is being read takes longer than a page waits for it where much is to
+    /// be read, or on a busy machine.
     pub(crate) async fn status_and_text(&self, path: &str) -> (u16, String) {
-        status_and_text(self.get(path).send().await.expect("the page answers")).await
+        loop {
+            let answer = self.get(path).send().await.expect("the page answers");
+            let (status, page) = status_and_text(answer).await;
+            if !page.contains(READING) {
+                return (status, page);
+            }
+            Machine.sleep(100).await;
+        }
     }
 
     pub(crate) fn post(&self, path: &str, form: &[(&str, &str)]) -> RequestBuilder {

@@ -30,10 +30,26 @@ pub(crate) fn printed(output: &Output) -> (String, Option<i32>) {
 }
 
 /// A program in the background, killed when it goes out of scope.
+///
+/// Its two outputs are in no order: only the lines of one output are.
 pub(crate) struct Running {
     process: Child,
-    lines: Receiver<String>,
-    seen: Vec<String>,
+    lines: Receiver<(OutputName, String)>,
+    seen: Vec<SeenLine>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OutputName {
+    Stdout,
+    Stderr,
+}
+
+/// A line, and whether a test has found it, or a later one of the same output.
+#[derive(Debug)]
+struct SeenLine {
+    output: OutputName,
+    text: String,
+    is_past: bool,
 }
 
 impl Running {
@@ -41,49 +57,38 @@ impl Running {
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("the program starts");
         let (sender, lines) = channel();
-        let outputs: [Box<dyn std::io::Read + Send>; 2] = [
-            Box::new(process.stdout.take().expect("it is piped")),
-            Box::new(process.stderr.take().expect("it is piped")),
+        let outputs: [(OutputName, Box<dyn std::io::Read + Send>); 2] = [
+            (OutputName::Stdout, Box::new(process.stdout.take().expect("it is piped"))),
+            (OutputName::Stderr, Box::new(process.stderr.take().expect("it is piped"))),
         ];
-        for output in outputs {
+        for (name, output) in outputs {
             let sender = sender.clone();
             std::thread::spawn(move || {
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
                     // The test has ended.
-                    let _ = sender.send(line);
+                    let _ = sender.send((name, line));
                 }
             });
         }
         Self { process, lines, seen: Vec::new() }
     }
 
-    /// The next line with this text.
+    /// The next line with this text, of either output. The lines before it in the same output are past;
+    /// those of the other one are not, whenever they come.
     pub(crate) fn line_with(&mut self, part: &str) -> String {
         loop {
+            let found = self.seen.iter().position(|line| !line.is_past && line.text.contains(part));
+            if let Some(at) = found {
+                let output = self.seen[at].output;
+                for line in self.seen[..=at].iter_mut().filter(|line| line.output == output) {
+                    line.is_past = true;
+                }
+                return self.seen[at].text.clone();
+            }
             let line = self.lines.recv_timeout(TIMEOUT);
-            let line = line.unwrap_or_else(|_| panic!("no {part} in {:#?}", self.seen));
-            self.seen.push(line.clone());
-            if line.contains(part) {
-                return line;
-            }
+            let (output, text) = line.unwrap_or_else(|_| panic!("no {part} in {}", self.seen()));
+            self.seen.push(SeenLine { output, text, is_past: false });
         }
-    }
-
-    /// The lines with these texts, in the order of the texts: both outputs of a program are read, and neither waits for
-    /// the other.
-    pub(crate) fn lines_with<const N: usize>(&mut self, parts: [&str; N]) -> [String; N] {
-        let mut found = [const { None }; N];
-        while found.iter().any(Option::is_none) {
-            let line = self.line_with("");
-            let open = parts
-                .iter()
-                .zip(&mut found)
-                .find(|(part, found)| found.is_none() && line.contains(*part));
-            if let Some((_, found)) = open {
-                *found = Some(line);
-            }
-        }
-        found.map(|line| line.expect("every line was found"))
     }
 
     /// Its exit code, once it ends.
@@ -91,9 +96,15 @@ impl Running {
         self.process.wait().expect("it ends").code()
     }
 
-    /// Every line so far.
+    /// Sends it a signal, such as `INT`.
+    pub(crate) fn signal(&self, name: &str) {
+        let arguments = [format!("-{name}"), self.process.id().to_string()];
+        assert!(Command::new("kill").args(arguments).status().expect("kill runs").success());
+    }
+
+    /// Every line that was read so far, to say what is wrong, or that something has not been printed.
     pub(crate) fn seen(&self) -> String {
-        self.seen.join("\n")
+        self.seen.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -132,13 +143,41 @@ pub(crate) fn receiver(answer: &'static str) -> (String, Receiver<String>) {
     let (sender, received) = channel();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            let mut bytes = [0; 65_536];
-            // Requests are small: one read has all of it.
-            let length = stream.read(&mut bytes).unwrap_or_default();
-            // The test has ended, or sees that there is no response.
-            let _ = sender.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
-            let _ = stream.write_all(answer.as_bytes());
+            let sender = sender.clone();
+            // A connection without a request holds up no other.
+            std::thread::spawn(move || {
+                // The test has ended, or sees that there is no response.
+                let _ = sender.send(request(&mut stream));
+                let _ = stream.write_all(answer.as_bytes());
+            });
         }
     });
     (address, received)
+}
+
+/// A whole request: head and body may come in several parts.
+fn request(stream: &mut TcpStream) -> String {
+    let (mut read, mut part) = (Vec::new(), [0; 65_536]);
+    while !is_whole(&read) {
+        match stream.read(&mut part) {
+            Ok(0) | Err(_) => break,
+            Ok(length) => read.extend_from_slice(&part[..length]),
+        }
+    }
+    String::from_utf8_lossy(&read).into_owned()
+}
+
+/// Whether a request has its head, and the body that the head announces.
+fn is_whole(request: &[u8]) -> bool {
+    let Some(end) = request.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(&request[..end]).to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    request.len() >= end + 4 + length.map_or(0, |length| length.parse().expect("a length"))
+}
+
+/// Saves a file in one step: whoever looks at it sees the old text or the new one.
+pub(crate) fn save(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).expect("a file can be written");
+    std::fs::rename(&new, path).expect("a file can be replaced");
 }

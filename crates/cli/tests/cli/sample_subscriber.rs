@@ -83,7 +83,7 @@ fn another_secret_is_reported_and_refused_only_if_that_is_asked_for() {
         let (mut receiver, address) = subscriber(folder.path(), &options);
         let (mut dev, queue) = dev(folder.path(), &address);
         publish(folder.path(), &queue);
-        dev.line_with(&status.to_string());
+        dev.line_with(&format!("{status} "));
         let request: Value = serde_json::from_str(&receiver.line_with("POST")).expect("JSON");
         assert_eq!((&request["status"], &request["body"]), (&status.into(), &EVENT.into()));
         assert_eq!((&request["method"], &request["path"]), (&"POST".into(), &"/in".into()));

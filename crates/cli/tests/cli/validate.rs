@@ -1,65 +1,24 @@
 //! `lastmile validate` as a person uses it: its requests, its output, the consents that it stores,
 //! its exit codes.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+
+use crate::programs::{self, Running, exchange, lastmile, run, word};
 
 const CLOUD_EVENTS: &str =
     ", consent: {handshake: cloudevents, origin: events.example.com, rate: 120}";
 const EVENT_GRID: &str = ", consent: {handshake: eventgrid}";
 
-fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
-    command.args(arguments).current_dir(folder).env_remove("ALLOW_PRIVATE_DESTINATIONS");
-    command
-}
-
-/// What a run printed on both streams, and its exit code.
-fn run(folder: &Path, arguments: &[&str]) -> (String, Option<i32>) {
-    printed(lastmile(folder, arguments).output().expect("the program runs"))
-}
-
-fn printed(output: Output) -> (String, Option<i32>) {
-    let text = [output.stdout, output.stderr].concat();
-    (String::from_utf8(text).expect("the output is text"), output.status.code())
-}
-
-/// A program in the background, killed when it goes out of scope.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// The sample subscriber, which consents to everything, and its address.
 fn subscriber(folder: &Path) -> (Running, String) {
-    let mut command = lastmile(folder, &["subscriber", "--port", "0"]);
-    let mut child =
-        command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the program starts");
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().expect("it is piped")).read_line(&mut line).expect("a line");
-    (Running(child), line.trim().rsplit(' ').next().expect("an address").to_owned())
+    let mut running = Running::start(lastmile(folder, &["subscriber", "--port", "0"]));
+    let url = word(&running.line_with("listening"), "http://");
+    (running, url)
 }
 
 /// A receiver that gives every request this response; its address.
 fn receiver(answer: &'static str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = format!("http://{}/", listener.local_addr().expect("it listens"));
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            // Requests are small: one read has all of it. The test sees whether the response
-            // arrived.
-            let _ = stream.read(&mut [0; 65_536]);
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
-    address
+    programs::receiver(answer).0
 }
 
 const SILENT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
@@ -145,60 +104,22 @@ fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rat
         (CLOUD_EVENTS, "?rate=7", "granted, 7 requests a minute"),
     ] {
         let folder = folder(&[document("a", &receiver(SILENT), consent)]);
-        let mut command = lastmile(
-            folder.path(),
-            &[
-                "validate",
-                "-f",
-                "s.yaml",
-                "--config",
-                ".",
-                "--listen",
-                "127.0.0.1:0",
-                "--wait",
-                "PT30S",
-            ],
-        );
-        let mut child = Running(
-            command
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("the program starts"),
-        );
-        let mut lines = BufReader::new(child.0.stderr.take().expect("it is piped"))
-            .lines()
-            .map_while(Result::ok);
-        let line = lines.find(|line| line.contains("confirms")).expect("the URL is printed");
-        let url = line
-            .split(' ')
-            .find(|word| word.starts_with("http://"))
-            .expect("an address")
-            .to_owned();
+        let stored_here = ["validate", "-f", "s.yaml", "--config", "."];
+        let listening = ["--listen", "127.0.0.1:0", "--wait", "PT2M"];
+        let arguments = [&stored_here[..], &listening].concat();
+        let mut validate = Running::start(lastmile(folder.path(), &arguments));
+        let url = word(&validate.line_with("confirms"), "http://");
         let (host, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
-        let get = |path: &str| {
-            let mut stream = TcpStream::connect(host).expect("it listens");
-            let request =
-                format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-            // At once: a server that has answered resets a connection on which more arrives.
-            stream.write_all(request.as_bytes()).expect("sent");
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).expect("an answer");
-            answer
-        };
+        let get =
+            |path: &str| exchange(host, &format!("GET /{path}"), &format!("host: {host}\r\n"), "");
         assert!(get("guessed").starts_with("HTTP/1.1 404"));
         // The address of an Event Grid handshake has no rate: it would confirm, and nothing listens afterwards.
         if consent == CLOUD_EVENTS {
             assert!(get(&format!("{path}?rate=0")).starts_with("HTTP/1.1 400"));
         }
         assert!(get(&format!("{path}{query}")).starts_with("HTTP/1.1 200"));
-        let mut output = String::new();
-        child.0.stdout.take().expect("it is piped").read_to_string(&mut output).expect("text");
-        assert!(output.contains(granted), "{output}");
-        assert_eq!(
-            (child.0.wait().expect("it ends").code(), stored(folder.path()).len()),
-            (Some(0), 1)
-        );
+        validate.line_with(granted);
+        assert_eq!((validate.code(), stored(folder.path()).len()), (Some(0), 1));
     }
 }
 

@@ -10,7 +10,7 @@ use lastmile_tests::hostile::floods;
 use lastmile_tests::scripted::{Scripted, Step, answer};
 
 use super::hostile::trusting;
-use super::{LONG_MS, SHORT_MS, answered, exchange_with, request, sender};
+use super::{LATE, LONG_MS, SHORT_MS, answered, exchange_with, request, sender};
 
 /// Until then a server has noticed that its connection was closed, on a busy machine too. Less than
 /// an idle connection is kept.
@@ -81,7 +81,7 @@ async fn a_connection_is_reused_after_an_answer() {
 
 #[tokio::test]
 async fn a_connection_that_timed_out_is_not_reused() {
-    let slow = vec![Step::Pause(Duration::from_millis(2 * SHORT_MS)), answer("200 OK", &[], b"")];
+    let slow = vec![Step::Pause(LATE), answer("200 OK", &[], b"")];
     let server = first(slow).await;
     let sender = sender();
     let made = exchange_with(&sender, &request(&server.endpoint(), SHORT_MS)).await;
@@ -108,8 +108,7 @@ async fn a_failure_of_one_origin_leaves_the_connections_of_others() {
 
 #[tokio::test]
 async fn an_exchange_under_way_outlives_the_failure_of_another() {
-    let slow =
-        vec![Step::Pause(Duration::from_millis(3 * SHORT_MS)), answer("200 OK", &[], b"slow")];
+    let slow = vec![Step::Pause(LATE), answer("200 OK", &[], b"slow")];
     let server = Scripted::start(move |_| slow.clone()).await.expect("a free port");
     let sender = sender();
     let (patient, impatient) =

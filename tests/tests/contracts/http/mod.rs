@@ -19,13 +19,15 @@ mod connections;
 mod hostile;
 
 /// An exchange may exceed its timeout by this much on a busy machine.
-const GRACE_MS: u64 = 20_000;
+const GRACE_MS: u64 = 60_000;
 /// The timeout of requests that are expected to time out.
 const SHORT_MS: u64 = 300;
-/// When a late response comes.
-const LATE: Duration = Duration::from_millis(2 * SHORT_MS);
+/// When a late response comes: on a busy machine a timeout may be noticed late too, but before that.
+const LATE: Duration = Duration::from_millis(10 * SHORT_MS);
 /// The timeout of all other requests.
-pub(crate) const LONG_MS: u64 = 10_000;
+pub(crate) const LONG_MS: u64 = 60_000;
+/// Nothing listens there, and nothing ever will: a port that was just freed may be taken again.
+const NOBODY: &str = "http://127.0.0.1:1";
 
 pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
     Request {
@@ -230,11 +232,8 @@ async fn times_out_wherever_the_silence_starts(sender: &impl SendHttp) {
 
 /// A refused connection, or one that ends before the response is complete, is a connection failure.
 async fn reports_a_broken_connection(sender: &impl SendHttp) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let unreachable = format!("http://{}", listener.local_addr().expect("an address"));
-    drop(listener);
     assert_eq!(
-        exchange_with(sender, &request(&unreachable, LONG_MS)).await.result,
+        exchange_with(sender, &request(NOBODY, LONG_MS)).await.result,
         TransportResult::SocketError
     );
     let write = |text: &str| Step::Write(text.as_bytes().to_vec());
@@ -451,9 +450,7 @@ async fn a_url_of_another_scheme_is_not_sent() {
 
 #[tokio::test]
 async fn details_contain_no_query_string() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let unreachable = format!("http://{}/?code=secret", listener.local_addr().expect("an address"));
-    drop(listener);
+    let unreachable = format!("{NOBODY}/?code=secret");
     let detail =
         exchange_with(&sender(), &request(&unreachable, LONG_MS)).await.detail.expect("a detail");
     assert!(detail.contains("refused") && !detail.contains("secret"), "{detail}");
