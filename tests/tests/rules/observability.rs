@@ -192,11 +192,11 @@ fn named(page: &str, first: &str) -> Vec<String> {
 
 #[test]
 fn operators_are_told_what_to_do_about_each_alarm_and_each_metric() {
+    let rows = |page: &str, first: &str| named(page, first).into_iter().collect::<BTreeSet<_>>();
     let page = "docs/operations.md";
-    let alarms = |page: &str| named(page, "alarm").into_iter().collect::<BTreeSet<_>>();
-    assert_eq!(alarms(page), alarms("docs/observability.md"));
-    let known: Vec<String> = Metric::ALL.iter().map(|metric| metric.name()).collect();
-    assert_eq!(named(page, "metric"), known);
+    assert_eq!(rows(page, "alarm"), rows("docs/observability.md", "alarm"));
+    let known: BTreeSet<String> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+    assert_eq!(rows(page, "metric"), known);
 }
 
 #[test]
