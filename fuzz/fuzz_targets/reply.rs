@@ -59,8 +59,8 @@ fn exchange(
     let content = Content {
         content_type: (!content_type.is_empty()).then(|| text(content_type)),
         attributes: text(attributes).split(' ').filter_map(pair).collect(),
-        webhook: Vec::new(),
         whole: whole && body.len() <= REPLY_MAX_BYTES,
+        ..Content::default()
     };
     let status = if option < 128 { 200 } else { 200 + u16::try_from(option % 128).unwrap_or(0) };
     let result = TransportResult::Answered { status, retry_after: None, body: body.to_vec() };

@@ -38,10 +38,10 @@ use crate::sinks::SqsSinks;
 use crate::timeouts::OPERATION_TIMEOUT;
 use url::Url;
 
-/// Every port of the dispatch function.
+/// Every port of the dispatch function, which sends its requests by `H`.
 #[derive(Debug)]
-pub struct AwsPorts {
-    http: HttpSender,
+pub struct AwsPorts<H = HttpSender> {
+    http: H,
     queues: SqsQueues,
     sinks: SqsSinks,
     blobs: S3Blobs,
@@ -122,6 +122,15 @@ impl AwsPorts {
     }
 }
 
+impl<H> AwsPorts<H> {
+    /// The same, with a sender around its own.
+    pub fn with_sender<T>(self, around: impl FnOnce(H) -> T) -> AwsPorts<T> {
+        let Self { http, queues, sinks, blobs, subscriptions, secrets, consents, documents } = self;
+        let http = around(http);
+        AwsPorts { http, queues, sinks, blobs, subscriptions, secrets, consents, documents }
+    }
+}
+
 impl AwsStoragePorts {
     /// The ports that the settings describe.
     #[must_use]
@@ -135,7 +144,7 @@ impl AwsStoragePorts {
     }
 }
 
-impl SendHttp for AwsPorts {
+impl<H: SendHttp + Sync> SendHttp for AwsPorts<H> {
     async fn exchange(&self, request: &Request) -> Exchange {
         self.http.exchange(request).await
     }
@@ -145,7 +154,7 @@ impl SendHttp for AwsPorts {
     }
 }
 
-impl SubscriptionSource for AwsPorts {
+impl<H: Sync> SubscriptionSource for AwsPorts<H> {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
         self.subscriptions.current().await
     }
@@ -167,13 +176,13 @@ impl SubscriptionSource for AwsPorts {
     }
 }
 
-impl Secrets for AwsPorts {
+impl<H: Sync> Secrets for AwsPorts<H> {
     async fn keyring(&self, names: &[&SecretName], to: &Url) -> Result<Keyring, SecretError> {
         self.secrets.keyring(names, to).await
     }
 }
 
-impl Consents for AwsPorts {
+impl<H: Sync> Consents for AwsPorts<H> {
     async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
         self.consents.consent(key).await
     }
@@ -183,7 +192,7 @@ impl Consents for AwsPorts {
     }
 }
 
-impl SharedDocuments for AwsPorts {
+impl<H: Sync> SharedDocuments for AwsPorts<H> {
     async fn shared(&self, key: &str) -> Result<Option<SharedDocument>, SharedDocumentError> {
         self.documents.shared(key).await
     }
@@ -198,7 +207,7 @@ impl SharedDocuments for AwsPorts {
     }
 }
 
-impl JitterSource for AwsPorts {
+impl<H> JitterSource for AwsPorts<H> {
     fn next_jitter(&self) -> Jitter {
         Machine.next_jitter()
     }
@@ -206,26 +215,26 @@ impl JitterSource for AwsPorts {
 
 /// The ports of both functions.
 macro_rules! shared_ports {
-    ($ports:ty) => {
-        impl Queue for $ports {
+    ([$($parameters:tt)*] $ports:ty) => {
+        impl<$($parameters)*> Queue for $ports {
             async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
                 self.queues.send(queue, message).await
             }
         }
 
-        impl ChangeVisibility for $ports {
+        impl<$($parameters)*> ChangeVisibility for $ports {
             async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
                 self.queues.change_visibility(queue, receipt, seconds).await;
             }
         }
 
-        impl PutBlob for $ports {
+        impl<$($parameters)*> PutBlob for $ports {
             async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
                 self.blobs.put(bucket, key, bytes).await
             }
         }
 
-        impl PutMessage for $ports {
+        impl<$($parameters)*> PutMessage for $ports {
             async fn put_message(
                 &self,
                 queue: &SinkQueue,
@@ -236,7 +245,7 @@ macro_rules! shared_ports {
             }
         }
 
-        impl Clock for $ports {
+        impl<$($parameters)*> Clock for $ports {
             fn now_ms(&self) -> u64 {
                 Machine.now_ms()
             }
@@ -248,5 +257,5 @@ macro_rules! shared_ports {
     };
 }
 
-shared_ports!(AwsPorts);
-shared_ports!(AwsStoragePorts);
+shared_ports!([H: Sync] AwsPorts<H>);
+shared_ports!([] AwsStoragePorts);

@@ -95,6 +95,8 @@ pub struct LiveSubscriptions<C = Machine> {
     clock: C,
     /// The source is checked after this long, if that is sooner than what a caller asks for.
     check_every_ms: u64,
+    /// A text without any document is taken for a broken one.
+    refuses_blank: bool,
     state: Mutex<State>,
 }
 
@@ -118,7 +120,14 @@ impl<C: Clock> LiveSubscriptions<C> {
     /// The subscriptions in this file or object, which is checked again by the clock.
     #[must_use]
     pub fn new(source: StoredObject, clock: C) -> Self {
-        Self { source, clock, check_every_ms: FILE_EVERY_MS, state: Mutex::default() }
+        let (check_every_ms, refuses_blank) = (FILE_EVERY_MS, false);
+        Self { source, clock, check_every_ms, refuses_blank, state: Mutex::default() }
+    }
+
+    /// The same, for a file that a person edits: one that became empty does not replace what was read.
+    #[must_use]
+    pub fn refusing_blank(self) -> Self {
+        Self { refuses_blank: true, ..self }
     }
 
     /// The same, checked this often.
@@ -176,7 +185,10 @@ impl<C: Clock> LiveSubscriptions<C> {
     /// The catalogue of this text, or its findings as lines.
     fn parse(&self, text: &str) -> Result<Catalogue, String> {
         let name = self.source.to_string();
-        let read = manifest::read(&[Source { name: &name, text }]).into_result();
+        let source = Source { name: &name, text };
+        let blank = manifest::blank(source).filter(|_| self.refuses_blank);
+        let read =
+            blank.map_or_else(|| manifest::read(&[source]).into_result(), |it| Err(vec![it]));
         read.map_err(|findings| {
             let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
             lines.join("\n")

@@ -161,6 +161,17 @@ impl Telemetry {
         }
     }
 
+    /// Logs that an attempt begins, for a person who watches: its end is what is logged in a deployment.
+    pub fn attempting(&self, delivery: &Delivery) {
+        line!(
+            Level::DEBUG,
+            delivery,
+            leg = delivery.target.as_str(),
+            attempt = delivery.attempts.saturating_add(1),
+            "delivery.attempting"
+        );
+    }
+
     /// Logs and counts an attempt.
     pub fn attempted(
         &self,

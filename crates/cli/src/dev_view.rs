@@ -94,8 +94,11 @@ impl DevView {
         }
     }
 
-    /// A log line of the functions, if it adds anything.
+    /// A log line of the functions, if it adds anything. As JSON it is written as it is logged.
     pub(crate) fn line(&self, line: &Line) -> anyhow::Result<()> {
+        if self.output == LineOutput::Json {
+            return Ok(());
+        }
         let is_ours = matches!(line.name.as_str(), "subscriptions.loaded" | "subscriptions.broken");
         if is_ours && self.is_watched {
             return Ok(());

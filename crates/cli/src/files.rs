@@ -15,10 +15,6 @@ use delivery::manifest::{self, Deployment, Finding, ParsedFile, Reading, Severit
 use crate::output::note;
 use crate::{progress, text};
 
-/// What a file is expected to have.
-const EXPECTED: &str = "a document is expected, such as one of apiVersion: lastmile.dev/v1 and kind: Subscription, \
-                        a Knative object, or an Event Grid resource";
-
 /// What the person who runs a command did wrong: its exit code is 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -60,21 +56,12 @@ impl Files {
 
     /// Findings about files without any document: errors, if there is no other.
     pub(crate) fn blank(&self) -> Vec<Finding> {
-        let blank: Vec<&String> =
-            self.0.iter().filter(|(_, text)| is_blank(text)).map(|(name, _)| name).collect();
-        let severity =
-            if blank.len() == self.0.len() { Severity::Error } else { Severity::Warning };
-        let finding = |name: &String| Finding {
-            severity,
-            file: name.clone(),
-            line: 1,
-            column: 1,
-            field: String::new(),
-            message: "there is nothing but comments here".to_owned(),
-            help: Some(EXPECTED.to_owned()),
-            reference: None,
-        };
-        blank.into_iter().map(finding).collect()
+        let blank = self.0.iter().filter_map(|(name, text)| manifest::blank(Source { name, text }));
+        let mut blank: Vec<Finding> = blank.collect();
+        if blank.len() < self.0.len() {
+            blank.iter_mut().for_each(|finding| finding.severity = Severity::Warning);
+        }
+        blank
     }
 
     /// The catalogue and the findings of all files together.
@@ -141,13 +128,6 @@ impl Files {
         }
         joined
     }
-}
-
-/// Whether a text has no document, only comments and separators.
-fn is_blank(text: &str) -> bool {
-    let text = text.trim_start_matches('\u{feff}');
-    let mut lines = text.lines().map(str::trim);
-    lines.all(|line| line.is_empty() || line.starts_with('#') || matches!(line, "---" | "..."))
 }
 
 /// Adds the file, or the files below the folder.

@@ -1,44 +1,37 @@
-//! The log lines of the functions, for people.
+//! The log lines of the functions, on a terminal.
 //!
-//! A line of an attempt says where it went, how it ended in words of HTTP and of the operating system, and how
-//! long until the next one. Fields of lines come from publishers and endpoints: each part is made harmless
-//! when it is made.
+//! A line of an attempt says where it went, how it ended and how long until the next one, in the words of
+//! `line_words`. Each part is made harmless when it is made.
 
 use adapters::json_log::JsonLayer;
-use delivery::time::duration::SECOND_MS;
 use local::watch::{Line, Watch, is_ours};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tracing_subscriber::filter::{FilterFn, LevelFilter, filter_fn};
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::line_words::{Kind, words};
 use crate::output::out_json;
 use crate::styled::{Part, Style, plain};
-use crate::text;
 
-/// A tenth of a second.
-const TENTH_MS: u64 = 100;
-/// From here on, fractions of a second say nothing.
-const WHOLE_SECONDS_FROM_MS: u64 = 10_000;
-
-/// Starts to receive the log lines of the functions in this process.
-pub(crate) fn watch() -> UnboundedReceiver<Line> {
+/// Starts to receive the log lines of the functions in this process up to this level; whether they are also
+/// written to standard output, as JSON as in the cloud.
+pub(crate) fn watch(level: LevelFilter, are_written: bool) -> UnboundedReceiver<Line> {
     let (sender, lines) = unbounded_channel();
-    tracing_subscriber::registry().with(Watch(sender).with_filter(LevelFilter::INFO)).init();
-    lines
-}
-
-/// Writes the log lines of the functions in this process to standard output, as JSON as in the cloud. None
-/// of them is received.
-pub(crate) fn write_json() -> UnboundedReceiver<Line> {
-    let layer = JsonLayer(|_, line: &str| {
-        // A reader that has gone is no reason to stop delivering.
-        let _ = out_json(line.trim_end());
+    // A line that nobody reads is never made: libraries log much.
+    let ours = |level: LevelFilter| {
+        filter_fn(move |of| is_ours(of.target()) && *of.level() <= level).with_max_level_hint(level)
+    };
+    let written = are_written.then(|| {
+        let layer = JsonLayer(|_, line: &str| {
+            // A reader that has gone is no reason to stop delivering.
+            let _ = out_json(line.trim_end());
+        });
+        layer.with_filter(ours(LevelFilter::INFO))
     });
-    let ours: FilterFn = filter_fn(|metadata| is_ours(metadata.target()));
-    let layer = layer.with_filter(ours).with_filter(LevelFilter::INFO);
-    tracing_subscriber::registry().with(layer).init();
-    unbounded_channel().1
+    let watched = Watch(sender).with_filter(ours(level));
+    tracing_subscriber::registry().with(written).with(watched).init();
+    lines
 }
 
 /// A log line as one line of text; `None` for lines that add nothing.
@@ -49,126 +42,51 @@ pub(crate) fn describe(line: &Line) -> Option<String> {
 /// The parts of a log line, of an attempt with the address of its destination if that is known; `None`
 /// for lines that add nothing.
 pub(crate) fn parts(line: &Line, destination: Option<&str>) -> Option<Vec<Part>> {
-    let field = |name| line.field(name);
-    let subscription = Part::new(Style::Name, field("subscription"));
-    let event = || Part::new(Style::Dim, format!("event {}", field("event_id")));
-    let (attempts, reason) = (field("attempts"), field("reason"));
-    let attempts = format!("{attempts} {}", if attempts == "1" { "attempt" } else { "attempts" });
-    let of_event =
-        |style, text: String| Some(vec![subscription.clone(), event(), Part::new(style, text)]);
-    let about = |style, text: String| Some(vec![subscription.clone(), Part::new(style, text)]);
-    match line.name.as_str() {
-        "delivery.attempted" => Some(attempted(line, subscription, event(), destination)),
-        "delivery.ended" if field("end") == "DeadLettered" => {
-            of_event(Style::Bad, format!("dead-lettered after {attempts}: {reason}"))
-        }
-        "delivery.ended" => None,
-        "deadletter.stored" => {
-            about(Style::Plain, format!("stored {}/{}", field("container"), field("key")))
-        }
-        "deadletter.handed_over" => {
-            let sink = field("sink");
-            of_event(Style::Plain, format!("dead letter accepted by its sink, {sink}: {reason}"))
-        }
-        "deadletter.returned" => of_event(
-            Style::Bad,
-            format!("dead letter not accepted by its sink after {attempts}: {reason}"),
-        ),
-        "destination.retired" => {
-            about(Style::Bad, format!("destination is gone for good: {}", field("destination")))
-        }
-        "subscriptions.loaded" => {
-            let text = format!("{} subscriptions from {}", field("subscriptions"), field("source"));
-            Some(vec![Part::new(Style::Plain, text)])
-        }
-        name => {
-            let fields = line.fields.iter().map(|(name, value)| format!("{name}={value}"));
-            let mut parts = vec![Part::new(Style::Waiting, format!("{} {name}", line.level))];
-            parts.extend(fields.map(|field| Part::new(Style::Plain, field)));
-            Some(parts)
-        }
-    }
-}
-
-fn attempted(line: &Line, subscription: Part, event: Part, destination: Option<&str>) -> Vec<Part> {
-    let field = |name| line.field(name);
-    let (style, next) = match (field("verdict"), field("wait_ms").parse().ok()) {
-        ("delivered", _) => (Style::Good, "delivered".to_owned()),
-        ("retry", Some(wait_ms)) => (Style::Waiting, format!("retry in {}", wait(wait_ms))),
-        ("retry", None) => (Style::Bad, "no attempt is left".to_owned()),
-        (verdict, _) => (Style::Bad, verdict.to_owned()),
+    let words = words(line)?;
+    let style = words.style();
+    let plain = |text: &str| Part::new(Style::Plain, text);
+    let event = match line.field("event_id") {
+        "" => String::new(),
+        id => format!("event {id}"),
     };
-    let target = match field("leg") {
-        "sink" => "to its sink".to_owned(),
-        "reply" => "reply".to_owned(),
-        _ => destination.map(|destination| format!("-> {destination}")).unwrap_or_default(),
-    };
-    vec![
-        subscription,
-        event,
-        Part::new(Style::Plain, target),
-        Part::new(Style::Plain, format!("attempt {}", field("attempt"))),
-        Part::new(style, format!("{} in {} ms", outcome(line), field("duration_ms"))),
-        Part::new(style, next),
-    ]
-}
-
-/// What happened, in words: the status with its name, or why there was no answer.
-fn outcome(line: &Line) -> String {
-    let (word, why) = (line.field("outcome"), line.field("why"));
-    if let Ok(status) = line.field("status").parse() {
-        return text::outcome(Some(word), Some(status));
-    }
-    // The causes are joined by colons, and the last one says what happened.
-    let last = why.rsplit(": ").next().unwrap_or(why);
-    let happened = match word {
-        "SocketError" => {
-            // As the operating system says it: "Connection refused (os error 111)".
-            let text = last.split(" (os error").next().unwrap_or(last);
-            uncapitalized(text)
+    let mut parts =
+        vec![Part::new(Style::Name, line.field("subscription")), Part::new(Style::Dim, event)];
+    match words.kind {
+        // It is still to be told how it ends.
+        Kind::UnderWay => return None,
+        Kind::Good | Kind::Failed | Kind::Silent => {
+            let to = destination.filter(|_| words.target.is_empty());
+            parts.push(plain(words.target));
+            parts.push(plain(&to.map(|to| format!("-> {to}")).unwrap_or_default()));
+            parts.push(plain(&words.name));
+            let took = words.duration_ms.map(|ms| format!(" in {ms} ms")).unwrap_or_default();
+            parts.push(Part::new(style, format!("{}{took}", words.outcome)));
         }
-        "TimedOut" => {
-            let took_ms = line.field("duration_ms").parse().unwrap_or_default();
-            format!("no answer within {}", wait(took_ms))
+        Kind::Event | Kind::Wait | Kind::End | Kind::Stored | Kind::Note => {
+            let is_severe = words.kind == Kind::Note && line.level < LevelFilter::INFO;
+            let style = if is_severe { Style::Waiting } else { style };
+            let level = if is_severe { format!("{} ", line.level) } else { String::new() };
+            parts.push(Part::new(style, format!("{level}{}", words.name)));
+            parts.push(Part::new(style, &words.outcome));
+            parts.push(plain(&words.detail));
         }
-        "TlsError" => match why.find("invalid peer certificate") {
-            Some(at) => why.get(at..).unwrap_or(why).to_owned(),
-            None => last.to_owned(),
-        },
-        _ => why.to_owned(),
-    };
-    if happened.is_empty() { word.to_owned() } else { format!("{happened} ({word})") }
-}
-
-/// A text that goes on a sentence.
-fn uncapitalized(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|first| first.to_lowercase().to_string());
-    format!("{}{}", first.unwrap_or_default(), chars.as_str())
-}
-
-/// A wait: `340 ms`, `2 s`, `1.5 s`, `3 min 20 s`. Rounded: what is left of a wait of an hour is an hour.
-fn wait(ms: u64) -> String {
-    let tenths = ms.saturating_add(TENTH_MS / 2) / TENTH_MS;
-    if tenths < 10 {
-        return text::duration(ms);
     }
-    if ms < WHOLE_SECONDS_FROM_MS && !tenths.is_multiple_of(10) {
-        return format!("{}.{} s", tenths / 10, tenths % 10);
-    }
-    text::duration(ms.saturating_add(SECOND_MS / 2) / SECOND_MS * SECOND_MS)
+    parts.push(Part::new(style, &words.next));
+    Some(parts)
 }
 
 #[cfg(test)]
 mod tests {
-    use tracing_subscriber::filter::LevelFilter;
-
     use super::*;
 
-    fn line(name: &str, fields: &[(&'static str, &str)]) -> Line {
+    fn line_at(level: LevelFilter, name: &str, fields: &[(&'static str, &str)]) -> Line {
         let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        let level = LevelFilter::INFO.into_level().unwrap();
+        let level = level.into_level().expect("it is not off");
         Line { name: name.to_owned(), at_ms: 0, level, fields }
+    }
+
+    fn line(name: &str, fields: &[(&'static str, &str)]) -> Line {
+        line_at(LevelFilter::INFO, name, fields)
     }
 
     fn described(name: &str, fields: &[(&'static str, &str)]) -> Option<String> {
@@ -196,68 +114,40 @@ mod tests {
             let shown = parts(&line, Some("a.example.com/in")).map(|parts| plain(&parts));
             assert_eq!(shown, Some(expected));
         }
-        for (name, more, end) in [
+    }
+
+    #[test]
+    fn ends_waits_and_other_lines_are_told_in_the_same_order() {
+        let of = [("subscription", "n/t/s"), ("event_id", "7"), ("reason", "TimeToLiveExceeded")];
+        for (name, more, said) in [
             (
                 "deadletter.handed_over",
-                ("sink", "address"),
-                "accepted by its sink, address: TimeToLiveExceeded",
+                [("sink", "address"), ("attempts", "3")],
+                "dead letter  TimeToLiveExceeded  accepted by its sink, address",
             ),
             (
                 "deadletter.returned",
-                ("attempts", "3"),
-                "not accepted by its sink after 3 attempts: TimeToLiveExceeded",
-            ),
-        ] {
-            let expected = format!("n/t/s  event 7  dead letter {end}");
-            let fields = [&of[..], &[("reason", "TimeToLiveExceeded"), more]].concat();
-            assert_eq!(described(name, &fields), Some(expected));
-        }
-    }
-
-    #[test]
-    fn without_an_answer_the_cause_is_said_for_people() {
-        for (word, why, shown) in [
-            (
-                "SocketError",
-                "error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)",
-                "connection refused (SocketError)",
+                [("sink", "address"), ("attempts", "3")],
+                "dead letter  TimeToLiveExceeded  not accepted by its sink after 3 attempts",
             ),
             (
-                "SocketError",
-                "error sending request: connection closed",
-                "connection closed (SocketError)",
+                "delivery.ended",
+                [("end", "DeadLettered"), ("attempts", "1")],
+                "dead-lettered  TimeToLiveExceeded  after 1 attempt",
             ),
-            ("TimedOut", "no whole answer within 30000 ms", "no answer within 30 s (TimedOut)"),
             (
-                "TlsError",
-                "error sending request: client error (Connect): invalid peer certificate: UnknownIssuer",
-                "invalid peer certificate: UnknownIssuer (TlsError)",
+                "delivery.held",
+                [("why", "paused"), ("wait_ms", "5000")],
+                "held  paused  the subscription is paused  again in 5 s",
             ),
-            ("ResolutionError", "no such name", "no such name (ResolutionError)"),
-            ("Blocked", "", "Blocked"),
         ] {
-            let fields = [("outcome", word), ("why", why), ("duration_ms", "30004")];
-            assert_eq!(outcome(&line("delivery.attempted", &fields)), shown);
+            let shown = described(name, &[&of[..], &more].concat());
+            assert_eq!(shown, Some(format!("n/t/s  event 7  {said}")));
         }
-    }
-
-    #[test]
-    fn waits_are_as_exact_as_they_matter() {
-        for (ms, shown) in [
-            (340, "340 ms"),
-            (940, "940 ms"),
-            (997, "1 s"),
-            (1_000, "1 s"),
-            (1_043, "1 s"),
-            (1_500, "1.5 s"),
-            (1_970, "2 s"),
-            (9_990, "10 s"),
-            (3_599_998, "1 h"),
-            (10_400, "10 s"),
-            (200_000, "3 min 20 s"),
-        ] {
-            assert_eq!(wait(ms), shown);
-        }
+        let warned = line_at(LevelFilter::WARN, "queue.slow", &[("queue", "retry")]);
+        assert_eq!(describe(&warned).as_deref(), Some("WARN queue.slow  queue=retry"));
+        let begun = line_at(LevelFilter::DEBUG, "delivery.attempting", &of);
+        assert_eq!(describe(&begun), None, "how it ends is told");
     }
 
     #[test]
@@ -267,10 +157,10 @@ mod tests {
             "event.unmatched",
             "deadletter.handed_over",
             "deadletter.returned",
+            "any.other",
         ] {
-            let text =
-                described(name, &[("event_id", "a\u{1b}[2J\nb\u{202e}"), ("source", "\u{1b}c")])
-                    .unwrap();
+            let of = [("event_id", "a\u{1b}[2J\nb\u{202e}"), ("sink", "\u{1b}c")];
+            let text = described(name, &of).unwrap();
             assert!(!text.contains(['\u{1b}', '\n', '\u{202e}']), "{text:?}");
         }
     }

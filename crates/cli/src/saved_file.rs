@@ -94,7 +94,9 @@ impl SavedFile {
             Ok(text) => text,
             Err(error) => return Saved::Unreadable(format!("{name} cannot be read: {error}")),
         };
-        let reading = manifest::read(&[Source { name: &name, text: &text }]);
+        let source = Source { name: &name, text: &text };
+        let mut reading = manifest::read(&[source]);
+        reading.findings.extend(manifest::blank(source));
         if have_errors(&reading.findings) {
             return Saved::Broken(reading.findings);
         }
@@ -177,6 +179,23 @@ mod tests {
         write(&file, &format!("{good}# again\n"));
         let Saved::Loaded { changed, .. } = file.saved().await else { panic!() };
         assert_eq!(changed, 0);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_became_empty_is_broken_and_one_without_subscriptions_is_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut file = started(&folder, &document("a", "https://a.example.com/"));
+        for (text, message) in
+            [("", "the file is empty"), ("# later\n", "there is nothing but comments here")]
+        {
+            write(&file, text);
+            let Saved::Broken(findings) = file.saved().await else { panic!() };
+            assert_eq!(findings[0].message, message);
+        }
+        let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: t}\n";
+        write(&file, topic);
+        let Saved::Loaded { changed, .. } = file.saved().await else { panic!() };
+        assert_eq!(changed, 1);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -123,7 +124,7 @@ async fn publish(
 ) -> Result<Response, Refusal> {
     let Path((namespace, topic)) =
         path.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
-    let body = body.map_err(|problem| Refusal(problem.status(), problem.body_text()))?;
+    let body = body.map_err(|problem| unread_body(&problem, &headers))?;
     let topic = TopicName { namespace, topic };
     let declared_input = topic_input(&ingress, &topic).await?;
     let body = message_body(&headers, &body, declared_input)?;
@@ -131,6 +132,22 @@ async fn publish(
     let message = ingress.send(&topic, &body).await?;
     Ok((StatusCode::ACCEPTED, axum::Json(json!({ "messageId": message, "events": events })))
         .into_response())
+}
+
+/// Why a body was not read; of one that is too large, how large it is, if its sender says so.
+fn unread_body(problem: &BytesRejection, headers: &HeaderMap) -> Refusal {
+    if problem.status() != StatusCode::PAYLOAD_TOO_LARGE {
+        return Refusal(problem.status(), problem.body_text());
+    }
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let has = match length.and_then(|length| length.parse::<u64>().ok()) {
+        Some(bytes) => format!("has {bytes} bytes"),
+        None => "is larger".to_owned(),
+    };
+    let text = format!(
+        "the body {has}; at most {MESSAGE_MAX_BYTES} bytes (1 MiB) are accepted, the limit of an SQS message"
+    );
+    Refusal(problem.status(), text)
 }
 
 async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {

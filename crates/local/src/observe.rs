@@ -7,26 +7,10 @@
 //! nothing waits for the observer. Does not hide anything: requests hold secrets, and whoever observes has to
 //! redact them before they are shown or kept.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use adapters::aws_ports::AwsPorts;
 use delivery::delivery::outcome::Exchange;
-use delivery::machine::consent::{ConsentKey, Granted};
-use delivery::ports::{
-    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
-    PutError, PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets, SendHttp,
-    SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
-};
+use delivery::ports::{Late, QueueName, Record, SendHttp};
 use delivery::request::Request;
-use delivery::subscription::catalogue::Catalogue;
-use delivery::subscription::name::TopicName;
-use delivery::subscription::schedule::Jitter;
-use delivery::subscription::secret::{Keyring, SecretName};
-use delivery::subscription::sink::SinkQueue;
 use tokio::sync::mpsc::UnboundedSender;
-use url::Url;
-use uuid::Uuid;
 
 /// Something that was received or sent.
 #[derive(Debug)]
@@ -67,22 +51,22 @@ impl Observer {
     }
 }
 
-/// The ports of the dispatch function, with an observer of its requests.
+/// A sender, with an observer of its exchanges.
 #[derive(Debug)]
-pub(crate) struct ObservedPorts {
-    pub(crate) ports: AwsPorts,
+pub(crate) struct ObservedSender<S> {
+    pub(crate) sender: S,
     pub(crate) observer: Observer,
 }
 
-impl SendHttp for ObservedPorts {
+impl<S: SendHttp + Sync> SendHttp for ObservedSender<S> {
     async fn exchange(&self, request: &Request) -> Exchange {
-        let exchange = self.ports.exchange(request).await;
+        let exchange = self.sender.exchange(request).await;
         self.observer.exchanged(request, &exchange);
         exchange
     }
 
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
-        let (exchange, late) = self.ports.exchange_or_late(request).await;
+        let (exchange, late) = self.sender.exchange_or_late(request).await;
         self.observer.exchanged(request, &exchange);
         let Some(late) = late else { return (exchange, None) };
         let (request, observer) = (request.clone(), self.observer.clone());
@@ -92,98 +76,5 @@ impl SendHttp for ObservedPorts {
             exchange
         });
         (exchange, Some(late))
-    }
-}
-
-impl SubscriptionSource for ObservedPorts {
-    async fn current(&self) -> Result<Arc<Catalogue>, String> {
-        self.ports.current().await
-    }
-
-    async fn with_topics(
-        &self,
-        known: Arc<Catalogue>,
-        topics: &BTreeSet<TopicName>,
-    ) -> Result<Arc<Catalogue>, String> {
-        self.ports.with_topics(known, topics).await
-    }
-
-    async fn reread(
-        &self,
-        known: Arc<Catalogue>,
-        topics: &BTreeSet<TopicName>,
-    ) -> Result<Arc<Catalogue>, String> {
-        self.ports.reread(known, topics).await
-    }
-}
-
-impl Secrets for ObservedPorts {
-    async fn keyring(&self, names: &[&SecretName], to: &Url) -> Result<Keyring, SecretError> {
-        self.ports.keyring(names, to).await
-    }
-}
-
-impl Consents for ObservedPorts {
-    async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
-        self.ports.consent(key).await
-    }
-
-    async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
-        self.ports.keep_consent(key, granted).await
-    }
-}
-
-impl SharedDocuments for ObservedPorts {
-    async fn shared(&self, key: &str) -> Result<Option<SharedDocument>, SharedDocumentError> {
-        self.ports.shared(key).await
-    }
-
-    async fn replace_shared(
-        &self,
-        key: &str,
-        bytes: Vec<u8>,
-        version: Option<&str>,
-    ) -> Result<bool, SharedDocumentError> {
-        self.ports.replace_shared(key, bytes, version).await
-    }
-}
-
-impl JitterSource for ObservedPorts {
-    fn next_jitter(&self) -> Jitter {
-        self.ports.next_jitter()
-    }
-}
-
-impl Queue for ObservedPorts {
-    async fn send(&self, queue: QueueName, message: Message) -> Result<(), QueueError> {
-        self.ports.send(queue, message).await
-    }
-}
-
-impl ChangeVisibility for ObservedPorts {
-    async fn change_visibility(&self, queue: QueueName, receipt: &str, seconds: u32) {
-        self.ports.change_visibility(queue, receipt, seconds).await;
-    }
-}
-
-impl PutBlob for ObservedPorts {
-    async fn put(&self, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), PutError> {
-        self.ports.put(bucket, key, bytes).await
-    }
-}
-
-impl PutMessage for ObservedPorts {
-    async fn put_message(&self, queue: &SinkQueue, id: Uuid, json: &str) -> Result<(), PutError> {
-        self.ports.put_message(queue, id, json).await
-    }
-}
-
-impl Clock for ObservedPorts {
-    fn now_ms(&self) -> u64 {
-        self.ports.now_ms()
-    }
-
-    async fn sleep(&self, wait_ms: u64) {
-        self.ports.sleep(wait_ms).await;
     }
 }

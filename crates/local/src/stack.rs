@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adapters::aws_ports::{AwsPorts, AwsStoragePorts, s3_client, with_limits};
+use adapters::http::HttpSender;
 use adapters::live_catalogue::Subscriptions;
 use adapters::machine::Machine;
 use adapters::records::{self, SourceQueues};
@@ -29,7 +30,7 @@ use crate::aws::{LocalAws, LocalAwsConfig, REGION};
 use crate::http_client::http_client;
 use crate::mapping::EventSourceMapping;
 use crate::mapping::event::received;
-use crate::observe::{ObservedPorts, Observer};
+use crate::observe::{ObservedSender, Observer};
 use url::Url;
 
 /// The functions' timeout, as in the template.
@@ -111,7 +112,10 @@ impl Stack {
         let subscriptions = dispatch_settings.subscriptions.clone();
         let secrets = SecretStores::new(secrets, Machine)?;
         let ports = AwsPorts::with_secrets(&clients, &dispatch_settings, secrets)?;
-        let ports = ObservedPorts { ports, observer: observer.clone() };
+        let ports = ports.with_sender(|sender| ObservedSender {
+            sender: sender.keeping_headers(),
+            observer: observer.clone(),
+        });
         let queues = SourceQueues::new(&dispatch_settings.queues, QueueName::Events);
         let dispatch =
             Dispatch::new(ports, dispatch_settings.container, dispatch_settings.default_topic);
@@ -207,8 +211,11 @@ impl Stack {
 
 type BatchResult = anyhow::Result<SqsBatchResponse>;
 
+/// The ports of dispatch on this machine.
+type LocalPorts = AwsPorts<ObservedSender<HttpSender>>;
+
 async fn invoke_dispatch(
-    function: Arc<(Dispatch<ObservedPorts>, SourceQueues, Observer)>,
+    function: Arc<(Dispatch<LocalPorts>, SourceQueues, Observer)>,
     event: SqsEvent,
     deadline_ms: u64,
 ) -> BatchResult {

@@ -40,6 +40,9 @@ use crate::machine::Machine;
 /// their deadlines. Each costs memory: the connection's buffer grows to 408 KiB, and the next one is
 /// allocated while it is still there.
 const LONG_ANSWERS_MAX: usize = 4;
+/// Of the headers of a response so many bytes are kept for a person who watches.
+const HEADERS_KEPT_MAX_BYTES: usize = 16 * 1_024;
+
 /// What the sender needs of the network: how names resolve, and which certificates are trusted.
 #[derive(Clone)]
 pub struct Network {
@@ -56,6 +59,7 @@ pub struct HttpSender {
     policy: Arc<AddressPolicy>,
     clients: Arc<Clients>,
     long_answers: Arc<Semaphore>,
+    keeps_headers: bool,
 }
 
 impl fmt::Debug for Network {
@@ -90,7 +94,13 @@ impl HttpSender {
         // What can fail is built here, so that it ends the cold start, and not the first delivery.
         let clients = Arc::new(Clients::new(network, Arc::clone(&policy))?);
         let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
-        Ok(Self { policy, clients, long_answers })
+        Ok(Self { policy, clients, long_answers, keeps_headers: false })
+    }
+
+    /// The same, which keeps all headers of responses: for a person who watches, not for a deployment.
+    #[must_use]
+    pub fn keeping_headers(self) -> Self {
+        Self { keeps_headers: true, ..self }
     }
 
     /// The client kind and headers of a request that may be sent; else the exchange that reports why
@@ -151,10 +161,11 @@ impl HttpSender {
         let content_type = response.headers().get(CONTENT_TYPE).and_then(text);
         let attributes = headers_with_prefix("ce-", response.headers());
         let webhook = headers_with_prefix("webhook-", response.headers());
+        let headers = if self.keeps_headers { all_headers(response.headers()) } else { Vec::new() };
         let (body, whole) = self.read_body(response, request.answer_max_bytes).await?;
         Ok((
             TransportResult::Answered { status, retry_after, body },
-            Content { content_type, attributes, webhook, whole },
+            Content { content_type, attributes, webhook, headers, whole },
         ))
     }
 
@@ -259,6 +270,19 @@ fn headers_with_prefix(prefix: &str, headers: &HeaderMap) -> Vec<(String, String
     matching.filter_map(|(name, value)| Some((name.to_owned(), text(value)?))).collect()
 }
 
+/// The headers, up to [`HEADERS_KEPT_MAX_BYTES`].
+fn all_headers(headers: &HeaderMap) -> Vec<(String, String)> {
+    let mut bytes = 0;
+    let texts = headers.iter().map(|(name, value)| {
+        (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+    });
+    let kept = texts.take_while(|(name, value)| {
+        bytes += name.len() + value.len();
+        bytes <= HEADERS_KEPT_MAX_BYTES
+    });
+    kept.collect()
+}
+
 /// Reserves room in a body for more bytes, in few steps: with doubling, the old and the new buffer
 /// would exist at once each time.
 fn grow(body: &mut Vec<u8>, bytes: usize, max_bytes: usize) {
@@ -269,4 +293,22 @@ fn grow(body: &mut Vec<u8>, bytes: usize, max_bytes: usize) {
         _ => max_bytes,
     };
     body.reserve_exact(capacity - body.len());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_headers_are_kept_up_to_a_limit_also_those_that_are_no_ascii() {
+        let mut headers = HeaderMap::new();
+        headers.append("x-a", HeaderValue::from_bytes("größe".as_bytes()).expect("a value"));
+        headers.append("x-a", HeaderValue::from_static("again"));
+        let long = HeaderValue::from_str(&"v".repeat(HEADERS_KEPT_MAX_BYTES)).expect("a value");
+        headers.append("x-long", long);
+        headers.append("x-behind", HeaderValue::from_static("it"));
+        let kept = all_headers(&headers);
+        let kept: Vec<_> = kept.iter().map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(kept, [("x-a", "größe"), ("x-a", "again")]);
+    }
 }

@@ -11,7 +11,7 @@ use super::LiveCatalogue;
 use super::objects::CatalogueObjects;
 use crate::machine::Machine;
 use crate::storage::StoredObject;
-use crate::subscriptions::{FILE_EVERY_MS, LOCAL_FILE_EVERY_MS, LiveSubscriptions, Location};
+use crate::subscriptions::{LOCAL_FILE_EVERY_MS, LiveSubscriptions, Location};
 
 /// The subscriptions of a deployment, from a file or a catalogue.
 #[derive(Debug)]
@@ -32,12 +32,11 @@ impl Subscriptions {
                 Self::ByNeed(Box::new(LiveCatalogue::new(objects, Machine)))
             }
             false => {
-                let every_ms = match location {
-                    Location::File(_) => LOCAL_FILE_EVERY_MS,
-                    Location::S3 { .. } => FILE_EVERY_MS,
-                };
-                let source = LiveSubscriptions::new(object, Machine).checked_every(every_ms);
-                Self::Whole(Box::new(source))
+                let source = LiveSubscriptions::new(object, Machine);
+                Self::Whole(Box::new(match location {
+                    Location::File(_) => source.checked_every(LOCAL_FILE_EVERY_MS).refusing_blank(),
+                    Location::S3 { .. } => source,
+                }))
             }
         }
     }

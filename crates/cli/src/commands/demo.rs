@@ -25,6 +25,7 @@ use local::subscriber::{Received, Subscriber};
 use local::watch::Line;
 use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::output::{note, out};
 use crate::this_machine::allow_private;
@@ -63,7 +64,7 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Before anything starts, so that no line is missed.
-    let mut log = log_view::watch();
+    let mut log = log_view::watch(LevelFilter::INFO, false);
     std::fs::create_dir_all(&arguments.data)
         .with_context(|| format!("{} cannot be created", arguments.data.display()))?;
     let storage = arguments.data.join("s3");

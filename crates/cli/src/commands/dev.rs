@@ -12,8 +12,10 @@ use delivery::ports::{JitterSource as _, SubscriptionSource as _};
 use delivery::subscription::catalogue::Catalogue;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::commands::destinations::health_below;
+use crate::data_lock::DataLock;
 use crate::deployed::{self, Wanted};
 use crate::dev_page::{self, DevPage, Recording, Setup};
 use crate::dev_view::{DevView, Ready};
@@ -64,10 +66,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut log = match arguments.output {
-        LineOutput::Text => log_view::watch(),
-        LineOutput::Json => log_view::write_json(),
-    };
+    // That an attempt begins is said in `debug` lines, for the page.
+    let mut log = log_view::watch(LevelFilter::DEBUG, arguments.output == LineOutput::Json);
     let config = StackConfig {
         aws_port: arguments.aws_port,
         data: arguments.data,
@@ -75,8 +75,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         allow_private: allow_private(),
     };
     let page_port = arguments.page_port;
-    // Before the stack starts: a port in use is reported without starting anything.
+    // Before the stack starts: a folder or a port in use is reported without starting anything.
+    let mut lock = DataLock::take(&config.data)?;
     let listener = listen(arguments.port).await?;
+    let address = listener.local_addr()?;
+    lock.says(&format!("http://{address}"));
     let known = catalogue(&config.subscriptions).await?;
     let is_file = !config.subscriptions.is_dir();
     let mut file = is_file.then(|| SavedFile::new(config.subscriptions.clone(), &known));
@@ -96,7 +99,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
     let ingress = Ingress { client: stack.sqs(), events_queue_url: queue.clone(), subscriptions };
-    let address = listener.local_addr()?;
     ingress.announce(&format!("http://{address}")).await?;
     let dead_letters = config.data.join("s3/dead-letters");
     let page = match recording {

@@ -8,7 +8,8 @@ use maud::{Markup, html};
 use tokio::sync::{Semaphore, watch};
 
 use super::Setup;
-use super::feed::Feed;
+use super::feed::{Event, Feed};
+use super::run::{Id, Run};
 use super::sources::Sources;
 use crate::page::error::PageError;
 use crate::page::guard::FormToken;
@@ -23,6 +24,7 @@ pub(super) type SharedApp = Arc<App>;
 
 pub(super) struct App {
     pub(super) setup: Setup,
+    pub(super) run: Run,
     feed: Mutex<Feed>,
     /// Counts the changes of the feed and of the subscriptions.
     pub(super) changes: watch::Sender<u64>,
@@ -44,12 +46,14 @@ pub(super) enum Section {
 impl App {
     pub(super) fn new(
         setup: Setup,
+        run: Run,
         sources: Sources,
         token: FormToken,
         client: reqwest::Client,
     ) -> Self {
         Self {
             setup,
+            run,
             feed: Mutex::default(),
             changes: watch::Sender::new(0),
             sources,
@@ -62,6 +66,27 @@ impl App {
     /// Reads the feed.
     pub(super) fn read<T>(&self, read: impl FnOnce(&Feed) -> T) -> T {
         read(&self.feed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The event with this id.
+    ///
+    /// # Errors
+    /// A page that says why there is none.
+    pub(super) fn event(&self, id: &str) -> Result<Event, PageError> {
+        let (title, why) = match self.run.read(id) {
+            Id::Of(number) => match self.read(|feed| feed.event(number).cloned()) {
+                Some(event) => return Ok(event),
+                None => {
+                    ("The event is not kept", "It was dropped, since newer ones took its place.")
+                }
+            },
+            Id::OfAnotherRun => (
+                "An event of an earlier run",
+                "lastmile dev was restarted since, and events are kept in memory only.",
+            ),
+            Id::Invalid => ("No such event", "This is not the address of an event."),
+        };
+        Err(PageError::new(StatusCode::NOT_FOUND, title, why))
     }
 
     /// Changes the feed, and tells every open page.
@@ -107,6 +132,7 @@ impl App {
                 script src="/dev_page.js" defer {}
             },
             main: html! {
+                p #restarted .notice role="status" data-run=(self.run.as_str()) hidden {}
                 p #problem .invalid role="status" hidden[problem.is_none()] {
                     span { (problem.unwrap_or_default()) } " "
                     a href="/subscriptions" { "Show them" }

@@ -109,7 +109,8 @@ fn limited(app: &App, subscriptions: &[String]) -> Option<String> {
     app.read(|feed| {
         let of = |name: &str| subscriptions.iter().any(|it| it == name);
         let newest = feed.steps_after(0).rev().find(|step| of(&step.of.subscription))?;
-        let is_held = newest.what.name == "held" && LIMITS.contains(&newest.what.outcome.as_str());
-        is_held.then(|| format!("a delivery waits: {}", newest.what.outcome))
+        let words = &newest.what.words;
+        let is_held = words.name == "held" && LIMITS.contains(&words.outcome.as_str());
+        is_held.then(|| format!("a delivery waits: {}", words.outcome))
     })
 }

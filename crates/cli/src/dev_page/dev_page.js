@@ -3,7 +3,12 @@
 "use strict";
 
 const SECOND_MS = 1000;
+/** How soon a stream is asked for again that the server refused. */
+const REFUSED_MS = 5 * SECOND_MS;
+/** In place of an id: only what happens from now on. */
+const NOW = "now";
 const table = document.getElementById("live");
+const [underWayRows, stepRows] = table?.tBodies ?? [];
 const event = document.getElementById("event");
 
 /** 65000 as "1 min 5 s". */
@@ -21,8 +26,49 @@ function duration(ms) {
   return parts.join(" ");
 }
 
-/** Counts down to each time that is due; the verb is the first word that the server wrote. */
+/**
+ * Listens to the server while this tab is shown: a browser has six connections for all tabs together. `last` is the id
+ * that the page has already; `handlers` get what was sent, by the name of the event.
+ */
+function listen(last, handlers) {
+  let source = null;
+  const close = () => { source?.close(); source = null; };
+  const open = () => {
+    const opened = source = new EventSource(`/stream?after=${encodeURIComponent(last)}`);
+    for (const [name, handle] of Object.entries(handlers)) {
+      opened.addEventListener(name, (message) => {
+        last = message.lastEventId || last;
+        handle(JSON.parse(message.data));
+      });
+    }
+    // After a broken connection the browser tries again by itself, after a refusal it does not.
+    opened.addEventListener("error", () => {
+      if (opened !== source || opened.readyState !== EventSource.CLOSED) return;
+      close();
+      setTimeout(change, REFUSED_MS);
+    });
+  };
+  const change = () => { if (document.hidden) close(); else if (!source) open(); };
+  document.addEventListener("visibilitychange", change);
+  change();
+}
+
+/** Whether the server is still the one that wrote this page; says so if it is not. */
+function isSameRun(run, text) {
+  const restarted = document.getElementById("restarted");
+  if (restarted.dataset.run === run) return true;
+  restarted.dataset.run = run;
+  restarted.textContent = `lastmile dev was restarted. ${text}`;
+  restarted.hidden = false;
+  return false;
+}
+
+/** Counts what is under way, and down to each time that is due; the verb is the first word that the server wrote. */
 function countDown() {
+  for (const node of document.querySelectorAll("[data-since]")) {
+    const text = `since ${duration(Math.max(SECOND_MS, Date.now() - Number(node.dataset.since)))}`;
+    if (node.textContent !== text) node.textContent = text;
+  }
   for (const node of document.querySelectorAll("[data-due]")) {
     const verb = node.dataset.verb ??= node.textContent.split(" ")[0];
     const left = Number(node.dataset.due) - Date.now();
@@ -55,7 +101,7 @@ function rowOf(step) {
   row.dataset.group = step.group;
   fill(".time", step.time);
   fill(".id", step.id || (step.event ? "event" : ""));
-  if (step.event) row.querySelector(".id").href = `/events/${Number(step.event)}`;
+  if (step.event) row.querySelector(".id").href = `/events/${encodeURIComponent(step.event)}`;
   fill(".type", step.kind);
   fill(".name", step.name);
   fill(".destination", step.destination);
@@ -63,6 +109,7 @@ function rowOf(step) {
   row.querySelector(".outcome").className = `outcome ${step.class}`;
   fill(".outcome b", step.outcome);
   fill(".detail", step.detail);
+  if (step.since) row.querySelector(".detail").dataset.since = step.since;
   fill(".took", step.took);
   fill(".due", step.next);
   if (step.due) row.querySelector(".due").dataset.due = step.due;
@@ -74,7 +121,7 @@ function rowOf(step) {
 /** A wait ends when something happens to the delivery. */
 function endWaits(delivery) {
   if (!delivery) return;
-  for (const row of table.tBodies[0].rows) {
+  for (const row of stepRows.rows) {
     const due = row.dataset.delivery === delivery && row.querySelector(".due[data-due]");
     if (due) {
       delete due.dataset.due;
@@ -84,12 +131,13 @@ function endWaits(delivery) {
 }
 
 function live() {
-  const body = table.tBodies[0];
   const most = Number(table.dataset.max);
   const [text, subscription, outcome] = ["text", "subscription", "outcome"].map((id) => document.getElementById(id));
   const pause = document.getElementById("pause");
   const filter = document.getElementById("filter");
   const held = [];
+  /** The attempts under way, by their numbers, oldest first. */
+  const underWay = new Map();
   let lost = 0;
 
   const isWanted = (row) => {
@@ -99,22 +147,34 @@ function live() {
       && searched.includes(text.value.trim().toLowerCase());
   };
   const applyFilter = () => {
-    for (const row of body.rows) row.hidden = !isWanted(row);
-    document.getElementById("empty").hidden = body.rows.length > 0;
+    for (const row of [...underWayRows.rows, ...stepRows.rows]) row.hidden = !isWanted(row);
+    document.getElementById("empty").hidden = underWayRows.rows.length + stepRows.rows.length > 0;
   };
   const know = (name) => {
     const isSubscription = name.split("/").length === 3;
     if (!isSubscription || [...subscription.options].some((option) => option.value === name)) return;
     subscription.add(new Option(name, name));
   };
-  const add = (step) => {
+  const addTo = (rows, step) => {
     endWaits(step.delivery);
     const row = rowOf(step);
     know(step.name);
     row.hidden = !isWanted(row);
-    body.prepend(row);
-    while (body.rows.length > most) body.deleteRow(-1);
+    rows.prepend(row);
     document.getElementById("empty").hidden = true;
+  };
+  const add = (step) => {
+    addTo(stepRows, step);
+    while (stepRows.rows.length > most) stepRows.deleteRow(-1);
+  };
+  const begin = (step) => {
+    underWay.set(step.number, step);
+    if (!isPaused()) addTo(underWayRows, step);
+    countDown();
+  };
+  const end = (number) => {
+    underWay.delete(number);
+    if (!isPaused()) underWayRows.querySelector(`[data-number="${Number(number)}"]`)?.remove();
   };
   const sayLost = (count) => {
     lost += count;
@@ -122,32 +182,54 @@ function live() {
     node.textContent = `${lost} steps were dropped before they could be shown.`;
     node.hidden = false;
   };
-  const sayPaused = () => {
-    const isPaused = pause.getAttribute("aria-pressed") === "true";
-    pause.textContent = isPaused ? `Paused, ${held.length} new` : "Pause";
-    return isPaused;
-  };
+  const isPaused = () => pause.getAttribute("aria-pressed") === "true";
+  const sayPaused = () => { pause.textContent = isPaused() ? `Paused, ${held.length} new` : "Pause"; };
 
   pause.hidden = false;
   pause.addEventListener("click", () => {
     pause.setAttribute("aria-pressed", String(pause.getAttribute("aria-pressed") !== "true"));
-    if (!sayPaused()) held.splice(0).forEach(add);
+    if (!isPaused()) {
+      held.splice(0).forEach(add);
+      underWayRows.replaceChildren();
+      underWay.forEach((step) => addTo(underWayRows, step));
+      countDown();
+    }
     sayPaused();
   });
   for (const field of [text, subscription, outcome]) field.addEventListener("input", applyFilter);
   filter.addEventListener("submit", (submitted) => { submitted.preventDefault(); applyFilter(); });
 
-  const source = new EventSource(`/stream?after=${Number(table.dataset.last)}`);
-  source.addEventListener("step", (message) => {
-    const step = JSON.parse(message.data);
-    if (pause.getAttribute("aria-pressed") !== "true") return add(step);
-    held.push(step);
-    // What is older than the page has rows for would not be shown anyway.
-    if (held.length > most) held.shift();
-    sayPaused();
+  listen(table.dataset.last, {
+    run: (run) => {
+      // Each connection begins with all that is under way.
+      underWay.clear();
+      if (!isPaused()) underWayRows.replaceChildren();
+      if (isSameRun(run, "What is shown begins anew.")) return;
+      held.length = 0;
+      lost = 0;
+      document.getElementById("lost").hidden = true;
+      underWayRows.replaceChildren();
+      stepRows.replaceChildren();
+      sayPaused();
+      applyFilter();
+    },
+    step: (step) => {
+      if (!isPaused()) return add(step);
+      held.push(step);
+      // What is older than the page has rows for would not be shown anyway.
+      if (held.length > most) held.shift();
+      sayPaused();
+    },
+    begun: begin,
+    ended: end,
+    unlisted: (count) => {
+      const node = document.getElementById("unlisted");
+      node.firstElementChild.textContent = count;
+      node.hidden = count === 0;
+    },
+    lost: sayLost,
+    problem: showProblem,
   });
-  source.addEventListener("lost", (message) => sayLost(Number(message.data)));
-  source.addEventListener("problem", (message) => showProblem(JSON.parse(message.data)));
 }
 
 /** Reads the page of an event again when something has happened to it; what is open stays open. */
@@ -156,6 +238,8 @@ function follow() {
   const refresh = async () => {
     asked = false;
     const response = await fetch(location.href, { headers: { accept: "text/html" } });
+    // After a restart there is no such event: what was shown stays.
+    if (!response.ok) return;
     const next = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("main");
     const now = document.getElementById("main");
     for (const details of now.querySelectorAll("details[open][data-key]")) {
@@ -169,23 +253,21 @@ function follow() {
     if (hadFocus) (summary || next).focus({ preventScroll: true });
     countDown();
   };
-  const number = Number(event.dataset.event);
-  const source = new EventSource(`/stream?after=${Number.MAX_SAFE_INTEGER}`);
-  source.addEventListener("step", (message) => {
-    if (JSON.parse(message.data).event !== number || asked) return;
+  const isAbout = (step) => {
+    if (step.event !== event.dataset.event || asked) return;
     asked = true;
-    setTimeout(() => refresh().catch(() => {}), 200);
+    setTimeout(() => refresh().catch(() => { asked = false; }), 200);
+  };
+  listen(event.dataset.last, {
+    run: (run) => isSameRun(run, "This event is of the run before; nothing more will happen to it here."),
+    step: isAbout,
+    begun: isAbout,
+    problem: showProblem,
   });
-  source.addEventListener("problem", (message) => showProblem(JSON.parse(message.data)));
-}
-
-function watchProblems() {
-  const source = new EventSource(`/stream?after=${Number.MAX_SAFE_INTEGER}`);
-  source.addEventListener("problem", (message) => showProblem(JSON.parse(message.data)));
 }
 
 if (table) live();
 else if (event) follow();
-else watchProblems();
+else listen(NOW, { run: (run) => isSameRun(run, "Reload this page before you use it."), problem: showProblem });
 countDown();
 setInterval(countDown, SECOND_MS);

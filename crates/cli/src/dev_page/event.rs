@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
 
 use super::app::{App, Section, SharedApp};
 use super::exchange::{ShownBody, ShownExchange};
-use super::feed::{Event, Kind, Step};
+use super::feed::{Event, Step};
+use super::live::{class, since, step_name};
+use crate::line_words::Kind;
 use crate::page::error::PageError;
 use crate::page::json::indented;
 use crate::page::markup::{boxed, line, time, word};
@@ -20,15 +22,16 @@ const SHOWN_MAX_BYTES: usize = 256 * 1_024;
 
 pub(super) async fn answer(
     State(app): State<SharedApp>,
-    Path(number): Path<u64>,
+    id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, PageError> {
-    let event = app.read(|feed| feed.event(number).cloned());
-    let event = event.ok_or_else(|| {
-        let why = "It was dropped, or is from before lastmile dev was restarted.";
-        PageError::new(StatusCode::NOT_FOUND, "The event is not kept", why)
-    })?;
+    // An address that is no text is that of no event either.
+    let id = id.map(|Path(id)| id).unwrap_or_default();
+    let event = app.event(&id)?;
+    let is_its = |step: &&Arc<Step>| step.event == Some(event.number);
+    let (last, under_way): (u64, Vec<Arc<Step>>) =
+        app.read(|feed| (feed.last_step(), feed.under_way().filter(is_its).cloned().collect()));
     let title = name(&event).to_owned();
-    Ok(app.page(&title, Section::Live, content(&app, &event)))
+    Ok(app.page(&title, Section::Live, content(&app, &event, &under_way, last)))
 }
 
 fn name(event: &Event) -> &str {
@@ -38,9 +41,10 @@ fn name(event: &Event) -> &str {
     }
 }
 
-fn content(app: &App, event: &Event) -> Markup {
+fn content(app: &App, event: &Event, under_way: &[Arc<Step>], last: u64) -> Markup {
     let published = &event.published;
-    let deliveries = deliveries(event);
+    let deliveries = deliveries(event, under_way);
+    let id = app.run.id(event.number);
     html! {
         p .crumbs { a href="/" { "Live" } " / event " (event.number) }
         div .head {
@@ -50,11 +54,11 @@ fn content(app: &App, event: &Event) -> Markup {
             }
             @if published.body.is_some() {
                 div .buttons {
-                    a .button.primary href={ "/publish?from=" (event.number) } { "Edit and resend" }
+                    a .button.primary href={ "/publish?from=" (id) } { "Edit and resend" }
                 }
             }
         }
-        div .story #event data-event=(event.number) {
+        div .story #event data-event=(id) data-last=(app.run.id(last)) {
             div {
                 @if deliveries.is_empty() {
                     section aria-labelledby="none" {
@@ -73,10 +77,11 @@ fn content(app: &App, event: &Event) -> Markup {
     }
 }
 
-/// The steps of each delivery, in the order in which they began.
-fn deliveries(event: &Event) -> Vec<Vec<&Arc<Step>>> {
+/// The steps of each delivery, in the order in which they began; at the end its attempt under way.
+fn deliveries<'a>(event: &'a Event, under_way: &'a [Arc<Step>]) -> Vec<Vec<&'a Arc<Step>>> {
     let mut all: Vec<Vec<&Arc<Step>>> = Vec::new();
-    for step in event.steps.iter().filter(|step| step.of.delivery.is_some()) {
+    let steps = event.steps.iter().chain(under_way);
+    for step in steps.filter(|step| step.of.delivery.is_some()) {
         let same = |steps: &&mut Vec<&Arc<Step>>| steps[0].of.delivery == step.of.delivery;
         match all.iter_mut().find(same) {
             Some(steps) => steps.push(step),
@@ -88,9 +93,9 @@ fn deliveries(event: &Event) -> Vec<Vec<&Arc<Step>>> {
 
 /// The steps of the event itself, besides that it was published.
 fn own_steps(event: &Event) -> Markup {
-    let own = |step: &&Arc<Step>| step.of.delivery.is_none() && step.what.kind != Kind::Event;
+    let own = |step: &&Arc<Step>| step.of.delivery.is_none() && step.what.words.kind != Kind::Event;
     html! { @for step in event.steps.iter().filter(own) {
-        p { (time(Some(step.what.at_ms))) " " (line(&step.what.name)) ": " (line(&step.what.outcome)) }
+        p { (time(Some(step.what.at_ms))) " " (line(&step.what.words.name)) ": " (line(&step.what.words.outcome)) }
     } }
 }
 
@@ -98,7 +103,6 @@ fn delivery(app: &App, event: &Event, at: usize, steps: &[&Arc<Step>]) -> Markup
     let of = &steps[0].of;
     let destination = steps.iter().map(|step| &step.what.destination).find(|it| !it.is_empty());
     let id = of.delivery.map(|id| id.to_string()).unwrap_or_default();
-    let newest = steps.last().map(|step| step.number);
     html! { section aria-labelledby={ "delivery-" (at) } {
         h2 id={ "delivery-" (at) } { (word(&of.subscription)) }
         dl .facts {
@@ -107,8 +111,11 @@ fn delivery(app: &App, event: &Event, at: usize, steps: &[&Arc<Step>]) -> Markup
         }
         ol .timeline {
             li .mark { span .what { "Published" } (time(Some(event.at_ms))) }
-            @for step in steps {
-                (timeline_step(app, event.exchanges.get(&step.number), step, Some(step.number) == newest))
+            @for (at, step) in steps.iter().enumerate() {
+                @let exchange = event.exchanges.get(&step.number);
+                // The number of an attempt under way is that of no step.
+                @let exchange = exchange.filter(|_| step.what.words.kind != Kind::UnderWay);
+                (timeline_step(app, exchange, step, at + 1 == steps.len()))
             }
         }
     } }
@@ -120,22 +127,24 @@ fn timeline_step(
     step: &Step,
     is_newest: bool,
 ) -> Markup {
-    let what = &step.what;
-    let class = match what.kind {
+    let (what, words) = (&step.what, &step.what.words);
+    let of_step = match words.kind {
         Kind::Good => "attempt delivered",
         Kind::Failed | Kind::Silent => "attempt",
+        Kind::UnderWay => "attempt under-way",
         Kind::End => "mark end",
-        Kind::Event | Kind::Wait | Kind::Note => "mark",
+        Kind::Event | Kind::Wait | Kind::Stored | Kind::Note => "mark",
     };
-    let letter = what.dead_letter.zip(app.setup.dead_letters.as_ref());
+    let letter = words.dead_letter.zip(app.setup.dead_letters.as_ref());
     html! {
-        li class=(class) {
-            span .what { (line(&capitalized(&what.name))) }
+        li class=(of_step) {
+            span .what { (line(&capitalized(&step_name(step)))) }
             (time(Some(what.at_ms)))
-            span class={ "outcome " (what.kind.class()) } { b { (word(&what.outcome)) } }
-            @if let Some(ms) = what.duration_ms { span .took { "in " (text::duration(ms)) } }
-            @if !what.detail.is_empty() { span .detail { (word(&what.detail)) } }
-            @if what.due_ms.is_none() && !what.next.is_empty() { span .took { (line(&what.next)) } }
+            span class={ "outcome " (class(words.kind)) } { b { (word(&words.outcome)) } }
+            @if words.kind == Kind::UnderWay { span .took data-since=(what.at_ms) { (since(what.at_ms)) } }
+            @if let Some(ms) = words.duration_ms { span .took { "in " (text::duration(ms)) } }
+            @if !words.detail.is_empty() { span .detail { (word(&words.detail)) } }
+            @if what.due_ms.is_none() && !words.next.is_empty() { span .took { (line(&words.next)) } }
             @if let Some((id, address)) = letter {
                 a href={ (address) "/letters/" (id) } { "Open and replay the dead letter" }
             }
@@ -143,7 +152,7 @@ fn timeline_step(
         }
         @if let Some(due_ms) = what.due_ms {
             li .wait.g1 {
-                @if is_newest { span .due data-due=(due_ms) { (line(&what.next)) } }
+                @if is_newest { span .due data-due=(due_ms) { (line(&words.next)) } }
                 @else { (text::duration(due_ms.saturating_sub(what.at_ms))) " later" }
             }
         }
@@ -156,7 +165,7 @@ fn capitalized(text: &str) -> String {
 }
 
 fn request_and_response(step: &Step, exchange: &ShownExchange) -> Markup {
-    let name = format!("of {}", step.what.name);
+    let name = format!("of {}", step_name(step));
     html! { details .exchange data-key=(step.number) {
         summary { "Request and response" span .unseen { " " (line(&name)) } }
         h3 { "Request" }

@@ -5,7 +5,7 @@
 //! sends as a credential is hidden in the response as dispatch hides it in dead letters. Does not hide
 //! anything in the body of a request: that is the event.
 
-use delivery::delivery::outcome::{Exchange, TransportResult};
+use delivery::delivery::outcome::Exchange;
 use delivery::request::{Method, Request};
 use delivery::subscription::credentials::{Credentials, HIDDEN, is_credential};
 use delivery::subscription::header::Value;
@@ -43,7 +43,7 @@ pub(super) struct ShownBody {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownResponse {
     pub(super) status: u16,
-    /// Those that dispatch reads.
+    /// All of them.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: ShownBody,
 }
@@ -90,7 +90,7 @@ impl ShownExchange {
         let redacted = exchange.clone().redact(&credentials, RESPONSE_SHOWN_MAX_BYTES);
         let response = redacted.answer().map(|(status, body)| ShownResponse {
             status,
-            headers: response_headers(&redacted, &credentials),
+            headers: redacted.content.as_ref().map(|it| it.headers.clone()).unwrap_or_default(),
             body: ShownBody {
                 text: String::from_utf8_lossy(body).into_owned(),
                 bytes: answer_bytes,
@@ -156,28 +156,6 @@ fn is_shown(name: &str, value: &str, subscription: Option<&Subscription>) -> boo
     })
 }
 
-fn response_headers(exchange: &Exchange, credentials: &Credentials) -> Vec<(String, String)> {
-    let Some(content) = &exchange.content else { return Vec::new() };
-    let kind = content.content_type.iter().map(|it| ("content-type".to_owned(), it.clone()));
-    let retry_after = match &exchange.result {
-        TransportResult::Answered { retry_after, .. } => retry_after,
-        TransportResult::TimedOut
-        | TransportResult::SocketError
-        | TransportResult::ResolutionError
-        | TransportResult::TlsError
-        | TransportResult::Blocked
-        | TransportResult::Unsendable
-        | TransportResult::Aborted => &None,
-    };
-    let retry_after = retry_after.iter().map(|it| ("retry-after".to_owned(), it.clone()));
-    let prefixed = |prefix: &'static str, of: &[(String, String)]| -> Vec<(String, String)> {
-        of.iter().map(|(name, value)| (format!("{prefix}{name}"), value.clone())).collect()
-    };
-    let all = kind.chain(retry_after).chain(prefixed("ce-", &content.attributes));
-    let all = all.chain(prefixed("webhook-", &content.webhook));
-    all.map(|(name, value)| (name, credentials.hide_in_text(value))).collect()
-}
-
 fn shown(body: &[u8]) -> ShownBody {
     let kept = body.get(..REQUEST_SHOWN_MAX_BYTES).unwrap_or(body);
     ShownBody {
@@ -189,7 +167,7 @@ fn shown(body: &[u8]) -> ShownBody {
 
 #[cfg(test)]
 mod tests {
-    use delivery::delivery::outcome::Content;
+    use delivery::delivery::outcome::{Content, TransportResult};
     use delivery::manifest::{self, Source};
 
     use super::*;
@@ -227,12 +205,14 @@ mod tests {
             b"you sent in-the-file, from-environment, before-an-edit, pass-word and query-secret";
         let result =
             TransportResult::Answered { status: 400, retry_after: None, body: body.into() };
-        let content = Content {
-            content_type: Some("text/plain".to_owned()),
-            attributes: vec![("echo".to_owned(), "from-environment".to_owned())],
-            webhook: vec![("echo".to_owned(), "from-environment".to_owned())],
-            whole: true,
-        };
+        let headers = [
+            ("content-type", "text/plain"),
+            ("x-request-id", "r-1"),
+            ("x-echo", "from-environment"),
+            ("set-cookie", "session=of-the-endpoint"),
+        ];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let content = Content { headers, whole: true, ..Content::default() };
         Exchange { content: Some(content), ..Exchange::new(result, 0, 0) }
     }
 
@@ -252,7 +232,7 @@ mod tests {
         let response = shown.response.unwrap();
         let hidden = format!("you sent {HIDDEN}, {HIDDEN}, {HIDDEN}, {HIDDEN} and {HIDDEN}");
         assert_eq!(response.body.text, hidden);
-        assert_eq!(values(&response.headers), ["text/plain", HIDDEN, HIDDEN]);
+        assert_eq!(values(&response.headers), ["text/plain", "r-1", HIDDEN, HIDDEN]);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! An event is what was received from the events queue, or, for a delivery whose record was not seen (one of
 //! a replay, or of an earlier run), what its log line says. A step is one thing that happened to a
-//! delivery, or to an event of which no delivery is known.
+//! delivery, or to an event of which no delivery is known. An attempt under way is none yet: it is kept apart until it
+//! ends.
 //!
 //! Promises: memory is bounded by the constants below, whatever is published; what is dropped is counted, the
 //! oldest first; a delivery belongs to the event that it was made of, by its id.
@@ -15,6 +16,7 @@ use delivery::subscription::name::SubscriptionName;
 use uuid::Uuid;
 
 use super::exchange::ShownExchange;
+use crate::line_words::{Kind, LineWords};
 
 /// The most events that are kept.
 pub(super) const EVENTS_MAX: usize = 500;
@@ -24,6 +26,8 @@ pub(super) const BODIES_MAX_BYTES: usize = 32 * 1_024 * 1_024;
 pub(super) const STEPS_MAX: usize = 2_000;
 /// The most steps of one event.
 pub(super) const EVENT_STEPS_MAX: usize = 500;
+/// The most attempts under way that are known.
+const UNDER_WAY_MAX: usize = 2_000;
 
 /// An event as it was received.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,88 +57,14 @@ pub(super) struct Of {
     pub(super) source: String,
 }
 
-/// What kind of step it is: how it looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// An event was received.
-    Event,
-    /// An attempt that delivered it.
-    Good,
-    /// An attempt that was answered with a failure.
-    Failed,
-    /// An attempt without an answer.
-    Silent,
-    /// It waits.
-    Wait,
-    /// It ended without success.
-    End,
-    /// Anything else.
-    Note,
-}
-
-impl Kind {
-    /// The class of its outcome in the style sheet.
-    pub(super) const fn class(self) -> &'static str {
-        match self {
-            Self::Event => "event",
-            Self::Good => "good",
-            Self::Failed => "server",
-            Self::Silent => "silent",
-            Self::Wait => "wait",
-            Self::End => "end",
-            Self::Note => "note",
-        }
-    }
-
-    /// The value of the filter that it belongs to.
-    pub(super) const fn group(self) -> &'static str {
-        match self {
-            Self::Event => "published",
-            Self::Good => "delivered",
-            Self::Failed | Self::Silent => "failed",
-            Self::Wait => "waiting",
-            Self::End => "ended",
-            Self::Note => "other",
-        }
-    }
-}
-
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct What {
     pub(super) at_ms: u64,
-    pub(super) kind: Kind,
-    /// Such as `attempt 2`.
-    pub(super) name: String,
-    /// Such as `503 Service Unavailable (Busy)`.
-    pub(super) outcome: String,
-    /// More about the outcome; may be empty.
-    pub(super) detail: String,
+    pub(super) words: LineWords,
     pub(super) destination: String,
-    pub(super) duration_ms: Option<u64>,
-    /// What comes next, or how it ended.
-    pub(super) next: String,
     /// When the next attempt is due.
     pub(super) due_ms: Option<u64>,
-    /// The dead letter that it became.
-    pub(super) dead_letter: Option<Uuid>,
-}
-
-impl What {
-    pub(super) fn new(at_ms: u64, kind: Kind, name: impl Into<String>) -> Self {
-        Self {
-            at_ms,
-            kind,
-            name: name.into(),
-            outcome: String::new(),
-            detail: String::new(),
-            destination: String::new(),
-            duration_ms: None,
-            next: String::new(),
-            due_ms: None,
-            dead_letter: None,
-        }
-    }
 }
 
 /// A step that is kept.
@@ -170,6 +100,9 @@ pub(super) struct Feed {
     steps: VecDeque<Arc<Step>>,
     last_event: u64,
     last_step: u64,
+    /// Attempts under way, oldest first; they have numbers of their own.
+    under_way: VecDeque<Arc<Step>>,
+    last_under_way: u64,
     bytes: usize,
     /// The event of each delivery.
     deliveries: HashMap<Uuid, u64>,
@@ -193,10 +126,11 @@ impl Feed {
             ..Of::default()
         };
         let number = self.add_event(at_ms, published);
-        let what = What {
+        let words = LineWords {
             outcome: format!("{bytes} bytes"),
-            ..What::new(at_ms, Kind::Event, "published")
+            ..LineWords::new(Kind::Event, "published")
         };
+        let what = What { at_ms, words, destination: String::new(), due_ms: None };
         self.add_step(Some(number), of, what, None);
     }
 
@@ -204,6 +138,31 @@ impl Feed {
     pub(super) fn add(&mut self, of: Of, what: What, exchange: Option<Arc<ShownExchange>>) {
         let event = self.event_of(&of, what.at_ms);
         self.add_step(event, of, what, exchange);
+    }
+
+    /// Adds an attempt that has begun.
+    pub(super) fn begin(&mut self, of: Of, what: What) {
+        let event = self.event_of(&of, what.at_ms);
+        self.last_under_way += 1;
+        self.under_way.push_back(Arc::new(Step { number: self.last_under_way, event, of, what }));
+        if self.under_way.len() > UNDER_WAY_MAX {
+            self.under_way.pop_front();
+        }
+    }
+
+    /// Removes the attempt of a delivery that has ended.
+    pub(super) fn end(&mut self, delivery: Uuid) {
+        let is_its = |step: &Arc<Step>| step.of.delivery == Some(delivery);
+        if let Some(at) = self.under_way.iter().position(is_its) {
+            self.under_way.remove(at);
+        }
+    }
+
+    /// The attempts under way, oldest first.
+    pub(super) fn under_way(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = &Arc<Step>> + ExactSizeIterator {
+        self.under_way.iter()
     }
 
     /// The steps after this one, oldest first.
@@ -232,6 +191,9 @@ impl Feed {
     pub(super) fn is_newest(&self, step: &Step) -> bool {
         let Some(event) = step.event.and_then(|number| self.event(number)) else { return true };
         let same = |other: &&Arc<Step>| other.of.delivery == step.of.delivery;
+        if step.of.delivery.is_some() && self.under_way.iter().any(|other| same(&other)) {
+            return false;
+        }
         event.steps.iter().rev().find(same).is_none_or(|newest| newest.number <= step.number)
     }
 
@@ -336,9 +298,7 @@ impl Feed {
         {
             let Some(dropped) = self.events.pop_front() else { return };
             self.bytes -= dropped.bytes;
-            for delivery in dropped.steps.iter().filter_map(|step| step.of.delivery) {
-                self.deliveries.remove(&delivery);
-            }
+            self.deliveries.retain(|_, event| *event != dropped.number);
         }
     }
 }
@@ -371,8 +331,13 @@ mod tests {
         }
     }
 
+    fn what(at_ms: u64, kind: Kind, name: &str) -> What {
+        let words = LineWords::new(kind, name);
+        What { at_ms, words, destination: String::new(), due_ms: None }
+    }
+
     fn attempt(at_ms: u64) -> What {
-        What::new(at_ms, Kind::Failed, "attempt 1")
+        what(at_ms, Kind::Failed, "attempt 1")
     }
 
     #[test]
@@ -394,11 +359,29 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_is_under_way_until_it_ends_and_then_nothing_waits_for_the_next_one() {
+        let mut feed = Feed::default();
+        feed.publish(1, published("m1", "7", 1));
+        feed.add(of("m1", "7"), attempt(2), None);
+        let first = Arc::clone(feed.steps_after(1).next().unwrap());
+        assert!(feed.is_newest(&first));
+        feed.begin(of("m1", "7"), what(3, Kind::UnderWay, "attempt 2"));
+        feed.begin(of("m2", "8"), what(4, Kind::UnderWay, "attempt 1"));
+        assert!(!feed.is_newest(&first), "its wait is over");
+        let under_way: Vec<_> = feed.under_way().map(|it| (it.number, it.event)).collect();
+        assert_eq!(under_way, [(1, Some(1)), (2, Some(2))]);
+        let delivery = of("m1", "7").delivery.unwrap();
+        feed.end(delivery);
+        feed.end(delivery);
+        assert_eq!(feed.under_way().map(|it| it.number).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
     fn a_delivery_whose_record_was_not_seen_makes_an_event_and_what_has_none_does_not() {
         let mut feed = Feed::default();
         feed.add(of("m1", "7"), attempt(1), None);
         feed.add(of("m1", "7"), attempt(2), None);
-        feed.add(Of::default(), What::new(3, Kind::Note, "subscriptions.loaded"), None);
+        feed.add(Of::default(), what(3, Kind::Note, "subscriptions.loaded"), None);
         let steps: Vec<_> = feed.steps_after(0).map(|it| it.event).collect();
         assert_eq!(steps, [Some(1), Some(1), None]);
         assert_eq!(feed.event(1).unwrap().published.body, None);
@@ -411,7 +394,7 @@ mod tests {
         feed.publish(2, published("m2", "7", 1));
         let of = Of { delivery: None, subscription: String::new(), ..of("m1", "7") };
         let of = Of { message: Some("m1".to_owned()), ..of };
-        feed.add(of, What::new(3, Kind::End, "unmatched"), None);
+        feed.add(of, what(3, Kind::End, "unmatched"), None);
         assert_eq!(feed.steps_after(2).next().unwrap().event, Some(1));
     }
 

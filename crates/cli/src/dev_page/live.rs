@@ -3,23 +3,32 @@
 //! A step is shown by [`StepJson`], whose texts are ready to be shown: the table of the page is made of them,
 //! and scripts fill the same row with the ones that follow.
 
+use std::sync::Arc;
+
+use adapters::machine::Machine;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use delivery::ports::Clock as _;
+use delivery::time::duration::SECOND_MS;
 use maud::{Markup, html};
 use serde::Serialize;
 
 use super::app::{App, Section, SharedApp};
-use super::feed::{EVENTS_MAX, Feed, Kind, STEPS_MAX, Step};
+use super::feed::{EVENTS_MAX, Feed, STEPS_MAX, Step};
+use crate::line_words::Kind;
 use crate::page::query::{pairs, value};
 use crate::text;
 
 /// How many steps the page has; scripts keep as many.
 const ROWS_MAX: usize = 200;
+/// How many attempts under way are shown, the newest.
+pub(super) const UNDER_WAY_SHOWN: usize = 50;
 /// Longer texts are cut in the table; the page of the event has all of them.
 const CELL_MAX_CHARS: usize = 200;
 /// The choices of the filter by what happened: value and text.
-const GROUPS: [(&str, &str); 6] = [
+const GROUPS: [(&str, &str); 7] = [
     ("published", "published"),
+    ("under-way", "attempts under way"),
     ("delivered", "delivered"),
     ("failed", "failed attempts"),
     ("waiting", "waiting"),
@@ -31,7 +40,8 @@ const GROUPS: [(&str, &str); 6] = [
 #[derive(Debug, Default, Serialize)]
 pub(super) struct StepJson {
     number: u64,
-    event: Option<u64>,
+    /// The id of its event.
+    event: Option<String>,
     delivery: String,
     time: String,
     id: String,
@@ -47,6 +57,8 @@ pub(super) struct StepJson {
     took: String,
     next: String,
     due: Option<u64>,
+    /// When an attempt under way began.
+    since: Option<u64>,
     letter: Option<String>,
 }
 
@@ -74,41 +86,48 @@ impl Wanted {
 
 impl StepJson {
     pub(super) fn of(app: &App, feed: &Feed, step: &Step) -> Self {
-        let (of, what) = (&step.of, &step.what);
+        let (of, what, words) = (&step.of, &step.what, &step.what.words);
         let cell = |value: &str| text::first_chars(&text::line(value), CELL_MAX_CHARS);
         let name = match of.subscription.as_str() {
             "" => of.topic.as_deref().unwrap_or_default(),
             subscription => subscription,
         };
-        let is_newest = feed.is_newest(step);
+        let is_under_way = words.kind == Kind::UnderWay;
+        let is_newest = !is_under_way && feed.is_newest(step);
         // What has come since says how a wait ended.
         let is_over = what.due_ms.is_some() && !is_newest;
-        let next = if is_over { String::new() } else { cell(&what.next) };
-        // Of a chain of causes the last says most; the page of the event has all of them.
-        let detail = match what.kind {
-            Kind::Silent => what.detail.rsplit(": ").next().unwrap_or_default(),
-            Kind::Event | Kind::Good | Kind::Failed | Kind::Wait | Kind::End | Kind::Note => {
-                &what.detail
-            }
+        let next = if is_over { String::new() } else { cell(&words.next) };
+        let detail = match words.kind {
+            Kind::UnderWay => since(what.at_ms),
+            // The outcome has the last of its causes, and the page of the event all of them.
+            Kind::Silent => String::new(),
+            Kind::Event
+            | Kind::Good
+            | Kind::Failed
+            | Kind::Wait
+            | Kind::End
+            | Kind::Stored
+            | Kind::Note => cell(&words.detail),
         };
-        let letter = what.dead_letter.zip(app.setup.dead_letters.as_ref());
+        let letter = words.dead_letter.zip(app.setup.dead_letters.as_ref());
         Self {
             number: step.number,
-            event: step.event,
+            event: step.event.map(|event| app.run.id(event)),
             delivery: of.delivery.map(|it| it.to_string()).unwrap_or_default(),
             time: clock(what.at_ms),
             id: cell(&of.event_id),
             kind: cell(&of.event_type),
             name: cell(name),
             destination: cell(&what.destination),
-            what: cell(&what.name),
-            class: what.kind.class(),
-            group: what.kind.group(),
-            outcome: cell(&what.outcome),
-            detail: cell(detail),
-            took: what.duration_ms.map(text::duration).unwrap_or_default(),
+            what: cell(&step_name(step)),
+            class: class(words.kind),
+            group: group(words.kind),
+            outcome: cell(&words.outcome),
+            detail,
+            took: words.duration_ms.map(text::duration).unwrap_or_default(),
             next,
             due: what.due_ms.filter(|_| is_newest),
+            since: is_under_way.then_some(what.at_ms),
             letter: letter.map(|(id, address)| format!("{address}/letters/{id}")),
         }
     }
@@ -133,6 +152,48 @@ impl StepJson {
     }
 }
 
+/// The class of an outcome in the style sheet.
+pub(super) const fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Event => "event",
+        Kind::UnderWay => "under-way",
+        Kind::Good => "good",
+        Kind::Failed => "server",
+        Kind::Silent => "silent",
+        Kind::Wait => "wait",
+        Kind::End => "end",
+        Kind::Stored | Kind::Note => "note",
+    }
+}
+
+/// The value of the filter that a step belongs to.
+const fn group(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Event => "published",
+        Kind::UnderWay => "under-way",
+        Kind::Good => "delivered",
+        Kind::Failed | Kind::Silent => "failed",
+        Kind::Wait => "waiting",
+        Kind::End | Kind::Stored => "ended",
+        Kind::Note => "other",
+    }
+}
+
+/// `attempt 2`, `attempt 1 to its sink`.
+pub(super) fn step_name(step: &Step) -> String {
+    let words = &step.what.words;
+    match words.target {
+        "" => words.name.clone(),
+        target => format!("{} {target}", words.name),
+    }
+}
+
+/// How long an attempt has been under way; scripts count on.
+pub(super) fn since(at_ms: u64) -> String {
+    let ms = Machine.now_ms().saturating_sub(at_ms).max(SECOND_MS);
+    format!("since {}", text::duration(ms))
+}
+
 /// `07:03:00.123`.
 fn clock(ms: u64) -> String {
     let moment = delivery::time::moment::rfc3339(ms);
@@ -141,13 +202,35 @@ fn clock(ms: u64) -> String {
     format!("{seconds}.{:03}", ms % 1_000)
 }
 
+/// What the page shows at first.
+struct Shown {
+    under_way: Vec<StepJson>,
+    rows: Vec<StepJson>,
+    /// How many more attempts are under way.
+    unlisted: usize,
+    last: u64,
+    dropped: (u64, u64),
+}
+
+impl Shown {
+    fn of(app: &App, feed: &Feed, wanted: &Wanted) -> Self {
+        let json = |step: &Arc<Step>| StepJson::of(app, feed, step);
+        let under_way: Vec<StepJson> =
+            feed.under_way().rev().take(UNDER_WAY_SHOWN).map(json).collect();
+        let rows = feed.steps_after(0).rev().map(json);
+        Self {
+            unlisted: feed.under_way().len() - under_way.len(),
+            under_way: under_way.into_iter().filter(|step| wanted.has(step)).collect(),
+            rows: rows.filter(|step| wanted.has(step)).take(ROWS_MAX).collect(),
+            last: feed.last_step(),
+            dropped: feed.dropped(),
+        }
+    }
+}
+
 pub(super) async fn answer(State(app): State<SharedApp>, RawQuery(query): RawQuery) -> Response {
     let wanted = Wanted::read(&query.unwrap_or_default());
-    let (rows, last, dropped) = app.read(|feed| {
-        let steps = feed.steps_after(0).rev().map(|step| StepJson::of(&app, feed, step));
-        let rows: Vec<StepJson> = steps.filter(|step| wanted.has(step)).take(ROWS_MAX).collect();
-        (rows, feed.last_step(), feed.dropped())
-    });
+    let shown = app.read(|feed| Shown::of(&app, feed, &wanted));
     let reading = app.sources.last();
     let subscriptions = reading.reading.catalogue.subscriptions().map(|it| it.name.to_string());
     let subscriptions: Vec<String> = subscriptions.take(SUBSCRIPTIONS_MAX).collect();
@@ -155,7 +238,7 @@ pub(super) async fn answer(State(app): State<SharedApp>, RawQuery(query): RawQue
         div .head {
             div {
                 h1 { "Live" }
-                p .sub { "Every event and every attempt, newest first. " (kept(dropped)) }
+                p .sub { "Every event and every attempt, newest first. " (kept(shown.dropped)) }
             }
             div .buttons {
                 button #pause type="button" aria-pressed="false" hidden { "Pause" }
@@ -163,26 +246,35 @@ pub(super) async fn answer(State(app): State<SharedApp>, RawQuery(query): RawQue
             }
         }
         (filter(&wanted, &subscriptions))
-        section aria-labelledby="steps" {
-            h2 #steps .unseen { "Steps" }
-            p #lost .notice hidden {}
-            p #empty .panel hidden[!rows.is_empty()] {
-                "Nothing yet. Publish an event here, with " code { "lastmile publish" } ", or by "
-                code { "POST " (app.setup.ingress) "/topics/{namespace}/{topic}" } "."
-            }
-            table #live .cards data-last=(last) data-max=(ROWS_MAX) {
-                thead { tr {
-                    th scope="col" { "Time" } th scope="col" { "Event" }
-                    th scope="col" { "Subscription" } th scope="col" { "What" }
-                    th scope="col" { "Outcome" } th .number scope="col" { "Took" }
-                    th scope="col" { "Next" }
-                } }
-                tbody { @for step in &rows { (row(step)) } }
-            }
-            template #row { (row(&StepJson::default())) }
-        }
+        (steps(&app, &shown))
     };
     app.page("Live", Section::Live, main)
+}
+
+fn steps(app: &App, shown: &Shown) -> Markup {
+    let Shown { under_way, rows, unlisted, last, .. } = shown;
+    html! { section aria-labelledby="steps" {
+        h2 #steps .unseen { "Steps" }
+        p #lost .notice hidden {}
+        p #empty .panel hidden[!rows.is_empty() || !under_way.is_empty()] {
+            "Nothing yet. Publish an event here, with " code { "lastmile publish" } ", or by "
+            code { "POST " (app.setup.ingress) "/topics/{namespace}/{topic}" } "."
+        }
+        p #unlisted .hint hidden[*unlisted == 0] {
+            span { (text::grouped(*unlisted as u64)) } " more attempts are under way."
+        }
+        table #live .cards data-last=(app.run.id(*last)) data-max=(ROWS_MAX) {
+            thead { tr {
+                th scope="col" { "Time" } th scope="col" { "Event" }
+                th scope="col" { "Subscription" } th scope="col" { "What" }
+                th scope="col" { "Outcome" } th .number scope="col" { "Took" }
+                th scope="col" { "Next" }
+            } }
+            tbody #under-way { @for step in under_way { (row(step)) } }
+            tbody { @for step in rows { (row(step)) } }
+        }
+        template #row { (row(&StepJson::default())) }
+    } }
 }
 
 /// How many subscriptions the filter lists.
@@ -238,7 +330,7 @@ fn row(step: &StepJson) -> Markup {
             data-group=(step.group) {
             td .time data-label="Time" { (step.time) }
             td .first data-label="Event" { div {
-                a .id href=[step.event.map(|event| format!("/events/{event}"))] {
+                a .id href=[step.event.as_ref().map(|event| format!("/events/{event}"))] {
                     (if step.id.is_empty() && step.event.is_some() { "event" } else { &step.id })
                 }
                 " " span .kind.type { (step.kind) }
@@ -249,7 +341,7 @@ fn row(step: &StepJson) -> Markup {
             td .what data-label="What" { (step.what) }
             td data-label="Outcome" { div {
                 span class={ "outcome " (step.class) } { b { (step.outcome) } }
-                " " span .kind.detail { (step.detail) }
+                " " span .kind.detail data-since=[step.since] { (step.detail) }
             } }
             td .number.took data-label="Took" { (step.took) }
             td .next data-label="Next" { div {

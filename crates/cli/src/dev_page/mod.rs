@@ -3,7 +3,7 @@
 //! `dev` prints lines; a page shows the same with requests and responses, filters, the subscriptions as they
 //! are read, and the health of destinations. `recorder` turns what is observed and logged into steps of
 //! `feed`, which is bounded; `exchange` is the only place that looks at headers, and hides credentials;
-//! `stream` sends new steps to open pages; `sources` reads the subscriptions at each save; every other file
+//! `stream` sends new steps to open pages; an id on a page names its `run`; `sources` reads the subscriptions at each save; every other file
 //! is a page. Layout, style, errors and the guard are those of the page of dead letters.
 //!
 //! Promises: served to this machine only; nothing of an event or a response is ever markup; no credential is
@@ -18,6 +18,7 @@ mod feed;
 mod live;
 mod publish;
 mod recorder;
+mod run;
 mod sources;
 mod stream;
 mod subscriptions;
@@ -42,6 +43,7 @@ use tokio::task::JoinSet;
 
 use self::app::{App, SharedApp};
 use self::recorder::{Pending, Recorder};
+use self::run::Run;
 use self::sources::Sources;
 use crate::output::note;
 use crate::page::error::PageError;
@@ -124,7 +126,8 @@ impl Recording {
         // What is published stays on this machine.
         let client = reqwest::Client::builder().no_proxy().build()?;
         let sources = Sources::read(&setup.subscriptions).await;
-        let app = Arc::new(App::new(setup, sources, token, client));
+        let run = Run::new(Machine.next_jitter().0);
+        let app = Arc::new(App::new(setup, run, sources, token, client));
         let Self { observed, lines } = self;
         let recorder =
             Recorder { app: Arc::clone(&app), observed, lines, pending: Pending::default() };
@@ -149,13 +152,17 @@ fn router(app: &SharedApp) -> Router {
         .route("/dev_page.js", fixed(SCRIPT, include_str!("dev_page.js")))
         .route("/", get(live::answer))
         .route("/stream", get(stream::answer))
-        .route("/events/{number}", get(event::answer))
+        .route("/events/{id}", get(event::answer))
         .route("/publish", publish.layer(DefaultBodyLimit::max(publish::FORM_MAX_BYTES)))
         .route("/subscriptions", get(subscriptions::answer))
         .route("/destinations", get(destinations::answer))
         .fallback(async || {
             let why = "There is no page at this address.";
             PageError::new(StatusCode::NOT_FOUND, "No such page", why)
+        })
+        .method_not_allowed_fallback(async || {
+            let why = "This page is only read, not written to.";
+            PageError::new(StatusCode::METHOD_NOT_ALLOWED, "Not here", why)
         })
         // The last layer is the first to see a request: no route, and no fallback, is before it.
         .layer(from_fn_with_state(Arc::clone(app), guard))

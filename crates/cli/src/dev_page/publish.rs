@@ -3,6 +3,8 @@
 //! What is published goes to the ingress over HTTP, as `lastmile publish --to` sends it, so it is checked,
 //! queued and delivered like any other event, and a refusal is the same.
 
+use std::sync::Arc;
+
 use adapters::machine::Machine;
 use axum::body::Bytes;
 use axum::extract::{RawQuery, State};
@@ -24,6 +26,8 @@ use crate::text;
 
 /// The most that a form may have: the largest message, of which each byte may be escaped.
 pub(super) const FORM_MAX_BYTES: usize = 3 * MESSAGE_MAX_BYTES + 64 * 1_024;
+/// A larger event is shown as it is.
+const INDENTED_MAX_BYTES: usize = 64 * 1_024;
 /// How many topics are listed.
 const TOPICS_MAX: usize = 500;
 /// The samples: value and text.
@@ -39,8 +43,8 @@ struct Form {
     topic: String,
     body: String,
     sample: String,
-    /// The event that it is a copy of.
-    from: Option<u64>,
+    /// The id of the event that it is a copy of.
+    from: Option<String>,
     /// What was refused, or accepted.
     refused: Option<String>,
     accepted: Option<String>,
@@ -59,16 +63,35 @@ pub(super) async fn form(
         let form = Form { topic, body, sample, accepted, ..Form::default() };
         return Ok(page(&app, form, StatusCode::OK));
     };
-    let event = from.parse().ok().and_then(|from| app.read(|feed| feed.event(from).cloned()));
-    let Some((event, body)) = event.and_then(|it| it.published.body.clone().map(|body| (it, body)))
-    else {
-        let why = "It was dropped, or is from before lastmile dev was restarted.";
-        return Err(PageError::new(StatusCode::NOT_FOUND, "The event is not kept", why));
-    };
-    let body = indented(&body).unwrap_or_else(|| body.to_string());
-    let topic = event.published.topic.unwrap_or_default();
-    let form = Form { topic, body, from: Some(event.number), accepted, ..Form::default() };
+    let (topic, original) = seen(&app, &from)?;
+    let form = Form { topic, body: to_edit(&original), from: Some(from), ..Form::default() };
     Ok(page(&app, form, StatusCode::OK))
+}
+
+/// The topic and the body of an event that was seen.
+fn seen(app: &App, id: &str) -> Result<(String, Arc<str>), PageError> {
+    let published = app.event(id)?.published;
+    let body = published.body.ok_or_else(|| {
+        let why = "Its record was received before lastmile dev was started, or is a replay.";
+        PageError::new(StatusCode::NOT_FOUND, "The event is not kept", why)
+    })?;
+    Ok((published.topic.unwrap_or_default(), body))
+}
+
+/// An event as it is edited: indented, unless it is so large that the white space may be too much.
+fn to_edit(original: &str) -> String {
+    let is_small = original.len() <= INDENTED_MAX_BYTES;
+    let indented = is_small.then(|| indented(original)).flatten();
+    indented.unwrap_or_else(|| original.to_owned())
+}
+
+/// The event of a form, of which nothing that the browser changed is left: as it was, unless it was edited.
+fn edited(body: &str, original: Option<&str>) -> String {
+    // Browsers write each line end as two characters.
+    let line_ends = |text: &str| text.replace("\r\n", "\n").replace('\r', "\n");
+    let body = line_ends(body);
+    let unchanged = original.filter(|original| body == line_ends(&to_edit(original)));
+    unchanged.map_or(body, ToOwned::to_owned)
 }
 
 pub(super) async fn publish(State(app): State<SharedApp>, body: Bytes) -> Response {
@@ -77,8 +100,10 @@ pub(super) async fn publish(State(app): State<SharedApp>, body: Bytes) -> Respon
         let given = pairs.iter().find(|(of, _)| of == name);
         given.map(|(_, value)| value.clone()).unwrap_or_default()
     };
-    // Browsers write each line end as two characters.
-    let event = raw("body").replace("\r\n", "\n");
+    let from = raw("from");
+    // Of an event that was dropped meanwhile, what is in the form is sent.
+    let original = seen(&app, &from).ok().map(|(_, body)| body);
+    let event = edited(&raw("body"), original.as_deref());
     let topic = raw("topic");
     match send(&app, &topic, &event).await {
         Ok(accepted) => {
@@ -86,7 +111,9 @@ pub(super) async fn publish(State(app): State<SharedApp>, body: Bytes) -> Respon
             Redirect::to(&href("/publish", query)).into_response()
         }
         Err(why) => {
-            let form = Form { topic, body: event, refused: Some(why), ..Form::default() };
+            let from = (!from.is_empty()).then_some(from);
+            let body = if from.is_some() { to_edit(&event) } else { event };
+            let form = Form { topic, body, from, refused: Some(why), ..Form::default() };
             page(&app, form, StatusCode::BAD_REQUEST)
         }
     }
@@ -173,32 +200,49 @@ fn content(app: &App, form: &Form, topics: &[String], title: &str) -> Markup {
         }
         form .panel method="post" action="/publish" {
             (app.token.field())
-            div .field {
-                label for="topic" { "Topic" }
-                select #topic name="topic" {
-                    @for topic in topics {
-                        option value=(topic) selected[*topic == form.topic] { (text::line(topic)) }
-                    }
-                }
-            }
-            @if form.from.is_none() {
-                p .hint {
-                    "Sample: "
-                    @for (at, (value, name)) in SAMPLES.iter().enumerate() {
-                        @if at > 0 { " · " }
-                        a href=(href("/publish", [("sample", *value), ("topic", form.topic.as_str())]))
-                            aria-current=[(form.sample == *value).then_some("true")] { (name) }
-                    }
-                }
-            }
-            div .field {
-                label for="body" { "Event" }
-                textarea #body name="body" rows="16" spellcheck="false" { "\n" (form.body) }
-            }
-            @if form.from.is_some() {
-                p .hint { "The id is that of the event you have seen. A receiver that remembers ids may ignore it: change it for a new event." }
-            }
+            (topic_field(form, topics))
+            @if form.from.is_none() { (samples(form)) }
+            (event_field(form))
             div .buttons { button .primary type="submit" { "Publish" } }
+        }
+    }
+}
+
+fn topic_field(form: &Form, topics: &[String]) -> Markup {
+    html! { div .field {
+        label for="topic" { "Topic" }
+        select #topic name="topic" {
+            @for topic in topics {
+                option value=(topic) selected[*topic == form.topic] { (text::line(topic)) }
+            }
+        }
+    } }
+}
+
+fn samples(form: &Form) -> Markup {
+    html! { p .hint {
+        "Sample: "
+        @for (at, (value, name)) in SAMPLES.iter().enumerate() {
+            @if at > 0 { " · " }
+            a href=(href("/publish", [("sample", *value), ("topic", form.topic.as_str())]))
+                aria-current=[(form.sample == *value).then_some("true")] { (name) }
+        }
+    } }
+}
+
+fn event_field(form: &Form) -> Markup {
+    html! {
+        div .field {
+            label for="body" { "Event" }
+            // A line end right behind the tag is no part of the text.
+            textarea #body name="body" rows="16" spellcheck="false" { "\n" (form.body) }
+        }
+        @if let Some(from) = &form.from {
+            input type="hidden" name="from" value=(from);
+            p .hint {
+                "If you do not edit it, it is sent byte for byte as it was. The id is that of the event you have seen. A receiver \
+                 that remembers ids may ignore it: change it for a new event."
+            }
         }
     }
 }
@@ -206,6 +250,21 @@ fn content(app: &App, form: &Form, topics: &[String], title: &str) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_that_was_not_edited_is_sent_as_it_was() {
+        let large = format!("{{\"a\":\r\n[{}1]}}", "1,".repeat(INDENTED_MAX_BYTES));
+        for original in ["{\"a\":  1}", "{\"a\":\r\n1}\r", "a text\r\nof lines\n", &large] {
+            let form = to_edit(original).replace("\r\n", "\n").replace('\n', "\r\n");
+            assert_eq!(edited(&form, Some(original)), original);
+            let other = form.replace('1', "2").replace("text", "word");
+            let sent = edited(&other, Some(original));
+            assert_eq!(sent, other.replace("\r\n", "\n").replace('\r', "\n"));
+            assert_eq!(edited(&other, None), sent);
+        }
+        assert_eq!(to_edit("{\"a\":1}"), "{\n  \"a\": 1\n}");
+        assert_eq!(to_edit(&large), large, "indented, it may be larger than a message");
+    }
 
     #[test]
     fn the_content_type_is_that_of_what_is_published() {

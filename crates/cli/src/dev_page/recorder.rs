@@ -1,18 +1,17 @@
 //! Log lines, records and exchanges, as steps of the feed.
 //!
-//! Separate from the feed, which knows nothing of log lines. An exchange is observed before the line about
-//! it is logged, so what was observed is always read first; the line names the delivery, and the exchange
-//! says which deliveries it carried.
+//! Separate from the feed, which knows nothing of log lines, and from their words, which the terminal shows too. An
+//! exchange is observed before the line about it is logged, so what was observed is always read first; the line
+//! names the delivery, and the exchange says which deliveries it carried.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use adapters::machine::Machine;
 use delivery::delivery::Origin;
 use delivery::delivery::outcome::Exchange;
 use delivery::event::envelope::Elements;
 use delivery::event::{Element, Input};
-use delivery::ports::{Clock as _, Record};
+use delivery::ports::Record;
 use delivery::request::Request;
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
@@ -23,7 +22,8 @@ use uuid::Uuid;
 
 use super::app::SharedApp;
 use super::exchange::ShownExchange;
-use super::feed::{Kind, Of, Published, What};
+use super::feed::{Of, Published, What};
+use crate::line_words::words;
 use crate::text;
 
 /// Exchanges whose lines are still to come. More are forgotten, the oldest first.
@@ -99,15 +99,28 @@ impl Recorder {
             }
             _ => None,
         };
-        let Some(mut what) = what(line, Machine.now_ms()) else { return };
+        let Some(words) = words(line) else { return };
+        let destination = match (&exchange, &subscription) {
+            (Some(exchange), _) => exchange.url.clone(),
+            (None, Some(of)) if words.target.is_empty() => of.destination.display(),
+            (None, _) => String::new(),
+        };
+        let due_ms = words.wait_ms.map(|wait_ms| line.at_ms.saturating_add(wait_ms));
+        let mut what = What { at_ms: line.at_ms, words, destination, due_ms };
         if let Some(exchange) = &exchange {
             what.at_ms = exchange.started_ms;
-            what.destination.clone_from(&exchange.url);
-            what.detail = exchange.detail.clone().unwrap_or(what.detail);
-        } else if let Some(subscription) = subscription {
-            what.destination = subscription.destination.display();
+            if let Some(detail) = &exchange.detail {
+                what.words.detail.clone_from(detail);
+            }
         }
-        self.app.change(|feed| feed.add(of, what, exchange));
+        self.app.change(|feed| match (line.name.as_str(), of.delivery) {
+            ("delivery.attempting", _) => feed.begin(of, what),
+            ("delivery.attempted" | "delivery.abandoned", Some(delivery)) => {
+                feed.end(delivery);
+                feed.add(of, what, exchange);
+            }
+            _ => feed.add(of, what, exchange),
+        });
     }
 }
 
@@ -211,129 +224,6 @@ fn of(line: &Line) -> Of {
     }
 }
 
-/// What a line says; `None` for one that adds nothing.
-fn what(line: &Line, now_ms: u64) -> Option<What> {
-    let field = |name| line.field(name).to_owned();
-    let number = |name| line.field(name).parse::<u64>().ok();
-    let new = |kind, name: &str| What::new(now_ms, kind, name);
-    let wait_ms = number("wait_ms");
-    let due_ms = wait_ms.map(|wait_ms| now_ms.saturating_add(wait_ms));
-    let again = |verb: &str| {
-        wait_ms.map(|ms| format!("{verb} in {}", text::duration(ms))).unwrap_or_default()
-    };
-    let after = || match line.field("attempts") {
-        "1" => "after 1 attempt".to_owned(),
-        attempts => format!("after {attempts} attempts"),
-    };
-    let reason =
-        || What { outcome: field("reason"), detail: field("detail"), ..new(Kind::End, "") };
-    Some(match line.name.as_str() {
-        "delivery.attempted" => attempted(line, now_ms),
-        "delivery.ended" => match line.field("end") {
-            "Delivered" => return None,
-            "DeadLettered" => What { name: "dead letter".to_owned(), next: after(), ..reason() },
-            _ => What { name: "dropped".to_owned(), next: after(), ..reason() },
-        },
-        "deadletter.stored" => {
-            let key = line.field("key");
-            let id = key.rsplit('/').next().and_then(|name| name.strip_suffix(".json"));
-            What {
-                name: "dead letter stored".to_owned(),
-                detail: format!("{}/{key}", line.field("container")),
-                dead_letter: id.and_then(|id| id.parse().ok()),
-                ..reason()
-            }
-        }
-        "deadletter.handed_over" => What {
-            name: "dead letter sent".to_owned(),
-            next: format!("accepted by its sink, {}", line.field("sink")),
-            ..reason()
-        },
-        "delivery.held" => What {
-            outcome: field("why"),
-            detail: held_because(line.field("why")).to_owned(),
-            next: again("again"),
-            due_ms,
-            ..new(Kind::Wait, "held")
-        },
-        "delivery.put_off" => What {
-            outcome: field("outcome"),
-            detail: "its destination keeps failing".to_owned(),
-            next: again("again"),
-            due_ms,
-            ..new(Kind::Wait, "put off")
-        },
-        "delivery.abandoned" => What {
-            outcome: "no answer yet".to_owned(),
-            next: "again in the slow lane".to_owned(),
-            ..new(Kind::Wait, "abandoned")
-        },
-        "delivery.answered_late" => What {
-            outcome: text::outcome(None, line.field("status").parse().ok()),
-            duration_ms: number("duration_ms"),
-            next: "delivered".to_owned(),
-            ..new(Kind::Good, "late answer")
-        },
-        "event.unmatched" => {
-            What { outcome: "no subscription wants it".to_owned(), ..new(Kind::End, "unmatched") }
-        }
-        name => What { outcome: others(line), ..new(Kind::Note, name) },
-    })
-}
-
-fn attempted(line: &Line, now_ms: u64) -> What {
-    let number = |name| line.field(name).parse::<u64>().ok();
-    let (wait_ms, status) = (number("wait_ms"), line.field("status").parse::<u16>().ok());
-    let kind = match (line.field("verdict"), status) {
-        ("delivered", _) => Kind::Good,
-        (_, Some(_)) => Kind::Failed,
-        (_, None) => Kind::Silent,
-    };
-    let leg = match line.field("leg") {
-        "sink" => "to its sink, ",
-        "reply" => "reply, ",
-        _ => "",
-    };
-    let next = match (line.field("verdict"), wait_ms) {
-        ("retry", Some(wait_ms)) => format!("retry in {}", text::duration(wait_ms)),
-        ("retry", None) => "no attempt is left".to_owned(),
-        ("undeliverable", _) => "not retried".to_owned(),
-        (verdict, _) => verdict.to_owned(),
-    };
-    What {
-        outcome: text::outcome(Some(line.field("outcome")), status),
-        detail: line.field("why").to_owned(),
-        duration_ms: number("duration_ms"),
-        next,
-        due_ms: wait_ms.map(|wait_ms| now_ms.saturating_add(wait_ms)),
-        ..What::new(now_ms, kind, format!("{leg}attempt {}", line.field("attempt")))
-    }
-}
-
-/// What the words of a hold mean.
-fn held_because(word: &str) -> &'static str {
-    match word {
-        "paused" => "the subscription is paused",
-        "consent" => "the destination has not consented yet",
-        "rate" => "the rate of the destination is used up",
-        "concurrency" => "the destination takes no more requests at once",
-        "time" => "the invocation had no time left",
-        "slow" => "the destination is slow: attempted in the slow lane",
-        "disabled" => "the destination is disabled",
-        "retryAfter" => "the destination asked to be left alone",
-        _ => "",
-    }
-}
-
-/// The fields that no column has.
-fn others(line: &Line) -> String {
-    const SHOWN: [&str; 6] =
-        ["subscription", "event_id", "type", "source", "delivery_id", "trace_id"];
-    let fields = line.fields.iter().filter(|(name, _)| !SHOWN.contains(name));
-    let fields: Vec<String> = fields.map(|(name, value)| format!("{name}={value}")).collect();
-    fields.join("  ")
-}
-
 #[cfg(test)]
 mod tests {
     use delivery::delivery::outcome::TransportResult;
@@ -378,39 +268,5 @@ mod tests {
             assert_eq!((found.body.text.as_str(), found.deliveries), ("both", 2));
         }
         assert!(pending.0.is_empty() && pending.take(&attempted, Some(a), None).is_none());
-    }
-
-    #[test]
-    fn attempts_say_what_comes_next() {
-        let attempted = |fields: &[(&'static str, &str)]| {
-            let what = what(&line("delivery.attempted", fields), 1_000).unwrap();
-            (what.kind, what.outcome, what.next, what.due_ms)
-        };
-        let busy = [("outcome", "Busy"), ("status", "503"), ("verdict", "retry")];
-        assert_eq!(
-            attempted(&[&busy[..], &[("wait_ms", "10000")]].concat()),
-            (
-                Kind::Failed,
-                "503 Service Unavailable (Busy)".to_owned(),
-                "retry in 10 s".to_owned(),
-                Some(11_000)
-            )
-        );
-        assert_eq!(attempted(&busy).2, "no attempt is left");
-        let delivered = [("outcome", "Success"), ("status", "200"), ("verdict", "delivered")];
-        assert_eq!(attempted(&delivered).0, Kind::Good);
-        let silent = [("outcome", "SocketError"), ("verdict", "undeliverable")];
-        assert_eq!(attempted(&silent).2, "not retried");
-        assert!(what(&line("delivery.ended", &[("end", "Delivered")]), 1).is_none());
-    }
-
-    #[test]
-    fn a_stored_dead_letter_is_linked_by_the_id_in_its_key() {
-        let id = "00000000-0000-0000-0000-000000000001";
-        let key = format!("shop/orders/billing/2026/11/20/7/{id}.json");
-        let stored = line("deadletter.stored", &[("container", "dead-letters"), ("key", &key)]);
-        let what = what(&stored, 1).unwrap();
-        assert_eq!(what.dead_letter, Some(Uuid::from_u128(1)));
-        assert_eq!(what.detail, format!("dead-letters/{key}"));
     }
 }

@@ -140,7 +140,13 @@ impl Sources {
             return None;
         }
         let name = self.path.display().to_string();
-        let reading = manifest::read(&[Source { name: &name, text: &text }]);
+        let source = Source { name: &name, text: &text };
+        if let Some(finding) = manifest::blank(source) {
+            let problem = Some(format!("{finding}. What was read before stays in use."));
+            let is_new = problem != last.problem;
+            return is_new.then(|| SourcesRead { problem, at_ms, ..last.clone() });
+        }
+        let reading = manifest::read(&[source]);
         Some(SourcesRead { reading, problem: None, at_ms, text: Some(text) })
     }
 }
@@ -168,6 +174,10 @@ mod tests {
             (None, 1)
         );
         assert!(!sources.refresh().await, "nothing was saved");
+        std::fs::write(&path, "").unwrap();
+        assert!(sources.refresh().await && !sources.refresh().await);
+        assert!(sources.problem().unwrap().contains("the file is empty"));
+        assert_eq!(sources.last().reading.catalogue.subscriptions().count(), 1, "as it is in use");
         std::fs::write(&path, VALID.replace("url:", "uri:")).unwrap();
         assert!(sources.refresh().await);
         assert!(sources.problem().unwrap().contains("error"), "{:?}", sources.problem());

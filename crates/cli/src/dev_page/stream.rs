@@ -1,11 +1,13 @@
-//! What happens, as server-sent events: `step` for each new step, `lost` when some were dropped before they
-//! could be sent, `problem` with what is wrong in the subscriptions.
+//! What happens, as server-sent events: `run` first, `step` for each new step, `lost` when some were dropped before
+//! they could be sent, `begun` and `ended` for attempts under way, `unlisted` with how many of those are not shown,
+//! `problem` with what is wrong in the subscriptions.
 //!
 //! A page says which step it has last, by the header of the standard when it connects again, so none is sent
-//! twice and none is missing that is kept. A stream holds no copy of the feed: it reads what is new when
+//! twice and none is missing that is kept; to one of an earlier run, all are sent. Of attempts under way, each stream
+//! begins with all. A stream holds no copy of the feed: it reads what is new when
 //! something has changed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +16,20 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::stream::{self, Stream};
-use serde_json::json;
+use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::app::{App, STREAMS_MAX, SharedApp};
+use super::app::{STREAMS_MAX, SharedApp};
 use super::feed::Feed;
-use super::live::StepJson;
+use super::live::{StepJson, UNDER_WAY_SHOWN};
+use super::run::Id;
 use crate::page::error::PageError;
 use crate::page::query::{pairs, value};
 
 /// How often an idle stream sends something, so that a closed page is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// In place of an id: only what happens from now on.
+const NOW: &str = "now";
 /// How many steps are read at once.
 const STEPS_AT_ONCE: usize = 200;
 
@@ -34,6 +39,10 @@ struct PageStream {
     changes: watch::Receiver<u64>,
     /// The number of the last step that was sent.
     last: u64,
+    /// The numbers of the attempts under way that were sent.
+    under_way: BTreeSet<u64>,
+    /// How many more there were.
+    unlisted: usize,
     /// The problem that was sent.
     problem: Option<Option<String>>,
     ready: VecDeque<Event>,
@@ -52,13 +61,22 @@ pub(super) async fn answer(
     };
     let pairs = pairs(query.unwrap_or_default().as_bytes());
     let after = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let last = after.or(value(&pairs, "after")).and_then(|last| last.parse().ok());
+    let last = match after.or(value(&pairs, "after")) {
+        Some(NOW) => app.read(Feed::last_step),
+        Some(id) => match app.run.read(id) {
+            Id::Of(number) => number.min(app.read(Feed::last_step)),
+            Id::OfAnotherRun | Id::Invalid => 0,
+        },
+        None => 0,
+    };
+    let run = Event::default().event("run").data(data(&app.run.as_str()));
     let stream = PageStream {
         changes: app.changes.subscribe(),
-        // A number of an earlier run is too high.
-        last: last.unwrap_or(0).min(app.read(Feed::last_step)),
+        last,
+        under_way: BTreeSet::new(),
+        unlisted: 0,
         problem: None,
-        ready: VecDeque::new(),
+        ready: VecDeque::from([run]),
         app,
         _permit: permit,
     };
@@ -85,28 +103,50 @@ impl PageStream {
     }
 
     fn read(&mut self) {
-        let app: &App = &self.app;
+        let app = Arc::clone(&self.app);
         let problem = app.sources.problem();
         if self.problem.as_ref() != Some(&problem) {
             // As JSON: it may be empty.
-            let text = json!(problem.as_deref().unwrap_or_default());
-            self.ready.push_back(Event::default().event("problem").data(text.to_string()));
+            self.push("problem", &problem.as_deref().unwrap_or_default());
             self.problem = Some(problem);
         }
-        let steps: Vec<StepJson> = app.read(|feed| {
+        let (steps, under_way, unlisted) = app.read(|feed| {
             let next = feed.steps_after(self.last).take(STEPS_AT_ONCE);
-            next.map(|step| StepJson::of(app, feed, step)).collect()
+            let steps: Vec<StepJson> = next.map(|step| StepJson::of(&app, feed, step)).collect();
+            let shown = feed.under_way().rev().take(UNDER_WAY_SHOWN);
+            let under_way: Vec<StepJson> =
+                shown.map(|step| StepJson::of(&app, feed, step)).collect();
+            let unlisted = feed.under_way().len() - under_way.len();
+            (steps, under_way, unlisted)
         });
-        for step in steps {
-            let number = step.number();
-            let lost = number - self.last - 1;
-            if lost > 0 {
-                self.ready.push_back(Event::default().event("lost").data(lost.to_string()));
-            }
-            self.last = number;
-            let json = serde_json::to_string(&step).expect("texts and numbers are always JSON");
-            let event = Event::default().event("step").id(number.to_string());
-            self.ready.push_back(event.data(json));
+        let now: BTreeSet<u64> = under_way.iter().map(StepJson::number).collect();
+        let before = std::mem::replace(&mut self.under_way, now.clone());
+        // What has ended makes room for its result; what begins may be what a step was followed by.
+        before.difference(&now).for_each(|number| self.push("ended", number));
+        steps.into_iter().for_each(|step| self.push_step(&step));
+        let begun = under_way.iter().rev().filter(|step| !before.contains(&step.number()));
+        begun.for_each(|step| self.push("begun", step));
+        if self.unlisted != unlisted {
+            self.unlisted = unlisted;
+            self.push("unlisted", &unlisted);
         }
     }
+
+    fn push_step(&mut self, step: &StepJson) {
+        let lost = step.number() - self.last - 1;
+        if lost > 0 {
+            self.push("lost", &lost);
+        }
+        self.last = step.number();
+        let event = Event::default().event("step").id(self.app.run.id(self.last));
+        self.ready.push_back(event.data(data(step)));
+    }
+
+    fn push(&mut self, name: &str, value: &impl Serialize) {
+        self.ready.push_back(Event::default().event(name).data(data(value)));
+    }
+}
+
+fn data(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts and numbers are always JSON")
 }

@@ -40,7 +40,12 @@ impl Dev {
     pub(crate) fn start(folder: &Path, subscriptions: &str, variables: &[(&str, &str)]) -> Self {
         std::fs::write(folder.join("subscriptions.yaml"), subscriptions)
             .expect("a file can be written");
-        let arguments = ["dev", "--port", "0", "--aws-port", "0", "--page-port", "0"];
+        Self::start_on("0", folder, variables)
+    }
+
+    /// The same with the subscriptions that are there, with its page on this port.
+    pub(crate) fn start_on(port: &str, folder: &Path, variables: &[(&str, &str)]) -> Self {
+        let arguments = ["dev", "--port", "0", "--aws-port", "0", "--page-port", port];
         let mut command = lastmile(folder, &arguments);
         command.envs(variables.iter().copied());
         let mut program = Running::start(command);
@@ -87,15 +92,30 @@ impl Dev {
 
     /// Everything from the start on.
     pub(crate) fn stream(&self) -> PageStream {
-        let mut stream = TcpStream::connect(&self.page).expect("it listens");
-        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
-        let request = format!("GET /stream?after=0 HTTP/1.1\r\nhost: {}\r\n\r\n", self.page);
-        stream.write_all(request.as_bytes()).expect("sent");
-        PageStream { lines: BufReader::new(stream) }
+        PageStream::open(&self.page, "/stream")
     }
 }
 
+/// The page of the event of a step.
+pub(crate) fn event_page(step: &Value) -> String {
+    format!("/events/{}", step["event"].as_str().expect("an id"))
+}
+
 impl PageStream {
+    /// What a page at this `host:port` is told.
+    pub(crate) fn open(page: &str, path: &str) -> Self {
+        let mut stream = TcpStream::connect(page).expect("it listens");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {page}\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        Self { lines: BufReader::new(stream) }
+    }
+
+    /// The next event of this name, as JSON.
+    pub(crate) fn json(&mut self, name: &str) -> Value {
+        serde_json::from_str(&self.event(name)).expect("JSON")
+    }
+
     /// The next event of this name.
     pub(crate) fn event(&mut self, name: &str) -> String {
         let mut found = false;
@@ -114,7 +134,7 @@ impl PageStream {
     /// The next step that says this of what happened.
     pub(crate) fn step(&mut self, what: &str) -> Value {
         loop {
-            let step: Value = serde_json::from_str(&self.event("step")).expect("JSON");
+            let step = self.json("step");
             if step["what"] == what {
                 return step;
             }

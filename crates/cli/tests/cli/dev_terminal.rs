@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::dev_page_server::PageStream;
 use crate::programs::{self, Running, lastmile, receiver, run, word};
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -96,6 +97,15 @@ fn a_saved_file_is_in_use_at_once_and_a_broken_one_is_not() {
     running.line_with("delivered");
     assert_eq!(received_before.try_iter().count(), 2);
 
+    programs::save(&folder.path().join("s.yaml"), "");
+    running.lines_with([
+        "s.yaml:1:1: error: the file is empty",
+        "not reloaded: 1 error; what was read before stays in use",
+    ]);
+    publish(folder.path(), &queue);
+    running.line_with("delivered");
+    assert_eq!(received_before.try_iter().count(), 1);
+
     save(folder.path(), &after);
     running.line_with("reloaded: 1 subscription, 1 changed");
     publish(folder.path(), &queue);
@@ -103,6 +113,26 @@ fn a_saved_file_is_in_use_at_once_and_a_broken_one_is_not() {
     let host = after.trim_start_matches("http://");
     assert!(delivered.contains(&format!("-> {host}")), "{delivered}");
     assert_eq!((received_before.try_iter().count(), received_after.try_iter().count()), (0, 1));
+}
+
+#[test]
+fn a_second_one_on_the_same_folder_says_which_one_uses_it_and_a_killed_one_does_not() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    save(folder.path(), NOWHERE);
+    let mut first = dev(folder.path(), &[]);
+    let ingress =
+        word(&first.line_with("ready:"), "http://").replace("/topics/{namespace}/{topic}", "");
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--file", "s.yaml"];
+    let (printed, code) = run(folder.path(), &arguments);
+    let expected = format!(
+        "another lastmile dev uses the data folder .lastmile, at {ingress}; end it, or choose another folder with --data DIR"
+    );
+    assert!(code == Some(1) && printed.contains(&expected), "{printed}");
+    let mut other = dev(folder.path(), &["--data", "elsewhere"]);
+    other.line_with("ready:");
+    // Killed, as by a crash.
+    drop(first);
+    dev(folder.path(), &[]).line_with("ready:");
 }
 
 #[test]
@@ -114,6 +144,9 @@ fn tools_get_one_object_per_line() {
     let ready = json(&running.line_with("dev.ready"));
     assert_eq!((&ready["level"], &ready["subscriptions"]), (&"INFO".into(), &1.into()));
     publish(folder.path(), ready["events_queue"].as_str().expect("a text"));
+    let page = ready["page"].as_str().and_then(|page| page.split('/').nth(2)).expect("an address");
+    let step = PageStream::open(page, "/stream").step("attempt 1");
+    assert_eq!(step["outcome"], "connection refused (SocketError)", "the page shows it too");
     let attempted = json(&running.line_with("delivery.attempted"));
     assert_eq!(attempted["subscription"], "shop/orders/a");
     assert_eq!(attempted["attempt"], 1);

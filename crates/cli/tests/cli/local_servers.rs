@@ -102,6 +102,18 @@ fn the_local_aws_and_the_ingress_do_nothing_for_a_web_page() {
 }
 
 #[test]
+fn the_ingress_says_how_large_a_body_is_and_may_be() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    subscriptions(folder.path(), "http://127.0.0.1:1/");
+    let (_dev, ingress, _aws) = dev(folder.path(), None);
+    let headers = format!("host: {ingress}\r\ncontent-type: application/json\r\n");
+    let event = "x".repeat(1_048_577);
+    let refused = exchange(&ingress, "POST /topics/shop/orders", &headers, &event);
+    let expected = r#"{"error":"the body has 1048577 bytes; at most 1048576 bytes (1 MiB) are accepted, the limit of an SQS message"}"#;
+    assert!(refused.starts_with("HTTP/1.1 413") && refused.ends_with(expected), "{refused}");
+}
+
+#[test]
 fn the_sample_subscriber_answers_receivers_and_tunnels_that_were_named() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let arguments = ["subscriber", "--port", "0", "--host", "hooks.example.com"];

@@ -4,7 +4,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The longest run of a program in these tests, and the longest wait for a line.
@@ -138,16 +139,35 @@ pub(crate) fn exchange(address: &str, line: &str, headers: &str, body: &str) -> 
 
 /// A receiver that gives every request this response: its address, and what it received.
 pub(crate) fn receiver(answer: &'static str) -> (String, Receiver<String>) {
+    receiver_that_waits(answer, || ())
+}
+
+/// The same, which answers each request when it is told to.
+pub(crate) fn waiting_receiver(answer: &'static str) -> (String, Receiver<String>, Sender<()>) {
+    let (sender, answers) = channel();
+    let answers = Mutex::new(answers);
+    // The test has ended: then nobody is left to wait.
+    let wait = move || answers.lock().expect("no thread panics").recv().unwrap_or_default();
+    let (url, received) = receiver_that_waits(answer, wait);
+    (url, received, sender)
+}
+
+fn receiver_that_waits(
+    answer: &'static str,
+    wait: impl Fn() + Send + Sync + 'static,
+) -> (String, Receiver<String>) {
+    let wait = Arc::new(wait);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("http://{}/", listener.local_addr().expect("it listens"));
     let (sender, received) = channel();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            let sender = sender.clone();
+            let (sender, wait) = (sender.clone(), Arc::clone(&wait));
             // A connection without a request holds up no other.
             std::thread::spawn(move || {
                 // The test has ended, or sees that there is no response.
                 let _ = sender.send(request(&mut stream));
+                wait();
                 let _ = stream.write_all(answer.as_bytes());
             });
         }

@@ -19,6 +19,7 @@
 //! Does not read files, resolve host names or check whether a container exists.
 
 mod batches;
+mod blank;
 mod combined;
 mod conditions;
 mod conversion;
@@ -43,6 +44,7 @@ mod statuses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+pub use blank::blank;
 pub use combined::{mismatches, problems};
 pub use deployment::Deployment;
 use destinations::Destinations;

@@ -40,6 +40,9 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
             Err(problem) => Err(problem.clone()),
         };
+        if composed.is_ok() {
+            deliveries.iter().for_each(|delivery| self.telemetry.attempting(delivery));
+        }
         let (exchange, late) = match composed {
             Ok(request) if destination.late_window_ms > 0 => {
                 self.ports.exchange_or_late(&request).await

@@ -1,92 +1,31 @@
-// browse.mjs <folder with node_modules> <chromium> <address> <folder for pictures>: uses the page as a person does.
+// browse.mjs: uses the page of dead letters as a person does; browser.mjs says how it is started.
 // CONTAINER is the folder of the dead letters, LETTERS two ids, NEW the key and the blob of one that comes later.
-// Exits with 0 when everything is right; else says what is not.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { SIZES, focused, inEverySize, judge, open, run, tabTo } from "./browser.mjs";
 
-const [installed, executablePath, address, pictures] = process.argv.slice(2);
-const require = createRequire(`${installed}/`);
-const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const [letter, hostile] = process.env.LETTERS.split(" ");
 
-const SIZES = [{ width: 1280, height: 800 }, { width: 390, height: 844 }];
-const SCHEMES = ["light", "dark"];
-const TABS_MAX = 120;
-/** More than anything here takes. */
-const TIMEOUT_MS = 10_000;
-
-/** A page, with a list of what must not happen: dialogs, errors, requests elsewhere. */
-async function open(browser, viewport, colorScheme, javaScriptEnabled = true) {
-  const context = await browser.newContext({ viewport, colorScheme, javaScriptEnabled, baseURL: address });
-  context.setDefaultTimeout(TIMEOUT_MS);
-  const page = await context.newPage();
-  const bad = [];
-  page.on("dialog", (dialog) => { bad.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
-  page.on("pageerror", (error) => bad.push(`an error: ${error}`));
-  page.on("console", (message) => message.type() === "error" && bad.push(`the console: ${message.text()}`));
-  page.on("request", (request) => request.url().startsWith(address) || bad.push(`a request to ${request.url()}`));
-  return { page, bad, close: async () => { assert.deepEqual(bad, []); await context.close(); } };
-}
-
-/** Checks the page: fits its width, has nothing that axe finds serious, and a picture. */
-async function judge(page, name) {
-  const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  assert.ok(wider <= 0, `${name} is ${wider} pixels wider than the screen`);
-  // The content security policy forbids other scripts, so the tool is run by the debugger.
-  const found = await page.evaluate(`(() => { ${axe}; return axe.run(document, { resultTypes: ["violations"] }); })()`);
-  const grave = found.violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-  const serious = grave.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
-  assert.deepEqual(serious, [], name);
-  await page.screenshot({ path: `${pictures}/${name}.png` });
-}
-
-/** What has the focus: its name as it is read out. */
-const focused = (page) => page.evaluate(() => {
-  const at = document.activeElement;
-  // The link of a row is outlined around the whole row.
-  const isOutlined = (style) => style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
-  const seen = at.matches(":focus-visible") && [null, "::after"].some((part) => isOutlined(getComputedStyle(at, part)));
-  return { text: (at.innerText || at.getAttribute("aria-label") || at.name || "").trim(), seen, tag: at.tagName };
-});
-
-/** Presses Tab until something of this name has the focus. */
-async function tabTo(page, name) {
-  const passed = [];
-  for (let tabs = 0; tabs < TABS_MAX; tabs += 1) {
-    await page.keyboard.press("Tab");
-    const now = await focused(page);
-    passed.push(now.text);
-    assert.ok(now.seen || now.tag === "BODY", `the focus on ${now.tag} "${now.text}" cannot be seen`);
-    if (now.text.includes(name)) return passed;
-  }
-  assert.fail(`no Tab leads to ${name}: ${passed.join(", ")}`);
-}
-
-async function everyPageInEverySize(browser, letter, hostile) {
+async function everyPageInEverySize(browser) {
   const pages = { overview: "/", letter: `/letters/${letter}`, hostile: `/letters/${hostile}`, replay: "/replay?status=5xx", jobs: "/jobs", error: "/nothing", invalid: "/?status=abc" };
-  for (const size of SIZES) {
-    for (const scheme of SCHEMES) {
-      const { page, bad, close } = await open(browser, size, scheme);
-      for (const [name, path] of Object.entries(pages)) {
-        await page.goto(path);
-        // Chromium reports a status of 400 and more; the page is what was asked for.
-        if (["error", "invalid"].includes(name)) bad.length = 0;
-        await judge(page, `${name}-${size.width}-${scheme}`);
-      }
-      await page.goto("/");
-      await page.locator("summary").filter({ hasText: "More filters" }).click();
-      await page.locator("summary").filter({ hasText: "table" }).click();
-      await page.locator(".rows [name=id]").first().check();
-      await judge(page, `opened-${size.width}-${scheme}`);
-      await page.goto(`/letters/${letter}`);
-      await page.locator("summary").filter({ hasText: "curl" }).click();
-      await page.keyboard.press("Shift+?");
-      await judge(page, `keys-${size.width}-${scheme}`);
-      await close();
+  await inEverySize(browser, async (page, picture, bad) => {
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(path);
+      // Chromium reports a status of 400 and more; the page is what was asked for.
+      if (["error", "invalid"].includes(name)) bad.length = 0;
+      await judge(page, `${name}-${picture}`);
     }
-  }
+    await page.goto("/");
+    await page.locator("summary").filter({ hasText: "More filters" }).click();
+    await page.locator("summary").filter({ hasText: "table" }).click();
+    await page.locator(".rows [name=id]").first().check();
+    await judge(page, `opened-${picture}`);
+    await page.goto(`/letters/${letter}`);
+    await page.locator("summary").filter({ hasText: "curl" }).click();
+    await page.keyboard.press("Shift+?");
+    await judge(page, `keys-${picture}`);
+  });
 }
 
 async function aPersonFiltersOpensAndReplays(browser) {
@@ -299,17 +238,13 @@ async function allWorksWithoutScripts(browser) {
   await close();
 }
 
-const [letter, hostile] = process.env.LETTERS.split(" ");
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-try {
-  await everyPageInEverySize(browser, letter, hostile);
+await run(
+  everyPageInEverySize,
   // Before anything else is replayed: what was replayed is left out.
-  await picksLeadToTheirExactNumber(browser);
-  await aPersonFiltersOpensAndReplays(browser);
-  await keysAloneLeadEverywhere(browser);
-  await singleKeysLeadFromTheSearchToTheReplay(browser);
-  await allWorksWithoutScripts(browser);
-  await anUpdateKeepsFocusTextAndPlaceAndSaysWhenThereIsNone(browser);
-} finally {
-  await browser.close();
-}
+  picksLeadToTheirExactNumber,
+  aPersonFiltersOpensAndReplays,
+  keysAloneLeadEverywhere,
+  singleKeysLeadFromTheSearchToTheReplay,
+  allWorksWithoutScripts,
+  anUpdateKeepsFocusTextAndPlaceAndSaysWhenThereIsNone,
+);

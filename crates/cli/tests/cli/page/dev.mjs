@@ -1,44 +1,24 @@
-// dev.mjs <folder with node_modules> <chromium> <address> <folder for pictures>: uses the page of dev as a person does.
-// The environment has INGRESS, the address of the topic. Exits with 0 when everything is right; else says what is not.
+// dev.mjs: uses the page of dev as a person does; browser.mjs says how it is started. INGRESS is the address of the
+// topics of `shop`. What only the starter can do is asked for by a line on standard output, and done once a line comes
+// back: `answer` lets the slow endpoint answer, `restart` starts dev again, whose ingress is in the line.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { SIZES, inEverySize, judge, open, run, tabTo } from "./browser.mjs";
 
-const [installed, executablePath, address, pictures] = process.argv.slice(2);
-const require = createRequire(`${installed}/`);
-const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const answers = createInterface({ input: process.stdin });
+const lines = answers[Symbol.asyncIterator]();
+let ingress = process.env.INGRESS;
 
-const SIZES = [{ width: 1280, height: 800 }, { width: 390, height: 844 }];
-const TABS_MAX = 60;
-
-/** A page, with a list of what must not happen: dialogs, errors, requests elsewhere. */
-async function open(browser, viewport, colorScheme, javaScriptEnabled = true) {
-  const context = await browser.newContext({ viewport, colorScheme, javaScriptEnabled, baseURL: address });
-  const page = await context.newPage();
-  const bad = [];
-  page.on("dialog", (dialog) => { bad.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
-  page.on("pageerror", (error) => bad.push(`an error: ${error}`));
-  page.on("console", (message) => message.type() === "error" && bad.push(`the console: ${message.text()}`));
-  page.on("request", (request) => request.url().startsWith(address) || bad.push(`a request to ${request.url()}`));
-  return { page, close: async () => { assert.deepEqual(bad, []); await context.close(); } };
+/** Asks the starter for something; what it says to it. */
+async function ask(what) {
+  process.stdout.write(`${what}\n`);
+  return (await lines.next()).value;
 }
 
-/** Checks the page: fits its width, has nothing that axe finds serious, and a picture. */
-async function judge(page, name) {
-  const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  assert.ok(wider <= 0, `${name} is ${wider} pixels wider than the screen`);
-  const found = await page.evaluate(`(() => { ${axe}; return axe.run(document, { resultTypes: ["violations"] }); })()`);
-  const grave = found.violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-  const serious = grave.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
-  assert.deepEqual(serious, [], name);
-  await page.screenshot({ path: `${pictures}/${name}.png` });
-}
-
-async function publish(id, type = "order.created") {
+async function publish(id, type = "order.created", topic = "orders") {
   const body = JSON.stringify({ specversion: "1.0", id, source: "shop/checkout", type, data: { total: "42.00" } });
   const headers = { "content-type": "application/cloudevents+json" };
-  const answer = await fetch(process.env.INGRESS, { method: "POST", headers, body });
+  const answer = await fetch(`${ingress}/${topic}`, { method: "POST", headers, body });
   assert.equal(answer.status, 202, await answer.text());
 }
 
@@ -94,17 +74,7 @@ async function anEventIsOpenedFollowedAndSentAgain(browser) {
 async function keysAloneLeadToPublishing(browser) {
   const { page, close } = await open(browser, SIZES[0], "dark");
   await page.goto("/publish");
-  for (let tabs = 0; ; tabs += 1) {
-    assert.ok(tabs < TABS_MAX, "no Tab leads to the button");
-    await page.keyboard.press("Tab");
-    const [text, seen] = await page.evaluate(() => {
-      const style = getComputedStyle(document.activeElement);
-      const { tagName, innerText } = document.activeElement;
-      return [`${tagName} ${innerText}`, tagName === "BODY" || style.outlineStyle !== "none"];
-    });
-    assert.ok(seen, `the focus on ${text} cannot be seen`);
-    if (text === "BUTTON Publish") break;
-  }
+  await tabTo(page, "Publish", "BUTTON");
   await page.keyboard.press("Enter");
   await page.getByText("Accepted: 1 event").waitFor();
   await close();
@@ -120,19 +90,103 @@ async function nothingOfAnEventRuns(browser) {
   await close();
 }
 
+async function anAttemptIsSeenWhileItIsUnderWay(browser) {
+  const { page, close } = await open(browser, SIZES[0], "light");
+  await page.goto("/");
+  await publish("report-1", "report.asked", "reports");
+  const waiting = page.locator("#under-way tr").filter({ hasText: "report-1" });
+  await waiting.getByText("waiting for an answer").waitFor();
+  await waiting.getByText(/^since ([2-9]|\d\d) s$/).waitFor();
+  await page.getByLabel("What happened", { exact: true }).selectOption("delivered");
+  assert.equal(await waiting.isVisible(), false, "it is filtered like steps");
+  await page.getByLabel("What happened", { exact: true }).selectOption("under-way");
+  assert.equal(await waiting.isVisible(), true);
+  await page.getByLabel("What happened", { exact: true }).selectOption("");
+  const event = await page.context().newPage();
+  await event.goto(await waiting.getByRole("link", { name: "report-1" }).getAttribute("href"));
+  await event.locator(".timeline .under-way").getByText("waiting for an answer").waitFor();
+  await inEverySize(browser, async (page, picture) => {
+    await page.goto("/");
+    await waitingRow(page).waitFor();
+    await judge(page, `dev-under-way-${picture}`);
+    await page.goto(new URL(event.url()).pathname);
+    await judge(page, `dev-event-under-way-${picture}`);
+  });
+  await ask("answer");
+  await rows(page, "report-1").filter({ hasText: "200 OK" }).waitFor();
+  assert.equal(await waiting.count(), 0, "its result takes its place");
+  await event.locator(".timeline .delivered .outcome").filter({ hasText: "200 OK" }).waitFor();
+  assert.equal(await event.locator(".timeline .under-way").count(), 0);
+  await close();
+}
+
+const waitingRow = (page) => page.locator("#under-way").getByText("waiting for an answer");
+
 async function everyPageInEverySize(browser) {
-  const pages = { live: "/", event: "/events/1", publish: "/publish", subscriptions: "/subscriptions", destinations: "/destinations" };
-  for (const size of SIZES) {
-    for (const scheme of ["light", "dark"]) {
-      const { page, close } = await open(browser, size, scheme);
-      for (const [name, path] of Object.entries(pages)) {
-        await page.goto(path);
-        if (name === "event") await page.locator("details.exchange summary").first().click();
-        await judge(page, `dev-${name}-${size.width}-${scheme}`);
+  const pages = { live: "/", event: "", publish: "/publish", subscriptions: "/subscriptions", destinations: "/destinations", "no-event": "/events/abc" };
+  await inEverySize(browser, async (page, picture, bad) => {
+    for (const [name, path] of Object.entries(pages)) {
+      if (path) await page.goto(path);
+      else await rows(page, "order-1").first().getByRole("link").first().click();
+      if (name === "event") await page.locator("details.exchange summary").first().click();
+      if (name === "no-event") {
+        // Chromium reports the status, which is 404.
+        bad.length = 0;
+        await page.getByRole("link", { name: "Live", exact: true }).last().click();
+        await page.goBack();
+        bad.length = 0;
       }
-      await close();
+      await judge(page, `dev-${name}-${picture}`);
     }
+  });
+}
+
+/** A tab as a browser treats one that is not in front; Chromium without a screen shows all of them. */
+const setHidden = (page, isHidden) => page.evaluate((isHidden) => {
+  Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}, isHidden);
+
+async function manyTabsAreOpenAndAHiddenOneCatchesUp(browser) {
+  const { page: first, close } = await open(browser, SIZES[0], "light");
+  await first.goto("/");
+  await setHidden(first, true);
+  // A browser has six connections for all of them.
+  for (let tabs = 0; tabs < 8; tabs += 1) {
+    const tab = await first.context().newPage();
+    await tab.goto("/");
+    await tab.getByRole("heading", { name: "Live" }).waitFor();
+    await setHidden(tab, true);
   }
+  await publish("order-hidden");
+  const last = await first.context().newPage();
+  await last.goto("/");
+  await rows(last, "order-hidden").filter({ hasText: "200 OK" }).waitFor();
+  assert.equal(await rows(first, "order-hidden").count(), 0);
+  await setHidden(first, false);
+  await rows(first, "order-hidden").filter({ hasText: "200 OK" }).waitFor();
+  assert.equal(await rows(first, "order-hidden").filter({ hasText: "200 OK" }).count(), 1, "no step is there twice");
+  await close();
+}
+
+async function aRestartBeginsAnewAndSaysSo(browser) {
+  const { page, bad, close } = await open(browser, SIZES[0], "light");
+  await page.goto("/");
+  await rows(page, "order-1").first().waitFor();
+  const event = await page.context().newPage();
+  await event.goto(await rows(page, "order-1").first().getByRole("link").first().getAttribute("href"));
+  ingress = await ask("restart");
+  await page.getByText("lastmile dev was restarted. What is shown begins anew.").waitFor();
+  await rows(page, "order-1").first().waitFor({ state: "detached" });
+  await publish("order-anew");
+  await rows(page, "order-anew").filter({ hasText: "200 OK" }).waitFor();
+  await event.getByText("lastmile dev was restarted. This event is of the run before").waitFor();
+  assert.equal(await event.locator("h1").innerText(), "order-1", "what was shown stays");
+  await event.reload();
+  await event.getByRole("heading", { name: "An event of an earlier run" }).waitFor();
+  // Chromium reports connections that were refused meanwhile.
+  bad.length = 0;
+  await close();
 }
 
 async function pagesAreReadWithoutScripts(browser) {
@@ -148,14 +202,17 @@ async function pagesAreReadWithoutScripts(browser) {
   await close();
 }
 
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-try {
-  await anOpenPageFillsAndIsFiltered(browser);
-  await anEventIsOpenedFollowedAndSentAgain(browser);
-  await keysAloneLeadToPublishing(browser);
-  await nothingOfAnEventRuns(browser);
-  await everyPageInEverySize(browser);
-  await pagesAreReadWithoutScripts(browser);
-} finally {
-  await browser.close();
-}
+await run(
+  anOpenPageFillsAndIsFiltered,
+  anEventIsOpenedFollowedAndSentAgain,
+  keysAloneLeadToPublishing,
+  nothingOfAnEventRuns,
+  anAttemptIsSeenWhileItIsUnderWay,
+  everyPageInEverySize,
+  pagesAreReadWithoutScripts,
+  manyTabsAreOpenAndAHiddenOneCatchesUp,
+  // Last: the first run is over.
+  aRestartBeginsAnewAndSaysSo,
+);
+// Else the program would wait for more.
+answers.close();

@@ -8,7 +8,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::kind::Outcome;
-use crate::subscription::credentials::{Credentials, Ending};
+use crate::subscription::credentials::{Credentials, Ending, HIDDEN, is_credential};
 use crate::subscription::header::HeaderError;
 use crate::subscription::profile::RetryPolicy;
 
@@ -49,6 +49,8 @@ pub struct Content {
     pub attributes: Vec<(String, String)>,
     /// The `webhook-*` headers, by name without `webhook-`: what the answer to a handshake allows.
     pub webhook: Vec<(String, String)>,
+    /// Every header, for a person who watches; empty unless the sender was asked for them.
+    pub headers: Vec<(String, String)>,
     /// Whether the whole body was read.
     pub whole: bool,
 }
@@ -100,6 +102,12 @@ impl Exchange {
             // Not its type: that says whether it is a reply, and is not kept.
             for (_, value) in &mut content.attributes {
                 *value = credentials.hide_in_text(std::mem::take(value));
+            }
+            for (name, value) in &mut content.headers {
+                *value = match is_credential(name) {
+                    true => HIDDEN.to_owned(),
+                    false => credentials.hide_in_text(std::mem::take(value)),
+                };
             }
         }
         self
@@ -185,6 +193,9 @@ mod tests {
         let content = Content {
             content_type: Some("text/hush-hush".to_owned()),
             attributes: vec![("echo".to_owned(), "Bearer hush-hush".to_owned())],
+            headers: [("x-echo", "for hush-hush"), ("set-cookie", "id=its-own"), ("server", "a")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
             whole: true,
             ..Content::default()
         };
@@ -204,6 +215,8 @@ mod tests {
         let content = exchange.content.expect("it was answered");
         assert_eq!(content.content_type.as_deref(), Some("text/hush-hush"));
         assert_eq!(content.attributes, [("echo".to_owned(), "[secret]".to_owned())]);
+        let values: Vec<&str> = content.headers.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, ["for [secret]", "[secret]", "a"]);
     }
 
     #[test]

@@ -41,8 +41,8 @@ fn answer(
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
-        webhook: Vec::new(),
         whole: body.len() <= REPLY_MAX_BYTES,
+        ..Content::default()
     };
     let result = TransportResult::Answered { status, retry_after: None, body: body.to_vec() };
     Exchange { content: Some(content), ..Exchange::new(result, NOW_MS - 20, 20) }
