@@ -102,3 +102,16 @@ fn commands_of_a_checkout_name_what_exists() {
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
+
+#[test]
+fn what_is_installed_has_the_dependencies_that_were_tested() {
+    let pages = pages::manual();
+    let commands = pages.iter().flat_map(|page| page.blocks.iter().flat_map(Block::commands));
+    let installs: Vec<String> =
+        commands.map(|(_, line)| line).filter(|line| line.starts_with("cargo install ")).collect();
+    // Without it cargo ignores the lock file and takes the newest of everything.
+    assert!(
+        installs.len() > 1 && installs.iter().all(|line| line.contains(" --locked ")),
+        "{installs:?}"
+    );
+}

@@ -22,8 +22,8 @@ const PORTS: [u16; 4] = [9180, 8080, 4566, 9181];
 /// What uses them.
 const USERS_OF_PORTS: [&str; 4] =
     ["lastmile subscriber", "lastmile dev", "lastmile demo", "deadletters serve"];
-/// How long a port may still be in use by what just ended.
-const UNTIL_FREE: Duration = Duration::from_secs(30);
+/// How long a port may still be in use by what just ended, or by a page that another run of these tests runs.
+const UNTIL_FREE: Duration = Duration::from_secs(180);
 /// How long a block may take, and its output may need to come.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// What a page may use that a machine may lack; its page is then skipped, and said to be.
