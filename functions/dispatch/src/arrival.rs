@@ -2,6 +2,7 @@
 
 use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::reason::Reason;
+use delivery::machine::reply;
 use delivery::machine::step::{self, Arrival, End};
 use delivery::ports::{DispatchPorts, QueueName};
 use delivery::subscription::{Disabled, Subscription};
@@ -54,6 +55,12 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
                 Arrival::Paused { wait_ms } => hold(&mut in_flight, HoldReason::Paused, wait_ms),
+                Arrival::Forward(to) => {
+                    let InFlightDelivery { delivery, subscription, .. } = &in_flight;
+                    let onward = reply::forward(delivery, subscription, &to, &of.catalogue, now_ms);
+                    self.finish_success(of, &in_flight, onward).await;
+                    continue;
+                }
                 Arrival::Expired(reason) => {
                     step::end_without_success(&in_flight.delivery, subscription, reason, now_ms)
                 }

@@ -18,6 +18,7 @@ mod json_log;
 mod late;
 mod leases;
 mod metrics;
+mod onward;
 mod probation;
 mod rate;
 mod reactions;

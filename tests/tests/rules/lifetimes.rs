@@ -36,6 +36,7 @@ fn run_lifetime(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Lif
         let end = match arrive(&delivery, subscription, now_ms) {
             Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => End::Retry { wait_ms },
             Arrival::Expired(reason) => End::Drop(reason),
+            Arrival::Forward(_) => End::Done,
             Arrival::Attempt => {
                 attempts.push(now_ms - PUBLISHED_MS);
                 let exchange = answered(status(delivery.attempts + 1), now_ms);

@@ -1,19 +1,15 @@
 //! The files of others, as their authors wrote them: once each reference has an address, they deploy.
 //!
 //! Separate from the tests of the dialects, which hold the meaning of each field: these files are real ones,
-//! from the repositories of Knative.
+//! from the repositories of Knative. Each has its row in `docs/conformance.md`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use delivery::manifest::{Reading, ReferenceUse, Severity, Source, read};
+use delivery::manifest::{Finding, Reading, ReferenceUse, Severity, Source, read};
+use lastmile_tests::document::assert_table;
 use serde_json::{Map, Value, json};
-
-/// The files that are refused, and why. Each is a limit of this version.
-const REFUSED: [(&str, &str); 1] = [(
-    "slack-sink__config__100-broker.yaml",
-    "delivery to the topic default/badword-broker is not supported",
-)];
 
 /// All files below a folder of the corpus.
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -45,29 +41,65 @@ fn mapped(reading: &Reading) -> String {
     json!({"apiVersion": "lastmile.dev/v1", "kind": "Destinations", "spec": entries}).to_string()
 }
 
-fn errors(reading: &Reading) -> Vec<String> {
-    let errors = reading.findings.iter().filter(|finding| finding.severity == Severity::Error);
-    errors.map(ToString::to_string).collect()
+fn of_severity(reading: &Reading, severity: Severity) -> Vec<&Finding> {
+    reading.findings.iter().filter(|finding| finding.severity == severity).collect()
+}
+
+/// A real file, once its references have addresses.
+struct Read {
+    /// The repository and the path in it.
+    name: String,
+    reading: Reading,
+    /// How many references it has.
+    mapped: usize,
+}
+
+impl Read {
+    fn of(path: &Path) -> Self {
+        let file = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        let repository = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let name = format!("{}: {}", repository.expect("a folder"), file.replace("__", "/"));
+        let text = fs::read_to_string(path).expect("text");
+        let source = Source { name: file, text: &text };
+        let destinations = mapped(&read(&[source]));
+        let reading = read(&[source, Source { name: "destinations.json", text: &destinations }]);
+        let mapped = reading.destinations.len();
+        Self { name, reading, mapped }
+    }
+
+    fn errors(&self) -> String {
+        let errors = of_severity(&self.reading, Severity::Error);
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Its row: what becomes of it, and what it says that has another meaning here or none.
+    fn row(&self) -> String {
+        let warnings = of_severity(&self.reading, Severity::Warning);
+        let warnings: BTreeSet<&str> = warnings.iter().map(|of| of.message.as_str()).collect();
+        let warnings: Vec<&str> = warnings.into_iter().collect();
+        let errors = of_severity(&self.reading, Severity::Error);
+        let result = match errors.first() {
+            Some(error) => format!("refused: {}", error.message),
+            None => "accepted".to_owned(),
+        };
+        let subscriptions = self.reading.catalogue.subscriptions().count();
+        format!(
+            "| {} | {result} | {subscriptions} | {} | {} |",
+            self.name,
+            self.mapped,
+            warnings.join("; ").replace('|', "\\|")
+        )
+    }
 }
 
 #[test]
 fn knative_files_are_accepted_once_their_references_have_addresses() {
     let Some(folder) = crate::events::corpus_path("manifests") else { return };
-    let (mut accepted, mut refused) = (0, Vec::new());
-    for path in files(&folder) {
-        let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
-        let text = fs::read_to_string(&path).expect("text");
-        let source = Source { name: &name, text: &text };
-        let destinations = mapped(&read(&[source]));
-        let reading = read(&[source, Source { name: "destinations.json", text: &destinations }]);
-        match errors(&reading) {
-            errors if errors.is_empty() => accepted += 1,
-            errors => refused.push((name, errors.join("\n"))),
-        }
-    }
-    assert_eq!(refused.len(), REFUSED.len(), "{refused:#?}");
-    for ((name, errors), (known, why)) in refused.iter().zip(REFUSED) {
-        assert!(name.ends_with(known) && errors.contains(why), "{name}: {errors}");
-    }
-    assert_eq!(accepted, 77);
+    let all: Vec<Read> = files(&folder).iter().map(|path| Read::of(path)).collect();
+    assert_eq!(all.len(), 78);
+    let refused: Vec<String> = all.iter().map(Read::errors).filter(|of| !of.is_empty()).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    let head = "| file | result | subscriptions | addresses to add | warnings |";
+    let rows: Vec<String> = all.iter().map(Read::row).collect();
+    assert_table("conformance.md", "knative-files", head, &rows);
 }

@@ -205,7 +205,7 @@ fn simulated(subscription: &Subscription, status: u16) -> (u32, u32) {
     loop {
         let wait_ms = match arrive(&delivery, subscription, now_ms) {
             Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => wait_ms,
-            Arrival::Expired(_) => return (delivery.attempts, messages),
+            Arrival::Expired(_) | Arrival::Forward(_) => return (delivery.attempts, messages),
             Arrival::Attempt => {
                 let result =
                     TransportResult::Answered { status, retry_after: None, body: Vec::new() };

@@ -189,6 +189,8 @@ pub fn explain_jittered(
             Arrival::Expired(reason) => {
                 end_without_success(&delivery, subscription, reason, now_ms)
             }
+            // Nothing is requested, so there is nothing to fail.
+            Arrival::Forward(_) => End::Done,
             Arrival::Attempt => {
                 let at_ms = now_ms.saturating_sub(published_ms);
                 let wait_ms = std::mem::take(&mut waited_ms);

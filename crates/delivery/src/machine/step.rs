@@ -1,7 +1,7 @@
 //! The state machine of a delivery: two functions, no I/O.
 //!
 //! ```text
-//! arrive(delivery, subscription, now)            -> NotDue(wait) | Paused(wait) | Expired(reason) | Attempt
+//! arrive(delivery, subscription, now)            -> NotDue(wait) | Paused(wait) | Expired(reason) | Forward(topic) | Attempt
 //! settle(delivery, exchange, now, jitter)        -> Done | Retry{wait} | DeadLetter(letter) | ToSink(letter) | Drop(reason)
 //! ```
 //!
@@ -15,6 +15,7 @@ use crate::delivery::outcome::{Exchange, TransportResult, Verdict, judge};
 use crate::delivery::reason::Reason;
 use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget};
 use crate::request::{BatchKey, batch_key};
+use crate::subscription::name::TopicName;
 use crate::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RetryPolicy};
 use crate::subscription::schedule::{Jitter, Moments, next_wait_ms};
 use crate::subscription::sink::Sink;
@@ -26,7 +27,7 @@ use crate::time::duration::SECOND_MS;
 pub const PAUSED_WAIT_MS: u64 = 900 * SECOND_MS;
 
 /// What to do with a delivery that was received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
     /// Its next attempt is not due: it is re-enqueued with the rest of its wait. Not an attempt.
     NotDue {
@@ -41,6 +42,8 @@ pub enum Arrival {
     },
     /// It has reached a limit and ends without a request.
     Expired(Reason),
+    /// It goes on to the subscriptions of this topic, without a request.
+    Forward(TopicName),
     /// It is due and may be attempted.
     Attempt,
 }
@@ -101,7 +104,12 @@ pub fn arrive(delivery: &Delivery, subscription: &Subscription, now_ms: u64) -> 
     if policy.time_to_live_ms.is_some_and(|time_to_live_ms| own_age_ms >= time_to_live_ms) {
         return Arrival::Expired(Reason::TimeToLiveExceeded);
     }
-    Arrival::Attempt
+    match delivery.target {
+        DeliveryTarget::Destination => {
+            subscription.destination.topic().map_or(Arrival::Attempt, Arrival::Forward)
+        }
+        DeliveryTarget::Reply | DeliveryTarget::Sink(_) => Arrival::Attempt,
+    }
 }
 
 /// How much longer a delivery may be attempted, whatever it waits for: after that a wait only delays its

@@ -19,6 +19,7 @@ pub mod secret_policy;
 pub mod sink;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod subscription;
+pub mod topic_address;
 
 pub use subscription::{
     BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, Consent, DeadLetterPolicy, Destination,

@@ -23,6 +23,7 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
 use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::sink::Sink;
+use crate::subscription::topic_address;
 use crate::time::duration::SECOND_MS;
 
 /// The HTTP endpoint and what is sent to it.
@@ -202,6 +203,12 @@ impl Destination {
         of_headers.chain(&self.signing)
     }
 
+    /// The topic to whose subscriptions its events go on, where it is one: then no request is made.
+    #[must_use]
+    pub fn topic(&self) -> Option<TopicName> {
+        topic_address::topic_of(&self.url)
+    }
+
     /// Who receives its requests: host and port.
     #[must_use]
     pub fn host(&self) -> String {
@@ -377,8 +384,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The other topics that its deliveries may lead to: by replies, and by dead letters.
-    pub fn other_topics(&self) -> impl Iterator<Item = &TopicName> {
+    /// The other topics that its deliveries may lead to: as their destination, by replies, and by dead letters.
+    pub fn other_topics(&self) -> impl Iterator<Item = TopicName> {
         let of_reply = match &self.reply {
             Some(ReplyTo::Topic(topic)) => Some(topic),
             Some(ReplyTo::Address(_)) | None => None,
@@ -391,7 +398,7 @@ impl Subscription {
             | Sink::Address(_)
             | Sink::None => None,
         };
-        of_reply.into_iter().chain(of_sink)
+        of_reply.into_iter().chain(of_sink).cloned().chain(self.destination.topic())
     }
 
     /// A subscription with its dialect's defaults, except that dead letters are written at once.

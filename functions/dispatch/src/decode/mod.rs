@@ -143,7 +143,7 @@ pub(crate) fn decode_and_match(
         Ok(mut decoded) => {
             let deliveries = decoded.items.iter().filter_map(WorkItem::target);
             let topics = deliveries.flat_map(Subscription::other_topics);
-            let topics: BTreeSet<TopicName> = topics.cloned().collect();
+            let topics: BTreeSet<TopicName> = topics.collect();
             let lacked = topics.iter().filter(|topic| catalogue.lacks(topic)).cloned();
             decoded.missing.extend(lacked);
             decoded.unread.extend(topics.into_iter().filter(|topic| !catalogue.knows(topic)));

@@ -96,9 +96,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         ) {
             // Not for a turn: that it waits has another reason.
             Arrival::NotDue { wait_ms } => Unfinished { in_flight, end: End::Retry { wait_ms } },
-            Arrival::Paused { .. } | Arrival::Expired(_) | Arrival::Attempt => {
-                without_turn(in_flight)
-            }
+            Arrival::Paused { .. }
+            | Arrival::Expired(_)
+            | Arrival::Forward(_)
+            | Arrival::Attempt => without_turn(in_flight),
         };
         self.finish_all(of, members.into_iter().map(leave).collect()).await;
     }

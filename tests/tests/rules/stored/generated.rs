@@ -20,6 +20,7 @@ use delivery::subscription::profile::{Dialect, LeastWaits, RetryPolicy, StatusSe
 use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Sink;
+use delivery::subscription::topic_address::address_of;
 use delivery::subscription::{
     Batch, Consent, DeadLetterPolicy, Destination, Disable, Disabled, OnRefused, ReplyTo,
     Subscription,
@@ -36,6 +37,11 @@ use crate::{arbitrary, matching};
 fn url() -> impl Strategy<Value = Url> {
     let text = r"https?://(u:p@)?[a-z]{1,9}\.example(:[0-9]{2,4})?(/[a-z%20ö'\\ ]{0,9}){0,2}(\?[a-z=&ü]{0,9})?(#x)?";
     text.prop_filter_map("an address", |text| Url::parse(&text).ok())
+}
+
+/// An address that requests are made to, or a topic that events go on to.
+fn recipient() -> impl Strategy<Value = Url> {
+    prop_oneof![9 => url(), 1 => topic_name().prop_map(|name| address_of(&name))]
 }
 
 fn topic_name() -> impl Strategy<Value = TopicName> {
@@ -78,7 +84,7 @@ fn destination() -> impl Strategy<Value = Destination> {
     let disable = disable.prop_map(|(after_ms, then)| Disable { after_ms, then });
     let shared = arbitrary::name().prop_map(|name| name.name);
     (
-        (url(), any::<[bool; 5]>(), any::<[u64; 3]>(), option::of(select(&Schema::ALL[..]))),
+        (recipient(), any::<[bool; 5]>(), any::<[u64; 3]>(), option::of(select(&Schema::ALL[..]))),
         (vec(header(), 0..4), vec(secret(), 0..3), option::of(disable), option::of(consent())),
         (1..=u32::MAX, option::of(1..=u32::MAX), option::of(shared)),
     )

@@ -4,7 +4,7 @@
 //! other's answers would make thousands of requests out of one event. So the deliveries that replies lead
 //! to are counted. Those of the first generation, which answer the event itself, are free: without a loop
 //! there are seldom others. From then on each delivery carries how many may still follow from it, and an
-//! answer to it divides what remains. A share belongs to one branch, so nothing has to be counted
+//! answer to it divides what remains. An event that goes on to another topic counts like an answer. A share belongs to one branch, so nothing has to be counted
 //! together where branches run at the same time. Where more subscriptions can answer an event than its budget has
 //! deliveries, each has a share of one: then the bound is their number.
 
@@ -39,7 +39,11 @@ fn share_of_an_answer(answered: &Delivery, catalogue: &Catalogue, now_ms: u64) -
     let topic = &answered.subscription.topic;
     let budget = catalogue.topic(topic).map_or(REPLIES_MAX, |topic| topic.max_replies);
     let matching = catalogue.matching(topic, &ALL_NAMES, &answered.event, now_ms);
-    let answering = matching.filter(|subscription| subscription.reply.is_some()).count();
+    let answering = matching
+        .filter(|subscription| {
+            subscription.reply.is_some() || subscription.destination.topic().is_some()
+        })
+        .count();
     // Its own subscription may have changed since, and not be among them.
     let share = budget / u32::try_from(answering).unwrap_or(u32::MAX).max(1);
     // Of many that can answer most do not, so none is left without.

@@ -1,4 +1,5 @@
-//! Replies: answers that carry an event, and their deliveries.
+//! Replies: answers that carry an event, and their deliveries. And events that go on to another topic because
+//! that is the destination of their subscription: they are published there as an answer would be.
 //!
 //! Knative: a subscriber may answer with a CloudEvent, which is sent to the subscription's reply
 //! address, or to a topic. It is a delivery of its own, with attempts of its own, and is enqueued
@@ -64,7 +65,29 @@ pub fn follow_ups(
     }
 }
 
-/// A delivery that was answered with a reply.
+/// What follows from a delivery whose destination is a topic: its event, for each subscription there that
+/// matches. As many may follow as from a reply.
+#[must_use]
+pub fn forward(
+    delivery: &Delivery,
+    subscription: &Subscription,
+    to: &TopicName,
+    catalogue: &Catalogue,
+    now_ms: u64,
+) -> Vec<FollowUp> {
+    let answered = Answered { delivery, subscription, catalogue, now_ms };
+    let event = &delivery.event;
+    if catalogue.topic(to).is_none() {
+        let reply = answered.reply(event.clone(), &subscription.name, answered.own_target());
+        let why = format!("there is no topic {to}, the destination of its subscription");
+        return answered.undeliverable(reply, subscription, Reason::TopicNotFound, &why);
+    }
+    let matching = catalogue.matching(to, &ALL_NAMES, event, now_ms);
+    let matching: Vec<_> = matching.map(AsRef::as_ref).collect();
+    answered.deliver(event, DeliveryTarget::Destination, &matching)
+}
+
+/// A delivery that was answered with a reply, or whose event goes on.
 struct Answered<'a> {
     delivery: &'a Delivery,
     subscription: &'a Subscription,
@@ -98,11 +121,11 @@ impl Answered<'_> {
 
     /// One dead letter for all deliveries that the reply would have led to.
     fn over_budget(&self, event: Event, deliveries: usize) -> Vec<FollowUp> {
-        let reply = self.reply(event, &self.subscription.name, DeliveryTarget::Reply);
+        let reply = self.reply(event, &self.subscription.name, self.own_target());
         let left = budget::left(self.delivery);
-        let to = match &self.subscription.reply {
-            Some(ReplyTo::Topic(topic)) => format!("topic {topic}"),
-            Some(ReplyTo::Address(_)) | None => "its address".to_owned(),
+        let to = match (&self.subscription.destination.topic(), &self.subscription.reply) {
+            (Some(topic), _) | (None, Some(ReplyTo::Topic(topic))) => format!("topic {topic}"),
+            (None, Some(ReplyTo::Address(_)) | None) => "its address".to_owned(),
         };
         let detail = format!(
             "too many replies follow from one event: this one to {to} would lead to {deliveries} more \
@@ -155,11 +178,29 @@ impl Answered<'_> {
             id: Uuid::new_v5(&DELIVERY_NAMESPACE, name.as_bytes()),
             target,
             hops: self.delivery.hops.saturating_add(1),
-            via: self.notices().cloned().into_iter().collect(),
+            via: self.via(),
             // A reply without a trace of its own stays in the trace of the event it answers.
             traceparent: trace::of_delivery(self.delivery).map(|trace| trace.parent),
             ..Delivery::new(event, to.clone(), self.delivery.origin.clone(), self.now_ms)
         }
+    }
+
+    /// What a dead letter is about that is stored instead of the deliveries that would follow.
+    fn own_target(&self) -> DeliveryTarget {
+        match self.subscription.destination.topic() {
+            Some(_) => DeliveryTarget::Destination,
+            None => DeliveryTarget::Reply,
+        }
+    }
+
+    /// The topics that its dead letters do not go to. An answer is a new event, but one that goes on is not.
+    fn via(&self) -> Vec<TopicName> {
+        let mut via = match self.own_target() {
+            DeliveryTarget::Destination => self.delivery.via.clone(),
+            DeliveryTarget::Reply | DeliveryTarget::Sink(_) => Vec::new(),
+        };
+        via.extend(self.notices().filter(|topic| !via.contains(topic)).cloned());
+        via
     }
 
     /// The topic of notices, if a notice led to this reply: nobody is told of its dead letters, because

@@ -3,6 +3,7 @@ use crate::delivery::Origin;
 use crate::delivery::outcome::{Content, TransportResult};
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::Dialect;
+use crate::subscription::topic_address;
 
 const NOW_MS: u64 = 1_795_158_190_000;
 const REPLY: &str =
@@ -254,4 +255,65 @@ fn characters_that_no_queue_takes_are_escaped_in_a_reply() {
     let follow_ups = followed(&delivery(), to_address(), &structured(200, &reply));
     let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
     assert!(reply.event.text().contains(r#""type":"a\ufffe\uffffb""#));
+}
+
+/// A subscription of `n/t` whose events go on to this topic.
+fn onward(to: &str) -> Subscription {
+    let url = topic_address::address_of(&to.parse().unwrap());
+    Subscription::new("n/t/s".parse().unwrap(), Dialect::Knative, url)
+}
+
+fn gone_on(delivery: &Delivery, to: &str) -> Vec<FollowUp> {
+    forward(delivery, &onward(to), &to.parse().unwrap(), &catalogue(), NOW_MS)
+}
+
+#[test]
+fn an_event_goes_on_to_each_matching_subscription_of_a_topic_with_its_own_id() {
+    let first = delivery();
+    let follow_ups = gone_on(&first, "n/answers");
+    let [FollowUp::Deliver(a), FollowUp::Deliver(b)] = &follow_ups[..] else {
+        panic!("{follow_ups:?}")
+    };
+    for (next, name) in [(a, "n/answers/a"), (b, "n/answers/b")] {
+        assert_eq!(next.subscription.to_string(), name);
+        assert_eq!((&next.event, next.hops, next.attempts), (&first.event, 1, 0));
+        assert_eq!(next.target, DeliveryTarget::Destination);
+    }
+    assert!(a.id != b.id && a.id != first.id);
+    assert_eq!(gone_on(&first, "n/answers"), follow_ups);
+}
+
+#[test]
+fn an_event_that_has_gone_on_too_often_or_to_no_topic_is_a_dead_letter() {
+    for (delivery, to, reason, detail) in [
+        (
+            Delivery { hops: HOPS_MAX, ..delivery() },
+            "n/answers",
+            Reason::ReplyLoop,
+            "a chain of more than 10",
+        ),
+        (
+            Delivery { hops: 1, replies_left: Some(1), ..delivery() },
+            "n/answers",
+            Reason::ReplyLoop,
+            "this one to topic n/answers would lead to 2 more deliveries where 1 are left",
+        ),
+        (delivery(), "n/gone", Reason::TopicNotFound, "there is no topic n/gone"),
+    ] {
+        let follow_ups = gone_on(&delivery, to);
+        let Some(FollowUp::DeadLetter(letter)) = follow_ups.first() else {
+            panic!("{follow_ups:?}")
+        };
+        assert_eq!(letter.reason.known(), Some(reason));
+        assert!(letter.detail.as_deref().unwrap_or_default().contains(detail), "{letter:?}");
+        assert_eq!(letter.delivery.target, DeliveryTarget::Destination);
+    }
+}
+
+#[test]
+fn what_goes_on_still_knows_the_topics_that_its_dead_letters_came_from() {
+    let via = vec!["n/lost".parse().unwrap()];
+    let follow_ups = gone_on(&Delivery { via: via.clone(), ..delivery() }, "n/answers");
+    let FollowUp::Deliver(next) = &follow_ups[0] else { panic!("{follow_ups:?}") };
+    assert_eq!(next.via, via);
 }

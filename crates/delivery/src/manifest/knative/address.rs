@@ -14,6 +14,7 @@ use super::super::reader::{Cursor, Fields};
 use super::old;
 use crate::subscription::ReplyTo;
 use crate::subscription::name::TopicName;
+use crate::subscription::topic_address;
 
 /// The kind of object that is a topic; a broker and a channel may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,7 +106,8 @@ impl Addresses<'_> {
         })?
     }
 
-    fn of_uri<'a>(&self, (text, at): (&str, Cursor<'a>)) -> Option<ResolvedAddress<'a>> {
+    /// Resolves an address that is written as text alone.
+    pub(super) fn of_uri<'a>(&self, (text, at): (&str, Cursor<'a>)) -> Option<ResolvedAddress<'a>> {
         let address = match self.destinations.resolve(text, &at) {
             Resolved::Target(target) => Address::Target(target),
             Resolved::Reported => return None,
@@ -187,11 +189,19 @@ fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
 }
 
 impl ResolvedAddress<'_> {
-    /// The endpoint that events are sent to; anything else is reported as an error.
+    /// The topic to which a source publishes by itself: a broker or channel that no file has, or that has the name
+    /// of the source.
+    pub(super) fn published_elsewhere(&self, source: &TopicName) -> Option<&TopicName> {
+        let is_here = matches!(self.address, Address::Topic(_));
+        self.publishes_to.as_ref().filter(|topic| !is_here || *topic == source)
+    }
+
+    /// The endpoint that events are sent to, or the topic that they go on to; anything else is reported as an
+    /// error.
     pub(super) fn endpoint(self) -> Option<Url> {
         match self.address {
             Address::Target(target) => return target.for_events(&self.at),
-            Address::Topic(topic) => self.at.unsupported(&format!("delivery to the topic {topic}")),
+            Address::Topic(topic) => return Some(topic_address::address_of(&topic)),
             Address::Unresolved(key) => self.at.error(unresolved(&key)),
         }
         None

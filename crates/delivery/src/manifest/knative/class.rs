@@ -67,7 +67,7 @@ pub(super) struct Class {
 /// The annotation that names the class of a broker.
 pub(super) const ANNOTATION: &str = "eventing.knative.dev/broker.class";
 /// The class of brokers that behave like their channels.
-const CHANNEL_BASED: &str = "MTChannelBasedBroker";
+pub(super) const CHANNEL_BASED: &str = "MTChannelBasedBroker";
 /// The group of Google's channel.
 pub(super) const GOOGLE: &str = "messaging.cloud.google.com";
 /// The group of Google's broker and its triggers.
@@ -109,11 +109,9 @@ impl Class {
         ..class("googlecloud", Numbering::Zero, Support::GoogleCloud)
     };
 
-    /// The class that a broker's annotation names. `template` is the class of its channels, where
-    /// the files have it.
-    pub(super) fn of_broker(annotation: Option<&Cursor<'_>>, template: Option<Self>) -> Self {
-        let Some(cursor) = annotation else { return Self::LITERAL };
-        let Some(name) = cursor.text() else { return Self::LITERAL };
+    /// The class of this name, which a broker has by its annotation or by default. `template` is the class of
+    /// its channels, where the files have it.
+    pub(super) fn of_broker(name: &str, cursor: &Cursor<'_>, template: Option<Self>) -> Self {
         match BROKERS.into_iter().find(|class| class.name == name) {
             Some(class) if class.name == CHANNEL_BASED => {
                 Self { inheritance: class.inheritance, ..template.unwrap_or(class) }

@@ -61,6 +61,10 @@ impl<'a> Delivery<'a> {
         let duration_ms =
             |name, range| located(fields, name, |cursor| old::duration_ms(cursor, range));
         let resolved = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
+        let resolved = resolved.or_else(|| {
+            let at = old::sink_uri(fields)?;
+            addresses.of_uri((at.text()?, at))
+        });
         let is_pubsub = resolved.as_ref().is_none_or(|resolved| resolved.is_pubsub);
         let delivery = Self {
             retry: located(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
@@ -101,6 +105,20 @@ impl<'a> Delivery<'a> {
                     );
                 }
             }
+        }
+    }
+
+    /// The same settings, written here: what they were read from does not last.
+    pub(super) fn located_at<'b>(self, at: &Cursor<'b>) -> Delivery<'b> {
+        Delivery {
+            retry: moved(self.retry, at),
+            policy: moved(self.policy, at),
+            delay_ms: moved(self.delay_ms, at),
+            max_ms: moved(self.max_ms, at),
+            timeout_ms: moved(self.timeout_ms, at),
+            retry_after_max_ms: moved(self.retry_after_max_ms, at),
+            sink: moved(self.sink, at),
+            format: moved(self.format, at),
         }
     }
 
@@ -189,6 +207,10 @@ fn located<'a, T>(
 ) -> Option<Located<'a, T>> {
     let at = fields.given(name)?;
     read(&at).map(|value| Located { value, at })
+}
+
+fn moved<'b, T>(of: Option<Located<'_, T>>, to: &Cursor<'b>) -> Option<Located<'b, T>> {
+    of.map(|Located { value, .. }| Located { value, at: to.clone() })
 }
 
 fn value<T: Copy>(located: &Option<Located<'_, T>>) -> Option<T> {

@@ -15,33 +15,35 @@
 
 mod address;
 mod class;
+mod config_map;
 mod delivery;
 mod filter;
 mod object;
 mod old;
 mod parent;
+mod partial;
 mod role;
+mod subscribers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use address::{Addresses, ResolvedAddress, TopicKind};
 use class::Class;
+use config_map::ConfigMaps;
 use delivery::Delivery;
-use object::{Metadata, Object};
-use parent::{Parent, Templates};
+use object::Object;
+use parent::Parent;
+use partial::PartialSubscription;
 use role::Role;
-use url::Url;
 
 use super::destinations::Destinations;
 use super::findings::Message;
-use super::origins::note;
 use super::reader::{Cursor, Fields};
-use super::sinks::DeadLettersAt;
-use super::{Described, Draft, names};
+use super::{Draft, names};
+use crate::subscription::ReplyTo;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::profile::{Dialect, Profile};
-use crate::subscription::{DeadLetterPolicy, Destination, ReplyTo, Subscription};
+use crate::subscription::topic_address::topic_of;
 
 /// The broker of a Trigger that names none.
 const BROKER: &str = "default";
@@ -49,7 +51,9 @@ const BROKER: &str = "default";
 /// The context for reading objects.
 struct Reader<'a, 'd> {
     addresses: Addresses<'d>,
-    templates: Templates,
+    config_maps: ConfigMaps<'a>,
+    /// The channels that have Subscriptions.
+    subscribed: BTreeSet<TopicName>,
     /// `None` where it has errors, so that its subscriptions are left out.
     parents: BTreeMap<(TopicKind, TopicName), Option<Parent<'a>>>,
 }
@@ -70,10 +74,17 @@ pub(super) fn read<'a>(
     let topics: BTreeSet<(TopicKind, TopicName)> = objects.iter().filter_map(topic).collect();
     let config_maps =
         objects.iter().filter(|(role, _)| *role == Role::ConfigMap).map(|(_, object)| object);
-    let templates = Templates::read(config_maps);
+    let config_maps = ConfigMaps::read(config_maps);
+    let subscriptions = objects.iter().filter(|(role, _)| *role == Role::Subscription);
+    let subscribed = subscriptions.map(|(_, object)| TopicName {
+        topic: object.document.text_at("spec.channel.name").to_owned(),
+        ..object.name.clone()
+    });
+    let subscribed = subscribed.collect();
     let mut reader = Reader {
         addresses: Addresses { destinations, topics },
-        templates,
+        config_maps,
+        subscribed,
         parents: BTreeMap::new(),
     };
     for (role, object) in &objects {
@@ -94,7 +105,7 @@ impl<'a> Reader<'a, '_> {
         let read = object.document.without_error(|| {
             role::report_version(object);
             let (metadata, parent) =
-                parent::read(topic_kind, object, &self.addresses, &self.templates)?;
+                parent::read(topic_kind, object, &self.addresses, &self.config_maps)?;
             let is_named = draft.name_object(&object.name, &metadata.named_at?);
             is_named.then_some((metadata.max_replies, parent))
         });
@@ -115,8 +126,10 @@ impl<'a> Reader<'a, '_> {
                 object.document.warn(format!("a {} has no effect and is ignored", object.kind));
                 return;
             }
+            Role::BrokerConfig => return role::read_broker_config(object),
             Role::Unknown => return role::report_unknown(object),
-            Role::Topic(_) | Role::ConfigMap => return,
+            Role::Topic(TopicKind::Channel) => return self.read_subscribers(object, draft),
+            Role::Topic(TopicKind::Broker) | Role::ConfigMap => return,
         };
         let read = object.document.without_error(|| {
             if role != Role::Source {
@@ -163,8 +176,8 @@ impl<'a> Reader<'a, '_> {
         let filter = filter::read(spec);
         let subscriber = self.destination(spec, "subscriber", object);
         let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
-        // Replies of a trigger's subscriber go back to its broker.
-        let reply = Some(ReplyTo::Topic(partial.topic.clone()));
+        // Replies of a trigger's subscriber go back to its broker; a topic does not reply.
+        let reply = (!partial.goes_on()).then(|| ReplyTo::Topic(partial.topic.clone()));
         Some(PartialSubscription { filter, reply, ..partial })
     }
 
@@ -194,11 +207,12 @@ impl<'a> Reader<'a, '_> {
         let reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
         let reply = reply.and_then(ResolvedAddress::reply);
         let subscriber = self.destination(spec, "subscriber", object);
-        Some(PartialSubscription {
-            reply,
-            reply_at,
-            ..self.partial(spec, subscriber, object, topic_and_parent)?
-        })
+        let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
+        if let Some(at) = reply_at.as_ref().filter(|_| partial.goes_on()) {
+            at.warn("not used: the subscriber is a topic, which does not reply");
+            return Some(partial);
+        }
+        Some(PartialSubscription { reply, reply_at, ..partial })
     }
 
     /// The channel of a subscription; if no file has it, its class follows from its kind.
@@ -214,7 +228,11 @@ impl<'a> Reader<'a, '_> {
         let parent = match self.parents.get(&(TopicKind::Channel, topic.clone())) {
             Some(parent) => parent.clone()?,
             None if kind_name == "Channel" => {
-                Parent::absent(Class::of_channel(api_version, kind_name).unwrap_or(Class::LITERAL))
+                let defaults =
+                    || self.config_maps.channel_defaults(&self.addresses, &topic.namespace);
+                let class = Class::of_channel(api_version, kind_name);
+                let class = class.or_else(|| defaults().map(|(class, _)| class));
+                Parent::absent(class.unwrap_or(Class::LITERAL))
             }
             None => Parent::absent(Class::of_channel_at(api_version, &kind)),
         };
@@ -222,14 +240,17 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// An event source: its topic has its name, and so has the subscription to its sink. Where the
-    /// sink is a broker or channel, that is the topic, and no subscription is needed.
+    /// sink is a broker or channel that no file has, that is the topic, and no subscription is needed.
     fn source(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<PartialSubscription<'a>> {
         // The other fields configure the source itself.
         spec.accept_rest();
         let sink = self.destination(spec, "sink", object);
         if let Some((topic, sink)) =
-            sink.as_ref().and_then(|sink| Some((sink.publishes_to.as_ref()?, sink)))
+            sink.as_ref().and_then(|sink| Some((sink.published_elsewhere(&object.name)?, sink)))
         {
+            if let Some(key) = spec.given_key("delivery") {
+                key.warn(format!("not used: what publishes to {topic} has to try again itself"));
+            }
             let not_run = "event sources are not run";
             let message =
                 format!("{not_run}; this one publishes to {topic} and needs no subscription");
@@ -279,6 +300,11 @@ impl<'a> Reader<'a, '_> {
         let url_at = destination.as_ref().map(|resolved| resolved.at.clone());
         let url = destination.and_then(ResolvedAddress::endpoint);
         let (topic, parent) = topic_and_parent?;
+        if let (Some(at), Some(to)) = (&url_at, url.as_ref().and_then(topic_of))
+            && to == topic
+        {
+            at.error(format!("{topic} would get each of its events again and again"));
+        }
         Some(PartialSubscription {
             topic,
             parent,
@@ -288,64 +314,6 @@ impl<'a> Reader<'a, '_> {
             filter: Some(Filter::EVERYTHING),
             reply: None,
             reply_at: None,
-        })
-    }
-}
-
-/// A subscription that is not complete yet.
-struct PartialSubscription<'a> {
-    topic: TopicName,
-    parent: Parent<'a>,
-    /// Its own settings, if it has any.
-    delivery: Option<Delivery<'a>>,
-    url: Option<Url>,
-    url_at: Option<Cursor<'a>>,
-    filter: Option<Filter>,
-    reply: Option<ReplyTo>,
-    reply_at: Option<Cursor<'a>>,
-}
-
-impl<'a> PartialSubscription<'a> {
-    /// The subscription with defaults filled in, and where the documents state its values.
-    fn complete(self, name: SubscriptionName, metadata: Metadata<'a>) -> Option<Described<'a>> {
-        let profile = Profile::of(Dialect::Knative);
-        let delivery = self.parent.delivery_of(self.delivery);
-        let overrides = metadata.overrides.with_fallback(&self.parent.overrides);
-        let mut retry = delivery.retry_policy(self.parent.class, &profile);
-        overrides.apply(&mut retry);
-        let mut origins = delivery.origins(self.parent.class);
-        overrides.note(&mut origins);
-        note(&mut origins, "url", self.url_at.as_ref());
-        note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
-        let schema = delivery.schema();
-        let dead_letters_at =
-            DeadLettersAt { sink: delivery.sink_at(), ..DeadLettersAt::default() };
-        let new = Subscription::new(name, profile.dialect, self.url?);
-        let subscription = Subscription {
-            destination: Destination {
-                schema: schema.map(|located| located.value),
-                response_timeout_ms: delivery.timeout_ms(&profile),
-                max_per_second: overrides.max_per_second(),
-                hide_path: overrides.hide_path(),
-                ..new.destination
-            },
-            filter: self.filter?,
-            retry,
-            dead_letter: DeadLetterPolicy {
-                response: overrides.response(),
-                ..delivery.dead_letter_policy(&profile)
-            },
-            reply: self.reply,
-            ..new
-        };
-        let schema_at = schema.map(|located| located.at.clone());
-        Some(Described {
-            subscription,
-            origins,
-            schema_at,
-            batch_at: None,
-            dead_letters_at,
-            secrets_at: Vec::new(),
         })
     }
 }

@@ -33,7 +33,11 @@ const HIDE_PATH: &str = "lastmile.dev/hide-path";
 const RESPONSE: &str = "lastmile.dev/dead-letter-response";
 /// How many deliveries replies to a broker or channel may lead to.
 const MAX_REPLIES: &str = "lastmile.dev/max-replies";
-/// All of them.
+/// The annotation of Knative by which a trigger of a Kafka broker keeps the order of events.
+const ORDER: &str = "kafka.eventing.knative.dev/delivery.order";
+/// The annotation of Knative by which a trigger of a RabbitMQ broker says how many events are sent at once.
+const PARALLELISM: &str = "rabbitmq.eventing.knative.dev/parallelism";
+/// All of ours.
 const ANNOTATIONS: [&str; 6] =
     [RETRY_ON, NEVER_RETRY, MAX_PER_SECOND, MAX_REPLIES, HIDE_PATH, RESPONSE];
 
@@ -137,6 +141,7 @@ impl<'a> Metadata<'a> {
                 at.warn(message.help(hint(name, &ANNOTATIONS)));
             }
         }
+        report_unkept(&annotations);
         Self {
             named_at: named.filter(|_| in_namespace),
             class: annotations.get(class::ANNOTATION).cloned(),
@@ -145,6 +150,23 @@ impl<'a> Metadata<'a> {
             }),
             overrides: Overrides::read(&annotations),
         }
+    }
+}
+
+/// Reports what annotations of Knative promise and is not kept here.
+fn report_unkept(annotations: &BTreeMap<&str, Cursor<'_>>) {
+    if let Some(at) = annotations.get(ORDER).filter(|at| at.peek_text() == Some("ordered")) {
+        let message = "the order of events is not kept here: one that is retried is overtaken";
+        at.warn(
+            Message::new(message).help("let the subscriber compare times or numbers of events"),
+        );
+    }
+    if let Some(at) = annotations.get(PARALLELISM) {
+        let message = match at.peek_text() {
+            Some("1") => "not used: events are sent at once, and their order is not kept",
+            Some(_) | None => "not used: how many events are sent at once is not limited by it",
+        };
+        at.warn(Message::new(message).help(format!("{MAX_PER_SECOND} limits a rate")));
     }
 }
 

@@ -55,6 +55,15 @@ pub(super) fn flat_reference<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     Some(at.clone())
 }
 
+/// `deadLetterSinkURI`, as controllers wrote it beside a subscriber.
+pub(super) fn sink_uri<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
+    let at = fields.given("deadLetterSinkURI").or_else(|| fields.given("deadLetterSinkUri"))?;
+    at.warn(
+        Message::new("an old spelling, read as deadLetterSink").help("deadLetterSink: {uri: …}"),
+    );
+    Some(at)
+}
+
 /// `filter.sourceAndType`: both have to be equal; an empty one matches any.
 pub(super) fn source_and_type(at: &Cursor<'_>) -> Option<Filter> {
     at.warn(Message::new("an old spelling, read as attributes").help("attributes: {source, type}"));

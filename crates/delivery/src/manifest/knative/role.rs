@@ -31,8 +31,10 @@ pub(super) enum Role {
     Subscription,
     /// An event source: any object with a sink.
     Source,
-    /// Perhaps the template of a broker's channels.
+    /// Perhaps the template of a broker's channels, or the defaults of a cluster.
     ConfigMap,
+    /// The settings of a broker's messaging system, which has none here.
+    BrokerConfig,
     /// Known, without an effect here.
     Ignored,
     /// Not read by this version.
@@ -52,6 +54,7 @@ impl Role {
             }
             (GOOGLE, "Channel") => Self::Topic(TopicKind::Channel),
             ("", "ConfigMap") => Self::ConfigMap,
+            ("eventing.knative.dev", "RabbitmqBrokerConfig") => Self::BrokerConfig,
             (_, _) if has_sink => Self::Source,
             ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::Ignored,
             (_, _) => Self::Unknown,
@@ -88,4 +91,14 @@ pub(super) fn report_unknown(object: &Object<'_>) {
             .document
             .error(Message::new("kind is missing").help(format!("one of {}", KINDS.join(", ")))),
     }
+}
+
+/// Reads the settings of a messaging system, which has no part in a delivery here: what they do not have is
+/// reported.
+pub(super) fn read_broker_config(object: &Object<'_>) {
+    object.read(|_, spec| {
+        if let Some(spec) = spec {
+            spec.accept(&["rabbitmqClusterReference", "queueType", "vhost"]);
+        }
+    });
 }

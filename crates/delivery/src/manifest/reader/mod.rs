@@ -89,11 +89,6 @@ impl<'a> Cursor<'a> {
         self.report(Severity::Warning, message.into());
     }
 
-    /// Reports a known value that this version does not support.
-    pub(super) fn unsupported(&self, what: &str) {
-        self.error(format!("{what} is not supported by this version"));
-    }
-
     /// The name of the file, without folders and ending.
     pub(super) fn file_stem(&self) -> &'a str {
         let name =

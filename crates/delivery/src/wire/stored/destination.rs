@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::words::{DisabledV1, SchemaV1};
-use super::{address, at_least_one, of_field};
+use super::{address_or_topic, at_least_one, of_field};
 use crate::subscription::header::{self, Header, Value};
 use crate::subscription::name;
 use crate::subscription::{Consent, Destination, Disable};
@@ -125,7 +125,7 @@ impl DestinationV1 {
         let signing = self.signing.iter().map(|name| name.parse()).collect();
         let per_second = |most| at_least_one("destination.maxPerSecond", most);
         Ok(Destination {
-            url: address("destination.url", &self.url)?,
+            url: address_or_topic("destination.url", &self.url)?,
             hide_path: self.hide_path,
             response_timeout_ms: self.response_timeout_ms,
             schema: self.schema.map(|SchemaV1(schema)| schema),

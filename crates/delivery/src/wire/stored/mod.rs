@@ -35,6 +35,7 @@ use crate::event::mapping::Mapping;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Topic;
 use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::topic_address;
 
 /// The version that is written.
 const VERSION: u32 = 1;
@@ -131,6 +132,12 @@ fn of_field<T>(field: &str, value: Result<T, impl Display>) -> Result<T, String>
 fn at_least_one<T: PartialEq + Default>(field: &str, number: T) -> Result<T, String> {
     let valid = if number == T::default() { Err("0, at least 1 is expected") } else { Ok(number) };
     of_field(field, valid)
+}
+
+/// Where events go: an HTTP address, or that of a topic.
+fn address_or_topic(field: &str, text: &str) -> Result<Url, String> {
+    let topic = Url::parse(text).ok().filter(|url| topic_address::topic_of(url).is_some());
+    topic.map_or_else(|| address(field, text), Ok)
 }
 
 /// An HTTP address. It is in no message: it may hold credentials.

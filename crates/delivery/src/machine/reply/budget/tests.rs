@@ -5,10 +5,11 @@ use crate::delivery::reason::Reason;
 use crate::delivery::{DeadLetter, Delivery, Origin};
 use crate::event::{Event, Input};
 use crate::machine::follow_up::FollowUp;
-use crate::machine::reply::follow_ups;
+use crate::machine::reply::{follow_ups, forward};
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::name::{ALL_NAMES, TopicName};
 use crate::subscription::profile::Dialect;
+use crate::subscription::topic_address::address_of;
 use crate::subscription::{ReplyTo, Subscription};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
@@ -54,7 +55,11 @@ fn all(catalogue: &Catalogue) -> (Vec<Delivery>, Vec<DeadLetter>) {
     let (mut delivered, mut letters) = (Vec::new(), Vec::new());
     while let Some(delivery) = next.pop_front() {
         let of = catalogue.subscription(&delivery.subscription).unwrap();
-        for follow_up in follow_ups(&delivery, of, &answer(), catalogue, 7) {
+        let follow_ups = match of.destination.topic() {
+            Some(to) => forward(&delivery, of, &to, catalogue, 7),
+            None => follow_ups(&delivery, of, &answer(), catalogue, 7),
+        };
+        for follow_up in follow_ups {
             match follow_up {
                 FollowUp::Deliver(delivery) => next.push_back(*delivery),
                 FollowUp::DeadLetter(letter) => letters.push(*letter),
@@ -150,4 +155,17 @@ fn a_reply_of_an_older_version_has_all_of_them_left() {
         panic!("{replies:?}")
     };
     assert_eq!((one.replies_left, other.replies_left), (Some(31), Some(31)));
+}
+
+#[test]
+fn topics_whose_events_go_on_to_each_other_make_a_bounded_number_of_deliveries() {
+    let mut catalogue = Catalogue::default();
+    for (name, to) in [("n/a/x", "n/b"), ("n/a/y", "n/b"), ("n/b/x", "n/a"), ("n/b/y", "n/a")] {
+        let url = address_of(&to.parse().unwrap());
+        catalogue.add_subscription(Subscription::new(name.parse().unwrap(), Dialect::Knative, url));
+    }
+    let (delivered, letters) = all(&catalogue);
+    // As many as of two triggers that always answer.
+    assert_eq!((delivered.len(), letters.len()), (2 + 4 + 56, 32));
+    assert!(letters.iter().all(|letter| letter.reason.known() == Some(Reason::ReplyLoop)));
 }

@@ -64,10 +64,12 @@ fn waits_ms(schedule: &Schedule, retries: u32) -> Vec<u64> {
 }
 
 mod classes;
+mod config_maps;
 mod described;
 mod filters;
 mod old;
 mod refused;
+mod topics;
 
 #[test]
 fn a_subscriber_is_all_that_a_trigger_needs() {
@@ -367,22 +369,7 @@ fn an_event_source_is_one_subscription_of_its_own_topic() {
 }
 
 #[test]
-fn an_event_source_that_feeds_a_broker_needs_no_subscription_and_fails_no_file() {
-    let source = "---\napiVersion: sources.knative.dev/v1\nkind: PingSource\nmetadata: {name: ping}\nspec:\n  \
-                  sink: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}}\n";
-    let reading = read_one(&format!("{}{source}", broker("x: y", "{}")));
-    let found = shown(&reading);
-    assert!(found.iter().all(|line| line.contains(": warning: ")), "{found:?}");
-    assert!(
-        found.iter().any(|line| line.contains("publish its events to default/b yourself")),
-        "{found:?}"
-    );
-    assert_eq!(reading.catalogue.subscriptions().count(), 0);
-}
-
-#[test]
-fn an_event_source_that_publishes_to_a_broker_or_channel_is_passed_over() {
-    let broker = broker("", "{}");
+fn an_event_source_that_publishes_to_a_broker_or_channel_that_no_file_has_is_passed_over() {
     let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  \
                         eventing.knative.dev/v1/Broker/default/b: 'http://h/'\n";
     for (api_version, kind) in
@@ -392,16 +379,14 @@ fn an_event_source_that_publishes_to_a_broker_or_channel_is_passed_over() {
             "apiVersion: sources.knative.dev/v1\nkind: PingSource\nmetadata: {{name: ping}}\nspec: {{sink: {{ref: \
              {{apiVersion: {api_version}, kind: {kind}, name: b}}}}}}\n"
         );
-        for text in [source.clone(), format!("{source}---\n{broker}")] {
-            let reading = read_one(text.trim_end_matches("---\n"));
-            assert_eq!(
-                shown(&reading),
-                [
-                    "f:4:20: warning: spec.sink.ref: event sources are not run; this one publishes to default/b and needs no subscription; publish its events to default/b yourself"
-                ]
-            );
-            assert_eq!(reading.catalogue.subscriptions().count(), 0);
-        }
+        let reading = read_one(&source);
+        assert_eq!(
+            shown(&reading),
+            [
+                "f:4:20: warning: spec.sink.ref: event sources are not run; this one publishes to default/b and needs no subscription; publish its events to default/b yourself"
+            ]
+        );
+        assert_eq!(reading.catalogue.subscriptions().count(), 0);
         if kind == "Broker" {
             let (mapped, _) = subscription(&format!("{source}{destinations}"));
             assert_eq!(mapped.name.to_string(), "default/ping/ping");

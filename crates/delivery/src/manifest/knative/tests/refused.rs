@@ -206,7 +206,7 @@ fn what_is_missing_is_reported_by_name() {
         ),
         (
             "spec: {broker: b, subscriber: {ref: ^{apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}}}\n",
-            "spec.subscriber.ref: delivery to the topic default/b is not supported by this version",
+            "spec.subscriber.ref: default/b would get each of its events again and again",
         ),
     ] {
         if rest == "^" {

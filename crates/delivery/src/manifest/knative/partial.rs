@@ -1,0 +1,93 @@
+//! A trigger, subscription or source while it is read, and what it becomes.
+//!
+//! Separate because all of them end as a subscription in the same way: settings of their own, those that they
+//! inherit, and the defaults of the profile.
+
+use url::Url;
+
+use super::super::Described;
+use super::super::origins::note;
+use super::super::reader::Cursor;
+use super::super::sinks::DeadLettersAt;
+use super::delivery::Delivery;
+use super::object::Metadata;
+use super::parent::Parent;
+use crate::subscription::filter::Filter;
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::profile::{Dialect, Profile};
+use crate::subscription::topic_address::topic_of;
+use crate::subscription::{DeadLetterPolicy, Destination, ReplyTo, Subscription};
+
+/// A subscription that is not complete yet.
+pub(super) struct PartialSubscription<'a> {
+    /// Its topic.
+    pub(super) topic: TopicName,
+    /// The broker or channel whose settings it inherits.
+    pub(super) parent: Parent<'a>,
+    /// Its own settings, if it has any.
+    pub(super) delivery: Option<Delivery<'a>>,
+    /// Where its events go.
+    pub(super) url: Option<Url>,
+    /// Where that is written.
+    pub(super) url_at: Option<Cursor<'a>>,
+    /// Which events it delivers.
+    pub(super) filter: Option<Filter>,
+    /// Where replies go.
+    pub(super) reply: Option<ReplyTo>,
+    /// Where that is written.
+    pub(super) reply_at: Option<Cursor<'a>>,
+}
+
+impl<'a> PartialSubscription<'a> {
+    /// Whether its events go on to a topic, which does not reply.
+    pub(super) fn goes_on(&self) -> bool {
+        self.url.as_ref().is_some_and(|url| topic_of(url).is_some())
+    }
+
+    /// The subscription with defaults filled in, and where the documents state its values.
+    pub(super) fn complete(
+        self,
+        name: SubscriptionName,
+        metadata: Metadata<'a>,
+    ) -> Option<Described<'a>> {
+        let profile = Profile::of(Dialect::Knative);
+        let delivery = self.parent.delivery_of(self.delivery);
+        let overrides = metadata.overrides.with_fallback(&self.parent.overrides);
+        let mut retry = delivery.retry_policy(self.parent.class, &profile);
+        overrides.apply(&mut retry);
+        let mut origins = delivery.origins(self.parent.class);
+        overrides.note(&mut origins);
+        note(&mut origins, "url", self.url_at.as_ref());
+        note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
+        let schema = delivery.schema();
+        let dead_letters_at =
+            DeadLettersAt { sink: delivery.sink_at(), ..DeadLettersAt::default() };
+        let new = Subscription::new(name, profile.dialect, self.url?);
+        let subscription = Subscription {
+            destination: Destination {
+                schema: schema.map(|located| located.value),
+                response_timeout_ms: delivery.timeout_ms(&profile),
+                max_per_second: overrides.max_per_second(),
+                hide_path: overrides.hide_path(),
+                ..new.destination
+            },
+            filter: self.filter?,
+            retry,
+            dead_letter: DeadLetterPolicy {
+                response: overrides.response(),
+                ..delivery.dead_letter_policy(&profile)
+            },
+            reply: self.reply,
+            ..new
+        };
+        let schema_at = schema.map(|located| located.at.clone());
+        Some(Described {
+            subscription,
+            origins,
+            schema_at,
+            batch_at: None,
+            dead_letters_at,
+            secrets_at: Vec::new(),
+        })
+    }
+}

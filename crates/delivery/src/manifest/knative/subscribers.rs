@@ -1,0 +1,73 @@
+//! The subscribers in the `spec` of a channel, which controllers write there from Subscriptions.
+//!
+//! Separate because an export of a cluster has both. They are read only where the files have no Subscription of the
+//! channel: then nothing else says where its events go.
+
+use super::super::findings::Message;
+use super::super::names;
+use super::super::reader::{Cursor, Fields};
+use super::super::{Described, Draft};
+use super::Reader;
+use super::address::{ResolvedAddress, TopicKind};
+use super::object::{Metadata, Object};
+use crate::subscription::name::SubscriptionName;
+
+/// Where they are, in the newest version and in an older one.
+const PATHS: [&str; 2] = ["spec.subscribers", "spec.subscribable.subscribers"];
+
+impl<'a> Reader<'a, '_> {
+    /// Reads the subscribers of a channel without Subscriptions.
+    pub(super) fn read_subscribers(&self, object: &Object<'a>, draft: &mut Draft<'a>) {
+        let list = PATHS.iter().find_map(|path| object.document.peek(path));
+        let Some(list) = list.filter(|list| !list.is_null()) else { return };
+        if self.subscribed.contains(&object.name) {
+            return;
+        }
+        let subscribers = list.list().unwrap_or_default();
+        if !subscribers.is_empty() {
+            let message =
+                "no file has Subscriptions of this channel: its subscribers are read instead";
+            list.warn(Message::new(message).help("put the Subscriptions into the files"));
+        }
+        for (index, at) in subscribers.iter().enumerate() {
+            let read = at.without_error(|| {
+                at.mapping(|fields| self.subscriber(fields, index, object, draft)).flatten()
+            });
+            if let Some(described) = read {
+                draft.add_subscription(described);
+            }
+        }
+    }
+
+    fn subscriber(
+        &self,
+        fields: &Fields<'a>,
+        index: usize,
+        object: &Object<'a>,
+        draft: &mut Draft<'a>,
+    ) -> Option<Described<'a>> {
+        fields.accept(&["generation"]);
+        let name = match fields.given("uid") {
+            Some(uid) => names::read(&uid)?,
+            None => format!("subscriber-{}", index + 1),
+        };
+        let name = SubscriptionName { topic: object.name.clone(), name };
+        let Some(to) = either(fields, "subscriberUri", "subscriberURI") else {
+            return fields.parent().refuse("subscriberUri is missing");
+        };
+        let to = to.text().and_then(|text| self.addresses.of_uri((text, to)));
+        let reply = either(fields, "replyUri", "replyURI")
+            .and_then(|at| self.addresses.of_uri((at.text()?, at)));
+        let parent = self.parents.get(&(TopicKind::Channel, object.name.clone()))?.clone()?;
+        let mut partial = self.partial(fields, to, object, Some((object.name.clone(), parent)))?;
+        partial.reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
+        partial.reply = reply.and_then(ResolvedAddress::reply);
+        let is_named = draft.name_subscription(&name, fields.parent());
+        is_named.then(|| partial.complete(name, Metadata::default())).flatten()
+    }
+}
+
+/// A field that has two spellings.
+fn either<'a>(fields: &Fields<'a>, name: &'static str, old: &'static str) -> Option<Cursor<'a>> {
+    fields.given(name).or_else(|| fields.given(old))
+}

@@ -1,0 +1,166 @@
+//! Brokers and channels as subscribers and as sinks of event sources, and the subscribers of channels.
+
+use super::*;
+use crate::subscription::name::TopicName;
+
+const BROKER_REF: &str = "{ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: NAME}}";
+
+fn to_broker(name: &str) -> String {
+    BROKER_REF.replace("NAME", name)
+}
+
+fn topic(name: &str) -> Option<TopicName> {
+    Some(name.parse().unwrap())
+}
+
+/// The broker `b`, and another one.
+fn brokers() -> String {
+    format!("{}{}", broker("", "{}"), broker("", "{}").replace("name: b,", "name: other,"))
+}
+
+#[test]
+fn a_broker_as_subscriber_is_a_topic_that_events_go_on_to() {
+    let (trigger, found) =
+        subscription(&format!("{}{TRIGGER}  subscriber: {}\n", brokers(), to_broker("other")));
+    assert_eq!(trigger.destination.topic(), topic("default/other"));
+    assert_eq!(trigger.destination.display(), "topic:default/other");
+    assert_eq!((&trigger.reply, found), (&None, vec![]));
+}
+
+#[test]
+fn a_channel_may_be_the_subscriber_of_a_channel_and_does_not_reply() {
+    let kind = "apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel";
+    let channel = |name: &str| {
+        format!(
+            "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata: {{name: {name}}}\n---\n"
+        )
+    };
+    let text = format!(
+        "{}{}apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
+         channel: {{{kind}, name: a}}\n  subscriber: {{ref: {{{kind}, name: b}}}}\n  reply: {{uri: 'http://h/'}}\n",
+        channel("a"),
+        channel("b")
+    );
+    let (subscription, found) = subscription(&text);
+    assert_eq!(
+        (subscription.destination.topic(), &subscription.reply),
+        (topic("default/b"), &None)
+    );
+    assert_eq!(
+        found,
+        [
+            "f:15:16: warning: spec.reply.uri: not used: the subscriber is a topic, which does not reply"
+        ]
+    );
+}
+
+#[test]
+fn a_broker_that_no_file_has_needs_an_address() {
+    let reading =
+        read_one(&format!("{}{TRIGGER}  subscriber: {}\n", broker("", "{}"), to_broker("far")));
+    let found = shown(&reading);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("nothing says what \"eventing.knative.dev/v1/Broker/default/far\""));
+}
+
+#[test]
+fn a_source_with_a_broker_of_the_files_as_its_sink_has_a_topic_and_a_subscription() {
+    let source = "apiVersion: sources.knative.dev/v1\nkind: PingSource\nmetadata: {name: ping}\nspec:\n  sink: SINK\n  \
+                  delivery: {deadLetterSink: {uri: 's3://bucket'}}\n";
+    let text = format!("{}{}", brokers(), source.replace("SINK", &to_broker("b")));
+    let (ping, found) = subscription(&text);
+    assert_eq!(ping.name.to_string(), "default/ping/ping");
+    assert_eq!(ping.destination.topic(), topic("default/b"));
+    assert!(matches!(&ping.dead_letter.sink, Sink::Container(of) if of.bucket == "bucket"));
+    assert_eq!(
+        found,
+        ["f:11:1: warning: event sources are not run; publish their events to default/ping"]
+    );
+    let elsewhere = read_one(&source.replace("SINK", &to_broker("b")));
+    assert_eq!(
+        shown(&elsewhere),
+        [
+            "f:5:15: warning: spec.sink.ref: event sources are not run; this one publishes to default/b and needs no \
+             subscription; publish its events to default/b yourself",
+            "f:6:3: warning: spec.delivery: not used: what publishes to default/b has to try again itself",
+        ]
+    );
+}
+
+/// A channel with these subscribers.
+fn channel(subscribers: &str) -> String {
+    format!(
+        "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata: {{name: c}}\nspec:\n  \
+         delivery: {{retry: 4}}\n  subscribers: {subscribers}\n"
+    )
+}
+
+const SUBSCRIBERS: &str = "[{uid: u1, generation: 1, subscriberUri: 'http://a/', replyUri: 'http://r/'}, \
+                           {subscriberURI: 'http://b/', delivery: {retry: 7, deadLetterSinkURI: 's3://bucket'}}]";
+
+#[test]
+fn the_subscribers_of_a_channel_are_read_where_no_file_has_its_subscriptions() {
+    let reading = read_one(&channel(SUBSCRIBERS));
+    let first = named(&reading, "default/c/u1");
+    let reply = ReplyTo::Address("http://r/".parse().unwrap());
+    assert_eq!(
+        (first.destination.url.as_str(), &first.reply, first.retry.max_attempts),
+        ("http://a/", &Some(reply), 5)
+    );
+    let second = named(&reading, "default/c/subscriber-2");
+    assert_eq!((second.destination.url.as_str(), second.retry.max_attempts), ("http://b/", 8));
+    assert!(matches!(&second.dead_letter.sink, Sink::Container(of) if of.bucket == "bucket"));
+    let found = shown(&reading);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(
+        found[0],
+        "f:6:16: warning: spec.subscribers: no file has Subscriptions of this channel: its subscribers are read \
+         instead; put the Subscriptions into the files"
+    );
+    assert!(found[1].contains("an old spelling, read as deadLetterSink"), "{found:?}");
+}
+
+#[test]
+fn beside_its_subscriptions_the_subscribers_of_a_channel_are_a_copy() {
+    let subscription = "---\napiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s}\nspec:\n  \
+                        channel: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}\n  \
+                        subscriber: {uri: 'http://a/'}\n";
+    let reading = read_one(&format!("{}{subscription}", channel(SUBSCRIBERS)));
+    assert_eq!((reading.catalogue.subscriptions().count(), shown(&reading)), (1, vec![]));
+}
+
+#[test]
+fn a_subscriber_without_an_address_is_an_error() {
+    let reading = read_one(&channel("[{uid: u1}]"));
+    let found = shown(&reading);
+    assert!(
+        found
+            .iter()
+            .any(|line| line.contains("error: spec.subscribers[0]: subscriberUri is missing")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn what_annotations_promise_and_is_not_kept_is_reported() {
+    let annotated = |annotation: &str| {
+        let named = format!("{{name: t, annotations: {{{annotation}}}}}");
+        let text = trigger("").replace("{name: t}", &named);
+        subscription(&format!("{}{text}", broker("", "{}"))).1
+    };
+    for (annotation, message) in [
+        ("kafka.eventing.knative.dev/delivery.order: ordered", "the order of events is not kept"),
+        (
+            "rabbitmq.eventing.knative.dev/parallelism: '1'",
+            "not used: events are sent at once, and their order",
+        ),
+        (
+            "rabbitmq.eventing.knative.dev/parallelism: '10'",
+            "not used: how many events are sent at once",
+        ),
+    ] {
+        let found = annotated(annotation);
+        assert!(found.len() == 1 && found[0].contains(&format!(": {message}")), "{found:?}");
+    }
+    assert_eq!(annotated("kafka.eventing.knative.dev/delivery.order: unordered"), [""; 0]);
+}

@@ -1,0 +1,66 @@
+//! A topic as a destination: its events go on to the subscriptions of that topic, without a request.
+//!
+//! Such a destination is written as an address of its own, `topic:namespace/name`, so that whatever shows,
+//! stores or compares destinations has one case. Separate because only this module knows how it is written.
+//!
+//! No request can be made to such an address: it has no host. A version that does not know it cannot read the
+//! subscription, and waits.
+
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use super::name::{TopicName, segment};
+
+/// The scheme of these addresses.
+const SCHEME: &str = "topic";
+
+/// The address of a topic.
+#[must_use]
+pub fn address_of(topic: &TopicName) -> Url {
+    let text = format!("{SCHEME}:{}/{}", segment(&topic.namespace), segment(&topic.topic));
+    Url::parse(&text).expect("a scheme, and letters, digits, points and percent signs behind it")
+}
+
+/// The topic of such an address; `None` for any other.
+#[must_use]
+pub fn topic_of(address: &Url) -> Option<TopicName> {
+    if address.scheme() != SCHEME {
+        return None;
+    }
+    let (namespace, topic) = address.path().split_once('/')?;
+    let decoded = |text| percent_decode_str(text).decode_utf8().ok();
+    format!("{}/{}", decoded(namespace)?, decoded(topic)?).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_is_read_back_from_its_address() {
+        for (namespace, topic, address) in [
+            ("default", "badword-broker", "topic:default/badword-broker"),
+            (".", "..", "topic:%2E/%2E%2E"),
+            ("a b", "ö?#%2F", "topic:a%20b/%C3%B6%3F%23%252F"),
+        ] {
+            let name = TopicName { namespace: namespace.to_owned(), topic: topic.to_owned() };
+            let url = address_of(&name);
+            assert_eq!(url.as_str(), address);
+            assert_eq!(topic_of(&url), Some(name));
+        }
+    }
+
+    #[test]
+    fn no_other_address_is_a_topic() {
+        for address in [
+            "https://example.com/a/b",
+            "topic:",
+            "topic:a",
+            "topic:/b",
+            "topic:a/b%2Fc",
+            "topic:a/%FF",
+        ] {
+            assert_eq!(topic_of(&Url::parse(address).unwrap()), None, "{address}");
+        }
+    }
+}
