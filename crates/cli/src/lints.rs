@@ -75,6 +75,7 @@ pub(crate) fn lints_at(
             ("maxAttempts", attempts.unreachable(subscription)),
             ("expirationTimeUtc", expired(subscription, now_ms)),
             ("reply", unsubscribed_reply(subscription, catalogue)),
+            ("url", unsubscribed_destination(subscription, catalogue)),
             ("responseTimeout", shortened_timeout(subscription, cut_to_ms)),
             ("sharedLimit", limits.problem(subscription)),
             ("url", placeholder(subscription)),
@@ -222,6 +223,17 @@ fn unsubscribed_reply(subscription: &Subscription, catalogue: &Catalogue) -> Opt
     has_no_subscription(topic, catalogue).then(|| {
         format!(
             "replies to {} go to {topic}, which has no subscription: they are lost",
+            subscription.name
+        )
+    })
+}
+
+/// A destination that is a topic without a subscription.
+fn unsubscribed_destination(subscription: &Subscription, catalogue: &Catalogue) -> Option<String> {
+    let topic = subscription.destination.topic()?;
+    has_no_subscription(&topic, catalogue).then(|| {
+        format!(
+            "events of {} go on to {topic}, which has no subscription: nobody receives them",
             subscription.name
         )
     })

@@ -74,7 +74,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Checks subscription files, or what a deployment has: exit code 0 without an error, 1 with one
     Check(check::Arguments),
-    /// Shows the attempts and the end of a delivery whose endpoint always responds the same way
+    /// Shows the attempts and the end of a delivery whose endpoint always responds the same way, or with
+    /// --event which subscriptions get an event, and why
     Explain(explain::Arguments),
     /// Uploads subscription files to a deployment, after showing what changes
     Apply(apply::Arguments),

@@ -19,8 +19,8 @@
 //!   through the queues, and the text of a stored subscription.
 //! - [`request`]: the HTTP request of one attempt.
 //! - [`machine`]: decides what a delivery does next.
-//! - [`explain`]: the attempts that a delivery would make. [`ports`]: the traits that adapters
-//!   implement.
+//! - [`explain`]: the attempts that a delivery would make, and which subscriptions get an event. [`ports`]: the traits
+//!   that adapters implement.
 //!
 //! All arithmetic is in whole milliseconds and saturates.
 

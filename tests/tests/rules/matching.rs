@@ -1,13 +1,15 @@
 //! The index of a topic finds what comparing every filter finds: any filters of every dialect on any
-//! events, any range of names, in the order of names.
+//! events, any range of names, in the order of names. And what explains a match says the same.
 
 use std::collections::BTreeMap;
 
 use delivery::event::{Event, Input, Members};
+use delivery::explain::event_matches;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::filter::Filter;
 use delivery::subscription::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
+use delivery::subscription::filter::explanation::Explanation;
 use delivery::subscription::filter::key::Key;
 use delivery::subscription::filter::number::Number;
 use delivery::subscription::name::{ALL_NAMES, NameRange, SubscriptionName};
@@ -171,5 +173,52 @@ proptest! {
         let found = catalogue.matching(&topic, &names, &event, 1);
         let found: Vec<String> = found.map(|of| of.name.name.clone()).collect();
         prop_assert_eq!(found, expected);
+    }
+    #[test]
+    fn an_explanation_says_what_the_match_says(subscriptions in subscriptions(), event in event()) {
+        let mut catalogue = Catalogue::default();
+        for (name, (filter, expires_ms)) in subscriptions {
+            let name: SubscriptionName = format!("n/t/{name}").parse().expect("a name");
+            let url = "https://example.com/".parse().expect("a URL");
+            let new = Subscription::new(name, Dialect::Native, url);
+            catalogue.add_subscription(Subscription { filter, expires_ms, ..new });
+        }
+        let topic = "n/t".parse().expect("a topic");
+        let event = Event::recall(&event.into(), Input::Custom);
+        let found: Vec<_> = catalogue.matching(&topic, &ALL_NAMES, &event, 1).cloned().collect();
+        let explained = event_matches(&catalogue, &topic, &event, 1);
+        prop_assert_eq!(explained.len(), catalogue.subscriptions().count());
+        for of in explained {
+            let name = &of.subscription.name;
+            let is_found = found.iter().any(|found| found.name == *name);
+            prop_assert_eq!(of.matches, is_found, "{} {:?}", name, of.filter);
+            prop_assert_eq!(of.matches, of.filter.matches && !of.is_expired, "{:?}", of.filter);
+            prop_assert!(parts_agree(&of.subscription.filter, &of.filter), "{:?}", of.filter);
+        }
+    }
+}
+
+/// Whether the verdicts of the parts of a filter yield its own.
+fn parts_agree(filter: &Filter, explained: &Explanation) -> bool {
+    let Explanation { matches, parts, .. } = explained;
+    let agree = |filters: &[Filter]| {
+        filters.len() == parts.len()
+            && filters.iter().zip(parts).all(|(filter, part)| parts_agree(filter, part))
+    };
+    match filter {
+        Filter::All(filters) => agree(filters) && *matches == parts.iter().all(|of| of.matches),
+        Filter::Any(filters) => agree(filters) && *matches == parts.iter().any(|of| of.matches),
+        Filter::Not(of) => agree(std::slice::from_ref(&**of)) && *matches != parts[0].matches,
+        Filter::Cesql(of) => {
+            // A column is a character of the text that is shown.
+            let column = explained.problem.as_ref().and_then(|problem| problem.column);
+            let length = of.to_string().chars().count();
+            column.is_none_or(|column| (1..=length).contains(&column))
+                && (!*matches || explained.problem.is_none())
+        }
+        Filter::Exact { .. }
+        | Filter::Prefix { .. }
+        | Filter::Suffix { .. }
+        | Filter::Advanced(_) => parts.is_empty(),
     }
 }

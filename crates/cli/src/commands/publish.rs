@@ -116,15 +116,18 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The text of a file of events; - is standard input.
+pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
+    match file {
+        "-" => std::io::read_to_string(std::io::stdin()).context("standard input cannot be read"),
+        path => std::fs::read_to_string(path)
+            .map_err(|error| usage_error(format!("{path} cannot be read: {error}"))),
+    }
+}
+
 /// The events of a file in order, with an error for each element that is not an event.
 fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
-    let text = match file {
-        "-" => {
-            std::io::read_to_string(std::io::stdin()).context("standard input cannot be read")?
-        }
-        path => std::fs::read_to_string(path)
-            .map_err(|error| usage_error(format!("{path} cannot be read: {error}")))?,
-    };
+    let text = text_of(file)?;
     let mut events = Vec::new();
     for (line, document) in documents(&text) {
         events.extend(decode(&document, Input::Auto).into_iter().map(|element| match element {
@@ -140,7 +143,7 @@ fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
 
 /// The JSON documents of a text, each with its first line. If the text is not a sequence of
 /// documents, each line is one, so that a bad line affects no other.
-fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
+pub(crate) fn documents(text: &str) -> Vec<(usize, Arc<str>)> {
     let sequence: Result<Vec<&RawValue>, _> =
         serde_json::Deserializer::from_str(text).into_iter().collect();
     if let Ok(sequence) = sequence {

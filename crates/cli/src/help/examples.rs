@@ -59,6 +59,7 @@ const EXAMPLES: &[Examples] = &[
             "lastmile explain -f subscriptions.yaml --outcome 503",
             "lastmile explain shop/orders/billing --stack orders-prod",
             "lastmile explain -f subscriptions.yaml --output svg > retries.svg",
+            "lastmile explain -f subscriptions.yaml --event event.json",
         ],
     ),
     of_command(

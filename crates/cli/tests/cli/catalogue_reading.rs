@@ -11,19 +11,19 @@ use catalogue::{Changes, Namespace, NodeCache};
 
 use crate::programs::{Running, lastmile, run};
 
-fn subscription(name: &str, more: &str) -> String {
+pub(crate) fn subscription(name: &str, more: &str) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
          spec: {{destination: {{url: 'https://{name}.example.com/in?code=secret'{more}}}}}\n"
     )
 }
 
-fn uri(folder: &Path) -> String {
+pub(crate) fn uri(folder: &Path) -> String {
     format!("file://{}/catalogue/", folder.display())
 }
 
 /// Applies these documents as this owner.
-fn apply(folder: &Path, owner: &str, documents: &[String]) {
+pub(crate) fn apply(folder: &Path, owner: &str, documents: &[String]) {
     std::fs::write(folder.join("applied.yaml"), documents.join("---\n")).expect("a file");
     let arguments = [
         "apply",

@@ -26,6 +26,7 @@ mod dev_page_server;
 mod dev_terminal;
 mod dialects;
 mod environment;
+mod explain_event;
 mod hidden_characters;
 mod local_servers;
 mod page_server;

@@ -443,7 +443,7 @@ fn a_public_address_without_tls_is_an_error_unless_it_is_allowed() {
 }
 
 #[test]
-fn check_warns_of_replies_that_are_refused_or_have_no_subscription() {
+fn check_warns_of_replies_and_destinations_that_are_refused_or_have_no_subscription() {
     let subscription = |reply: &str| {
         format!(
             "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
@@ -457,17 +457,21 @@ fn check_warns_of_replies_that_are_refused_or_have_no_subscription() {
         subscription("{uri: 'http://replies.shop.svc/?code=secret'}"),
         subscription("{uri: 'https://r/'}"),
     );
+    let to_channel = format!("subscriber: {channel}");
+    let onward = heard.replace("subscriber: {uri: 'https://a.example.com/'}", &to_channel);
+    let onward = onward.replace("  reply: {uri: 'https://r/'}\n", "");
     let folder = folder(&[
         ("clear.yaml", &clear),
         ("lost.yaml", &subscription(channel)),
         ("heard.yaml", &heard),
+        ("onward.yaml", &onward),
     ]);
     let of_replies = |file: &str| {
         let checked = run(folder.path(), &["check", file]);
         assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
         let lines: Vec<String> = text(&checked.stdout)
             .lines()
-            .filter(|of| of.contains("repl"))
+            .filter(|of| of.contains("repl") || of.contains(" go on "))
             .map(str::to_owned)
             .collect();
         lines
@@ -487,6 +491,13 @@ fn check_warns_of_replies_that_are_refused_or_have_no_subscription() {
         ]
     );
     assert_eq!(of_replies("heard.yaml"), [""; 0]);
+    assert_eq!(
+        of_replies("onward.yaml"),
+        [
+            "onward.yaml:6:21: warning: url: events of default/c/s go on to default/other, which has no subscription: nobody \
+          receives them"
+        ]
+    );
 }
 
 #[test]

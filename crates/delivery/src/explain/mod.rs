@@ -11,8 +11,10 @@
 //! timeout.
 
 pub mod diff;
+mod matching;
 mod probation;
 
+pub use matching::{EventMatch, event_matches};
 pub use probation::{ProbationTerms, probation};
 
 use std::str::FromStr;

@@ -1,16 +1,19 @@
-//! `lastmile explain`: the life of a delivery whose endpoint always responds the same way.
+//! `lastmile explain`: the life of a delivery whose endpoint always responds the same way; or which subscriptions
+//! get an event, and why ([`event`]).
 //!
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
 //! people, as JSON for tools, or as an SVG for documents. No wait is computed here. With `--stack` or
 //! `--config`, text and JSON have the state of the destination now. The subscriptions are in files, or are
 //! those of a deployment: of a catalogue, one topic is read.
 
+mod event;
+mod event_text;
 mod json;
 mod svg;
 mod table;
 mod timeline;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -23,6 +26,7 @@ use delivery::explain::{Always, Endpoint, Life, ProbationTerms, explain, probati
 use delivery::manifest::{self, Reading};
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
@@ -54,6 +58,12 @@ pub(crate) struct Arguments {
     /// Where the deployment reads subscriptions: s3://bucket/key or file:///path; a catalogue ends with a slash
     #[arg(long, value_name = "URI", requires = "name", conflicts_with = "stack")]
     to: Option<String>,
+    /// Which subscriptions get this event, and why: a file of events, or - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["outcome", "retry_after"])]
+    event: Option<String>,
+    /// With --event, of the files only this topic
+    #[arg(long, value_name = "NS/TOPIC", requires = "event", conflicts_with_all = ["name", "subscription"])]
+    topic: Option<TopicName>,
     /// The outcome of every attempt: a status, timeout, refused, reset, dns, tls or blocked
     #[arg(long, value_name = "OUTCOME", default_value = "500")]
     outcome: Always,
@@ -111,14 +121,20 @@ struct Explained {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (selected, origins) = match &arguments.name {
+    let Known { catalogue, selected, origins } = match &arguments.name {
         Some(name) => of_deployment(name, &arguments).await?,
         None => {
             let files = Files::read(&arguments.files)?;
             let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
-            (selected(&reading, arguments.subscription.as_ref())?, Origins::Files(reading.origins))
+            let selected = selected(&reading, &arguments)?;
+            let origins = Origins::Files(reading.origins);
+            Known { catalogue: reading.catalogue, selected, origins }
         }
     };
+    if let Some(file) = &arguments.event {
+        let topics = topics(&arguments, &catalogue);
+        return event::run(file, &catalogue, &topics, &selected, arguments.output);
+    }
     let now_ms = Machine.now_ms();
     if let Some(text) =
         arguments.retry_after.as_deref().filter(|text| retry_after_ms(text, now_ms).is_none())
@@ -149,12 +165,36 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The subscriptions to explain: the named one, or all.
-fn selected(
-    reading: &Reading,
-    named: Option<&SubscriptionName>,
-) -> anyhow::Result<Vec<Arc<Subscription>>> {
-    let Some(name) = named else { return Ok(reading.catalogue.subscriptions().cloned().collect()) };
+/// The subscriptions to explain, and what they were found in.
+struct Known {
+    catalogue: Catalogue,
+    selected: Vec<Arc<Subscription>>,
+    origins: Origins,
+}
+
+/// The topics that an event is explained for: the named one, or all.
+fn topics(arguments: &Arguments, catalogue: &Catalogue) -> BTreeSet<TopicName> {
+    let named = arguments.name.as_ref().map(|name| &name.topic);
+    let named = named.or(arguments.topic.as_ref());
+    match named.or(arguments.subscription.as_ref().map(|name| &name.topic)) {
+        Some(topic) => [topic.clone()].into(),
+        None => catalogue.topics().map(|topic| topic.name.clone()).collect(),
+    }
+}
+
+/// The subscriptions to explain: the named one, those of a topic, or all.
+fn selected(reading: &Reading, arguments: &Arguments) -> anyhow::Result<Vec<Arc<Subscription>>> {
+    if let Some(topic) = &arguments.topic {
+        let of_topic = reading.catalogue.topic_subscriptions(topic).ok_or_else(|| {
+            let names: Vec<String> =
+                reading.catalogue.topics().map(|of| format!("  {}", of.name)).collect();
+            usage_error(format!("there is no topic {topic}; there are\n{}", names.join("\n")))
+        })?;
+        return Ok(of_topic.subscriptions().cloned().collect());
+    }
+    let Some(name) = &arguments.subscription else {
+        return Ok(reading.catalogue.subscriptions().cloned().collect());
+    };
     let found =
         reading.catalogue.subscription(name).cloned().map(|subscription| vec![subscription]);
     found.ok_or_else(|| {
@@ -166,10 +206,7 @@ fn selected(
 
 /// The subscriptions of this name in a deployment. What else its topic has and cannot be read is reported,
 /// and is no reason to fail.
-async fn of_deployment(
-    name: &Named,
-    arguments: &Arguments,
-) -> anyhow::Result<(Vec<Arc<Subscription>>, Origins)> {
+async fn of_deployment(name: &Named, arguments: &Arguments) -> anyhow::Result<Known> {
     let stack = Stack::optional(arguments.now.stack()).await?;
     let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
     let wanted = Wanted::Topics([name.topic.clone()].into());
@@ -189,7 +226,7 @@ async fn of_deployment(
         Some(owners) => Origins::Owners(owners),
         None => Origins::Files(deployed.reading.origins),
     };
-    Ok((selected, origins))
+    Ok(Known { catalogue: deployed.reading.catalogue, selected, origins })
 }
 
 /// Where the values of settings come from.

@@ -4,9 +4,10 @@
 //! other's answers would make thousands of requests out of one event. So the deliveries that replies lead
 //! to are counted. Those of the first generation, which answer the event itself, are free: without a loop
 //! there are seldom others. From then on each delivery carries how many may still follow from it, and an
-//! answer to it divides what remains. An event that goes on to another topic counts like an answer. A share belongs to one branch, so nothing has to be counted
-//! together where branches run at the same time. Where more subscriptions can answer an event than its budget has
-//! deliveries, each has a share of one: then the bound is their number.
+//! answer to it divides what remains. An event that goes on to another topic counts like an answer. A share
+//! belongs to one branch, so nothing has to be counted together where branches run at the same time. Where more
+//! subscriptions can answer an event than its budget has deliveries, each has a share of one: then the bound is
+//! their number.
 
 use crate::delivery::Delivery;
 use crate::subscription::catalogue::{Catalogue, REPLIES_MAX};

@@ -189,11 +189,10 @@ fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
 }
 
 impl ResolvedAddress<'_> {
-    /// The topic to which a source publishes by itself: a broker or channel that no file has, or that has the name
-    /// of the source.
-    pub(super) fn published_elsewhere(&self, source: &TopicName) -> Option<&TopicName> {
+    /// The broker or channel, if it is one that no file has.
+    pub(super) fn topic_elsewhere(&self) -> Option<&TopicName> {
         let is_here = matches!(self.address, Address::Topic(_));
-        self.publishes_to.as_ref().filter(|topic| !is_here || *topic == source)
+        self.publishes_to.as_ref().filter(|_| !is_here)
     }
 
     /// The endpoint that events are sent to, or the topic that they go on to; anything else is reported as an

@@ -246,7 +246,7 @@ impl<'a> Reader<'a, '_> {
         spec.accept_rest();
         let sink = self.destination(spec, "sink", object);
         if let Some((topic, sink)) =
-            sink.as_ref().and_then(|sink| Some((sink.published_elsewhere(&object.name)?, sink)))
+            sink.as_ref().and_then(|sink| Some((self.publishes_itself(sink, object)?, sink)))
         {
             if let Some(key) = spec.given_key("delivery") {
                 key.warn(format!("not used: what publishes to {topic} has to try again itself"));
@@ -272,6 +272,20 @@ impl<'a> Reader<'a, '_> {
             object,
             Some((object.name.clone(), Parent::absent(Class::LITERAL))),
         )
+    }
+
+    /// The topic to which a source publishes by itself: a broker or channel that no file has; or any, where
+    /// another object has the topic of the source's name.
+    fn publishes_itself<'s>(
+        &self,
+        sink: &'s ResolvedAddress<'a>,
+        object: &Object<'a>,
+    ) -> Option<&'s TopicName> {
+        let is_taken = |kind| self.addresses.topics.contains(&(kind, object.name.clone()));
+        if is_taken(TopicKind::Broker) || is_taken(TopicKind::Channel) {
+            return sink.publishes_to.as_ref();
+        }
+        sink.topic_elsewhere()
     }
 
     /// The required destination of this name.

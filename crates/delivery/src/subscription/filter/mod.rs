@@ -8,6 +8,7 @@
 
 pub mod advanced;
 pub mod cesql;
+pub mod explanation;
 pub mod key;
 pub mod number;
 
@@ -71,7 +72,7 @@ impl fmt::Display for Filter {
             Self::Exact { name, value } => write!(f, "{name} is {value:?}"),
             Self::Prefix { name, value } => write!(f, "{name} begins with {value:?}"),
             Self::Suffix { name, value } => write!(f, "{name} ends with {value:?}"),
-            Self::Advanced(condition) => write!(f, "{condition:?}"),
+            Self::Advanced(condition) => write!(f, "{condition}"),
             Self::Cesql(cesql) => write!(f, "cesql({cesql})"),
         }
     }

@@ -87,6 +87,20 @@ fn a_source_with_a_broker_of_the_files_as_its_sink_has_a_topic_and_a_subscriptio
     );
 }
 
+#[test]
+fn a_source_with_the_name_of_a_broker_publishes_to_its_sink_by_itself() {
+    let source = "apiVersion: sources.knative.dev/v1\nkind: PingSource\nmetadata: {name: b}\nspec:\n  sink: SINK\n";
+    for sink in ["b", "other"] {
+        let reading =
+            read_one(&format!("{}{}", brokers(), source.replace("SINK", &to_broker(sink))));
+        let found = shown(&reading);
+        assert_eq!((found.len(), reading.catalogue.subscriptions().count()), (1, 0), "{found:?}");
+        assert!(
+            found[0].contains(&format!("publishes to default/{sink} and needs no subscription"))
+        );
+    }
+}
+
 /// A channel with these subscribers.
 fn channel(subscribers: &str) -> String {
     format!(

@@ -13,6 +13,8 @@
 //! The elements of an array are compared where the filter says so; otherwise an array is a value of
 //! another type.
 
+mod shown;
+
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;

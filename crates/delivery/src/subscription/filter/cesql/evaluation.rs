@@ -5,6 +5,7 @@
 
 use thiserror::Error;
 
+use super::DATA;
 use super::expression::{Binary, Expression, Logic};
 use super::value::Value;
 use crate::event::Members;
@@ -13,9 +14,6 @@ use crate::event::path::scalar;
 /// The most steps of one evaluation. A step is a part of the expression, a byte of text that is read or made, or a
 /// comparison of characters by `LIKE`. Events whose attributes are as small as CloudEvents asks for need some hundreds.
 const STEPS_MAX: usize = 250_000;
-
-/// The member of an event that is not an attribute, although its name could be one.
-const DATA: &str = "data";
 
 /// Why an expression has no value for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

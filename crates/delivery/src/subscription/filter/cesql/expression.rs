@@ -138,15 +138,56 @@ impl Expression {
         }
     }
 
+    /// The expressions directly in it, in the order in which they are evaluated.
+    pub(super) fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Attribute(_) | Self::Literal(_) | Self::Exists(_) => Vec::new(),
+            Self::Not(of) | Self::Negate(of) | Self::Like { text: of, .. } => vec![of],
+            Self::In { value, set, .. } => std::iter::once(&**value).chain(set).collect(),
+            Self::Binary { left, right, .. } => vec![left, right],
+            Self::Logic { operands: of, .. } | Self::Call { arguments: of, .. } => {
+                of.iter().collect()
+            }
+        }
+    }
+
     /// How many expressions are within each other.
     pub(super) fn depth(&self) -> usize {
-        let deepest = |of: &[Self]| of.iter().map(Self::depth).max().unwrap_or(0);
-        1 + match self {
-            Self::Attribute(_) | Self::Literal(_) | Self::Exists(_) => 0,
-            Self::Not(of) | Self::Negate(of) | Self::Like { text: of, .. } => of.depth(),
-            Self::In { value, set, .. } => value.depth().max(deepest(set)),
-            Self::Binary { left, right, .. } => left.depth().max(right.depth()),
-            Self::Logic { operands: of, .. } | Self::Call { arguments: of, .. } => deepest(of),
+        1 + self.parts().into_iter().map(Self::depth).max().unwrap_or(0)
+    }
+
+    /// Calls `see` with it and with every expression in it.
+    pub(super) fn visit<'e>(&'e self, see: &mut impl FnMut(&'e Self)) {
+        see(self);
+        self.parts().into_iter().for_each(|part| part.visit(see));
+    }
+
+    /// The same with another expression in the place of this part of it.
+    pub(super) fn replaced(&self, part: &Self, by: &Self) -> Self {
+        if std::ptr::eq(self, part) {
+            return by.clone();
+        }
+        let one = |of: &Self| Box::new(of.replaced(part, by));
+        let each = |of: &[Self]| of.iter().map(|of| of.replaced(part, by)).collect();
+        match self {
+            Self::Attribute(_) | Self::Literal(_) | Self::Exists(_) => self.clone(),
+            Self::Not(of) => Self::Not(one(of)),
+            Self::Negate(of) => Self::Negate(one(of)),
+            Self::Like { text, pattern, negated } => {
+                Self::Like { text: one(text), pattern: pattern.clone(), negated: *negated }
+            }
+            Self::In { value, set, negated } => {
+                Self::In { value: one(value), set: each(set), negated: *negated }
+            }
+            Self::Binary { left, operator, right } => {
+                Self::Binary { left: one(left), operator: *operator, right: one(right) }
+            }
+            Self::Logic { operator, operands } => {
+                Self::Logic { operator: *operator, operands: each(operands) }
+            }
+            Self::Call { function, arguments } => {
+                Self::Call { function: *function, arguments: each(arguments) }
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Separate because it is a language: [`lexer`] and [`grammar`] read a text into the tree of [`expression`],
 //! [`evaluation`] finds its value for an event, with the rules of [`value`], [`pattern`] and [`functions`]; [`implied`] is
-//! for the index. An event matches if the value is `true` and nothing failed on the way.
+//! for the index, [`explanation`] for people. An event matches if the value is `true` and nothing failed on the way.
 //!
 //! Attributes are the top-level members of the event, by the names that CloudEvents allows; `data` is none. An attribute
 //! that is null counts as missing.
@@ -10,6 +10,7 @@
 //! Promises: reading and evaluating never panic and are bounded; what is written is read back to an equal expression.
 
 mod evaluation;
+mod explanation;
 mod expression;
 mod functions;
 mod grammar;
@@ -28,7 +29,11 @@ use expression::Expression;
 pub use value::Value;
 
 use super::Filter;
+use super::explanation::Explanation;
 use crate::event::Members;
+
+/// The member of an event that is not an attribute, although its name could be one.
+const DATA: &str = "data";
 
 /// The most bytes of an expression, as it is in a file and as it is written.
 const TEXT_MAX_BYTES: usize = 8_192;
@@ -132,6 +137,12 @@ impl Cesql {
     #[must_use]
     pub fn evaluate<'a>(&'a self, members: &Members<'a>) -> (Value<'a>, Option<EvaluationError>) {
         evaluation::evaluate(&self.0, members)
+    }
+
+    /// Why an event with these members matches, or why not.
+    #[must_use]
+    pub fn explain(&self, members: &Members<'_>) -> Explanation {
+        explanation::explain(&self.0, members)
     }
 
     /// A filter of exact texts and beginnings that matches every event that this matches.

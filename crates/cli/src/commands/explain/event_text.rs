@@ -1,0 +1,76 @@
+//! What subscriptions make of an event, as text.
+
+use super::event::{EventReport, FoundReport, PartReport, SubscriptionReport};
+use crate::text;
+
+/// How far a part is indented below what it belongs to.
+const INDENT: usize = 2;
+/// The width of a verdict and the gap behind it.
+const VERDICT: usize = 5;
+
+/// All events, one after the other.
+pub(super) fn write(reports: &[EventReport]) -> String {
+    let each: Vec<String> = reports.iter().map(event).collect();
+    each.join("\n")
+}
+
+fn event(report: &EventReport) -> String {
+    let EventReport { event, id, event_type, topic, problem, subscriptions } = report;
+    let named = |what: &str, value: &Option<String>| match value {
+        Some(value) => format!(", {what} {}", text::line(value)),
+        None => String::new(),
+    };
+    let head = format!("event {event}{}{}", named("id", id), named("type", event_type));
+    if let Some(problem) = problem {
+        let problem = text::line(problem);
+        return format!("{head}\n{topic}: no event, so it becomes a dead letter: {problem}\n");
+    }
+    let (count, getting) =
+        (subscriptions.len(), subscriptions.iter().filter(|of| of.matches).count());
+    let verbs = if getting == 1 { "gets" } else { "get" };
+    let mut lines = format!("{head}\n{topic}: {getting} of {count} subscriptions {verbs} it\n");
+    for of in subscriptions {
+        lines.push('\n');
+        lines.push_str(&subscription(of));
+    }
+    lines
+}
+
+fn subscription(report: &SubscriptionReport) -> String {
+    let SubscriptionReport { subscription, matches, expired, paused, destination, filter } = report;
+    let notes = [
+        (*expired, ", has expired and gets no new events"),
+        (*paused && *matches, ", is paused: the delivery waits"),
+    ];
+    let notes: String = notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect();
+    let mut lines = format!("{}{subscription} -> {destination}{notes}\n", verdict(*matches));
+    part(filter, INDENT, &mut lines);
+    lines
+}
+
+fn verdict(matches: bool) -> String {
+    format!("{:<VERDICT$}", if matches { "yes" } else { "no" })
+}
+
+fn part(report: &PartReport, indent: usize, lines: &mut String) {
+    let PartReport { condition, matches, found, problem, column, parts } = report;
+    let found: Vec<String> = found.iter().map(value).collect();
+    let found =
+        if found.is_empty() { String::new() } else { format!("    [{}]", found.join(", ")) };
+    let margin = " ".repeat(indent);
+    lines.push_str(&format!("{margin}{}{}{found}\n", verdict(*matches), text::line(condition)));
+    if let Some(problem) = problem {
+        let (below, at) = match column {
+            Some(column) => (column - 1, format!("^ character {column}: ")),
+            None => (0, String::new()),
+        };
+        let below = " ".repeat(indent + VERDICT + below);
+        lines.push_str(&format!("{below}{at}{}\n", text::line(problem)));
+    }
+    parts.iter().for_each(|inner| part(inner, indent + INDENT, lines));
+}
+
+fn value(FoundReport { name, value }: &FoundReport) -> String {
+    let value = value.as_deref().map_or_else(|| "missing".to_owned(), text::line);
+    format!("{name}: {value}")
+}

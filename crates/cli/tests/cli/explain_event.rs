@@ -1,0 +1,231 @@
+//! `lastmile explain --event`: which subscriptions get an event, and why not.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::catalogue_reading::{apply, subscription, uri};
+
+const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"order.created","subject":"us/1","priority":"high","data":{"total":5}}"#;
+
+/// A broker with triggers of every dialect of filters, and a subscription of Event Grid and one of ours.
+const FILES: &str = "apiVersion: eventing.knative.dev/v1
+kind: Broker
+metadata: {name: orders, namespace: shop}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Trigger
+metadata: {name: all, namespace: shop}
+spec: {broker: orders, subscriber: {uri: 'https://a.example.com/in'}}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Trigger
+metadata: {name: eu, namespace: shop}
+spec:
+  broker: orders
+  filters: [{exact: {type: order.created}}, {prefix: {subject: eu/}}]
+  subscriber: {uri: 'https://b.example.com/in'}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Trigger
+metadata: {name: sql, namespace: shop}
+spec:
+  broker: orders
+  filters: [{cesql: \"type = 'order.created' AND INT(priority) > 3\"}]
+  subscriber: {uri: 'https://c.example.com/in'}
+---
+lastmile: {topic: shop/orders, name: grid}
+properties:
+  destination: {endpointType: WebHook, properties: {endpointUrl: 'https://d.example.com/in'}}
+  filter: {advancedFilters: [{operatorType: NumberGreaterThan, key: data.total, value: 9}]}
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: lost, name: other}
+spec: {destination: {url: 'https://e.example.com/in'}, filter: {exact: {type: order.lost}}, paused: true}
+";
+
+/// What the program prints on its output, what it notes, and its code.
+fn run(folder: &Path, arguments: &[&str], input: Option<&str>) -> (String, String, Option<i32>) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.args(arguments).current_dir(folder);
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut program = pipes.spawn().expect("the program runs");
+    let mut to = program.stdin.take().expect("a pipe");
+    // A program that needs no input may have ended.
+    let _ = to.write_all(input.unwrap_or_default().as_bytes());
+    drop(to);
+    let output = program.wait_with_output().expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (text(output.stdout), text(output.stderr), output.status.code())
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [("files.yaml", FILES), ("event.json", EVENT)] {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
+}
+
+const OF_TOPIC: [&str; 7] =
+    ["explain", "-f", "files.yaml", "--event", "event.json", "--topic", "shop/orders"];
+
+#[test]
+fn each_filter_says_what_it_wants_and_what_the_event_has() {
+    let (printed, noted, code) = run(folder().path(), &OF_TOPIC, None);
+    assert_eq!(code, Some(0), "{printed}{noted}");
+    assert_eq!(
+        printed,
+        "event 1, id 1, type order.created
+shop/orders: 1 of 4 subscriptions gets it
+
+yes  shop/orders/all -> https://a.example.com/in
+  yes  every event
+
+no   shop/orders/eu -> https://b.example.com/in
+  no   all of these
+    yes  type is \"order.created\"    [type: \"order.created\"]
+    no   subject begins with \"eu/\"    [subject: \"us/1\"]
+
+no   shop/orders/grid -> https://d.example.com/in
+  no   all of these
+    no   data.total NumberGreaterThan 9    [data.total: 5]
+
+no   shop/orders/sql -> https://c.example.com/in
+  no   type = 'order.created' AND INT(priority) > 3    [type: \"order.created\", priority: \"high\"]
+                                  ^ character 28: a value cannot be converted to the type that is needed: INT(priority)
+"
+    );
+}
+
+#[test]
+fn tools_get_the_same_as_json() {
+    let (printed, _, code) =
+        run(folder().path(), &[&OF_TOPIC[..], &["--output", "json"]].concat(), None);
+    let report: Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!(
+        (code, &report["topic"], &report["problem"]),
+        (Some(0), &json!("shop/orders"), &json!(null))
+    );
+    assert_eq!(
+        (&report["event"], &report["id"], &report["type"]),
+        (&json!(1), &json!("1"), &json!("order.created"))
+    );
+    let subscriptions = report["subscriptions"].as_array().expect("an array");
+    let matches: Vec<&Value> = subscriptions.iter().map(|of| &of["matches"]).collect();
+    assert_eq!(matches, [true, false, false, false]);
+    assert_eq!(
+        subscriptions[2],
+        json!({
+            "subscription": "shop/orders/grid", "matches": false, "expired": false, "paused": false,
+            "destination": "https://d.example.com/in",
+            "filter": {
+                "condition": "all of these", "matches": false, "found": [], "problem": null, "column": null,
+                "parts": [{
+                    "condition": "data.total NumberGreaterThan 9", "matches": false,
+                    "found": [{"name": "data.total", "value": "5"}], "problem": null, "column": null, "parts": []
+                }]
+            }
+        })
+    );
+    assert_eq!(subscriptions[3]["filter"]["column"], 28);
+}
+
+#[test]
+fn the_answer_is_no_if_no_subscription_gets_the_event() {
+    let of = |rest: &[&str], input| {
+        run(folder().path(), &[&["explain", "-f", "files.yaml"], rest].concat(), Some(input))
+    };
+    let lost = EVENT.replace("order.created", "order.lost");
+    for (input, rest, code, part) in [
+        (
+            EVENT,
+            &["--event", "-", "--subscription", "shop/orders/eu"][..],
+            1,
+            "0 of 1 subscriptions get it",
+        ),
+        (
+            EVENT,
+            &["--event", "-", "--subscription", "shop/orders/all"],
+            0,
+            "1 of 1 subscriptions gets it",
+        ),
+        (
+            &lost,
+            &["--event", "-", "--topic", "shop/lost"],
+            0,
+            "/in, is paused: the delivery waits\n",
+        ),
+        (
+            "{\"specversion\":\"1.0\"}",
+            &["--event", "-", "--topic", "shop/lost"],
+            1,
+            "no event, so it becomes a dead letter: ",
+        ),
+    ] {
+        let (printed, noted, found) = of(rest, input);
+        assert_eq!(found, Some(code), "{printed}{noted}");
+        assert!(printed.contains(part), "{printed}{noted}");
+    }
+}
+
+#[test]
+fn every_event_of_a_file_is_explained_for_every_topic() {
+    let events = format!("{EVENT}\n{}\n", EVENT.replace("order.created", "order.lost"));
+    let arguments = ["explain", "-f", "files.yaml", "--event", "-", "--output", "json"];
+    let (printed, noted, code) = run(folder().path(), &arguments, Some(&events));
+    assert_eq!(code, Some(0), "{noted}");
+    let reports: Value = serde_json::from_str(&printed).expect("JSON");
+    let reports: Vec<(&Value, &Value)> = reports
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|of| (&of["topic"], &of["event"]))
+        .collect();
+    let of = |topic: &str, event: u8| (json!(topic), json!(event));
+    let expected =
+        [of("shop/lost", 1), of("shop/lost", 2), of("shop/orders", 1), of("shop/orders", 2)];
+    assert_eq!(reports, expected.each_ref().map(|(topic, event)| (topic, event)));
+}
+
+#[test]
+fn an_event_is_explained_for_a_deployed_topic() {
+    let folder = folder();
+    apply(
+        folder.path(),
+        "team",
+        &[subscription("a", "}, filter: {exact: {type: order.created}"), subscription("b", "")],
+    );
+    let to = uri(folder.path());
+    let arguments = ["explain", "shop/orders", "--to", &to, "--event", "event.json"];
+    let (printed, noted, code) = run(folder.path(), &arguments, None);
+    assert_eq!(code, Some(0), "{noted}");
+    assert!(printed.contains("shop/orders: 2 of 2 subscriptions get it"), "{printed}");
+    assert!(
+        printed.contains("type is \"order.created\"    [type: \"order.created\"]"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn what_cannot_be_explained_is_a_usage_error() {
+    for (rest, part) in [
+        (
+            &["--event", "event.json", "--topic", "shop/none"][..],
+            "there is no topic shop/none; there are\n  shop/lost",
+        ),
+        (&["--event", "event.json", "--output", "svg"], "--event has no picture"),
+        (&["--event", "none.json"], "none.json cannot be read"),
+        (&["--event", "-"], "- contains no event"),
+        (&["--topic", "shop/orders"], "--event <FILE>"),
+        (&["--event", "event.json", "--outcome", "500"], "--outcome"),
+    ] {
+        let (_, noted, code) =
+            run(folder().path(), &[&["explain", "-f", "files.yaml"], rest].concat(), None);
+        assert_eq!(code, Some(2), "{noted}");
+        assert!(noted.contains(part), "{noted}");
+    }
+}

@@ -1,0 +1,47 @@
+//! Which subscriptions of a topic get an event, and why.
+//!
+//! Separate from the life of a delivery: here there is none yet. Promises: a subscription gets the event if and only
+//! if [`Catalogue::matching`] says so, which is what deliveries are made by.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::subscription::Subscription;
+use crate::subscription::catalogue::Catalogue;
+use crate::subscription::filter::explanation::Explanation;
+use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
+
+/// What one subscription makes of an event.
+#[derive(Debug, Clone)]
+pub struct EventMatch {
+    /// The subscription.
+    pub subscription: Arc<Subscription>,
+    /// Whether it gets the event.
+    pub matches: bool,
+    /// Whether it has expired, and gets none.
+    pub is_expired: bool,
+    /// What its filter says.
+    pub filter: Explanation,
+}
+
+/// What every subscription of a topic makes of an event, by name.
+#[must_use]
+pub fn event_matches(
+    catalogue: &Catalogue,
+    topic: &TopicName,
+    event: &Event,
+    now_ms: u64,
+) -> Vec<EventMatch> {
+    let matching = catalogue.matching(topic, &ALL_NAMES, event, now_ms);
+    let matching: BTreeSet<&SubscriptionName> = matching.map(|of| &of.name).collect();
+    let members = event.members();
+    let explained = |subscription: &Arc<Subscription>| EventMatch {
+        matches: matching.contains(&subscription.name),
+        is_expired: subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms),
+        filter: subscription.filter.explain(&members),
+        subscription: Arc::clone(subscription),
+    };
+    let topic = catalogue.topic_subscriptions(topic);
+    topic.into_iter().flat_map(|of| of.subscriptions()).map(explained).collect()
+}

@@ -1,0 +1,103 @@
+//! Why an expression matches an event, or why not, and which part of it failed.
+//!
+//! Separate from evaluating, which remembers no places. Columns are those of the canonical text.
+
+use super::evaluation::{Error, evaluate};
+use super::expression::{Expression, Logic};
+use super::value::Value;
+use crate::event::Members;
+use crate::subscription::filter::explanation::{Explanation, Found, Problem};
+
+/// What is written in the place of a part to find it in the text; no character of a text by chance.
+const MARK: char = '\u{10fffe}';
+
+/// Why an expression matches an event with these members, or why not.
+pub(super) fn explain(expression: &Expression, members: &Members<'_>) -> Explanation {
+    let (value, error) = evaluate(expression, members);
+    let is_true = value == Value::Boolean(true) && error.is_none();
+    let problem = match error {
+        Some(error) => Some(problem_of(expression, error, members)),
+        None if matches!(value, Value::Boolean(_)) => None,
+        None => Some(Problem { message: format!("its value is {value}, not true"), column: None }),
+    };
+    let parts = match expression {
+        Expression::Logic { operator, operands } if problem.is_none() => {
+            deciding(*operator, operands, members)
+        }
+        Expression::Logic { .. }
+        | Expression::Attribute(_)
+        | Expression::Literal(_)
+        | Expression::Exists(_)
+        | Expression::Not(_)
+        | Expression::Negate(_)
+        | Expression::Like { .. }
+        | Expression::In { .. }
+        | Expression::Binary { .. }
+        | Expression::Call { .. } => Vec::new(),
+    };
+    let condition = expression.to_string();
+    Explanation { condition, matches: is_true, found: found(expression, members), problem, parts }
+}
+
+/// The operands up to the one that decides. One that is converted to a boolean has that as its verdict.
+fn deciding(operator: Logic, operands: &[Expression], members: &Members<'_>) -> Vec<Explanation> {
+    let mut parts = Vec::new();
+    for operand in operands {
+        let is_true = evaluate(operand, members).0.boolean() == Ok(true);
+        parts.push(Explanation { matches: is_true, ..explain(operand, members) });
+        match operator {
+            Logic::And if !is_true => break,
+            Logic::Or if is_true => break,
+            Logic::And | Logic::Or | Logic::Xor => {}
+        }
+    }
+    parts
+}
+
+/// The attributes that an expression names, each once.
+fn found(expression: &Expression, members: &Members<'_>) -> Vec<Found> {
+    let mut names = Vec::new();
+    expression.visit(&mut |part| {
+        if let Expression::Attribute(name) | Expression::Exists(name) = part
+            && !names.contains(&name.as_str())
+        {
+            names.push(name);
+        }
+    });
+    let attribute = |name: &str| members.get(name).filter(|_| name != super::DATA);
+    names.into_iter().map(|name| Found::new(name, attribute(name))).collect()
+}
+
+fn problem_of(expression: &Expression, error: Error, members: &Members<'_>) -> Problem {
+    let failing = failing(expression, members);
+    let marked = expression.replaced(failing, &Expression::Attribute(MARK.to_string())).to_string();
+    let message = match failing {
+        Expression::Attribute(name) if error == Error::MissingAttribute => {
+            format!("the event does not have the attribute {name}")
+        }
+        _ => format!("{error}: {failing}"),
+    };
+    let column = marked.chars().position(|character| character == MARK).map(|at| at + 1);
+    Problem { message, column }
+}
+
+/// The innermost part of an expression that has no value.
+fn failing<'e>(expression: &'e Expression, members: &Members<'_>) -> &'e Expression {
+    let fails = |of: &&'e Expression| evaluate(of, members).1.is_some();
+    let inner = match expression {
+        Expression::Logic { operands, .. } => operands.iter().find(|of| {
+            let (value, error) = evaluate(of, members);
+            error.is_some() || value.boolean().is_err()
+        }),
+        Expression::Attribute(_)
+        | Expression::Literal(_)
+        | Expression::Exists(_)
+        | Expression::Not(_)
+        | Expression::Negate(_)
+        | Expression::Like { .. }
+        | Expression::In { .. }
+        | Expression::Binary { .. }
+        | Expression::Call { .. } => expression.parts().into_iter().find(fails),
+    };
+    inner.map_or(expression, |inner| failing(inner, members))
+}

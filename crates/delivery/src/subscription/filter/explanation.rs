@@ -1,0 +1,257 @@
+//! Why a filter matches an event, or why not: the filter as a tree, each part with its verdict and with what the
+//! event has there.
+//!
+//! Separate because deliveries need the verdict alone. Promises: the verdict of each part is that of
+//! [`Filter::takes`], which is asked and not repeated here.
+
+use super::Filter;
+use super::advanced::Condition;
+use crate::event::Members;
+use crate::event::path::scalar;
+
+/// A part of a filter, and what it makes of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// What is asked for.
+    pub condition: String,
+    /// Whether the event has it.
+    pub matches: bool,
+    /// What of the event was looked at.
+    pub found: Vec<Found>,
+    /// What cannot be compared or computed.
+    pub problem: Option<Problem>,
+    /// The parts that it consists of; of those whose result cannot change anything none.
+    pub parts: Vec<Explanation>,
+}
+
+/// A value of the event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its name, or the path to it.
+    pub name: String,
+    /// As the publisher wrote it, in JSON; of a long one the beginning. `None` where there is none.
+    pub value: Option<String>,
+}
+
+/// Why a part has no proper result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong.
+    pub message: String,
+    /// The character of the condition that it is about, from 1, where it is about one.
+    pub column: Option<usize>,
+}
+
+/// The longest value that is shown whole, in characters.
+const VALUE_MAX: usize = 200;
+
+impl Found {
+    pub(super) fn new(name: impl Into<String>, value: Option<&str>) -> Self {
+        let shown = |value: &str| {
+            let end = value.char_indices().nth(VALUE_MAX).map(|(end, _)| end);
+            match end.and_then(|end| value.get(..end)) {
+                Some(beginning) => format!("{beginning}…"),
+                None => value.to_owned(),
+            }
+        };
+        Self { name: name.into(), value: value.map(shown) }
+    }
+}
+
+impl Filter {
+    /// Why an event with these members matches, or why not.
+    #[must_use]
+    pub fn explain(&self, members: &Members<'_>) -> Explanation {
+        let of_parts = |condition: &str, filters: &[Self]| Explanation {
+            condition: condition.to_owned(),
+            matches: self.takes(members),
+            found: Vec::new(),
+            problem: None,
+            parts: filters.iter().map(|filter| filter.explain(members)).collect(),
+        };
+        match self {
+            Self::All(filters) if !filters.is_empty() => of_parts("all of these", filters),
+            Self::Any(filters) if !filters.is_empty() => of_parts("one of these", filters),
+            Self::Not(filter) => of_parts("not", std::slice::from_ref(filter)),
+            Self::Exact { name, .. } | Self::Prefix { name, .. } | Self::Suffix { name, .. } => {
+                let value = members.get(name);
+                let incomparable = value.filter(|value| scalar(value).is_none());
+                Explanation {
+                    found: vec![Found::new(name, value)],
+                    problem: incomparable.map(|_| Problem {
+                        message: "only text, numbers and booleans are compared".to_owned(),
+                        column: None,
+                    }),
+                    ..of_parts(&self.to_string(), &[])
+                }
+            }
+            Self::Advanced(condition) => {
+                let value = condition.key.find(members);
+                Explanation {
+                    found: vec![Found::new(condition.key.to_string(), value)],
+                    problem: value.and_then(|value| problem_of(condition, value)),
+                    ..of_parts(&self.to_string(), &[])
+                }
+            }
+            Self::Cesql(cesql) => cesql.explain(members),
+            Self::All(_) | Self::Any(_) => of_parts(&self.to_string(), &[]),
+        }
+    }
+}
+
+/// Why a condition does not compare a value that is there.
+fn problem_of(condition: &Condition, value: &str) -> Option<Problem> {
+    let is_array = value.starts_with('[') && !condition.arrays;
+    is_array.then(|| Problem {
+        message: "an array is compared only with enableAdvancedFilteringOnArrays".to_owned(),
+        column: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: &str =
+        r#"{"type":"order.created","subject":"us/1","priority":"high","n":3,"tags":["a"],"o":{}}"#;
+
+    /// A part in one line for each: verdict, condition, what was found, and the problem.
+    fn shown(of: &Explanation, depth: usize, lines: &mut Vec<String>) {
+        let found = of
+            .found
+            .iter()
+            .map(|of| format!("; {} {}", of.name, of.value.as_deref().unwrap_or("is missing")));
+        let problem = of.problem.iter().map(|of| match of.column {
+            Some(column) => format!("; at character {column}: {}", of.message),
+            None => format!("; {}", of.message),
+        });
+        let verdict = if of.matches { "yes" } else { "no" };
+        let more: String = found.chain(problem).collect();
+        lines.push(format!("{}{verdict} {}{more}", "  ".repeat(depth), of.condition));
+        of.parts.iter().for_each(|part| shown(part, depth + 1, lines));
+    }
+
+    fn explained(filter: &Filter) -> Vec<String> {
+        let mut lines = Vec::new();
+        shown(&filter.explain(&Members::parse(EVENT).unwrap()), 0, &mut lines);
+        lines
+    }
+
+    fn cesql(text: &str) -> Vec<String> {
+        explained(&Filter::Cesql(text.parse().unwrap()))
+    }
+
+    fn exact(name: &str, value: &str) -> Filter {
+        Filter::Exact { name: name.to_owned(), value: value.to_owned() }
+    }
+
+    #[test]
+    fn each_part_says_what_was_asked_and_what_was_found() {
+        let eu = Filter::Prefix { name: "subject".to_owned(), value: "eu/".to_owned() };
+        let not = Filter::Not(Box::new(exact("missing", "x")));
+        let filter = Filter::All(vec![exact("type", "order.created"), eu, not]);
+        assert_eq!(
+            explained(&filter),
+            [
+                "no all of these",
+                "  yes type is \"order.created\"; type \"order.created\"",
+                "  no subject begins with \"eu/\"; subject \"us/1\"",
+                "  yes not",
+                "    no missing is \"x\"; missing is missing",
+            ]
+        );
+        assert_eq!(explained(&Filter::EVERYTHING), ["yes every event"]);
+        assert_eq!(explained(&Filter::Any(Vec::new())), ["no no event"]);
+        assert_eq!(
+            explained(&exact("o", "{}")),
+            ["no o is \"{}\"; o {}; only text, numbers and booleans are compared"]
+        );
+    }
+
+    #[test]
+    fn conditions_of_event_grid_are_shown_with_their_operators() {
+        use crate::subscription::filter::advanced::{NumberTest, Test, TextMatch, TextTest};
+        use crate::subscription::filter::key::Key;
+        use crate::subscription::filter::number::Number;
+
+        let condition = |key: &str, test| {
+            let key = Key::parse(key).unwrap();
+            Filter::Advanced(Condition { key, test, arrays: false })
+        };
+        let one = || Number::parse("1").unwrap();
+        let text = |how| TextTest::new(how, &["A".to_owned(), "b".to_owned()]);
+        for (filter, line) in [
+            (
+                condition("Type", Test::Text(text(TextMatch::In))),
+                "no Type StringIn \"a\", \"b\"; Type \"order.created\"",
+            ),
+            (
+                condition("data.x", Test::NotText(text(TextMatch::Contains))),
+                "no data.x StringNotContains \"a\", \"b\"; data.x is missing",
+            ),
+            (
+                condition("tags", Test::Text(text(TextMatch::BeginsWith))),
+                "no tags StringBeginsWith \"a\", \"b\"; tags [\"a\"]; an array is compared only with \
+                 enableAdvancedFilteringOnArrays",
+            ),
+            (
+                condition("n", Test::Number(NumberTest::GreaterThanOrEquals(one()))),
+                "yes n NumberGreaterThanOrEquals 1; n 3",
+            ),
+            (
+                condition("n", Test::NotNumber(NumberTest::InRange(vec![(one(), one())]))),
+                "yes n NumberNotInRange 1 to 1; n 3",
+            ),
+            (condition("n", Test::Bool(true)), "no n BoolEquals true; n 3"),
+            (condition("m", Test::IsNullOrUndefined), "yes m IsNullOrUndefined; m is missing"),
+        ] {
+            assert_eq!(explained(&filter), [line]);
+        }
+    }
+
+    #[test]
+    fn an_error_of_an_expression_has_the_column_of_what_failed() {
+        for (text, line) in [
+            (
+                "INT(priority) > 3",
+                "no INT(priority) > 3; priority \"high\"; at character 1: a value cannot be converted to the type that \
+                 is needed: INT(priority)",
+            ),
+            (
+                "n / (n - 3) = 1",
+                "no n / (n - 3) = 1; n 3; at character 1: a number is too large, or divided by zero: n / (n - 3)",
+            ),
+            (
+                "n = 3 AND region = 'eu'",
+                "no n = 3 AND region = 'eu'; n 3; region is missing; at character 11: the event does not have the \
+                 attribute region",
+            ),
+            (
+                "n = 3 AND subject",
+                "no n = 3 AND subject; n 3; subject \"us/1\"; at character 11: a value cannot be converted to the type \
+                 that is needed: subject",
+            ),
+            ("n + 1", "no n + 1; n 3; its value is 4, not true"),
+        ] {
+            assert_eq!(cesql(text), [line], "{text}");
+        }
+    }
+
+    #[test]
+    fn of_joined_conditions_those_are_shown_that_decide() {
+        assert_eq!(
+            cesql("n = 3 AND type LIKE '%.deleted' AND region = 'eu'"),
+            [
+                "no n = 3 AND type LIKE '%.deleted' AND region = 'eu'; n 3; type \"order.created\"; region is missing",
+                "  yes n = 3; n 3",
+                "  no type LIKE '%.deleted'; type \"order.created\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_value_is_cut() {
+        let found = Found::new("data", Some(&"ö".repeat(VALUE_MAX + 1)));
+        assert_eq!(found.value, Some(format!("{}…", "ö".repeat(VALUE_MAX))));
+    }
+}
