@@ -8,7 +8,9 @@ use delivery::explain::event_matches;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::filter::Filter;
-use delivery::subscription::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
+use delivery::subscription::filter::advanced::{
+    Arrays, Condition, NumberTest, Test, TextMatch, TextTest,
+};
 use delivery::subscription::filter::explanation::Explanation;
 use delivery::subscription::filter::key::Key;
 use delivery::subscription::filter::number::Number;
@@ -21,11 +23,16 @@ use proptest::sample::select;
 
 /// So few and so alike that filters and events often meet.
 const NAMES: [&str; 7] = ["type", "eventType", "Type", "source", "topic", "subject", "n"];
-const TEXTS: [&str; 9] = ["", "a", "A", "ab", "aB", "Ä", "äb", "1", "true"];
+const TEXTS: [&str; 12] =
+    ["", "a", "A", "ab", "aB", "Ä", "äb", "1", "true", "ΟΔΟΣ", "οδος", "οδοσα"];
 /// JSON values; those of the texts come beside them.
-const VALUES: [&str; 10] = [
+const VALUES: [&str; 14] = [
     "1",
     "1.0",
+    "123456789.123456789",
+    "123456789.12345679",
+    "1e22",
+    "[\"ΟΔΟΣΑ\", null]",
     "true",
     "null",
     "{}",
@@ -48,6 +55,9 @@ fn name() -> impl Strategy<Value = String> {
 pub(crate) const MATCHES: [TextMatch; 4] =
     [TextMatch::In, TextMatch::Contains, TextMatch::BeginsWith, TextMatch::EndsWith];
 
+/// Every way to compare an array.
+pub(crate) const ARRAYS: [Arrays; 3] = [Arrays::OtherType, Arrays::Elements, Arrays::Fail];
+
 /// Any condition of Event Grid's advanced filters.
 fn condition() -> impl Strategy<Value = Filter> {
     const KEYS: [&str; 7] = ["type", "EVENTTYPE", "subject", "data", "data.x", "n", "topic"];
@@ -55,9 +65,11 @@ fn condition() -> impl Strategy<Value = Filter> {
         let any = (select(&MATCHES[..]), vec(text(), 1..3));
         any.prop_map(|(how, values)| TextTest::new(how, &values))
     };
-    let one = Number::parse("1").expect("a number");
+    let number = |text: &str| Number::parse(text).expect("a number");
+    let one = number("1");
     let numbers = select(vec![
         NumberTest::In(vec![one.clone()]),
+        NumberTest::In(vec![number("123456789.123456789"), number("1e22")]),
         NumberTest::LessThan(one.clone()),
         NumberTest::InRange(vec![(one.clone(), one)]),
     ]);
@@ -70,7 +82,7 @@ fn condition() -> impl Strategy<Value = Filter> {
         1 => Just(Test::IsNullOrUndefined),
         1 => Just(Test::IsNotNull),
     ];
-    (select(&KEYS[..]), test, any::<bool>()).prop_map(|(key, test, arrays)| {
+    (select(&KEYS[..]), test, select(&ARRAYS[..])).prop_map(|(key, test, arrays)| {
         let key = Key::parse(key).expect("a key");
         Filter::Advanced(Condition { key, test, arrays })
     })
@@ -127,7 +139,8 @@ pub(crate) fn filter() -> impl Strategy<Value = Filter> {
 pub(crate) fn event() -> impl Strategy<Value = String> {
     let quoted = text().prop_map(|text| format!("\"{text}\""));
     let value = prop_oneof![quoted, select(&VALUES[..]).prop_map(ToOwned::to_owned)];
-    let data = select(&["{\"x\":\"A\"}", "{\"X\":[\"ab\",1]}", "\"a\"", "null"][..]);
+    let data =
+        select(&["{\"x\":\"A\"}", "{\"X\":[\"ab\",1]}", "{\"x\":null}", "\"a\"", "null"][..]);
     (btree_map(name(), value, 0..6), option::of(data)).prop_map(|(mut members, data)| {
         if let Some(data) = data {
             members.insert("data".to_owned(), data.to_owned());

@@ -142,7 +142,7 @@ fn condition() -> impl Strategy<Value = Filter> {
         text.prop_map(Test::NotText),
     ];
     let key = any::<String>().prop_filter_map("a key", |text| Key::parse(&text));
-    (key, test, any::<bool>())
+    (key, test, select(&matching::ARRAYS[..]))
         .prop_map(|(key, test, arrays)| Filter::Advanced(Condition { key, test, arrays }))
 }
 

@@ -157,7 +157,7 @@ const ADDED: [(&str, &str); 12] = [
     ),
     (
         r#""filter":{"advanced":{"key":"a","test":"isNotNull","array":true}}"#,
-        "unknown field `array`, expected one of `key`, `test`, `arrays`",
+        "unknown field `array`, expected one of `key`, `test`, `arrays`, `noArrays`",
     ),
     (
         r#""filter":{"advanced":{"key":"a","test":{"number":{"in":["1","x"]}}}}"#,

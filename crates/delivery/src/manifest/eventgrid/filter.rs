@@ -8,9 +8,12 @@ use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields, read_each};
 use super::words;
 use crate::subscription::filter::Filter;
-use crate::subscription::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
+use crate::subscription::filter::advanced::{
+    Arrays, Condition, NumberTest, Test, TextMatch, TextTest,
+};
 use crate::subscription::filter::key::Key;
 use crate::subscription::filter::number::Number;
+use crate::subscription::profile::Dialect;
 
 /// "Event filtering", limitations: advanced filters of one subscription.
 const FILTERS_MAX: usize = 25;
@@ -22,17 +25,17 @@ const TEXT_MAX_CHARS: usize = 512;
 const ALL: &str = "All";
 
 /// Reads the filter among the fields of `properties`; it matches everything where there is none.
-pub(super) fn read(fields: &Fields<'_>) -> Option<Filter> {
+pub(super) fn read(fields: &Fields<'_>, dialect: Dialect) -> Option<Filter> {
     let mut parts = Vec::new();
     fields.section("filter", |filter| {
         parts.push(types(filter));
         parts.push(subject(filter));
-        parts.push(conditions(filter, "advancedFilters"));
+        parts.push(conditions(filter, "advancedFilters", dialect));
     });
     // Subscriptions to namespace topics have this field instead.
     fields.section("filtersConfiguration", |filter| {
         parts.push(types(filter));
-        parts.push(conditions(filter, "filters"));
+        parts.push(conditions(filter, "filters", dialect));
     });
     let parts = parts.into_iter().collect::<Option<Vec<Vec<Filter>>>>()?;
     Some(Filter::All(parts.into_iter().flatten().collect()))
@@ -75,15 +78,15 @@ fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
             with_case(name, value)
         } else {
             let test = Test::Text(TextTest::new(how, &[value]));
-            Filter::Advanced(Condition { key: Key::parse(&name)?, test, arrays: false })
+            Filter::Advanced(Condition { key: Key::parse(&name)?, test, arrays: Arrays::OtherType })
         });
     }
     Some(filters)
 }
 
 /// The advanced filters of a list, and whether they look into arrays.
-fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
-    let arrays = fields.is_true("enableAdvancedFilteringOnArrays");
+fn conditions(fields: &Fields<'_>, name: &'static str, dialect: Dialect) -> Option<Vec<Filter>> {
+    let arrays = arrays(fields, dialect);
     let Some(cursor) = fields.given(name) else { return Some(Vec::new()) };
     let elements = cursor.list()?;
     if elements.len() > FILTERS_MAX {
@@ -99,6 +102,30 @@ fn conditions(fields: &Fields<'_>, name: &'static str) -> Option<Vec<Filter>> {
     read_each(&elements, |element| element.mapping(|fields| condition(fields, arrays)).flatten())
 }
 
+/// How this dialect compares arrays.
+fn arrays(fields: &Fields<'_>, dialect: Dialect) -> Arrays {
+    const FIELD: &str = "enableAdvancedFilteringOnArrays";
+    match (fields.is_true(FIELD), dialect) {
+        (false, Dialect::EventGridKubernetes) => Arrays::Fail,
+        (
+            false,
+            Dialect::Knative
+            | Dialect::EventGrid
+            | Dialect::EventGridResource
+            | Dialect::EventGridNamespace
+            | Dialect::Native,
+        ) => Arrays::OtherType,
+        (true, dialect) => {
+            if dialect == Dialect::EventGridKubernetes
+                && let Some(key) = fields.given_key(FIELD)
+            {
+                key.warn("Event Grid on Kubernetes does not compare arrays; here it does");
+            }
+            Arrays::Elements
+        }
+    }
+}
+
 /// How many values a filter has, in `values` and `value` together; reports nothing.
 fn values_of(filter: &Cursor<'_>) -> usize {
     let several = filter.peek("values").filter(Cursor::is_list).and_then(|values| values.list());
@@ -106,7 +133,7 @@ fn values_of(filter: &Cursor<'_>) -> usize {
     several.map_or(0, |values| values.len()) + usize::from(single.is_some())
 }
 
-fn condition(fields: &Fields<'_>, arrays: bool) -> Option<Filter> {
+fn condition(fields: &Fields<'_>, arrays: Arrays) -> Option<Filter> {
     let key = fields.required("key").and_then(|cursor| {
         Key::parse(cursor.text()?).or_else(|| {
             cursor.refuse(Message::new("not a key").help("such as subject or data.key1.key2"))

@@ -36,7 +36,7 @@ impl<'a> Settings<'a> {
         // Fields that Azure adds to exported resources, and fields for people.
         fields.accept(&["labels", "provisioningState", "topic", "systemData"]);
         let expires_ms = fields.given("expirationTimeUtc").and_then(|cursor| moment_ms(&cursor));
-        let filter = filter::read(fields);
+        let filter = filter::read(fields, dialect);
         let (endpoint, limits, dead_letters) = match fields.given("deliveryConfiguration") {
             Some(configuration) => {
                 let push = configuration.mapping(push).flatten();

@@ -51,14 +51,39 @@ pub(super) enum Value {
     Bool(bool),
     /// A whole number.
     Integer(i128),
-    /// Any other number, as the nearest double.
-    Fraction(f64),
+    /// Any other number, as it is written.
+    Fraction(Fraction),
     /// Text.
     Text(String),
     /// A sequence.
     List(Vec<Node>),
     /// A mapping, in the order of the file.
     Map(Vec<(Key, Node)>),
+}
+
+/// A number in its own digits: a double would round it.
+#[derive(Default)]
+pub(super) struct Fraction {
+    /// Where it is in the file: the first character and how many there are.
+    characters: (u64, u64),
+    /// As it is written; empty until the file has been parsed.
+    written: String,
+}
+
+impl Fraction {
+    /// As JSON spells it; YAML also has `+1.5`, `.5` and `5.`.
+    pub(super) fn json(&self) -> String {
+        let text = self.written.strip_prefix('+').unwrap_or(&self.written);
+        let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+        let zero = if digits.starts_with('.') { "0" } else { "" };
+        let text = format!("{sign}{zero}{digits}");
+        match text.split_once('.') {
+            Some((whole, rest)) if !rest.starts_with(|c: char| c.is_ascii_digit()) => {
+                format!("{whole}{rest}")
+            }
+            Some(_) | None => text,
+        }
+    }
 }
 
 impl<T> Placed<T> {
@@ -113,6 +138,8 @@ impl Parsed {
             }
         }
         parsed.documents.retain(|node| !matches!(node.value, Value::Null));
+        let source = Source::new(text);
+        parsed.documents.iter_mut().for_each(|node| write_fractions(node, &source));
         parsed
     }
 
@@ -122,6 +149,50 @@ impl Parsed {
             findings.add(Severity::Error, SourcePosition { file, line, column }, "", message);
         }
         self.documents.into_iter().map(|root| Document { file, root }).collect()
+    }
+}
+
+/// Gives each number in a tree the text that it has in the file.
+fn write_fractions(node: &mut Node, source: &Source<'_>) {
+    match &mut node.value {
+        Value::Fraction(number) => source.part(number.characters).clone_into(&mut number.written),
+        Value::List(list) => list.iter_mut().for_each(|node| write_fractions(node, source)),
+        Value::Map(map) => map.iter_mut().for_each(|(_, node)| write_fractions(node, source)),
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Text(_) => {}
+    }
+}
+
+/// The text of a file, whose parts are found by characters.
+struct Source<'a> {
+    text: &'a str,
+    /// The byte at which every thousandth character begins: none is far from one of them.
+    marks: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    const STEP: usize = 1000;
+
+    fn new(text: &'a str) -> Self {
+        // The parser does not count a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let marks = text.char_indices().step_by(Self::STEP).map(|(at, _)| at).collect();
+        Self { text, marks }
+    }
+
+    fn part(&self, (begin, length): (u64, u64)) -> &'a str {
+        let (part, rest) = (self.from(begin), self.from(begin.saturating_add(length)));
+        part.get(..part.len() - rest.len()).unwrap_or_default()
+    }
+
+    /// The text from a character on.
+    fn from(&self, character: u64) -> &'a str {
+        let character = usize::try_from(character).unwrap_or(usize::MAX);
+        let mark = self.marks.get(character / Self::STEP).copied().unwrap_or(self.text.len());
+        let mut rest = self.text.get(mark..).unwrap_or_default().chars();
+        if character % Self::STEP > 0 {
+            rest.nth(character % Self::STEP - 1);
+        }
+        rest.as_str()
     }
 }
 
@@ -156,9 +227,27 @@ fn line_and_column(at: &Location) -> (u64, u64) {
     (at.line().max(1), at.column().max(1))
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Placed<T> {
+/// What may have to know where it is written.
+trait Written {
+    /// Keeps the place.
+    fn at(&mut self, _place: &Location) {}
+}
+
+impl Written for String {}
+
+impl Written for Value {
+    fn at(&mut self, place: &Location) {
+        if let Self::Fraction(number) = self {
+            number.characters = (place.span().offset(), place.span().len());
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Written> Deserialize<'de> for Placed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Spanned { value, referenced, .. } = Spanned::deserialize(deserializer)?;
+        let Spanned { mut value, referenced, defined }: Spanned<T> =
+            Spanned::deserialize(deserializer)?;
+        value.at(&defined);
         let (line, column) = line_and_column(&referenced);
         Ok(Self { value, line, column })
     }
@@ -195,8 +284,8 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Value::Integer(value.into()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Fraction(value))
+    fn visit_f64<E>(self, _rounded: f64) -> Result<Value, E> {
+        Ok(Value::Fraction(Fraction::default()))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

@@ -12,7 +12,7 @@ fn show(node: &Node) -> String {
         Value::Null => "~".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Integer(value) => value.to_string(),
-        Value::Fraction(_) => "fraction".to_owned(),
+        Value::Fraction(number) => number.json(),
         Value::Text(text) => format!("{text:?}"),
         Value::List(list) => format!("[{}]", list.iter().map(show).collect::<Vec<_>>().join(", ")),
         Value::Map(map) => {
@@ -28,7 +28,7 @@ fn show(node: &Node) -> String {
 #[test]
 fn every_node_and_key_knows_its_place() {
     let text = "a: [1, -2]\nöü: {503: yes, x: 1.5}\nn:\nt: true\nq: '1'\n";
-    let shown = "{a@1:1 [1@1:5, -2@1:8]@1:4, öü@2:1 {503@2:6 \"yes\"@2:11, x@2:16 fraction@2:19}@2:5, \
+    let shown = "{a@1:1 [1@1:5, -2@1:8]@1:4, öü@2:1 {503@2:6 \"yes\"@2:11, x@2:16 1.5@2:19}@2:5, \
                  n@3:1 ~@3:2, t@4:1 true@4:4, q@5:1 \"1\"@5:4}@1:1";
     assert_eq!(parse(text), (vec![shown.to_owned()], vec![]));
 }
@@ -51,6 +51,37 @@ fn documents_are_separated_by_lines_or_in_a_list_and_empty_ones_are_skipped() {
 #[test]
 fn an_alias_is_replaced_where_it_is_used() {
     assert_eq!(parse("a: &x 1\nb: *x\n").0, ["{a@1:1 1@1:7, b@2:1 1@2:4}@1:1"]);
+}
+
+#[test]
+fn a_number_keeps_its_digits_wherever_it_is_written() {
+    let far = "ü".repeat(2500);
+    for (text, number) in [
+        ("1.5", "1.5"),
+        ("123456789.123456789", "123456789.123456789"),
+        ("-12345678901234567890123", "-12345678901234567890123"),
+        ("1e22", "1e22"),
+        ("1.50E-3", "1.50E-3"),
+        ("+1.5", "1.5"),
+        ("-.5", "-0.5"),
+        ("5.", "5"),
+        ("5.e3", "5e3"),
+        ("!!float 2.50", "2.50"),
+    ] {
+        for before in ["", "\u{feff}", "x: ü\n---\n", "\r\n# ü\r\n", &format!("# {far}\n")] {
+            for file in [
+                format!("{before}a: {text} # 9.9"),
+                format!("{before}{{\"a\":[\"ü😀\",{text},7]}}"),
+            ] {
+                let (shown, findings) = parse(&file);
+                assert_eq!(findings, Vec::<String>::new(), "{file}");
+                let shown = shown.last().expect("a document");
+                assert!(shown.contains(&format!(" {number}@")), "{file}: {shown}");
+            }
+        }
+    }
+    let alias = parse("a: &x 123456789.123456789\nb: [*x, 7.25]\n").0;
+    assert!(alias[0].contains("[123456789.123456789@2:5, 7.25@"), "{alias:?}");
 }
 
 #[test]

@@ -18,9 +18,6 @@ use super::node::{Document, Key, Node, Value};
 use crate::subscription::filter::number::Number;
 use crate::time::duration;
 
-/// Doubles below this hold every whole number exactly.
-const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
-
 /// A value of a document, its path, and where to report.
 #[derive(Clone)]
 pub(super) struct Cursor<'a> {
@@ -191,16 +188,9 @@ impl<'a> Cursor<'a> {
 
     /// A number, exactly as it is written.
     pub(super) fn number(&self) -> Option<Number> {
-        let text = match self.node.value {
+        let text = match &self.node.value {
             Value::Integer(value) => value.to_string(),
-            // What a double holds exactly; one without a fraction is a whole number that was
-            // rounded.
-            Value::Fraction(value) if value.fract() != 0.0 || value.abs() < EXACT_BELOW => {
-                value.to_string()
-            }
-            Value::Fraction(_) => {
-                return self.refuse("a number of so many digits cannot be compared exactly; at most 18 digits are read");
-            }
+            Value::Fraction(number) => number.json(),
             Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
                 String::new()
             }

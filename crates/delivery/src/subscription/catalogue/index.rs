@@ -13,7 +13,7 @@ use crate::event::Members;
 use crate::event::path::scalar;
 use crate::subscription::Subscription;
 use crate::subscription::filter::Filter;
-use crate::subscription::filter::advanced::{Test, TextMatch, lower_texts};
+use crate::subscription::filter::advanced::{Arrays, Test, TextMatch, folded_texts};
 use crate::subscription::filter::key::Key;
 use crate::subscription::name::NameRange;
 
@@ -36,7 +36,7 @@ enum Operand {
     /// A member, as it is written.
     Member(String),
     /// The value of a key of Event Grid, without regard to case; or each element of an array.
-    Folded { key: Key, arrays: bool },
+    Folded { key: Key, arrays: Arrays },
 }
 
 impl Operand {
@@ -45,7 +45,7 @@ impl Operand {
         match self {
             Self::Member(name) => members.get(name).and_then(scalar).into_iter().collect(),
             Self::Folded { key, arrays } => {
-                lower_texts(key, *arrays, members).into_iter().map(Cow::Owned).collect()
+                folded_texts(key, *arrays, members).into_iter().map(Cow::Owned).collect()
             }
         }
     }
@@ -97,7 +97,7 @@ fn demands(filter: &Filter) -> Vec<Demand> {
                 let (operand, text) = (operand(), text.clone());
                 Comparison { operand, relation, text }
             };
-            vec![test.lower().iter().map(comparison).collect()]
+            vec![test.folded().iter().map(comparison).collect()]
         }
         Filter::Cesql(cesql) => demands(&cesql.implied()),
         Filter::Not(_) | Filter::Suffix { .. } => Vec::new(),
@@ -238,7 +238,7 @@ mod tests {
         let texts = |number: usize, how: TextMatch| {
             let test = Test::Text(TextTest::new(how, &[format!("Tenant/{number:03}")]));
             let key = Key::parse("subject").expect("a key");
-            Filter::Advanced(Condition { key, test, arrays: false })
+            Filter::Advanced(Condition { key, test, arrays: Arrays::OtherType })
         };
         let prefix = |number: usize| Filter::Prefix {
             name: "subject".to_owned(),
@@ -265,7 +265,7 @@ mod tests {
     fn an_event_that_repeats_a_text_finds_no_filter_twice() {
         let test = || TextTest::new(TextMatch::In, &["urgent".to_owned()]);
         let (key, test) = (Key::parse("tags").expect("a key"), Test::Text(test()));
-        let index = index([Filter::Advanced(Condition { key, test, arrays: true })]);
+        let index = index([Filter::Advanced(Condition { key, test, arrays: Arrays::Elements })]);
         let event = format!(r#"{{"tags":[{}"urgent"]}}"#, "\"urgent\",".repeat(1000));
         assert_eq!(compared(&index, &event), 1);
     }

@@ -13,6 +13,7 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
+use super::fold::same;
 use crate::event::Members;
 
 /// Members with another name in the other schema: the name in the key, in lower case, and the other
@@ -80,8 +81,7 @@ fn inside<'a>(value: &'a str, path: &[String]) -> Option<&'a str> {
 
 /// A member of the event by its own name, else by the name it has in the other schema.
 fn top_level<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
-    let lower = name.to_lowercase();
-    let alias = ALIASES.iter().find(|(of, _)| *of == lower).map(|(_, alias)| *alias);
+    let alias = ALIASES.iter().find(|(of, _)| same(of, name)).map(|(_, alias)| *alias);
     named(members, name).or_else(|| named(members, alias?))
 }
 
@@ -95,10 +95,6 @@ fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let members: BTreeMap<String, &'a RawValue> = serde_json::from_str(object).ok()?;
     let without_case = || members.iter().find(|(of, _)| same(of, name)).map(|(_, value)| value);
     members.get(name).or_else(without_case).map(|value| value.get())
-}
-
-fn same(a: &str, b: &str) -> bool {
-    a.eq_ignore_ascii_case(b) || a.to_lowercase() == b.to_lowercase()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 pub mod advanced;
 pub mod cesql;
 pub mod explanation;
+pub mod fold;
 pub mod key;
 pub mod number;
 

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::of_field;
 use crate::subscription::filter::Filter;
-use crate::subscription::filter::advanced::{Condition, NumberTest, Test, TextMatch, TextTest};
+use crate::subscription::filter::advanced::{
+    Arrays, Condition, NumberTest, Test, TextMatch, TextTest,
+};
 use crate::subscription::filter::key::Key;
 use crate::subscription::filter::number::Number;
 
@@ -24,8 +26,12 @@ pub(super) enum FilterV1 {
     Advanced {
         key: String,
         test: TestV1,
+        /// The elements of an array are compared.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         arrays: bool,
+        /// An array fails every comparison.
+        #[serde(rename = "noArrays", default, skip_serializing_if = "std::ops::Not::not")]
+        no_arrays: bool,
     },
     /// The canonical text of the expression.
     Cesql(String),
@@ -54,7 +60,7 @@ pub(super) enum NumberTestV1 {
     InRange(Vec<(String, String)>),
 }
 
-/// The values are in lower case.
+/// The values are compared without regard to case.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum TextTestV1 {
@@ -74,7 +80,8 @@ impl From<&Filter> for FilterV1 {
             Filter::Prefix { name, value } => Self::Prefix(name.clone(), value.clone()),
             Filter::Suffix { name, value } => Self::Suffix(name.clone(), value.clone()),
             Filter::Advanced(Condition { key, test, arrays }) => {
-                Self::Advanced { key: key.to_string(), test: test.into(), arrays: *arrays }
+                let (arrays, no_arrays) = (*arrays == Arrays::Elements, *arrays == Arrays::Fail);
+                Self::Advanced { key: key.to_string(), test: test.into(), arrays, no_arrays }
             }
             Filter::Cesql(cesql) => Self::Cesql(cesql.to_string()),
         }
@@ -93,9 +100,14 @@ impl FilterV1 {
             Self::Exact(name, value) => Filter::Exact { name, value },
             Self::Prefix(name, value) => Filter::Prefix { name, value },
             Self::Suffix(name, value) => Filter::Suffix { name, value },
-            Self::Advanced { key, test, arrays } => {
+            Self::Advanced { key, test, arrays, no_arrays } => {
                 let invalid = || format!("{key:?} is not a key, such as data.order.total");
                 let key = of_field("filter", Key::parse(&key).ok_or_else(invalid))?;
+                let arrays = match (no_arrays, arrays) {
+                    (true, _) => Arrays::Fail,
+                    (false, true) => Arrays::Elements,
+                    (false, false) => Arrays::OtherType,
+                };
                 Filter::Advanced(Condition { key, test: test.into_test()?, arrays })
             }
             Self::Cesql(text) => Filter::Cesql(of_field("filter", text.parse())?),
@@ -172,7 +184,7 @@ fn number(text: &str) -> Result<Number, String> {
 
 impl From<&TextTest> for TextTestV1 {
     fn from(test: &TextTest) -> Self {
-        let values = test.lower().to_vec();
+        let values = test.folded().to_vec();
         match test.how() {
             TextMatch::In => Self::In(values),
             TextMatch::Contains => Self::Contains(values),

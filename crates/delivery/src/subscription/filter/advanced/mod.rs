@@ -5,13 +5,15 @@
 //! without regard to case; numbers exactly, digit by digit; values of another type than the
 //! operator's are ignored.
 //!
-//! A missing value, or null, fails every operator but `IsNullOrUndefined`, `NumberNotIn`,
+//! A missing value fails every operator but `IsNullOrUndefined`, `NumberNotIn`,
 //! `NumberNotInRange` and `StringNotIn`: the page lists `StringNotContains`, `StringNotBeginsWith`
 //! and `StringNotEndsWith` among those that do not match. It is silent about `NumberNotInRange`,
 //! which follows `NumberNotIn` here.
 //!
-//! The elements of an array are compared where the filter says so; otherwise an array is a value of
-//! another type.
+//! About null the page is silent except for `IsNullOrUndefined` and `IsNotNull`. As in the Azure Event Grid Simulator, null
+//! is no number, neither in a list nor outside it; the empty text for `StringIn` and `StringNotIn`, and no text for
+//! the other operators of strings; and false. A null attribute of a CloudEvent is missing, as the JSON
+//! format says.
 
 mod shown;
 
@@ -19,6 +21,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+use super::fold::folded;
 use super::key::Key;
 use super::number::Number;
 use crate::event::Members;
@@ -30,8 +33,20 @@ pub struct Condition {
     pub key: Key,
     /// The test it has to pass.
     pub test: Test,
-    /// The elements of an array are compared (`enableAdvancedFilteringOnArrays`).
-    pub arrays: bool,
+    /// What becomes of an array.
+    pub arrays: Arrays,
+}
+
+/// How an array is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Arrays {
+    /// As a value of another type than the operator's.
+    OtherType,
+    /// By its elements (`enableAdvancedFilteringOnArrays`).
+    Elements,
+    /// Not at all: every comparison fails, also a negated one (Event Grid on Kubernetes, "Filtering
+    /// on array values").
+    Fail,
 }
 
 /// The test for the value of a key.
@@ -74,7 +89,7 @@ pub enum NumberTest {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TextTest {
     how: TextMatch,
-    lower: Vec<String>,
+    folded: Vec<String>,
 }
 
 /// The relation of a string to one of the values.
@@ -94,7 +109,7 @@ impl TextTest {
     /// A comparison with each of these values.
     #[must_use]
     pub fn new(how: TextMatch, values: &[String]) -> Self {
-        Self { how, lower: values.iter().map(|value| value.to_lowercase()).collect() }
+        Self { how, folded: values.iter().map(|value| folded(value)).collect() }
     }
 
     /// How a string is compared with each of the values.
@@ -103,15 +118,15 @@ impl TextTest {
         self.how
     }
 
-    /// The values, in lower case.
+    /// The values, with their case folded.
     #[must_use]
-    pub fn lower(&self) -> &[String] {
-        &self.lower
+    pub fn folded(&self) -> &[String] {
+        &self.folded
     }
 
-    /// Whether a string in lower case passes.
+    /// Whether a folded string passes.
     fn passes(&self, text: &str) -> bool {
-        self.lower.iter().any(|value| match self.how {
+        self.folded.iter().any(|value| match self.how {
             TextMatch::In => text == *value,
             TextMatch::Contains => text.contains(value),
             TextMatch::BeginsWith => text.starts_with(value),
@@ -139,9 +154,21 @@ impl Condition {
     /// Whether the condition holds for an event with these members.
     #[must_use]
     pub fn holds(&self, members: &Members<'_>) -> bool {
-        match value_of(&self.key, members) {
-            Some(value) => self.holds_for(value),
-            None => self.holds_without_value(),
+        match Found::of(&self.key, members) {
+            Found::Value(value) => self.holds_for(value),
+            Found::Null => self.holds_for_null(),
+            Found::Nothing => self.holds_without_value(),
+        }
+    }
+
+    fn holds_for_null(&self) -> bool {
+        let is_in = |test: &TextTest| (test.how == TextMatch::In).then(|| test.passes(""));
+        match &self.test {
+            Test::IsNullOrUndefined => true,
+            Test::IsNotNull | Test::Number(_) | Test::NotNumber(_) => false,
+            Test::Bool(expected) => !expected,
+            Test::Text(test) => is_in(test).unwrap_or(false),
+            Test::NotText(test) => is_in(test).is_some_and(|is_in| !is_in),
         }
     }
 
@@ -160,50 +187,72 @@ impl Condition {
             any(&|value| Number::parse(value).is_some_and(|number| test.passes(&number)))
         };
         let text = |test: &TextTest| {
-            any(&|value| lower_text(&self.key, value).is_some_and(|text| test.passes(&text)))
+            any(&|value| folded_text(&self.key, value).is_some_and(|text| test.passes(&text)))
         };
+        let is_comparable = self.arrays != Arrays::Fail || !value.starts_with('[');
         match &self.test {
             Test::Number(test) => number(test),
-            Test::NotNumber(test) => !number(test),
+            Test::NotNumber(test) => is_comparable && !number(test),
             Test::Bool(expected) => any(&|value| value == if *expected { "true" } else { "false" }),
             Test::Text(test) => text(test),
-            Test::NotText(test) => !text(test),
+            Test::NotText(test) => is_comparable && !text(test),
             Test::IsNullOrUndefined => false,
             Test::IsNotNull => true,
         }
     }
 }
 
-/// The strings that a condition with this key compares, in lower case.
+/// The strings that a condition with this key compares, with their case folded.
 #[must_use]
-pub fn lower_texts(key: &Key, arrays: bool, members: &Members<'_>) -> Vec<String> {
-    let values = value_of(key, members).map(|value| candidates(value, arrays));
-    values.into_iter().flatten().filter_map(|value| lower_text(key, value)).collect()
+pub fn folded_texts(key: &Key, arrays: Arrays, members: &Members<'_>) -> Vec<String> {
+    match Found::of(key, members) {
+        Found::Value(value) => {
+            let values = candidates(value, arrays).into_iter();
+            values.filter_map(|value| folded_text(key, value)).collect()
+        }
+        Found::Null => vec![String::new()],
+        Found::Nothing => Vec::new(),
+    }
 }
 
-/// The value of a key; null counts as missing.
-fn value_of<'a>(key: &Key, members: &Members<'a>) -> Option<&'a str> {
-    key.find(members).filter(|value| *value != "null")
+/// What is at a key.
+enum Found<'a> {
+    Value(&'a str),
+    Null,
+    Nothing,
+}
+
+impl<'a> Found<'a> {
+    fn of(key: &Key, members: &Members<'a>) -> Self {
+        match key.find(members) {
+            Some("null") if key.is_attribute() && members.get("specversion").is_some() => {
+                Self::Nothing
+            }
+            Some("null") => Self::Null,
+            Some(value) => Self::Value(value),
+            None => Self::Nothing,
+        }
+    }
 }
 
 /// The values to compare: the value itself, or the elements of the array.
-fn candidates(value: &str, arrays: bool) -> Vec<&str> {
-    if !arrays || !value.starts_with('[') {
+fn candidates(value: &str, arrays: Arrays) -> Vec<&str> {
+    if arrays != Arrays::Elements || !value.starts_with('[') {
         return vec![value];
     }
     let elements: Vec<&RawValue> = serde_json::from_str(value).unwrap_or_default();
     elements.into_iter().map(RawValue::get).collect()
 }
 
-/// A string's content in lower case; for a number or boolean among the event's own members its
+/// A string's content with its case folded; for a number or boolean among the event's own members its
 /// spelling, since attributes of CloudEvents are compared as strings.
-fn lower_text(key: &Key, value: &str) -> Option<String> {
+fn folded_text(key: &Key, value: &str) -> Option<String> {
     let text: Cow<'_, str> = match value.as_bytes().first()? {
         b'"' => Cow::Owned(serde_json::from_str(value).ok()?),
         b'{' | b'[' | b'n' => return None,
         _ => key.is_attribute().then_some(Cow::Borrowed(value))?,
     };
-    Some(text.to_lowercase())
+    Some(folded(&text))
 }
 
 #[cfg(test)]

@@ -13,12 +13,14 @@ fn texts(how: TextMatch, values: &[&str]) -> TextTest {
 }
 
 /// Whether the test holds for `data.k` with this value; no value at all for `None`.
-fn holds(test: &Test, value: Option<&str>, arrays: bool) -> bool {
+fn holds(test: &Test, value: Option<&str>, arrays: Arrays) -> bool {
     let data = value.map_or("{}".to_owned(), |value| format!("{{\"k\":{value}}}"));
     let event = format!(r#"{{"specversion":"1.0","data":{data}}}"#);
     let condition = Condition { key: Key::parse("data.k").unwrap(), test: test.clone(), arrays };
     condition.holds(&Members::parse(&event).unwrap())
 }
+
+const OTHER_TYPE: Arrays = Arrays::OtherType;
 
 /// An operator, what it holds for, what it does not, and whether it holds for what is missing.
 type Row = (Test, Vec<&'static str>, Vec<&'static str>, bool);
@@ -109,13 +111,12 @@ fn each_operator_has_its_truth_table() {
     for (test, taken, refused, missing) in [numbers_table(), texts_table(), other_table()].concat()
     {
         for value in taken {
-            assert!(holds(&test, Some(value), false), "{test:?} holds for {value}");
+            assert!(holds(&test, Some(value), OTHER_TYPE), "{test:?} holds for {value}");
         }
         for value in refused {
-            assert!(!holds(&test, Some(value), false), "{test:?} does not hold for {value}");
+            assert!(!holds(&test, Some(value), OTHER_TYPE), "{test:?} does not hold for {value}");
         }
-        assert_eq!(holds(&test, None, false), missing, "{test:?} without the key");
-        assert_eq!(holds(&test, Some("null"), true), missing, "{test:?} for null");
+        assert_eq!(holds(&test, None, OTHER_TYPE), missing, "{test:?} without the key");
     }
 }
 
@@ -138,17 +139,51 @@ fn elements_of_arrays_are_looked_at_where_the_filter_says_so() {
         (&Test::Bool(true), "[false, true]", true, false),
         (&Test::IsNotNull, "[null]", true, true),
     ] {
-        assert_eq!(holds(test, Some(value), true), with_arrays, "{test:?} {value}");
-        assert_eq!(holds(test, Some(value), false), without, "{test:?} {value}");
+        assert_eq!(holds(test, Some(value), Arrays::Elements), with_arrays, "{test:?} {value}");
+        assert_eq!(holds(test, Some(value), OTHER_TYPE), without, "{test:?} {value}");
+        let is_no_comparison = *test == Test::IsNotNull;
+        assert_eq!(holds(test, Some(value), Arrays::Fail), is_no_comparison, "{test:?} {value}");
     }
+    assert!(holds(&number_not_in, Some("7"), Arrays::Fail));
+}
+
+#[test]
+fn null_is_no_number_the_empty_text_of_a_list_and_false() {
+    use TextMatch as T;
+    let number = || NumberTest::In(numbers(&["0"]));
+    for (test, expected) in [
+        (Test::Number(number()), false),
+        (Test::NotNumber(number()), false),
+        (Test::NotNumber(NumberTest::InRange(vec![(one("1"), one("2"))])), false),
+        (Test::Bool(false), true),
+        (Test::Bool(true), false),
+        (Test::Text(texts(T::In, &["", "a"])), true),
+        (Test::Text(texts(T::In, &["null"])), false),
+        (Test::NotText(texts(T::In, &["a"])), true),
+        (Test::NotText(texts(T::In, &["", "a"])), false),
+        (Test::Text(texts(T::Contains, &[""])), false),
+        (Test::Text(texts(T::BeginsWith, &[""])), false),
+        (Test::NotText(texts(T::EndsWith, &["a"])), false),
+        (Test::IsNullOrUndefined, true),
+        (Test::IsNotNull, false),
+    ] {
+        assert_eq!(holds(&test, Some("null"), Arrays::Elements), expected, "{test:?}");
+    }
+    let holds = |event: &str| {
+        let test = Test::NotNumber(NumberTest::In(numbers(&["0"])));
+        let condition = Condition { key: Key::parse("n").unwrap(), test, arrays: OTHER_TYPE };
+        condition.holds(&Members::parse(event).unwrap())
+    };
+    assert!(holds(r#"{"specversion":"1.0","n":null}"#), "a null attribute is none");
+    assert!(!holds(r#"{"n":null}"#), "other JSON has members, and no attributes");
 }
 
 #[test]
 fn a_large_whole_number_is_not_its_neighbour() {
     let test = Test::Number(NumberTest::In(numbers(&["9007199254740993"])));
-    assert!(holds(&test, Some("9007199254740993"), false));
-    assert!(!holds(&test, Some("9007199254740992"), false));
-    assert!(!holds(&test, Some("9007199254740993.5"), false));
+    assert!(holds(&test, Some("9007199254740993"), OTHER_TYPE));
+    assert!(!holds(&test, Some("9007199254740992"), OTHER_TYPE));
+    assert!(!holds(&test, Some("9007199254740993.5"), OTHER_TYPE));
 }
 
 #[test]
@@ -156,7 +191,7 @@ fn a_number_among_the_attributes_is_compared_as_a_string_too() {
     let test = Test::Text(texts(TextMatch::BeginsWith, &["5", "1"]));
     let members = Members::parse(r#"{"comexampleothervalue":5,"data":{"n":5}}"#).unwrap();
     let holds = |key: &str| {
-        Condition { key: Key::parse(key).unwrap(), test: test.clone(), arrays: false }
+        Condition { key: Key::parse(key).unwrap(), test: test.clone(), arrays: OTHER_TYPE }
             .holds(&members)
     };
     assert!(holds("comexampleothervalue"));
