@@ -153,7 +153,8 @@ fn whole(reply: &Delivery, content: &Content, body: &[u8]) -> Option<bool> {
     let text: Arc<str> = if structured {
         std::str::from_utf8(body).ok()?.into()
     } else {
-        binary::structured(&content.attributes, content.content_type.as_deref(), body).into()
+        let content_type = content.content_type.as_deref();
+        binary::structured(&content.attributes, content_type, body).ok()?.into()
     };
     let escaped = text.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff");
     let is_queueable = reply.event.text().chars().all(is_queue_character);

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
 use delivery::delivery::trace::parent_of_xray;
-use delivery::event::binary;
+use delivery::event::binary::{self, ContentMode};
 use delivery::ports::{Attribute, Clock as _, QueueName, Record};
 use delivery::wire::{
     DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE, RECEIVES_ATTRIBUTE,
@@ -180,16 +180,14 @@ fn structured(attributes: HashMap<String, TextAttribute>, body: &str) -> Option<
     };
     let content_type =
         given.iter().find(|(name, _)| matches!(name.as_str(), "content-type" | "contenttype"));
-    let says_type = |name: &str| of_event(name).as_deref() == Some("datacontenttype");
-    let content_type = content_type.or_else(|| given.iter().find(|(name, _)| says_type(name)));
+    let content_type = content_type.map(|(_, value)| value.as_str());
     let attributes =
         given.iter().filter_map(|(name, value)| Some((of_event(name)?, value.clone())));
-    let attributes: Vec<(String, String)> =
-        // In binary mode the content type of the body takes its place.
-        attributes.filter(|(name, _)| name != "datacontenttype").collect();
-    // As with HTTP: the version is what tells a CloudEvent in binary mode.
-    let is_event = attributes.iter().any(|(name, _)| name == "specversion");
-    let content_type = content_type.map(|(_, value)| value.as_str());
+    let attributes: Vec<(String, String)> = attributes.collect();
+    // As with HTTP: the content type may say that the body is the event already; else the version is what
+    // tells a CloudEvent in binary mode.
+    let is_event = ContentMode::of(content_type) == ContentMode::Data
+        && attributes.iter().any(|(name, _)| name == "specversion");
     is_event.then(|| binary::structured_plain(&attributes, content_type, body.as_bytes()))
 }
 
@@ -362,6 +360,23 @@ mod tests {
             "hi",
             "without specversion it is not an event"
         );
+    }
+
+    #[test]
+    fn a_body_in_an_event_format_is_the_event_whatever_its_attributes_repeat() {
+        let body = r#"{"specversion":"1.0","id":"2","source":"s","type":"t"}"#;
+        for content_type in
+            ["application/cloudevents+json; charset=utf-8", "application/cloudevents-batch+json"]
+        {
+            let attributes = [
+                ("content-type", content_type),
+                ("ce-specversion", "1.0"),
+                ("ce-id", "1"),
+                ("ce-source", "s"),
+                ("ce-type", "t"),
+            ];
+            assert_eq!(body_of(&attributes, body), body, "{content_type}");
+        }
     }
 
     #[test]

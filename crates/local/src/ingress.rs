@@ -19,8 +19,9 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use delivery::event::binary::{self, ContentMode, header_text};
 use delivery::event::envelope::decode;
-use delivery::event::{Element, Input, binary};
+use delivery::event::{Element, Input};
 use delivery::ports::{MESSAGE_MAX_BYTES, SubscriptionSource as _};
 use delivery::subscription::name::TopicName;
 use delivery::wire::TOPIC_ATTRIBUTE;
@@ -28,6 +29,8 @@ use serde_json::json;
 
 use crate::guard::Hosts;
 
+/// The header that tells a CloudEvent in binary mode.
+const VERSION_HEADER: &str = "ce-specversion";
 /// The error for every other route.
 const ONLY_ROUTE: &str = "the only route is POST /topics/{namespace}/{topic}";
 
@@ -173,12 +176,14 @@ async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refu
 /// The body of the message: the request's body unchanged, or the structured form of a binary-mode
 /// event.
 fn message_body(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String, Refusal> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let content_type = text("content-type");
-    if text("ce-specversion").is_some() {
-        return Ok(binary::structured(&binary_attributes(headers)?, content_type, body));
+    let content_type = content_type(headers);
+    let content_type = content_type.as_deref();
+    let mode = ContentMode::of(content_type);
+    if mode == ContentMode::Data && headers.contains_key(VERSION_HEADER) {
+        let structured = binary::structured(&binary_attributes(headers), content_type, body);
+        return structured.map_err(bad_request);
     }
-    let is_json = content_type.is_some_and(binary::is_json);
+    let is_json = content_type.is_some_and(binary::is_json) && mode != ContentMode::OtherFormat;
     if !is_json && input != Input::Opaque {
         let found = content_type.unwrap_or("none");
         let problem = format!(
@@ -189,16 +194,14 @@ fn message_body(headers: &HeaderMap, body: &[u8], input: Input) -> Result<String
     }
     let body = String::from_utf8(body.to_vec());
     let body = body.map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
-    let essence = content_type.and_then(|text| text.split(';').next()).unwrap_or_default();
-    let is_array = body.trim_start().starts_with('[');
-    match essence.trim().to_ascii_lowercase().as_str() {
-        "application/cloudevents+json" if is_array => {
+    match (mode, body.trim_start().starts_with('[')) {
+        (ContentMode::Structured, true) => {
             Err(bad_request("an array is sent as application/cloudevents-batch+json"))
         }
-        "application/cloudevents-batch+json" if !is_array => {
-            Err(bad_request("a batch is a JSON array of events"))
-        }
-        _ => Ok(body),
+        (ContentMode::Batched, false) => Err(bad_request("a batch is a JSON array of events")),
+        (ContentMode::Structured, false)
+        | (ContentMode::Batched, true)
+        | (ContentMode::OtherFormat | ContentMode::Data, _) => Ok(body),
     }
 }
 
@@ -208,10 +211,8 @@ fn bad_request(problem: impl Into<String>) -> Refusal {
 
 /// How the events are read: a publisher that declares CloudEvents has to send valid ones.
 fn effective_input(headers: &HeaderMap, declared_input: Input) -> Input {
-    let content_type =
-        headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let says_cloud_event = headers.contains_key("ce-specversion")
-        || content_type.trim_start().to_ascii_lowercase().starts_with("application/cloudevents");
+    let says_cloud_event = headers.contains_key(VERSION_HEADER)
+        || ContentMode::of(content_type(headers).as_deref()) != ContentMode::Data;
     if declared_input == Input::Auto && says_cloud_event {
         Input::CloudEvents
     } else {
@@ -219,24 +220,19 @@ fn effective_input(headers: &HeaderMap, declared_input: Input) -> Input {
     }
 }
 
+fn content_type(headers: &HeaderMap) -> Option<String> {
+    headers.get("content-type").map(|value| header_text(value.as_bytes()))
+}
+
 /// The attributes of an event in binary mode, from the headers `ce-…`.
-fn binary_attributes(headers: &HeaderMap) -> Result<Vec<(String, String)>, Refusal> {
+fn binary_attributes(headers: &HeaderMap) -> Vec<(String, String)> {
     let attributes = headers
         .iter()
         .filter_map(|(name, value)| Some((name.as_str().strip_prefix("ce-")?, value)));
-    let read = attributes.map(|(name, value)| match value.to_str() {
-        Ok(value) => Ok((name.to_owned(), value.to_owned())),
-        Err(_) => {
-            let problem = format!(
-                "the header ce-{name} is not ASCII; other characters are percent-encoded as UTF-8"
-            );
-            Err(bad_request(problem))
-        }
-    });
-    read.collect()
+    attributes.map(|(name, value)| (name.to_owned(), header_text(value.as_bytes()))).collect()
 }
 
-/// Counts the events. The first invalid one rejects the whole request.
+/// Counts the events; an empty array has none. The first invalid one rejects the whole request.
 fn count_events(body: &str, input: Input) -> Result<usize, Refusal> {
     let elements = decode(&body.into(), input);
     for (index, element) in elements.iter().enumerate() {
@@ -249,8 +245,74 @@ fn count_events(body: &str, input: Input) -> Result<usize, Refusal> {
         };
         return Err(bad_request(problem));
     }
-    match elements.len() {
-        0 => Err(bad_request("the array holds no event")),
-        events => Ok(events),
+    Ok(elements.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    const REQUIRED: [(&str, &[u8]); 4] =
+        [("ce-specversion", b"1.0"), ("ce-id", b"1"), ("ce-source", b"/s"), ("ce-type", b"t")];
+    const EVENT: &str = r#"{"specversion":"1.0","id":"2","source":"/s","type":"t"}"#;
+
+    /// What becomes of a request with these headers beside the required ones of binary mode.
+    fn received(more: &[(&str, &[u8])], body: &str) -> Result<(String, usize), (u16, String)> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in REQUIRED.iter().chain(more) {
+            let name = HeaderName::from_bytes(name.as_bytes()).expect("a name");
+            headers.append(name, HeaderValue::from_bytes(value).expect("a value"));
+        }
+        let read = message_body(&headers, body.as_bytes(), Input::Auto).and_then(|body| {
+            let events = count_events(&body, effective_input(&headers, Input::Auto))?;
+            Ok((body, events))
+        });
+        read.map_err(|Refusal(status, problem)| (status.as_u16(), problem))
+    }
+
+    #[test]
+    fn a_body_in_an_event_format_is_the_event_whatever_its_headers_repeat() {
+        let single = received(&[("content-type", b"application/cloudevents+json")], EVENT);
+        assert_eq!(single, Ok((EVENT.to_owned(), 1)));
+        let batch = format!("[{EVENT},{EVENT}]");
+        let read = received(&[("content-type", b"Application/CloudEvents-Batch+JSON")], &batch);
+        assert_eq!(read, Ok((batch, 2)));
+        let (status, _) = received(&[("content-type", b"application/cloudevents+avro")], "x")
+            .expect_err("a format that is not read");
+        assert_eq!(status, 415);
+    }
+
+    #[test]
+    fn an_empty_batch_is_accepted() {
+        for content_type in ["application/cloudevents-batch+json", "application/json"] {
+            let headers = HeaderMap::from_iter([(
+                HeaderName::from_static("content-type"),
+                HeaderValue::from_static(content_type),
+            )]);
+            let body = message_body(&headers, b" [ ]", Input::Auto).ok().expect("an array");
+            let count = count_events(&body, effective_input(&headers, Input::Auto));
+            assert_eq!(count.ok(), Some(0), "{content_type}");
+        }
+    }
+
+    #[test]
+    fn attributes_in_headers_are_unquoted_and_decoded_or_the_request_is_refused() {
+        for (subject, read) in [
+            (&b"Euro%20%E2%82%AC"[..], "Euro €"),
+            ("Grüße".as_bytes(), "Grüße"),
+            (br#""a \"b\"""#, r#"a \"b\""#),
+        ] {
+            let (body, _) = received(&[("ce-subject", subject)], "").expect("an event");
+            assert!(body.contains(&format!(r#""subject":"{read}""#)), "{body}");
+        }
+        for subject in [&b"%FF"[..], b"100%", b"\xff", b"Gr\xfc\xdfe"] {
+            let (status, problem) = received(&[("ce-subject", subject)], "").expect_err("invalid");
+            assert_eq!(status, 400);
+            assert!(problem.contains("ce-subject"), "{problem}");
+        }
+        let (status, problem) = received(&[("ce-id", b"2")], "").expect_err("a second id");
+        assert_eq!((status, problem.contains("twice")), (400, true), "{problem}");
     }
 }

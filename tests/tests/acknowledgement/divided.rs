@@ -92,7 +92,7 @@ fn names(count: usize) -> Vec<String> {
 #[test]
 fn a_divided_record_is_delivered_as_if_it_had_not_been_divided() {
     for (count, subscribers) in
-        [(1, 11), (11, 1), (25, 3), (1, 345), (1, 1_101), (1_234, 1), (7, 101)]
+        [(0, 2), (1, 11), (11, 1), (25, 3), (1, 345), (1, 1_101), (1_234, 1), (7, 101)]
     {
         let ports = FakePorts::new(subscriptions(subscribers));
         run_out(&ports, events(count));

@@ -203,7 +203,7 @@ static NODE: &[Deviation] = &[
     Deviation {
         sdk: Sdk::Node,
         modes: BINARY,
-        events: &["number", "zero", "false", "null"],
+        events: &["number", "zero", "false"],
         field: "data",
         what: "reads JSON that is neither object, array nor string as a string",
         did: |sent, seen| {

@@ -60,14 +60,25 @@ impl Message {
     /// The message that the HTTP binding requires for this event.
     fn demanded(event: &str) -> Self {
         let mut members = members(event);
+        for name in ["data", "data_base64"] {
+            // Null is absent.
+            members
+                .remove(name)
+                .filter(|raw| raw.get() != "null")
+                .map(|raw| members.insert(name.to_owned(), raw));
+        }
         let declared = members
             .remove("datacontenttype")
             .as_ref()
             .and_then(text_of)
             .filter(|declared| !declared.is_empty());
-        let content_type = declared.unwrap_or_else(|| "application/json".to_owned());
         let data = members.remove("data");
-        let body = match (members.remove("data_base64"), data) {
+        let base64 = members.remove("data_base64");
+        // Bytes of unknown type have no content type.
+        let default = base64.is_none().then(|| "application/json".to_owned());
+        let declared = declared.or(default);
+        let content_type = declared.clone().unwrap_or_default();
+        let body = match (base64, data) {
             (Some(base64), _) => {
                 STANDARD.decode(text_of(&base64).expect("a text")).expect("base64")
             }
@@ -75,7 +86,8 @@ impl Message {
             (None, Some(data)) => text_of(&data).unwrap_or_else(|| data.get().to_owned()).into(),
             (None, None) => Vec::new(),
         };
-        let mut headers = BTreeMap::from([("content-type".to_owned(), content_type)]);
+        let mut headers: BTreeMap<String, String> =
+            declared.into_iter().map(|declared| ("content-type".to_owned(), declared)).collect();
         for (name, raw) in members.iter().filter(|(_, raw)| raw.get() != "null") {
             let value = text_of(raw).unwrap_or_else(|| raw.get().to_owned());
             headers.insert(format!("ce-{}", name.to_lowercase()), percent_encoded(&value));
@@ -202,7 +214,7 @@ const ATTRIBUTES: [&str; 22] = [
 ];
 
 /// Data with its content type.
-const DATA: [&str; 23] = [
+const DATA: [&str; 26] = [
     "",
     r#""data":{"b": 1.50 ,"a":12345678901234567890123, "c" : -0.0}"#,
     r#""data":{"a":1,"a":2,"a":{"a":1,"a":[1,2 , 3]}}"#,
@@ -213,6 +225,9 @@ const DATA: [&str; 23] = [
     r#""data":12345678901234567890123"#,
     r#""data":true"#,
     r#""data":null"#,
+    r#""data":null,"data_base64":null"#,
+    r#""data":{},"data_base64":null"#,
+    r#""data":null,"data_base64":"AP+AgQ==""#,
     r#""datacontenttype":null,"data":{}"#,
     r#""datacontenttype":"application/json; charset=utf-8","data":{ }"#,
     r#""datacontenttype":"application/vnd.x+JSON;v=1","data":[1, 2 ]"#,
@@ -246,7 +261,7 @@ fn made_events() -> Vec<String> {
 #[test]
 fn every_generated_event_is_sent_in_both_modes() {
     let events = made_events();
-    assert_eq!(events.len(), 506);
+    assert_eq!(events.len(), 572);
     for event in events {
         assert_travels(&event, &event);
     }
@@ -362,7 +377,9 @@ impl Change {
             Self::SaysContentType => {
                 ["no `datacontenttype`", "`\"application/json\"`", "the header says it"]
             }
-            Self::DropsNull => ["an attribute that is null", "not there", "no header says it"],
+            Self::DropsNull => {
+                ["an attribute or data that is null", "not there", "no header says it"]
+            }
             Self::LowersName => {
                 ["`\"MyExtension\":…`", "`\"myextension\":…`", "headers have no case"]
             }
@@ -395,11 +412,14 @@ fn read_back(message: &Message) -> BTreeMap<String, Raw> {
         Some((name.strip_prefix("ce-")?.to_owned(), value.clone()))
     };
     let attributes: Vec<(String, String)> = message.headers.iter().filter_map(attribute).collect();
-    members(&structured(
-        &attributes,
-        message.headers.get("content-type").map(String::as_str),
-        &message.body,
-    ))
+    members(
+        &structured(
+            &attributes,
+            message.headers.get("content-type").map(String::as_str),
+            &message.body,
+        )
+        .expect("what is sent can be decoded"),
+    )
 }
 
 /// The differences between an event and what is read back; a difference without a name here is a
@@ -454,11 +474,13 @@ fn data_change(
     is: &mut BTreeMap<String, Raw>,
     message: &Message,
 ) -> Option<Change> {
-    let mut take = |name: &str| (was.remove(name), is.remove(name));
+    let was_null = |raw: &Raw| raw.get() == "null";
+    let nulls = ["data", "data_base64"].map(|name| was.get(name).is_some_and(was_null));
+    let mut take = |name: &str| (was.remove(name).filter(|raw| !was_null(raw)), is.remove(name));
     let ((data, data_now), (base64, base64_now)) = (take("data"), take("data_base64"));
     let bytes = |raw: &Raw| STANDARD.decode(text_of(raw).expect("a text")).expect("base64");
     match (data, base64, data_now, base64_now) {
-        (None, None, None, None) => None,
+        (None, None, None, None) => nulls.contains(&true).then_some(Change::DropsNull),
         (Some(data), None, Some(now), None) if data.get() == now.get() => None,
         (None, Some(base64), None, Some(now)) if base64.get() == now.get() => None,
         (Some(_), None, None, None) | (None, Some(_), None, None) if message.body.is_empty() => {

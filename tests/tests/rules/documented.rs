@@ -208,7 +208,8 @@ fn namespace_binary() -> DeadLetter {
         &attributes,
         Some("application/vnd.apache.thrift.binary"),
         &[0x80, 0x01, 0xff, 0x00],
-    );
+    )
+    .expect("its values are encoded");
     let mut letter = namespace();
     letter.delivery.event = Event::recall(&event.into(), Input::Auto);
     letter

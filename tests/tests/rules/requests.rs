@@ -160,7 +160,9 @@ fn binary_data_follows_its_content_type() {
             "binary-base64",
             r#","datacontenttype":"application/octet-stream","data_base64":"Z3LDvMOfZQ==""#,
         ),
+        ("binary-base64-untyped", r#","data_base64":"Z3LDvMOfZQ==""#),
         ("binary-null", r#","data":null"#),
+        ("binary-null-base64", r#","data":{"n": 1.50},"data_base64":null"#),
     ] {
         let event =
             format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t"{members}}}"#);

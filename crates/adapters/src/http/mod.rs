@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use delivery::address::{AddressPolicy, ClientKind};
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
+use delivery::event::binary::header_text;
 use delivery::ports::{Clock, Late, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
 use reqwest::header::{
@@ -158,7 +159,8 @@ impl HttpSender {
         let response = builder.body(request.body.clone()).send().await?;
         let status = response.status().as_u16();
         let retry_after = response.headers().get(RETRY_AFTER).and_then(text);
-        let content_type = response.headers().get(CONTENT_TYPE).and_then(text);
+        let content_type = response.headers().get(CONTENT_TYPE);
+        let content_type = content_type.map(|value| header_text(value.as_bytes()));
         let attributes = headers_with_prefix("ce-", response.headers());
         let webhook = headers_with_prefix("webhook-", response.headers());
         let headers = if self.keeps_headers { all_headers(response.headers()) } else { Vec::new() };
@@ -267,7 +269,7 @@ fn headers_with_prefix(prefix: &str, headers: &HeaderMap) -> Vec<(String, String
     let matching = headers
         .iter()
         .filter_map(|(name, value)| Some((name.as_str().strip_prefix(prefix)?, value)));
-    matching.filter_map(|(name, value)| Some((name.to_owned(), text(value)?))).collect()
+    matching.map(|(name, value)| (name.to_owned(), header_text(value.as_bytes()))).collect()
 }
 
 /// The headers, up to [`HEADERS_KEPT_MAX_BYTES`].

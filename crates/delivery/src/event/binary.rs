@@ -5,6 +5,8 @@
 //! keeps its own spelling where it is JSON, and is base64 otherwise. CloudEvents 1.0, HTTP protocol
 //! binding §3.1 and JSON event format §3.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
@@ -12,24 +14,104 @@ use serde_json::value::RawValue;
 
 use crate::event::json::quoted;
 
+/// How every content type of an event format begins.
+const FORMATS: &str = "application/cloudevents";
+/// One event in JSON, the only format that is read.
+const STRUCTURED: &str = "application/cloudevents+json";
+/// Several of them.
+const BATCH: &str = "application/cloudevents-batch+json";
+
+/// How a message declares a CloudEvent, by its content type alone: whatever `ce-*` headers it has,
+/// a body in an event format is the event (HTTP protocol binding, 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContentMode {
+    /// The body is one event.
+    Structured,
+    /// The body is an array of events.
+    Batched,
+    /// The body is one event, or several, in a format that is not read.
+    OtherFormat,
+    /// The body is data, and the headers say whether of an event.
+    Data,
+}
+
+impl ContentMode {
+    /// The mode of this content type.
+    #[must_use]
+    pub fn of(content_type: Option<&str>) -> Self {
+        let essence = content_type.and_then(|text| text.split(';').next()).unwrap_or_default();
+        let essence = essence.trim().to_ascii_lowercase();
+        match essence.as_str() {
+            STRUCTURED => Self::Structured,
+            BATCH => Self::Batched,
+            other if other.starts_with(FORMATS) => Self::OtherFormat,
+            _ => Self::Data,
+        }
+    }
+}
+
+/// The attribute that the content type of a message stands for.
+const CONTENT_TYPE: &str = "datacontenttype";
 /// The attributes that are written first, in this order.
 const FIRST: [&str; 5] = ["specversion", "type", "source", "id", "time"];
 
-/// The structured form of a binary-mode event of HTTP. Attribute names have no `ce-`, values are
-/// percent-encoded as in headers; `content_type` is that of the data.
+/// A header's value as text. Bytes that are no UTF-8 are percent-encoded, which means the same.
 #[must_use]
+pub fn header_text(value: &[u8]) -> String {
+    let mut text = String::with_capacity(value.len());
+    for chunk in value.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            write!(text, "%{byte:02X}").expect("a String takes everything");
+        }
+    }
+    text
+}
+
+/// The structured form of a binary-mode event of HTTP. Attribute names have no `ce-`, values are as in
+/// headers: quoted perhaps, and percent-encoded; `content_type` is that of the data.
+///
+/// # Errors
+/// Which attribute is not percent-encoded UTF-8.
 pub fn structured(
     attributes: &[(String, String)],
     content_type: Option<&str>,
     data: &[u8],
-) -> String {
-    let decoded = |value: &String| percent_decode_str(value).decode_utf8_lossy().into_owned();
-    let attributes: Vec<(String, String)> =
-        attributes.iter().map(|(name, value)| (name.clone(), decoded(value))).collect();
-    structured_plain(&attributes, content_type, data)
+) -> Result<String, String> {
+    let decoded = |(name, value): &(String, String)| match attribute_value(value) {
+        Some(value) => Ok((name.clone(), value)),
+        None => Err(format!("the header ce-{name} is not percent-encoded UTF-8")),
+    };
+    let attributes = attributes.iter().map(decoded).collect::<Result<Vec<_>, String>>()?;
+    Ok(structured_plain(&attributes, content_type, data))
 }
 
-/// The same with values that are not percent-encoded, as in the attributes of a message.
+/// The value that a header stands for (HTTP protocol binding, 3.1.3.2).
+fn attribute_value(header: &str) -> Option<String> {
+    let text = unquoted(header).unwrap_or_else(|| header.to_owned());
+    let is_encoded = text.split('%').skip(1).all(|rest| {
+        rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
+    let decoded = is_encoded.then(|| percent_decode_str(&text).decode_utf8().ok()).flatten()?;
+    Some(decoded.into_owned())
+}
+
+/// The content of a quoted string of HTTP (RFC 9110, 5.6.4); `None` for any other text.
+fn unquoted(header: &str) -> Option<String> {
+    let inner = header.strip_prefix('"')?.strip_suffix('"')?;
+    let (mut content, mut characters) = (String::with_capacity(inner.len()), inner.chars());
+    while let Some(c) = characters.next() {
+        content.push(match c {
+            '\\' => characters.next()?,
+            '"' => return None,
+            c => c,
+        });
+    }
+    Some(content)
+}
+
+/// The same with values that are not encoded, as in the attributes of a message. The content type is an
+/// attribute only if the message has none.
 #[must_use]
 pub fn structured_plain(
     attributes: &[(String, String)],
@@ -37,13 +119,16 @@ pub fn structured_plain(
     data: &[u8],
 ) -> String {
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
-    let mut ordered: Vec<&(String, String)> = attributes.iter().collect();
+    let declared = |of: &&(String, String)| of.0 == CONTENT_TYPE;
+    let content_type = content_type.or_else(|| Some(&*attributes.iter().find(declared)?.1));
+    let mut ordered: Vec<&(String, String)> =
+        attributes.iter().filter(|of| !declared(of)).collect();
     // Stable: the other attributes stay in the order in which they came.
     ordered.sort_by_key(|(name, _)| rank(name));
     let mut members: Vec<String> =
         ordered.into_iter().map(|(name, value)| member(name, value)).collect();
     if let Some(content_type) = content_type {
-        members.push(format!("\"datacontenttype\":{}", quoted(content_type)));
+        members.push(format!("\"{CONTENT_TYPE}\":{}", quoted(content_type)));
     }
     members.extend(data_member(content_type, data));
     format!("{{{}}}", members.join(","))
@@ -58,7 +143,7 @@ fn member(name: &str, value: &str) -> String {
 
 /// The attributes of the specification are strings, whatever they look like.
 fn is_extension(name: &str) -> bool {
-    !FIRST.contains(&name) && !matches!(name, "subject" | "dataschema" | "datacontenttype")
+    !FIRST.contains(&name) && !matches!(name, "subject" | "dataschema")
 }
 
 fn data_member(content_type: Option<&str>, data: &[u8]) -> Option<String> {
@@ -90,7 +175,77 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        structured(&attributes, content_type, data)
+        structured(&attributes, content_type, data).expect("every value is encoded")
+    }
+
+    #[test]
+    fn the_content_type_alone_says_the_mode() {
+        for (content_type, mode) in [
+            ("application/cloudevents+json", ContentMode::Structured),
+            (" Application/CloudEvents+JSON ; charset=utf-8", ContentMode::Structured),
+            ("application/cloudevents-batch+json;charset=utf-8", ContentMode::Batched),
+            ("application/cloudevents+avro", ContentMode::OtherFormat),
+            ("application/cloudevents-batch+xml", ContentMode::OtherFormat),
+            ("application/cloudevents", ContentMode::OtherFormat),
+            ("application/json", ContentMode::Data),
+            ("text/plain; x=application/cloudevents+json", ContentMode::Data),
+            ("", ContentMode::Data),
+        ] {
+            assert_eq!(ContentMode::of(Some(content_type)), mode, "{content_type}");
+        }
+        assert_eq!(ContentMode::of(None), ContentMode::Data);
+    }
+
+    #[test]
+    fn a_header_is_unquoted_and_decoded_once_or_refused() {
+        for (header, value) in [
+            ("Euro%20%E2%82%AC", Some("Euro €")),
+            ("%e2%82%ac%25", Some("€%")),
+            ("%2541", Some("%41")),
+            ("Grüße 😀", Some("Grüße 😀")),
+            (r#""a \"quoted\" text\\""#, Some(r#"a "quoted" text\"#)),
+            (r#""a%20b""#, Some("a b")),
+            (r#""""#, Some("")),
+            ("", Some("")),
+            // No quoted string, and so as it is.
+            (r#"say "hi""#, Some(r#"say "hi""#)),
+            (r#"""#, Some(r#"""#)),
+            (r#""a"b""#, Some(r#""a"b""#)),
+            ("a+b", Some("a+b")),
+            ("%C0%A0", None),
+            ("%FF", None),
+            ("%ED%A0%BD", None),
+            ("100%", None),
+            ("%4", None),
+            ("%zz", None),
+            ("%+1", None),
+            ("%é", None),
+        ] {
+            assert_eq!(attribute_value(header).as_deref(), value, "{header}");
+        }
+        let refused = structured(&[("subject".to_owned(), "%FF".to_owned())], None, b"");
+        assert_eq!(refused, Err("the header ce-subject is not percent-encoded UTF-8".to_owned()));
+    }
+
+    #[test]
+    fn no_byte_of_a_header_is_lost() {
+        for (bytes, text) in [
+            (&b"plain"[..], "plain"),
+            ("Grüße".as_bytes(), "Grüße"),
+            (b"Gr\xfc\xc3\xbcn", "Gr%FCün"),
+            (b"\xff", "%FF"),
+        ] {
+            assert_eq!(header_text(bytes), text);
+        }
+    }
+
+    #[test]
+    fn a_content_type_beside_that_of_the_message_does_not_count() {
+        let attributes = [("datacontenttype", "text/html"), ("id", "1")];
+        let event = made(&attributes, Some("text/plain"), b"hi");
+        assert_eq!(event, r#"{"id":"1","datacontenttype":"text/plain","data_base64":"aGk="}"#);
+        let event = made(&attributes, None, b"hi");
+        assert_eq!(event, r#"{"id":"1","datacontenttype":"text/html","data_base64":"aGk="}"#);
     }
 
     #[test]

@@ -150,10 +150,12 @@ fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
             return invalid(format!("{name} has to be a non-empty string"));
         }
     }
-    if members.get("data").is_some() && members.get("data_base64").is_some() {
+    // Null is absent: an SDK may write both members, one of them null.
+    let has = |name: &str| members.get(name).is_some_and(|value| value != "null");
+    if has("data") && has("data_base64") {
         return invalid("data and data_base64 exclude each other".to_owned());
     }
-    if members.get("data_base64").is_some() && members.text("data_base64").is_none() {
+    if has("data_base64") && members.text("data_base64").is_none() {
         return invalid("data_base64 has to be a string".to_owned());
     }
     for (name, value) in members.iter().filter(|(name, _)| !matches!(*name, "data" | "data_base64"))

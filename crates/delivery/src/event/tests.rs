@@ -78,6 +78,29 @@ fn what_claims_to_be_a_cloud_event_has_to_be_one() {
 }
 
 #[test]
+fn null_data_is_absent() {
+    for data in [
+        r#""data":null"#,
+        r#""data_base64":null"#,
+        r#""data":null,"data_base64":null"#,
+        r#""data":{},"data_base64":null"#,
+        r#""data":null,"data_base64":"AA==""#,
+    ] {
+        let body = format!(r#"{{"specversion":"1.0","id":"1","source":"s","type":"t",{data}}}"#);
+        for input in [Input::Auto, Input::CloudEvents] {
+            assert_eq!(decoded(&body, input), [Ok((Shape::CloudEvent, body.clone()))]);
+        }
+    }
+}
+
+#[test]
+fn an_empty_array_holds_no_event_and_is_no_error() {
+    for input in [Input::Auto, Input::CloudEvents, Input::EventGrid, Input::Custom, Input::S3] {
+        assert_eq!(decoded(" [ ] ", input), [], "{input:?}");
+    }
+}
+
+#[test]
 fn text_that_is_not_json_is_malformed_whatever_the_input_unless_opaque() {
     for body in ["", "hello", "{", r#"{"a":1} x"#, "[1,", "nul"] {
         for input in [Input::Auto, Input::CloudEvents, Input::EventGrid, Input::Custom] {

@@ -17,7 +17,7 @@ use crate::delivery::outcome::Unsendable;
 use crate::event::Members;
 use crate::event::binary::is_json;
 use crate::event::path::scalar;
-use crate::subscription::header::is_name;
+use crate::subscription::header::{check_value, is_name};
 
 /// The ASCII characters that are percent-encoded; all others outside ASCII are too.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
@@ -37,15 +37,18 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
     let declared = declared
         .map(|_| members.text("datacontenttype").ok_or_else(|| no_text("datacontenttype")))
         .transpose()?;
-    let content_type =
-        declared.as_deref().filter(|declared| !declared.is_empty()).unwrap_or(DEFAULT_CONTENT_TYPE);
-    crate::subscription::header::check_value(content_type).map_err(|problem| {
-        Unsendable::Impossible(format!(
-            "the attribute datacontenttype cannot be a header: {problem}"
-        ))
-    })?;
-    let (mut headers, mut names) =
-        (vec![("content-type".to_owned(), content_type.to_owned())], BTreeSet::new());
+    let declared = declared.as_deref().filter(|declared| !declared.is_empty());
+    // Bytes of unknown type have no content type.
+    let is_bytes = members.get("data_base64").is_some_and(|base64| base64 != "null");
+    let content_type = declared.or((!is_bytes).then_some(DEFAULT_CONTENT_TYPE));
+    let (mut headers, mut names) = (Vec::new(), BTreeSet::new());
+    if let Some(content_type) = content_type {
+        check_value(content_type).map_err(|problem| {
+            let problem = format!("the attribute datacontenttype cannot be a header: {problem}");
+            Unsendable::Impossible(problem)
+        })?;
+        headers.push(("content-type".to_owned(), content_type.to_owned()));
+    }
     for (name, value) in members.iter() {
         if OURS.contains(&name) || value == "null" {
             continue;
@@ -59,7 +62,7 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
         }
         headers.push((header, utf8_percent_encode(&value, ENCODED).to_string()));
     }
-    Ok(Content { headers, body: data(&members, content_type)? })
+    Ok(Content { headers, body: data(&members, content_type.is_some_and(is_json))? })
 }
 
 /// The header of an attribute. A name that differs from one of ours only in case is refused, since
@@ -72,15 +75,15 @@ fn attribute(name: &str) -> Result<String, Unsendable> {
     Ok(format!("ce-{lower}"))
 }
 
-fn data(members: &Members<'_>, content_type: &str) -> Result<Bytes, Unsendable> {
+fn data(members: &Members<'_>, is_json: bool) -> Result<Bytes, Unsendable> {
     if let Some(base64) = members.text("data_base64") {
         let bytes = STANDARD.decode(base64.as_bytes());
         return bytes
             .map(Bytes::from)
             .map_err(|_| Unsendable::Impossible("data_base64 is not base64".to_owned()));
     }
-    let data = members.get("data").unwrap_or_default();
-    if is_json(content_type) || !data.starts_with('"') {
+    let data = members.get("data").filter(|data| *data != "null").unwrap_or_default();
+    if is_json || !data.starts_with('"') {
         return Ok(data.to_owned().into());
     }
     members.text("data").map(|text| text.into_owned().into()).ok_or_else(|| no_text("data"))

@@ -175,11 +175,13 @@ async fn reports_what_the_response_says_about_its_body(sender: &impl SendHttp) {
         ("Content-Type", "text/plain"),
         ("CE-Id", "1"),
         ("ce-type", "t"),
+        // Raw UTF-8, which some subscribers send.
+        ("ce-subject", "Grüße"),
         ("ce", "x"),
         ("x-ce-id", "x"),
     ];
-    let attributes =
-        [("id", "1"), ("type", "t")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let attributes = [("id", "1"), ("type", "t"), ("subject", "Grüße")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
     for (body, whole) in [("", true), ("short", true), (&"x".repeat(ANSWER_MAX_BYTES + 1), false)] {
         let (made, _) =
             exchange(sender, LONG_MS, &[answer("200 OK", &headers, body.as_bytes())]).await;

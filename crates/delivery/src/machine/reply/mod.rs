@@ -16,11 +16,12 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::delivery::outcome::Exchange;
+use crate::delivery::outcome::{Content, Exchange};
 use crate::delivery::reason::Reason;
 use crate::delivery::{
     DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES, trace,
 };
+use crate::event::binary::ContentMode;
 use crate::event::json::escaped;
 use crate::event::{Element, Event, Input, binary, decode_one, is_queue_character};
 use crate::machine::follow_up::FollowUp;
@@ -244,23 +245,17 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     let (status, body) = exchange.answer()?;
     let content =
         exchange.content.as_ref().filter(|_| matches!(status, 200..=299) && status != 202)?;
-    let structured = content.content_type.as_deref().is_some_and(is_structured);
+    let mode = ContentMode::of(content.content_type.as_deref());
     let in_headers = content.attributes.iter().any(|(name, _)| name == "specversion");
-    if !(structured || in_headers) {
+    if mode == ContentMode::Data && !in_headers {
         return None;
     }
     if !content.whole || body.len() > REPLY_MAX_BYTES {
         return Some(ReplyContent::TooLarge(body));
     }
-    let text = match (structured, std::str::from_utf8(body)) {
-        (false, _) => {
-            binary::structured(&content.attributes, content.content_type.as_deref(), body)
-        }
-        (true, Ok(text)) => text.to_owned(),
-        (true, Err(_)) => {
-            let text = String::from_utf8_lossy(body).into_owned();
-            return Some(ReplyContent::Unreadable(text, "it is not UTF-8".to_owned()));
-        }
+    let text = match event_text(mode, content, body) {
+        Ok(text) => text,
+        Err((text, why)) => return Some(ReplyContent::Unreadable(text, why)),
     };
     // Inside JSON an escape means the same, and SQS refuses some characters themselves.
     let text: Arc<str> = escaped(&text).into();
@@ -272,9 +267,27 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     })
 }
 
-fn is_structured(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("application/cloudevents+json")
+/// The event of an answer that declares itself one, as JSON; else its text, and why it is none.
+fn event_text(
+    mode: ContentMode,
+    content: &Content,
+    body: &[u8],
+) -> Result<String, (String, String)> {
+    let unreadable = |why: &str| (String::from_utf8_lossy(body).into_owned(), why.to_owned());
+    let content_type = content.content_type.as_deref();
+    match (mode, std::str::from_utf8(body)) {
+        (ContentMode::Structured, Ok(text)) => Ok(text.to_owned()),
+        (ContentMode::Structured, Err(_)) => Err(unreadable("it is not UTF-8")),
+        (ContentMode::Batched, _) => Err(unreadable("it is a batch; a reply is one event")),
+        (ContentMode::OtherFormat, _) => {
+            Err(unreadable("of the formats of events only application/cloudevents+json is read"))
+        }
+        (ContentMode::Data, _) => binary::structured(&content.attributes, content_type, body)
+            // What cannot be decoded is kept as it came.
+            .map_err(|why| {
+                (binary::structured_plain(&content.attributes, content_type, body), why)
+            }),
+    }
 }
 
 /// Replaces each character that no queue accepts; SQS refuses an empty message, too.

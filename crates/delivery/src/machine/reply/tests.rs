@@ -257,6 +257,54 @@ fn characters_that_no_queue_takes_are_escaped_in_a_reply() {
     assert!(reply.event.text().contains(r#""type":"a\ufffe\uffffb""#));
 }
 
+const REQUIRED: [(&str, &str); 4] =
+    [("specversion", "1.0"), ("id", "r"), ("source", "/answer"), ("type", "answered")];
+
+#[test]
+fn a_body_in_an_event_format_is_the_reply_whatever_its_headers_repeat() {
+    let answer = answer(200, Some("application/cloudevents+json"), &REQUIRED, REPLY.as_bytes());
+    let follow_ups = followed(&delivery(), to_address(), &answer);
+    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
+    assert_eq!(&**reply.event.text(), REPLY);
+}
+
+#[test]
+fn a_batch_and_a_format_that_is_not_read_are_kept_as_dead_letters() {
+    let batch = format!("[{REPLY}]");
+    for (content_type, body, says) in [
+        ("application/cloudevents-batch+json", batch.as_str(), "a batch"),
+        ("application/cloudevents+avro", "Obj", "only application/cloudevents+json is read"),
+    ] {
+        for attributes in [&REQUIRED[..], &[]] {
+            let answer = answer(200, Some(content_type), attributes, body.as_bytes());
+            let follow_ups = followed(&delivery(), to_address(), &answer);
+            let letter = letter(&follow_ups);
+            assert_eq!(letter.reason.known(), Some(Reason::MalformedEvent), "{content_type}");
+            assert!(letter.detail.as_ref().is_some_and(|detail| detail.contains(says)));
+            assert_eq!(&**letter.delivery.event.text(), body);
+        }
+    }
+}
+
+#[test]
+fn an_attribute_that_cannot_be_decoded_is_kept_in_a_dead_letter() {
+    let with = |subject: &'static str| {
+        let attributes = [&REQUIRED[..], &[("subject", subject)]].concat();
+        followed(&delivery(), to_address(), &answer(200, None, &attributes, b"{}"))
+    };
+    for subject in ["%FF", "100%"] {
+        let follow_ups = with(subject);
+        let letter = letter(&follow_ups);
+        assert_eq!(letter.reason.known(), Some(Reason::MalformedEvent), "{subject}");
+        assert!(letter.detail.as_ref().is_some_and(|detail| detail.contains("ce-subject")));
+        let text = letter.delivery.event.text();
+        assert!(text.contains(&format!(r#""subject":"{subject}""#)), "{text}");
+    }
+    let follow_ups = with("Grüße");
+    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
+    assert_eq!(reply.event.members().text("subject").as_deref(), Some("Grüße"));
+}
+
 /// A subscription of `n/t` whose events go on to this topic.
 fn onward(to: &str) -> Subscription {
     let url = topic_address::address_of(&to.parse().unwrap());
