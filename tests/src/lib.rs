@@ -3,6 +3,7 @@
 
 pub mod catalogues;
 pub mod certificates;
+pub mod conformance;
 pub mod document;
 pub mod hostile;
 pub mod libraries;

@@ -18,6 +18,7 @@ use delivery::event::mapping::Mapped;
 use delivery::event::{Event, Input, Members};
 use delivery::subscription::dead_letter_format::{ErrorData, Format, Layout};
 use delivery::time::moment;
+use lastmile_tests::conformance::Results;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -244,6 +245,19 @@ fn one(blob: &str, array: bool) -> String {
     let elements: Vec<&RawValue> = serde_json::from_str(blob).expect("an array");
     assert_eq!(elements.len(), 1, "{blob}");
     elements[0].get().to_owned()
+}
+
+/// Counts each sample, which the tests here compare; `None` without the documents.
+pub(crate) fn count_samples(results: &mut Results) -> Option<()> {
+    for sample in &SAMPLES {
+        if shown(sample.page, sample.index).is_none() {
+            skipped("the samples of dead letters", "../shared/seeds");
+            return None;
+        }
+        let differs = sample.other.iter().any(|(name, _)| *name == "deadletterProperties");
+        results.count(differs.then_some("whole-properties"));
+    }
+    Some(())
 }
 
 #[test]

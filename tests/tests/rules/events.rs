@@ -10,6 +10,7 @@ use std::sync::Arc;
 use cloudevents::{AttributesReader as _, EventBuilder as _, EventBuilderV10};
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Event, Input, Shape};
+use lastmile_tests::conformance::{FORMAT, Results};
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -179,6 +180,43 @@ fn every_valid_batch_of_the_format_tests_is_accepted() {
             kept.iter().map(String::as_str).eq(events.iter().map(|event| event.get())),
             "{name}"
         );
+    }
+}
+
+/// Every event and batch of the format tests: accepted if valid, and refused if not, or a departure; `None`
+/// without a corpus.
+pub(crate) fn format_results() -> Option<Results> {
+    let mut results = Results::of(FORMAT);
+    let folder = |file: &str| corpus(&format!("cloudevents-format/{file}.json"));
+    for (name, event) in cases(&folder("valid-events")?, "event") {
+        results.check(&name, decode_one(&event, Input::CloudEvents).is_ok(), None);
+    }
+    for (name, event) in cases(&folder("invalid-events")?, "event") {
+        let is_refused = decode_one(&event, Input::CloudEvents).is_err();
+        let departs = (!is_refused).then(|| departure(&name));
+        results.check(&name, is_refused, departs);
+    }
+    let is_event = |element: &Element| matches!(element, Element::Event(_));
+    let decoded = |batch: &str| decode(&batch.into(), Input::CloudEvents);
+    for (name, batch) in cases(&folder("valid-batches")?, "batch") {
+        results.check(&name, decoded(&batch).iter().all(is_event), None);
+    }
+    for (name, batch) in cases(&folder("invalid-batches")?, "batch") {
+        let is_refused = !decoded(&batch).iter().any(is_event);
+        results.check(&name, is_refused, (!is_refused).then_some("batch-element"));
+    }
+    Some(results)
+}
+
+/// The departure that an accepted case belongs to.
+fn departure(case: &str) -> &'static str {
+    match why_laxer(case) {
+        "a time is carried, not read" => "time",
+        "a content type is carried, not read" => "content-type",
+        "an empty optional attribute is carried" => "empty-attribute",
+        "an odd attribute name is carried" => "attribute-name",
+        "a fraction is carried" => "fraction",
+        other => panic!("{case}: {other}"),
     }
 }
 

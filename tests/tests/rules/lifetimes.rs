@@ -16,9 +16,9 @@ use crate::samples::{PUBLISHED_MS, answered, delivery, subscription};
 
 /// A lifetime, in milliseconds since publication.
 #[derive(Debug, PartialEq)]
-struct Lifetime {
-    attempts: Vec<u64>,
-    ended: u64,
+pub(crate) struct Lifetime {
+    pub(crate) attempts: Vec<u64>,
+    pub(crate) ended: u64,
     /// `None` means delivered.
     reason: Option<Reason>,
 }
@@ -57,16 +57,20 @@ fn run_lifetime(subscription: &Subscription, status: impl Fn(u32) -> u16) -> Lif
     panic!("no end after {STEPS_MAX} steps: {subscription:?}");
 }
 
-fn always_500(subscription: &Subscription) -> Lifetime {
+pub(crate) fn always_500(subscription: &Subscription) -> Lifetime {
     run_lifetime(subscription, |_| 500)
 }
 
-fn seconds(times: &[u64]) -> Vec<u64> {
+pub(crate) fn seconds(times: &[u64]) -> Vec<u64> {
     times.iter().map(|seconds| seconds * SECOND_MS).collect()
 }
 
 /// The dialect's defaults with another limit of attempts and another time to live.
-fn limited(dialect: Dialect, max_attempts: u32, time_to_live_ms: Option<u64>) -> Subscription {
+pub(crate) fn limited(
+    dialect: Dialect,
+    max_attempts: u32,
+    time_to_live_ms: Option<u64>,
+) -> Subscription {
     let mut subscription = subscription(dialect);
     subscription.retry.max_attempts = max_attempts;
     subscription.retry.time_to_live_ms = time_to_live_ms;

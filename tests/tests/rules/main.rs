@@ -14,6 +14,7 @@ mod blobs;
 mod cesql;
 mod compatibility;
 mod configuration;
+mod conformance;
 mod corpus;
 mod credentials;
 mod documented;

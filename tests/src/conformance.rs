@@ -1,0 +1,316 @@
+//! Suites of other projects that the tests run here, and each of our departures from them.
+//!
+//! A departure is named once, in [`DEPARTURES`]; `docs/conformance.md` lists these, and no others. What a
+//! suite finds is counted: a case passes, or departs as the list says. A suite that meets none of the cases
+//! of a departure fails too, so the list has no departures that are over.
+
+use std::collections::BTreeMap;
+
+/// The head of the table of suites.
+pub const SUITES_HEAD: &str = "| suite | cases | passed | departures |";
+/// The head of the table of departures.
+pub const DEPARTURES_HEAD: &str = "| suite | what is different here | why | source |";
+
+/// Event Grid's filters, as its simulator compares.
+pub const SIMULATOR: &str = "Azure Event Grid Simulator, filters";
+/// The worked-out tables and samples of the documents that `lastmile` follows.
+pub const TABLES: &str =
+    "Knative and Event Grid documents: statuses, waits, lifetimes, dead letters";
+/// What happens after a status of a subscriber.
+pub const RETRIES: &str = "Knative, statuses that are retried";
+/// What happens after `Retry-After`, and without it.
+pub const RETRY_AFTER: &str = "Knative, waits and `Retry-After`";
+/// Brokers with triggers.
+pub const BROKER: &str = "Knative rekt, delivery and routing of brokers";
+/// Channels with subscriptions.
+pub const CHANNEL: &str = "Knative rekt, delivery of channels";
+/// Headers of requests, and what a dead letter says.
+pub const HEADERS: &str = "Knative rekt, headers and dead letters";
+/// The events and batches of the JSON format.
+pub const FORMAT: &str = "CloudEvents, JSON format";
+/// Requests of publishers in HTTP.
+pub const BINDING: &str = "CloudEvents, HTTP binding, events that arrive";
+/// Expressions of CloudEvents SQL.
+pub const CESQL: &str = "CloudEvents SQL, conformance kit";
+/// Signatures, read by the reference libraries.
+pub const WEBHOOKS: &str = "Standard Webhooks, PyPI and npm";
+/// What no suite has a case for.
+pub const NO_SUITE: &str = "none";
+
+const KNATIVE: &str = "knative/eventing 8cf4c4b";
+const FORMAT_TESTS: &str = "cloudevents/conformance 3548b21";
+const SIMULATOR_SOURCE: &str = "pm7y/AzureEventGridSimulator 1490d9e";
+const HTTP_BINDING: &str = "HTTP protocol binding 1.0.2";
+
+/// One way in which something is different here, on purpose.
+#[derive(Debug)]
+pub struct Departure {
+    /// Its name in the tests.
+    pub name: &'static str,
+    /// The suite that has cases of it.
+    pub suite: &'static str,
+    /// What is different.
+    pub what: &'static str,
+    /// Why.
+    pub why: &'static str,
+    /// What it departs from.
+    pub source: &'static str,
+}
+
+/// Every departure, by suite.
+pub static DEPARTURES: [Departure; 27] = [
+    Departure {
+        name: "whole-properties",
+        suite: TABLES,
+        what: "`deadletterProperties` has further fields after the five of the sample",
+        why: "an operator needs the id, every attempt and the last response",
+        source: "Event Grid namespaces, dead lettering",
+    },
+    Departure {
+        name: "longer-retry-after",
+        suite: RETRY_AFTER,
+        what: "without `retryAfterMax`, `Retry-After` of 429 and 503 is honoured, up to an hour",
+        why: "Knative's text says so for the time after the feature's alpha; a subscriber that asks for a pause gets it",
+        source: KNATIVE,
+    },
+    Departure {
+        name: "error-data-is-text",
+        suite: HEADERS,
+        what: "`knativeerrordata` is text, not base64",
+        why: "Knative's documentation shows text; the native `errorData: base64` is for readers of the other form",
+        source: KNATIVE,
+    },
+    Departure {
+        name: "no-kn-namespace",
+        suite: HEADERS,
+        what: "no header `Kn-Namespace`",
+        why: "it names a namespace of a cluster, and there is none",
+        source: KNATIVE,
+    },
+    Departure {
+        name: "missing-not-in",
+        suite: SIMULATOR,
+        what: "`NumberNotIn` and `StringNotIn` match an event without the key",
+        why: "the page on filters says so",
+        source: SIMULATOR_SOURCE,
+    },
+    Departure {
+        name: "other-types",
+        suite: SIMULATOR,
+        what: "a value of another type is no value: `\"5\"` and `true` are no numbers, 5 is no text; so `…NotIn` matches it",
+        why: "the page on filters says that such values are ignored",
+        source: SIMULATOR_SOURCE,
+    },
+    Departure {
+        name: "empty-value",
+        suite: SIMULATOR,
+        what: "each text contains, begins with and ends with the empty text",
+        why: "so does each text in every other dialect",
+        source: SIMULATOR_SOURCE,
+    },
+    Departure {
+        name: "folding",
+        suite: SIMULATOR,
+        what: "case is that of Unicode's simple folding: `ς` is `σ`, and the Kelvin sign is `k`",
+        why: "one comparison for all operators and scripts; .NET has several",
+        source: SIMULATOR_SOURCE,
+    },
+    Departure {
+        name: "time",
+        suite: FORMAT,
+        what: "a `time` that is none is accepted",
+        why: "a time is carried, not read",
+        source: FORMAT_TESTS,
+    },
+    Departure {
+        name: "content-type",
+        suite: FORMAT,
+        what: "a `datacontenttype` that is none, or empty, is accepted",
+        why: "a content type is carried, not read",
+        source: FORMAT_TESTS,
+    },
+    Departure {
+        name: "empty-attribute",
+        suite: FORMAT,
+        what: "an empty `subject` or `dataschema` is accepted",
+        why: "an empty optional attribute is carried",
+        source: FORMAT_TESTS,
+    },
+    Departure {
+        name: "attribute-name",
+        suite: FORMAT,
+        what: "an attribute with capitals or punctuation in its name is accepted",
+        why: "an odd attribute name is carried",
+        source: FORMAT_TESTS,
+    },
+    Departure {
+        name: "fraction",
+        suite: FORMAT,
+        what: "an attribute that is a number with a fraction is accepted",
+        why: "a fraction is carried",
+        source: FORMAT_TESTS,
+    },
+    Departure {
+        name: "batch-element",
+        suite: FORMAT,
+        what: "of an invalid batch only the invalid elements are refused",
+        why: "the others can be delivered; the HTTP ingress of `lastmile dev` refuses the whole request",
+        source: FORMAT_TESTS,
+    },
+    Departure {
+        name: "raw-utf-8",
+        suite: BINDING,
+        what: "a `ce-*` header with raw UTF-8 is accepted",
+        why: "clients send it, the Go SDK reads it, and it has one meaning",
+        source: HTTP_BINDING,
+    },
+    Departure {
+        name: "literal-quotes",
+        suite: BINDING,
+        what: "a `ce-*` header with a space, or with quotes that are no quoted string, is accepted as it is",
+        why: "clients send it, and it has one meaning",
+        source: HTTP_BINDING,
+    },
+    Departure {
+        name: "lone-percent",
+        suite: BINDING,
+        what: "a `%` without two hexadecimal digits is refused",
+        why: "it may be a percent sign or a mistake; the text asks for refusal only where bytes are no UTF-8",
+        source: HTTP_BINDING,
+    },
+    Departure {
+        name: "declared-twice",
+        suite: BINDING,
+        what: "`ce-datacontenttype` beside `Content-Type` is accepted and does not count",
+        why: "clients repeat it, and the header of the message says what the body is",
+        source: HTTP_BINDING,
+    },
+    Departure {
+        name: "no-format",
+        suite: BINDING,
+        what: "an event format other than JSON is refused, also with `ce-*` headers",
+        why: "wrapping it would hide an event in the data of another; the text allows either",
+        source: HTTP_BINDING,
+    },
+    Departure {
+        name: "utf-8-bodies",
+        suite: WEBHOOKS,
+        what: "a body that is no UTF-8 is signed, and the libraries cannot verify it",
+        why: "they read the body as text; the signature is of its bytes, as the specification says",
+        source: "standardwebhooks 1.1.0 (PyPI), 1.1.1 (npm)",
+    },
+    Departure {
+        name: "null-not-in-range",
+        suite: NO_SUITE,
+        what: "`NumberNotInRange` is for missing keys and null as `NumberNotIn` is",
+        why: "page and simulator do not say",
+        source: "Event Grid, event filtering",
+    },
+    Departure {
+        name: "kubernetes-arrays",
+        suite: NO_SUITE,
+        what: "with `enableAdvancedFilteringOnArrays`, arrays are compared on Kubernetes too; `check` warns",
+        why: "a file that asks for it gets it; without it an array matches nothing there",
+        source: "Event Grid on Kubernetes, event filtering",
+    },
+    Departure {
+        name: "kubernetes-operators",
+        suite: NO_SUITE,
+        what: "the seven operators that Event Grid on Kubernetes lacks work there",
+        why: "one engine serves all dialects",
+        source: "Event Grid on Kubernetes, event filtering",
+    },
+    Departure {
+        name: "null-data",
+        suite: NO_SUITE,
+        what: "`data` that is null is no data: in binary mode the body is empty",
+        why: "SDKs write null for data that is absent, beside `data_base64` too",
+        source: "CloudEvents, JSON format 1.0.2, 3.1",
+    },
+    Departure {
+        name: "batch-reply",
+        suite: NO_SUITE,
+        what: "a reply that is a batch becomes a dead letter, and does not count as a failed delivery",
+        why: "a reply is one event; the answered event was accepted",
+        source: "Knative, data plane of brokers",
+    },
+    Departure {
+        name: "malformed-reply",
+        suite: NO_SUITE,
+        what: "a malformed reply becomes a dead letter, and does not count as a failed delivery",
+        why: "repeating a request that succeeded would duplicate its effects",
+        source: "Knative, data plane of brokers",
+    },
+    Departure {
+        name: "default-container",
+        suite: NO_SUITE,
+        what: "what has no dead-letter sink is stored in a default container",
+        why: "Knative and Event Grid drop it; here nothing is dropped in silence",
+        source: "Knative, event delivery; Event Grid, delivery and retry",
+    },
+];
+
+/// What the departures are, as rows of a table.
+#[must_use]
+pub fn departure_rows() -> Vec<String> {
+    let row = |of: &Departure| {
+        let suite = if of.suite == NO_SUITE { "–" } else { of.suite };
+        format!("| {suite} | {} | {} | {} |", of.what, of.why, of.source)
+    };
+    DEPARTURES.iter().map(row).collect()
+}
+
+/// What a suite found.
+#[derive(Debug)]
+pub struct Results {
+    suite: &'static str,
+    cases: usize,
+    departed: BTreeMap<&'static str, usize>,
+}
+
+impl Results {
+    /// Nothing yet.
+    #[must_use]
+    pub fn of(suite: &'static str) -> Self {
+        Self { suite, cases: 0, departed: BTreeMap::new() }
+    }
+
+    /// Counts a case that passes, or one that departs.
+    ///
+    /// # Panics
+    /// If the suite has no departure of this name.
+    #[track_caller]
+    pub fn count(&mut self, departs: Option<&str>) {
+        self.cases += 1;
+        if let Some(name) = departs {
+            let listed = |of: &&Departure| of.suite == self.suite && of.name == name;
+            let known = DEPARTURES.iter().find(listed);
+            let known = known.unwrap_or_else(|| panic!("{}: {name} is not listed", self.suite));
+            *self.departed.entry(known.name).or_default() += 1;
+        }
+    }
+
+    /// Counts a case that has to be as expected, unless it departs.
+    ///
+    /// # Panics
+    /// If it is neither, or as expected although it departs.
+    #[track_caller]
+    pub fn check(&mut self, case: &str, passes: bool, departs: Option<&str>) {
+        assert_eq!(passes, departs.is_none(), "{}: {case}: {departs:?}", self.suite);
+        self.count(departs);
+    }
+
+    /// The row of the table.
+    ///
+    /// # Panics
+    /// If a departure of the suite has no case.
+    #[must_use]
+    pub fn row(&self) -> String {
+        let listed = DEPARTURES.iter().filter(|of| of.suite == self.suite);
+        for Departure { name, .. } in listed {
+            assert!(self.departed.contains_key(name), "{}: no case of {name}", self.suite);
+        }
+        let departed: usize = self.departed.values().sum();
+        format!("| {} | {} | {} | {departed} |", self.suite, self.cases, self.cases - departed)
+    }
+}

@@ -1,0 +1,71 @@
+//! Events that arrive by HTTP: what the HTTP protocol binding says of content types and of `ce-*` headers.
+
+use delivery::event::binary::{ContentMode, header_text, structured};
+use delivery::event::{Input, Members};
+use lastmile_tests::conformance::{BINDING, Results};
+
+use crate::events::decode_one;
+
+/// The bytes of a `ce-subject`, what it says, and what is not as the text has it.
+type Header = (&'static [u8], Option<&'static str>, Option<&'static str>);
+
+const HEADERS: [Header; 17] = [
+    (b"plain", Some("plain"), None),
+    (b"Euro%20%E2%82%AC%20%F0%9F%98%80", Some("Euro \u{20ac} \u{1f600}"), None),
+    (b"%e2%82%ac", Some("\u{20ac}"), None),
+    (b"unn%65cessary", Some("unnecessary"), None),
+    (b"once%2541", Some("once%41"), None),
+    (br#""quoted""#, Some("quoted"), None),
+    (br#""with \"escapes\" \\""#, Some(r#"with "escapes" \"#), None),
+    (br#""and%20encoded""#, Some("and encoded"), None),
+    (b"%C0%A0", None, None),
+    (b"%FF", None, None),
+    (b"%ED%A0%80", None, None),
+    (b"\xff", None, None),
+    ("Gr\u{fc}\u{df}e".as_bytes(), Some("Gr\u{fc}\u{df}e"), Some("raw-utf-8")),
+    (b"two words", Some("two words"), Some("literal-quotes")),
+    (br#"say "hi""#, Some(r#"say "hi""#), Some("literal-quotes")),
+    (b"100%", None, Some("lone-percent")),
+    (b"%zz", None, Some("lone-percent")),
+];
+
+/// A content type, and the mode that it says whatever headers there are.
+const MODES: [(&str, ContentMode, Option<&str>); 8] = [
+    ("application/cloudevents+json", ContentMode::Structured, None),
+    ("application/cloudevents+json; charset=UTF-8", ContentMode::Structured, None),
+    ("APPLICATION/CloudEvents+json", ContentMode::Structured, None),
+    ("application/cloudevents-batch+json", ContentMode::Batched, None),
+    ("application/json", ContentMode::Data, None),
+    ("text/xml", ContentMode::Data, None),
+    ("application/cloudevents+avro", ContentMode::OtherFormat, Some("no-format")),
+    ("application/cloudevents-batch+xml", ContentMode::OtherFormat, Some("no-format")),
+];
+
+fn subject(header: &[u8]) -> Option<String> {
+    let required = [("specversion", "1.0"), ("id", "1"), ("source", "/s"), ("type", "t")];
+    let mut attributes: Vec<(String, String)> =
+        required.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    attributes.push(("subject".to_owned(), header_text(header)));
+    let event = structured(&attributes, None, b"").ok()?;
+    decode_one(&event, Input::CloudEvents).expect("an event");
+    let members = Members::parse(&event).expect("an object");
+    members.text("subject").map(std::borrow::Cow::into_owned)
+}
+
+pub(super) fn results() -> Results {
+    let mut results = Results::of(BINDING);
+    for (header, expected, departs) in HEADERS {
+        let found = subject(header);
+        assert_eq!(found.as_deref(), expected, "{}", header.escape_ascii());
+        results.count(departs);
+    }
+    for (content_type, expected, departs) in MODES {
+        assert_eq!(ContentMode::of(Some(content_type)), expected, "{content_type}");
+        results.count(departs);
+    }
+    let twice = [("datacontenttype".to_owned(), "text/html".to_owned())];
+    let event = structured(&twice, Some("text/plain"), b"").expect("decoded");
+    assert_eq!(event, r#"{"datacontenttype":"text/plain"}"#);
+    results.count(Some("declared-twice"));
+    results
+}
