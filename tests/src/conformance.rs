@@ -161,7 +161,7 @@ pub static DEPARTURES: [Departure; 27] = [
         name: "raw-utf-8",
         suite: BINDING,
         what: "a `ce-*` header with raw UTF-8 is accepted",
-        why: "clients send it, the Go SDK reads it, and it has one meaning",
+        why: "clients send it, and it has one meaning",
         source: HTTP_BINDING,
     },
     Departure {
@@ -182,7 +182,7 @@ pub static DEPARTURES: [Departure; 27] = [
         name: "declared-twice",
         suite: BINDING,
         what: "`ce-datacontenttype` beside `Content-Type` is accepted and does not count",
-        why: "clients repeat it, and the header of the message says what the body is",
+        why: "the header of the message says what the body is",
         source: HTTP_BINDING,
     },
     Departure {
@@ -224,7 +224,7 @@ pub static DEPARTURES: [Departure; 27] = [
         name: "null-data",
         suite: NO_SUITE,
         what: "`data` that is null is no data: in binary mode the body is empty",
-        why: "SDKs write null for data that is absent, beside `data_base64` too",
+        why: "an attribute that is null is absent as well, and an event may have both members, one of them null",
         source: "CloudEvents, JSON format 1.0.2, 3.1",
     },
     Departure {

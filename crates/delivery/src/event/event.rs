@@ -150,7 +150,7 @@ fn check_cloud_event(members: &Members<'_>) -> Result<(), Malformed> {
             return invalid(format!("{name} has to be a non-empty string"));
         }
     }
-    // Null is absent: an SDK may write both members, one of them null.
+    // Null is absent: an event may have both members, one of them null.
     let has = |name: &str| members.get(name).is_some_and(|value| value != "null");
     if has("data") && has("data_base64") {
         return invalid("data and data_base64 exclude each other".to_owned());
