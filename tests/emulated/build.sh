@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# build.sh <build folder>: `sam build` of both functions into <build folder>/sam, as users build them, but for this
+# build.sh <build folder>: `sam build` of all functions into <build folder>/sam, as users build them, but for this
 # machine and without optimization: the tests need a bootstrap that works, not one that is fast.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
 # The host's linker instead of zig: there is no other platform to link for.
 export CARGO_LAMBDA_COMPILER=cargo
-# A separate folder, so that these binaries are never mistaken for a release build; shared by both functions, so that
+# A separate folder, so that these binaries are never mistaken for a release build; shared by the functions, so that
 # their common dependencies are compiled once.
 export CARGO_TARGET_DIR=$build/cargo
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16

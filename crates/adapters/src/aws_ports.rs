@@ -13,26 +13,28 @@ use delivery::address::AddressPolicy;
 use delivery::delivery::outcome::Exchange;
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
-    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
-    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
-    SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
+    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PublishEvents,
+    PublisherKeys, PublishingError, PutBlob, PutError, PutMessage, Queue, QueueError, QueueName,
+    SecretError, Secrets, SendHttp, SharedDocument, SharedDocumentError, SharedDocuments,
+    SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
-use delivery::subscription::secret::{Keyring, SecretName};
+use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
 use crate::blobs::S3Blobs;
 use crate::consents::ConsentStore;
+use crate::events_queue::EventsQueue;
 use crate::http::{ClientError, HttpSender};
 use crate::live_catalogue::Subscriptions;
 use crate::machine::Machine;
 use crate::queues::SqsQueues;
 use crate::secrets::SecretStores;
-use crate::settings::{DeadLetterSettings, DispatchSettings};
+use crate::settings::{DeadLetterSettings, DispatchSettings, IngressSettings};
 use crate::shared_documents::DocumentStore;
 use crate::sinks::SqsSinks;
 use crate::timeouts::OPERATION_TIMEOUT;
@@ -57,6 +59,13 @@ pub struct AwsStoragePorts {
     queues: SqsQueues,
     sinks: SqsSinks,
     blobs: S3Blobs,
+}
+
+/// Every port of the ingress function, which sends to one queue and reads keys.
+#[derive(Debug)]
+pub struct AwsIngressPorts {
+    events: EventsQueue,
+    secrets: SecretStores,
 }
 
 /// The clients' configuration from the AWS environment, with our time limits.
@@ -144,6 +153,32 @@ impl AwsStoragePorts {
     }
 }
 
+impl AwsIngressPorts {
+    /// The ports that the settings describe.
+    ///
+    /// # Errors
+    /// When no HTTP client can be built on this machine.
+    pub fn new(config: &SdkConfig, settings: &IngressSettings) -> Result<Self, ClientError> {
+        let sqs = aws_sdk_sqs::Client::new(config);
+        Ok(Self {
+            events: EventsQueue::new(sqs, settings.events_queue_url.clone()),
+            secrets: SecretStores::new(|name, _| std::env::var(name).ok(), Machine)?,
+        })
+    }
+}
+
+impl PublishEvents for AwsIngressPorts {
+    async fn publish(&self, topic: &TopicName, body: &str) -> Result<String, PublishingError> {
+        self.events.publish(topic, body).await
+    }
+}
+
+impl PublisherKeys for AwsIngressPorts {
+    async fn publisher_keys(&self, names: &[SecretName]) -> Result<Vec<Secret>, SecretError> {
+        self.secrets.publisher_keys(names).await
+    }
+}
+
 impl<H: SendHttp + Sync> SendHttp for AwsPorts<H> {
     async fn exchange(&self, request: &Request) -> Exchange {
         self.http.exchange(request).await
@@ -213,7 +248,22 @@ impl<H> JitterSource for AwsPorts<H> {
     }
 }
 
-/// The ports of both functions.
+/// The time of this machine.
+macro_rules! machine_clock {
+    ([$($parameters:tt)*] $ports:ty) => {
+        impl<$($parameters)*> Clock for $ports {
+            fn now_ms(&self) -> u64 {
+                Machine.now_ms()
+            }
+
+            async fn sleep(&self, wait_ms: u64) {
+                Machine.sleep(wait_ms).await;
+            }
+        }
+    };
+}
+
+/// The ports that dispatch and deadletter have in common.
 macro_rules! shared_ports {
     ([$($parameters:tt)*] $ports:ty) => {
         impl<$($parameters)*> Queue for $ports {
@@ -244,18 +294,11 @@ macro_rules! shared_ports {
                 self.sinks.put_message(queue, id, json).await
             }
         }
-
-        impl<$($parameters)*> Clock for $ports {
-            fn now_ms(&self) -> u64 {
-                Machine.now_ms()
-            }
-
-            async fn sleep(&self, wait_ms: u64) {
-                Machine.sleep(wait_ms).await;
-            }
-        }
     };
 }
 
 shared_ports!([H: Sync] AwsPorts<H>);
 shared_ports!([] AwsStoragePorts);
+machine_clock!([H: Sync] AwsPorts<H>);
+machine_clock!([] AwsStoragePorts);
+machine_clock!([] AwsIngressPorts);

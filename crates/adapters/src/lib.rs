@@ -3,7 +3,7 @@
 //! Nothing here decides. [`records`] reads a batch from Lambda and writes the response; [`queues`]
 //! sends messages, several times if `resend` says so; [`http`] makes one exchange; [`storage`] reads and writes objects of a bucket or
 //! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
-//! queues, as `delivery` decides, by [`dead_letter_store`]; [`subscriptions`] keeps those of a file
+//! queues, as `delivery` decides, by [`dead_letter_store`]; [`events_queue`] publishes what came over HTTP; [`subscriptions`] keeps those of a file
 //! fresh, and [`live_catalogue`] reads those of a catalogue by need; [`secrets`] looks up secrets; [`consents`] keeps which endpoints want events; [`machine`]
 //! is the clock and the random numbers, and the only file that reads either; [`settings`] reads the
 //! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;
@@ -17,6 +17,7 @@ pub mod aws_ports;
 pub mod blobs;
 pub mod consents;
 pub mod dead_letter_store;
+pub mod events_queue;
 pub mod http;
 pub mod json_log;
 pub mod live_catalogue;

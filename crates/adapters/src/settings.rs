@@ -6,6 +6,7 @@
 use delivery::address::{OwnAddresses, PrivateDestinations};
 use delivery::ports::QueueName;
 use delivery::subscription::name::TopicName;
+use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Container;
 use thiserror::Error;
 
@@ -37,6 +38,10 @@ pub const DEAD_LETTER_CONTAINER: &str = "DEAD_LETTER_CONTAINER";
 pub const DEAD_LETTER_PREFIX: &str = "DEAD_LETTER_PREFIX";
 /// The topic of records that name none: `namespace/topic`.
 pub const DEFAULT_TOPIC: &str = "DEFAULT_TOPIC";
+/// Who may publish over HTTP: `keys`, whoever shows one of `PUBLISHER_KEYS`, or `iam`, whom Lambda has let in.
+pub const INGRESS_AUTHORIZATION: &str = "INGRESS_AUTHORIZATION";
+/// The names of the keys of which a request over HTTP needs one, comma-separated: `secretsmanager:ID`, `secretsmanager:ID#MEMBER`, `ssm:NAME` or `env:NAME`.
+pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";
 /// Hosts and ranges that are reachable although private, or without TLS.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
 /// How many dispatch functions may run at once: a number, or a sum such as `50+10`.
@@ -123,6 +128,17 @@ pub struct DeadLetterSettings {
     pub s3_force_path_style: bool,
 }
 
+/// Settings of the ingress function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IngressSettings {
+    /// The URL of the queue that it publishes to.
+    pub events_queue_url: String,
+    /// The topic of requests that name none.
+    pub default_topic: Option<TopicName>,
+    /// The keys of which a request needs one; none where Lambda lets in only whom IAM allows.
+    pub keys: Vec<SecretName>,
+}
+
 impl DispatchSettings {
     /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
     ///
@@ -130,8 +146,6 @@ impl DispatchSettings {
     /// The first setting that is missing or invalid.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let env = Lookup(lookup);
-        let default_topic = env.optional(DEFAULT_TOPIC);
-        let default_topic = default_topic.map(|text| invalid(DEFAULT_TOPIC, text.parse()));
         Ok(Self {
             subscriptions: env.parse(SUBSCRIPTIONS_URI, Location::parse)?,
             queues: vec![
@@ -143,7 +157,7 @@ impl DispatchSettings {
                 (QueueName::DeadLetter, env.queue(DEAD_LETTER_QUEUE_URL)?),
             ],
             container: env.container()?,
-            default_topic: default_topic.transpose()?,
+            default_topic: env.default_topic()?,
             private: env.parse_or(ALLOW_PRIVATE_DESTINATIONS, "", PrivateDestinations::parse)?,
             own_addresses: env.own_addresses()?,
             max_concurrency: env.parse_or(MAX_CONCURRENCY, "1", sum)?,
@@ -172,6 +186,30 @@ impl DeadLetterSettings {
             fair_queues: env.switch(FAIR_QUEUES)?,
             s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
         })
+    }
+}
+
+impl IngressSettings {
+    /// Reads the settings through a lookup such as `|name| std::env::var(name).ok()`.
+    ///
+    /// # Errors
+    /// The first setting that is missing or invalid; also where nothing would be asked of a caller.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+        let env = Lookup(lookup);
+        let events_queue_url = env.queue(EVENTS_QUEUE_URL)?;
+        let by_keys = env.parse(INGRESS_AUTHORIZATION, |text| match text {
+            "keys" => Ok(true),
+            "iam" => Ok(false),
+            other => Err(format!("\"{other}\" is neither keys nor iam")),
+        })?;
+        let keys = env.parse_or(PUBLISHER_KEYS, "", |text| {
+            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+            names.map(str::parse).collect::<Result<Vec<SecretName>, String>>()
+        })?;
+        if by_keys && keys.is_empty() {
+            return Err(SettingsError::Missing(PUBLISHER_KEYS));
+        }
+        Ok(Self { events_queue_url, default_topic: env.default_topic()?, keys })
     }
 }
 
@@ -217,6 +255,11 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
                 _ => Err(format!("\"{url}\" is not a queue URL")),
             }
         })
+    }
+
+    fn default_topic(&self) -> Result<Option<TopicName>, SettingsError> {
+        let topic = self.optional(DEFAULT_TOPIC);
+        topic.map(|text| invalid(DEFAULT_TOPIC, text.parse())).transpose()
     }
 
     fn container(&self) -> Result<Container, SettingsError> {
@@ -392,6 +435,36 @@ mod tests {
         ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_ingress_does_not_start_where_everybody_could_publish() {
+        let read = |authorization: &'static str, keys: &'static str| {
+            IngressSettings::read(move |name| {
+                let value = match name {
+                    INGRESS_AUTHORIZATION => authorization,
+                    PUBLISHER_KEYS => keys,
+                    EVENTS_QUEUE_URL => "https://sqs.eu-west-1.amazonaws.com/1/events",
+                    _ => "",
+                };
+                Some(value.to_owned())
+            })
+        };
+        let names = |settings: IngressSettings| {
+            settings.keys.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(read("", "ssm:a"), Err(SettingsError::Missing(INGRESS_AUTHORIZATION)));
+        assert_eq!(read("keys", ""), Err(SettingsError::Missing(PUBLISHER_KEYS)));
+        assert_eq!(read("keys", " , "), Err(SettingsError::Missing(PUBLISHER_KEYS)));
+        assert_eq!(read("iam", "").map(names), Ok(vec![]));
+        let two = vec!["secretsmanager:one#key".to_owned(), "ssm:/two".to_owned()];
+        assert_eq!(read("keys", "secretsmanager:one#key, ssm:/two").map(names), Ok(two));
+        for (authorization, keys, name) in
+            [("none", "ssm:a", INGRESS_AUTHORIZATION), ("keys", "hunter2", PUBLISHER_KEYS)]
+        {
+            let error = read(authorization, keys).expect_err("it is invalid").to_string();
+            assert!(error.contains(name), "{error}");
         }
     }
 }

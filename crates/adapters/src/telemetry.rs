@@ -18,9 +18,9 @@ use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, Word, t
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
 use delivery::machine::step::{End, Settled};
-use delivery::ports::QueueName;
+use delivery::ports::{PublishingError, QueueName, SecretError};
 use delivery::subscription::Subscription;
-use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::name::{SubscriptionName, TopicName};
 use tracing::{Level, enabled, error, event, info, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -80,6 +80,26 @@ fn short(value: &str) -> &str {
 pub fn write(lines: &[String]) {
     lines.iter().for_each(|line| write_line(Level::INFO, &format!("{line}\n")));
     flush();
+}
+
+/// Logs a request over HTTP whose message is in the events queue.
+pub fn request_published(topic: &TopicName, message: &str, events: usize, bytes: usize) {
+    info!(topic = %topic, message_id = message, events, bytes, "request.published");
+}
+
+/// Logs a request over HTTP that was refused. Not why: that may quote the request.
+pub fn request_refused(status: u16) {
+    info!(status, "request.refused");
+}
+
+/// Logs a request over HTTP whose message the events queue did not take; its client repeats it, if that may help.
+pub fn request_unpublished(topic: &TopicName, error: &PublishingError) {
+    warn!(topic = %topic, problem = %error, "request.unpublished");
+}
+
+/// Logs that nobody can publish over HTTP, because a key cannot be read.
+pub fn keys_unreadable(error: &SecretError) {
+    error!(problem = %error, "request.keys_unreadable");
 }
 
 /// Why a delivery is held: no attempt is made, and none is counted.

@@ -31,6 +31,7 @@ mod line_words;
 mod lints;
 mod log_view;
 mod missing_destinations;
+mod named_secret;
 mod numbers;
 mod output;
 mod page;

@@ -21,6 +21,7 @@
 //! - [`machine`]: decides what a delivery does next.
 //! - [`explain`]: the attempts that a delivery would make, and which subscriptions get an event. [`ports`]: the traits
 //!   that adapters implement.
+//! - [`publish`]: a request over HTTP that publishes events.
 //!
 //! All arithmetic is in whole milliseconds and saturates.
 
@@ -60,6 +61,7 @@ pub mod explain;
 pub mod machine;
 pub mod manifest;
 pub mod ports;
+pub mod publish;
 pub mod request;
 pub mod subscription;
 pub mod time;

@@ -22,7 +22,7 @@ use crate::request::Request;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::schedule::Jitter;
-use crate::subscription::secret::{Keyring, SecretName};
+use crate::subscription::secret::{Keyring, Secret, SecretName};
 use crate::subscription::sink::SinkQueue;
 use crate::wire::{
     ATTRIBUTE_MAX_BYTES, DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE,
@@ -335,6 +335,32 @@ pub trait Queue {
     ) -> impl Future<Output = Result<(), QueueError>> + Send;
 }
 
+/// Why published events are not in the events queue.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PublishingError {
+    /// The queue takes no such message.
+    #[error("the events queue did not accept the message: {0}")]
+    Refused(String),
+    /// It may take it later, or has it already.
+    #[error("the events queue cannot be reached: {0}")]
+    Unavailable(String),
+}
+
+/// Publishes events, as any publisher does.
+///
+/// Promise: an accepted message is in the events queue; perhaps twice, but not lost.
+pub trait PublishEvents {
+    /// Sends a message with the events of a topic; returns its id.
+    ///
+    /// # Errors
+    /// [`PublishingError`] when it is not certain that the queue has it.
+    fn publish(
+        &self,
+        topic: &TopicName,
+        body: &str,
+    ) -> impl Future<Output = Result<String, PublishingError>> + Send;
+}
+
 /// Changes the visibility of a received record, so that a record returned to the queue is
 /// redelivered at the right time.
 ///
@@ -555,6 +581,25 @@ pub trait JitterSource {
     /// The next random value.
     fn next_jitter(&self) -> Jitter;
 }
+
+/// Looks up the keys that publishers show.
+///
+/// Promise: values that were current a few minutes ago, in the order of their names; none is ever logged.
+pub trait PublisherKeys {
+    /// The keys of these names.
+    ///
+    /// # Errors
+    /// [`SecretError`] for the first that cannot be read.
+    fn publisher_keys(
+        &self,
+        names: &[SecretName],
+    ) -> impl Future<Output = Result<Vec<Secret>, SecretError>> + Send;
+}
+
+/// Everything that the ingress function needs from outside.
+pub trait IngressPorts: PublishEvents + PublisherKeys + Clock + Send + Sync {}
+
+impl<T> IngressPorts for T where T: PublishEvents + PublisherKeys + Clock + Send + Sync {}
 
 /// Everything that the deadletter function needs from outside.
 pub trait StoragePorts:

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adapters::aws_ports::{AwsPorts, AwsStoragePorts, s3_client, with_limits};
+use adapters::events_queue::EventsQueue;
 use adapters::http::HttpSender;
 use adapters::live_catalogue::Subscriptions;
 use adapters::machine::Machine;
@@ -22,6 +23,7 @@ use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use deadletter::DeadLetters;
 use delivery::ports::{Clock as _, QueueName};
+use delivery::subscription::name::TopicName;
 use dispatch::{Deadline, Dispatch};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -54,6 +56,8 @@ pub struct StackConfig {
     pub subscriptions: PathBuf,
     /// `ALLOW_PRIVATE_DESTINATIONS`.
     pub allow_private: String,
+    /// `DEFAULT_TOPIC`.
+    pub default_topic: Option<TopicName>,
 }
 
 /// A running stack.
@@ -105,7 +109,7 @@ impl Stack {
         let file = file.with_context(|| {
             format!("the subscriptions {} cannot be read", config.subscriptions.display())
         })?;
-        let environment = environment(&aws, &file, &config.allow_private);
+        let environment = environment(&aws, &file, config);
         let clients = with_limits(local_clients(&aws.endpoint()));
 
         let dispatch_settings = DispatchSettings::read(&environment)?;
@@ -159,6 +163,12 @@ impl Stack {
     #[must_use]
     pub fn sqs(&self) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::new(&local_clients(&self.aws.endpoint()))
+    }
+
+    /// The events queue.
+    #[must_use]
+    pub fn events_queue(&self) -> EventsQueue {
+        EventsQueue::new(self.sqs(), self.aws.queue_url("events"))
     }
 
     /// The subscriptions, reloaded when the file changes.
@@ -239,8 +249,9 @@ async fn invoke_deadletter(
 fn environment(
     aws: &LocalAws,
     subscriptions: &Path,
-    allow_private: &str,
+    config: &StackConfig,
 ) -> impl Fn(&str) -> Option<String> + use<> {
+    let default_topic = config.default_topic.as_ref().map(ToString::to_string);
     let values = [
         // Whose address ends with a slash is a catalogue.
         (
@@ -260,7 +271,8 @@ fn environment(
         (settings::UNPROCESSED_QUEUE_URL, aws.queue_url("unprocessed")),
         (settings::LAST_RESORT_QUEUE_URL, aws.queue_url("last-resort")),
         (settings::DEAD_LETTER_CONTAINER, "dead-letters".to_owned()),
-        (settings::ALLOW_PRIVATE_DESTINATIONS, allow_private.to_owned()),
+        (settings::ALLOW_PRIVATE_DESTINATIONS, config.allow_private.clone()),
+        (settings::DEFAULT_TOPIC, default_topic.unwrap_or_default()),
         (settings::S3_FORCE_PATH_STYLE, "true".to_owned()),
     ];
     move |name| values.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())

@@ -1,5 +1,5 @@
 //! The functions' responses to their queue: which records are redelivered, when, and what was
-//! re-enqueued before.
+//! re-enqueued before; and the ingress function's responses to publishers.
 //!
 //! One test per rule of returning, splitting and acknowledging records, over fake ports that record
 //! every call.
@@ -13,6 +13,7 @@ mod credentials;
 mod dead_letter_notices;
 mod divided;
 mod fake_ports;
+mod ingress;
 mod isolation;
 mod json_log;
 mod late;

@@ -17,6 +17,8 @@ pub(crate) const DISPATCH: Function =
     Function { resource: "DispatchFunction", program: env!("CARGO_BIN_EXE_dispatch-function") };
 pub(crate) const DEADLETTER: Function =
     Function { resource: "DeadLetterFunction", program: env!("CARGO_BIN_EXE_deadletter-function") };
+pub(crate) const INGRESS: Function =
+    Function { resource: "IngressFunction", program: env!("CARGO_BIN_EXE_ingress-function") };
 
 /// The resources that variables name, and what they are called locally.
 const QUEUES: [(&str, &str); 8] = [

@@ -1,4 +1,4 @@
-//! The binaries of both functions, as Lambda runs them: their environment is the template's, and a
+//! The binaries of the functions, as Lambda runs them: their environment is the template's, and a
 //! scripted Runtime API invokes them.
 //!
 //! Separate from the other tests, which call the libraries: here is what only `main.rs` decides,
@@ -7,6 +7,7 @@
 mod deadletter;
 mod dispatch;
 mod environment;
+mod ingress;
 mod large;
 mod records;
 mod runtime_api;

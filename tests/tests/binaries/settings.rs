@@ -1,6 +1,6 @@
 //! A function without a setting that it needs does not start, and says which one.
 
-use crate::environment::{DEADLETTER, DISPATCH, Function, environment};
+use crate::environment::{DEADLETTER, DISPATCH, Function, INGRESS, environment};
 use crate::world::command;
 
 /// Where nobody listens: a function that starts all the same ends there.
@@ -41,4 +41,20 @@ fn deadletter_does_not_start_without_a_setting_and_names_it() {
     ] {
         assert_needs(&DEADLETTER, name);
     }
+}
+
+#[test]
+fn the_ingress_does_not_start_without_a_setting_and_names_it() {
+    for name in ["EVENTS_QUEUE_URL", "INGRESS_AUTHORIZATION"] {
+        assert_needs(&INGRESS, name);
+    }
+}
+
+#[test]
+fn the_ingress_does_not_start_with_keys_and_none_named() {
+    let mut variables = environment(&INGRESS, "http://127.0.0.1:1", NOWHERE);
+    variables.insert("INGRESS_AUTHORIZATION".to_owned(), "keys".to_owned());
+    let output = command(&INGRESS, &variables).output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("PUBLISHER_KEYS is missing"), "{said}");
 }

@@ -50,8 +50,8 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// The records that its invocation returns to their queue.
-    pub(crate) async fn returned(&mut self) -> Vec<String> {
+    /// The response to its invocation.
+    pub(crate) async fn response(&mut self) -> Value {
         let answered = async {
             loop {
                 if let Some(response) = self.runtime_api.response() {
@@ -62,7 +62,12 @@ impl Running {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let response = tokio::time::timeout(LIMIT, answered).await.expect("the function responds");
+        tokio::time::timeout(LIMIT, answered).await.expect("the function responds")
+    }
+
+    /// The records that its invocation returns to their queue.
+    pub(crate) async fn returned(&mut self) -> Vec<String> {
+        let response = self.response().await;
         let failures = response["batchItemFailures"].as_array();
         let failures = failures.unwrap_or_else(|| panic!("it has the list: {response}"));
         let id = |failure: &Value| failure["itemIdentifier"].as_str().expect("an id").to_owned();

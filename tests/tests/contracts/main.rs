@@ -10,6 +10,7 @@ mod cloud;
 mod coalescing;
 mod consents;
 mod earlier_versions;
+mod events_queue;
 mod handshakes;
 mod http;
 mod machine;

@@ -17,11 +17,15 @@ use super::modules::{attributes, crates, is_for_tests, is_test_file};
 use super::{metadata, package};
 
 /// What is compiled into the functions and may call AWS.
-const SOURCES: [&str; 3] = ["crates/adapters", "functions/dispatch", "functions/deadletter"];
+const SOURCES: [&str; 4] =
+    ["crates/adapters", "functions/dispatch", "functions/deadletter", "functions/ingress"];
 
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
+const INGRESS: &str = "IngressRole";
+const ALL: &[&str] = &[DISPATCH, DEADLETTER, INGRESS];
 const BOTH: &[&str] = &[DISPATCH, DEADLETTER];
+const WITH_SECRETS: &[&str] = &[DISPATCH, INGRESS];
 const ONLY_DISPATCH: &[&str] = &[DISPATCH];
 
 /// Who makes a call.
@@ -45,19 +49,19 @@ const PERMISSIONS: [(&str, &[&str], By); 16] = [
     // S3 asks for it before it says that an object is missing.
     ("s3:ListBucket", ONLY_DISPATCH, By::Operations(&["get_object"])),
     ("s3:ListBucketVersions", ONLY_DISPATCH, By::Operations(&["list_object_versions"])),
-    ("sqs:SendMessage", BOTH, By::Operations(&["send_message", "send_message_batch"])),
+    ("sqs:SendMessage", ALL, By::Operations(&["send_message", "send_message_batch"])),
     ("sqs:ChangeMessageVisibility", BOTH, By::Operations(&["change_message_visibility"])),
     // The event source mappings.
     ("sqs:ReceiveMessage", BOTH, By::Service),
     ("sqs:DeleteMessage", BOTH, By::Service),
     ("sqs:GetQueueAttributes", BOTH, By::Service),
-    ("logs:CreateLogStream", BOTH, By::Service),
-    ("logs:PutLogEvents", BOTH, By::Service),
-    ("secretsmanager:GetSecretValue", ONLY_DISPATCH, By::Extension("secretsmanager/get")),
-    ("ssm:GetParameter", ONLY_DISPATCH, By::Extension("systemsmanager/parameters/get")),
-    // SQS and S3, for what the functions read and write; and of dispatch, the stores of secrets.
-    ("kms:Decrypt", BOTH, By::Service),
-    ("kms:GenerateDataKey", BOTH, By::Service),
+    ("logs:CreateLogStream", ALL, By::Service),
+    ("logs:PutLogEvents", ALL, By::Service),
+    ("secretsmanager:GetSecretValue", WITH_SECRETS, By::Extension("secretsmanager/get")),
+    ("ssm:GetParameter", WITH_SECRETS, By::Extension("systemsmanager/parameters/get")),
+    // SQS and S3, for what the functions read and write; and the stores of secrets.
+    ("kms:Decrypt", ALL, By::Service),
+    ("kms:GenerateDataKey", ALL, By::Service),
 ];
 
 /// Operations that only the command line asks for, and the method of `Storage` that leads to each.
@@ -167,7 +171,7 @@ fn collect_statements<'a>(value: &'a Value, into: &mut Vec<&'a Value>) {
 
 #[test]
 fn a_role_allows_what_its_function_calls_and_nothing_else() {
-    for role in BOTH {
+    for role in ALL {
         let needed = PERMISSIONS.iter().filter(|(_, roles, _)| roles.contains(role));
         let needed: BTreeSet<String> = needed.map(|(action, ..)| (*action).to_owned()).collect();
         assert_eq!(allowed(role), needed, "{role}");

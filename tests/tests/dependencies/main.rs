@@ -18,7 +18,7 @@ const LAYERS: [&[&str]; 8] = [
     &["delivery", FROZEN],
     &["catalogue"],
     &["adapters"],
-    &["dispatch", "deadletter", "deadletters"],
+    &["dispatch", "deadletter", "ingress", "deadletters"],
     &["local"],
     &["lastmile"],
     &["lastmile-tests"],
@@ -179,7 +179,7 @@ fn there_is_one_version_of_http_and_one_of_tls() {
 #[test]
 fn the_functions_are_built_without_the_local_aws() {
     let metadata = metadata();
-    for function in ["dispatch", "deadletter"] {
+    for function in ["dispatch", "deadletter", "ingress"] {
         let compiled = compiled_into(&metadata, [&package(&metadata, function).id]);
         for name in ["local", "s3s", "axum", "clap", "rustack-sqs-core", "cloudevents-sdk"] {
             assert!(

@@ -11,6 +11,7 @@ mod campaign;
 mod catalogues;
 mod crashing;
 mod freshness;
+mod ingress;
 mod neighbours;
 mod notify;
 mod observability;
@@ -182,6 +183,7 @@ impl Deployment {
             ("/aws", [200].as_slice()),
             ("/samples", [503, 200].as_slice()),
             ("/forged", [200].as_slice()),
+            ("/over-http", [200].as_slice()),
             ("/crashing", [200].as_slice()),
             ("/beside", [200].as_slice()),
             ("/killed/left", [200].as_slice()),
@@ -269,6 +271,7 @@ fn subscriptions(subscriber: SocketAddr) -> String {
         subscription("killed", KILLED_SUBSCRIPTIONS[0], "/killed/left", &retry),
         subscription("killed", KILLED_SUBSCRIPTIONS[1], "/killed/right", &retry),
         subscription("forged", "all", "/forged", ""),
+        subscription("over-http", "all", "/over-http", ""),
         subscription("crashing", "all", "/crashing", ""),
         subscription("beside", "all", "/beside", ""),
         subscription("samples", "reader", "/samples", &retry),

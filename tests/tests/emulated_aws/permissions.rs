@@ -15,6 +15,7 @@ use super::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 /// The roles of the functions, as the template calls them.
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
+const INGRESS: &str = "IngressRole";
 /// A role that `OperatorArns` names, and one that it does not. Their own policies allow everything.
 const OPERATOR: &str = "operators-of-lastmile";
 const STRANGER: &str = "strangers";
@@ -76,13 +77,15 @@ fn no_receipt(stack: &Stack, name: &str) -> Value {
 
 /// The queues that a function takes messages from, those that it sends to, and those it has nothing to do
 /// with.
-const TAKEN: [(&str, &[&str]); 2] = [
+const TAKEN: [(&str, &[&str]); 3] = [
     (DISPATCH, &["EventsQueue", "FanOutQueue", "RetryQueue", "SlowQueue", "IsolationQueue"]),
     (DEADLETTER, &["DeadLetterQueue", "UnprocessedQueue"]),
+    (INGRESS, &[]),
 ];
-const SENT_TO: [(&str, &[&str]); 2] = [
+const SENT_TO: [(&str, &[&str]); 3] = [
     (DISPATCH, &["FanOutQueue", "RetryQueue", "SlowQueue", "IsolationQueue", "DeadLetterQueue"]),
     (DEADLETTER, &["DeadLetterQueue", "LastResortQueue"]),
+    (INGRESS, &["EventsQueue"]),
 ];
 const QUEUES: [&str; 8] = [
     "EventsQueue",
@@ -116,7 +119,7 @@ fn a_function_takes_messages_from_its_queues_and_sends_to_those_it_needs() {
             }
         }
         let (foreign, _) = stack.new_queue("of-somebody-else").await;
-        for role in [DISPATCH, DEADLETTER] {
+        for role in [DISPATCH, DEADLETTER, INGRESS] {
             denied.push((role, "sqs.receive_message", json!({"QueueUrl": foreign})));
             denied.push((
                 role,

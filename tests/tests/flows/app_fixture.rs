@@ -117,6 +117,7 @@ impl AppFixture {
             data: data.path().to_owned(),
             subscriptions,
             allow_private,
+            default_topic: None,
         };
         let stack = Stack::start(&config).await.expect("the stack starts");
         Self { stack, received, data, port: 0 }
@@ -162,9 +163,10 @@ impl AppFixture {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it listens");
         let ingress = Ingress {
-            client: self.stack.sqs(),
-            events_queue_url: self.stack.aws().queue_url("events"),
+            queue: self.stack.events_queue(),
             subscriptions: self.stack.subscriptions(),
+            default_topic: None,
+            keys: Vec::new(),
         };
         tokio::spawn(axum::serve(listener, ingress.router()).into_future());
         format!("http://{address}")

@@ -85,6 +85,8 @@ fn every_example_of_the_page_is_run() {
         ("Node", "js"),
         ("Binary form", "sh"),
         ("HTTP", "sh"),
+        ("With a function", "sh"),
+        ("With a function", "sh"),
         ("Amazon SNS, EventBridge, S3", "yaml"),
         ("SNS", "sh"),
         ("EventBridge", "sh"),

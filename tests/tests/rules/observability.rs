@@ -47,7 +47,12 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 
 /// The names of all log lines: the texts `<word>.<words>` at the end of a log macro.
 fn lines_of_the_code() -> BTreeSet<String> {
-    let folders = ["crates/adapters/src", "functions/dispatch/src", "functions/deadletter/src"];
+    let folders = [
+        "crates/adapters/src",
+        "functions/dispatch/src",
+        "functions/deadletter/src",
+        "functions/ingress/src",
+    ];
     let files = folders.iter().flat_map(|folder| sources(&Path::new(ROOT).join(folder)));
     let is_name = |name: &str| {
         let word = |part: &str| {

@@ -19,7 +19,7 @@ mod member;
 use std::fmt;
 
 use cache::Cache;
-use delivery::ports::{Clock, SecretError, Secrets};
+use delivery::ports::{Clock, PublisherKeys, SecretError, Secrets};
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use extension::{Extension, SecretId};
 pub use extension::{PORT, TOKEN};
@@ -65,7 +65,7 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
         Ok(Self { environment: Box::new(environment), extension, cache: Cache::default(), clock })
     }
 
-    async fn secret(&self, name: &SecretName, to: &Url) -> Result<Secret, String> {
+    async fn secret(&self, name: &SecretName, to: Option<&Url>) -> Result<Secret, String> {
         let secret = match name {
             SecretName::Environment(variable) => self.variable(variable, to)?,
             SecretName::Parameter(name) => self.stored(SecretId::Parameter(name.clone())).await?,
@@ -83,7 +83,7 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
     }
 
     /// A variable of the environment; not cached, because it does not change while we run.
-    fn variable(&self, name: &str, to: &Url) -> Result<Secret, String> {
+    fn variable(&self, name: &str, to: Option<&Url>) -> Result<Secret, String> {
         // The name may be shorter, or have a character across this position.
         let beginning = name.get(..RESERVED_PREFIX.len());
         if beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(RESERVED_PREFIX)) {
@@ -91,7 +91,7 @@ impl<C: Clock + Send + Sync> SecretStores<C> {
                 "variables that begin with {RESERVED_PREFIX} are reserved and are never sent"
             ));
         }
-        (self.environment)(name, Some(to))
+        (self.environment)(name, to)
             .map(Secret::new)
             .ok_or_else(|| "the function has no such variable".to_owned())
     }
@@ -105,11 +105,22 @@ impl<C: Clock + Send + Sync> Secrets for SecretStores<C> {
     async fn keyring(&self, names: &[&SecretName], to: &Url) -> Result<Keyring, SecretError> {
         // Concurrently, so that many names take no longer than one.
         let secrets = names.iter().map(|name| async move {
-            let secret = self.secret(name, to).await;
+            let secret = self.secret(name, Some(to)).await;
             let secret =
                 secret.map_err(|problem| SecretError { name: SecretName::clone(name), problem })?;
             Ok((SecretName::clone(name), secret))
         });
         join_all(secrets).await.into_iter().collect()
+    }
+}
+
+impl<C: Clock + Send + Sync> PublisherKeys for SecretStores<C> {
+    async fn publisher_keys(&self, names: &[SecretName]) -> Result<Vec<Secret>, SecretError> {
+        let keys = names.iter().map(|name| async move {
+            // They are compared here and sent nowhere.
+            let key = self.secret(name, None).await;
+            key.map_err(|problem| SecretError { name: name.clone(), problem })
+        });
+        join_all(keys).await.into_iter().collect()
     }
 }

@@ -83,6 +83,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         data: arguments.data.clone(),
         subscriptions: subscriptions.clone(),
         allow_private: allow_private(),
+        default_topic: None,
     };
     let stack = Stack::start(&config).await?;
     let events = sample_events()?;

@@ -10,6 +10,8 @@ use deadletters::DeadLetters;
 use deadletters::container::DeadLetterContainer;
 use delivery::ports::{JitterSource as _, SubscriptionSource as _};
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
+use delivery::subscription::secret::Secret;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use tracing_subscriber::filter::LevelFilter;
@@ -20,9 +22,10 @@ use crate::deployed::{self, Wanted};
 use crate::dev_page::{self, DevPage, Recording, Setup};
 use crate::dev_view::{DevView, Ready};
 use crate::environment::{EnvironmentArgs, lookup, receivers_elsewhere, report};
-use crate::files::{Files, print_findings};
+use crate::files::{Files, print_findings, usage_error};
 use crate::interrupt;
 use crate::log_view;
+use crate::named_secret;
 use crate::output::{LineOutput, note};
 use crate::page;
 use crate::replay_sender::ReplayQueues;
@@ -56,6 +59,13 @@ pub(crate) struct Arguments {
     /// Serves no pages
     #[arg(long, conflicts_with = "page_port")]
     no_page: bool,
+    /// The topic of events that name none; by default the only one of the file, for requests over HTTP
+    #[arg(long, value_name = "NS/TOPIC")]
+    default_topic: Option<TopicName>,
+    /// A key that requests to the ingress have to show, as a variable of your environment, env:NAME, or the
+    /// file that holds it; can be repeated, then one of them has to match
+    #[arg(long, value_name = "env:NAME|FILE")]
+    key: Vec<String>,
     #[command(flatten)]
     environment: EnvironmentArgs,
     /// The format of the lines: what happens as text, or the log lines of the functions as JSON
@@ -73,8 +83,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         data: arguments.data,
         subscriptions: arguments.subscriptions,
         allow_private: allow_private(),
+        default_topic: arguments.default_topic,
     };
-    let page_port = arguments.page_port;
+    let keys = keys(&arguments.key)?;
     // Before the stack starts: a folder or a port in use is reported without starting anything.
     let mut lock = DataLock::take(&config.data)?;
     let listener = listen(arguments.port).await?;
@@ -98,18 +109,21 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         view.unreadable(&problem)?;
     }
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
-    let ingress = Ingress { client: stack.sqs(), events_queue_url: queue.clone(), subscriptions };
-    ingress.announce(&format!("http://{address}")).await?;
-    let dead_letters = config.data.join("s3/dead-letters");
+    let default_topic = config.default_topic.clone();
+    let at = (address, keys.first().cloned());
+    let ingress = Ingress { queue: stack.events_queue(), subscriptions, default_topic, keys };
+    ingress.announce(&stack.sqs(), &format!("http://{address}")).await?;
     let page = match recording {
-        Some(recording) => Some(start_page(recording, &config, &stack, address, page_port).await?),
+        Some(recording) => {
+            Some(start_page(recording, &config, &stack, at, arguments.page_port).await?)
+        }
         None => None,
     };
     let ready = Ready {
         ingress: &format!("http://{address}"),
         queue: &queue,
         aws: &aws,
-        dead_letters: &dead_letters,
+        dead_letters: &config.data.join("s3/dead-letters"),
         subscriptions: &config.subscriptions,
         page: page.as_ref().map(|page| page.address.as_str()),
     };
@@ -140,6 +154,18 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The keys of these names.
+fn keys(names: &[String]) -> anyhow::Result<Vec<Secret>> {
+    let read = |name: &String| {
+        let key = named_secret::read(name, "key")?;
+        if key.trim().is_empty() {
+            return Err(usage_error(format!("the key {name} is empty")));
+        }
+        Ok(Secret::new(key))
+    };
+    names.iter().map(read).collect()
+}
+
 /// Stops after the requests in progress; a second Ctrl-C stops at once, which is a failure.
 async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
     note(format_args!("stopping after the requests in progress; Ctrl-C again stops at once"));
@@ -160,7 +186,7 @@ async fn start_page(
     recording: Recording,
     config: &StackConfig,
     stack: &Stack,
-    ingress: SocketAddr,
+    (ingress, ingress_key): (SocketAddr, Option<Secret>),
     port: u16,
 ) -> anyhow::Result<DevPage> {
     let listener = dev_page::listen(port).await?;
@@ -168,6 +194,7 @@ async fn start_page(
     let setup = Setup {
         subscriptions: config.subscriptions.clone(),
         ingress: format!("http://{ingress}"),
+        ingress_key,
         dead_letters: Some(dead_letters),
         read_health: |path| Box::pin(async move { health_below(&path).await }),
     };

@@ -35,6 +35,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::get;
 use delivery::ports::JitterSource as _;
+use delivery::subscription::secret::Secret;
 use local::observe::{Observation, Observer};
 use local::watch::Line;
 use tokio::net::TcpListener;
@@ -58,6 +59,8 @@ pub(crate) struct Setup {
     pub(crate) subscriptions: PathBuf,
     /// The address of the ingress, without a slash at its end.
     pub(crate) ingress: String,
+    /// A key that it accepts, if it asks for one.
+    pub(crate) ingress_key: Option<Secret>,
     /// The address of the page of dead letters, without a slash at its end.
     pub(crate) dead_letters: Option<String>,
     pub(crate) read_health: ReadHealth,

@@ -127,7 +127,10 @@ async fn send(app: &App, topic: &str, event: &str) -> Result<String, String> {
     if let Ok(mut path) = url.path_segments_mut() {
         path.clear().extend(["topics", &name.namespace, &name.topic]);
     }
-    let post = app.client.post(url).header("content-type", content_type(event));
+    let mut post = app.client.post(url).header("content-type", content_type(event));
+    if let Some(key) = &app.setup.ingress_key {
+        post = post.bearer_auth(key.expose().trim());
+    }
     let answer = post.body(event.to_owned()).send().await;
     let answer = answer.map_err(|error| format!("the ingress does not answer: {error}"))?;
     let (status, body) = (answer.status(), answer.text().await.unwrap_or_default());

@@ -46,6 +46,7 @@ impl Results {
             data: data.path().to_owned(),
             subscriptions,
             allow_private: "127.0.0.1".to_owned(),
+            default_topic: None,
         };
         let stack = Stack::start(&config).await.expect("the stack starts");
         Self { stack, program: TestContainer::folder(), container, _data: data }

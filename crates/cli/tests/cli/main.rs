@@ -5,6 +5,7 @@ mod catalogue_reading;
 mod catalogue_versions;
 mod catalogues;
 mod check_stack;
+mod clients;
 mod command_line;
 mod command_rules;
 mod cost;

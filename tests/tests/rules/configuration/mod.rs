@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use adapters::metrics::NAMESPACE;
-use adapters::settings::{DeadLetterSettings, DispatchSettings};
+use adapters::settings::{DeadLetterSettings, DispatchSettings, IngressSettings};
 use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::subscription::Subscription;
@@ -22,7 +22,7 @@ const PAGE: &str = "configuration.md";
 const SETTINGS: &str = include_str!("../../../../crates/adapters/src/settings.rs");
 
 /// The variables without which the functions do not start.
-const NEEDED: [(&str, &str); 10] = [
+const NEEDED: [(&str, &str); 12] = [
     ("SUBSCRIPTIONS_URI", "s3://config/subscriptions.yaml"),
     ("EVENTS_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/events"),
     ("FAN_OUT_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),
@@ -33,6 +33,8 @@ const NEEDED: [(&str, &str); 10] = [
     ("UNPROCESSED_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/unprocessed"),
     ("LAST_RESORT_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/last"),
     ("DEAD_LETTER_CONTAINER", "letters"),
+    ("INGRESS_AUTHORIZATION", "keys"),
+    ("PUBLISHER_KEYS", "ssm:key"),
 ];
 
 /// What a variable may default to: the value that changes nothing is its default.
@@ -113,8 +115,8 @@ fn the_default_schedule_is_the_one_that_is_described() {
 }
 
 /// The variables that the functions read, dispatch first.
-fn looked_at() -> [BTreeSet<String>; 2] {
-    let names = [RefCell::new(BTreeSet::new()), RefCell::new(BTreeSet::new())];
+fn looked_at() -> [BTreeSet<String>; 3] {
+    let names = [const { RefCell::new(BTreeSet::new()) }; 3];
     let lookup = |of: usize| {
         let names = &names[of];
         move |name: &str| {
@@ -124,6 +126,7 @@ fn looked_at() -> [BTreeSet<String>; 2] {
     };
     DispatchSettings::read(lookup(0)).expect("all required variables are set");
     DeadLetterSettings::read(lookup(1)).expect("all required variables are set");
+    IngressSettings::read(lookup(2)).expect("all required variables are set");
     names.map(RefCell::into_inner)
 }
 
@@ -135,10 +138,11 @@ fn needed(name: &str) -> Option<String> {
 fn default_of(name: &str) -> String {
     let read = |value: Option<&str>| {
         let lookup = |of: &str| if of == name { value.map(ToOwned::to_owned) } else { needed(of) };
-        (DispatchSettings::read(lookup), DeadLetterSettings::read(lookup))
+        let ingress = IngressSettings::read(lookup);
+        (DispatchSettings::read(lookup), DeadLetterSettings::read(lookup), ingress)
     };
     let unset = read(None);
-    if unset.0.is_err() || unset.1.is_err() {
+    if unset.0.is_err() || unset.1.is_err() || unset.2.is_err() {
         return "required".to_owned();
     }
     let known = DEFAULTS.iter().find(|(of, _)| *of == name).map(|(_, value)| *value);
@@ -169,14 +173,15 @@ fn variables() -> Vec<(String, String)> {
 
 #[test]
 fn every_variable_of_the_functions_is_documented() {
-    let [dispatch, deadletter] = looked_at();
+    let [dispatch, deadletter, ingress] = looked_at();
     let variables = variables();
     let named: BTreeSet<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
-    for name in dispatch.iter().chain(&deadletter) {
+    for name in dispatch.iter().chain(&deadletter).chain(&ingress) {
         assert!(named.contains(name.as_str()), "{name} is read but is no constant of the settings");
     }
     let row = |(name, meaning): &(String, String)| {
-        let functions = [("dispatch", &dispatch), ("deadletter", &deadletter)];
+        let functions =
+            [("dispatch", &dispatch), ("deadletter", &deadletter), ("ingress", &ingress)];
         let functions = functions
             .iter()
             .filter(|(_, looked)| looked.contains(name))

@@ -8,6 +8,7 @@ use super::{properties, statement, statements, texts};
 
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
+const INGRESS: &str = "IngressRole";
 
 /// The one policy of a role.
 fn policy(role: &str) -> &'static Value {
@@ -171,12 +172,37 @@ fn both_functions_may_use_further_sinks_and_a_key_where_they_are_named() {
 }
 
 #[test]
+fn the_ingress_may_publish_and_read_its_keys_and_nothing_else() {
+    const ANY_KEY: &str = "arn:${AWS::Partition}:kms:${AWS::Region}:*:key/*";
+    let expected = [
+        ("kms:Decrypt", ANY_KEY, "HasPublisherKeyArns"),
+        ("kms:Decrypt", "KmsKeyArn", "HasKmsKey"),
+        ("kms:GenerateDataKey", "KmsKeyArn", "HasKmsKey"),
+        ("logs:CreateLogStream", "IngressLogGroup.Arn", "always"),
+        ("logs:PutLogEvents", "IngressLogGroup.Arn", "always"),
+        ("secretsmanager:GetSecretValue", "PublisherKeyArns", "HasPublisherKeyArns"),
+        ("sqs:SendMessage", "EventsQueue.Arn", "always"),
+        ("ssm:GetParameter", "PublisherKeyArns", "HasPublisherKeyArns"),
+    ];
+    assert_eq!(allowed(INGRESS), BTreeSet::from(expected));
+    for (id, context) in [
+        ("DecryptSecrets", "kms:EncryptionContext:SecretARN"),
+        ("DecryptParameters", "kms:EncryptionContext:PARAMETER_ARN"),
+    ] {
+        let (_, decrypting) = statement(policy(INGRESS), id).expect("a statement");
+        assert_eq!(decrypting["Condition"]["StringLike"], json!({context: "PublisherKeyArns"}));
+        assert!(decrypting["Condition"]["StringEquals"]["kms:ViaService"].is_string(), "{id}");
+    }
+}
+
+#[test]
 fn dispatch_alone_may_read_the_secrets_that_are_named() {
     let read = only_with(DISPATCH, "HasSecrets");
     for action in ["secretsmanager:GetSecretValue", "ssm:GetParameter"] {
         assert!(read.contains(&(action, "SecretArns")), "{action}");
     }
     assert_eq!(only_with(DEADLETTER, "HasSecrets"), []);
+    assert_eq!(only_with(INGRESS, "HasSecrets"), []);
 }
 
 #[test]

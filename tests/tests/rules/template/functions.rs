@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 use super::{TEMPLATE, properties, read, resources};
 
 const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
+/// Those that read queues.
 const FUNCTIONS: [&str; 2] = ["DeadLetterFunction", "DispatchFunction"];
+/// The one that publishes over HTTP.
+const INGRESS: &str = "IngressFunction";
 
 /// What a mapping invokes: of dispatch, its alias where the deployment is gradual.
 fn invoked(function: &str) -> Value {
@@ -63,7 +66,8 @@ fn lambda_does_not_stop_a_function_that_sends_to_its_own_queues() {
     assert_eq!(TEMPLATE["Globals"]["Function"]["RecursiveLoop"], "Allow");
     let mut functions = resources("AWS::Serverless::Function");
     functions.sort_by_key(|(name, _)| *name);
-    assert_eq!(functions.iter().map(|(name, _)| *name).collect::<Vec<_>>(), FUNCTIONS);
+    let names: Vec<&str> = functions.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, [&FUNCTIONS[..], &[INGRESS]].concat());
     for (name, properties) in functions {
         assert!(properties.get("RecursiveLoop").is_none(), "{name} overrides it");
     }
@@ -119,9 +123,12 @@ fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
         ("LAST_RESORT_QUEUE_URL", "LastResortQueue"),
         ("DEAD_LETTER_CONTAINER", "DeadLetterBucket"),
     ];
-    for (function, named) in
-        [("DispatchFunction", &dispatch[..]), ("DeadLetterFunction", &deadletter)]
-    {
+    let ingress = [("EVENTS_QUEUE_URL", "EventsQueue"), ("DEFAULT_TOPIC", "DefaultTopic")];
+    for (function, named) in [
+        ("DispatchFunction", &dispatch[..]),
+        ("DeadLetterFunction", &deadletter),
+        (INGRESS, &ingress),
+    ] {
         for (variable, value) in named {
             assert_eq!(variables(function)[*variable], *value, "{function} {variable}");
         }
@@ -131,7 +138,7 @@ fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
 #[test]
 fn a_log_is_encrypted_with_the_key_of_the_stack() {
     let logs = resources("AWS::Logs::LogGroup");
-    assert_eq!(logs.len(), FUNCTIONS.len());
+    assert_eq!(logs.len(), FUNCTIONS.len() + 1);
     for (name, properties) in logs {
         let key = json!(["HasKmsKey", "KmsKeyArn", "AWS::NoValue"]);
         assert_eq!(properties["KmsKeyId"], key, "{name}");
@@ -140,8 +147,10 @@ fn a_log_is_encrypted_with_the_key_of_the_stack() {
 
 #[test]
 fn secrets_are_cached_once() {
-    for variable in ["SECRETS_MANAGER_TTL", "SSM_PARAMETER_STORE_TTL"] {
-        assert_eq!(variables("DispatchFunction")[variable], "0", "{variable}");
+    for function in ["DispatchFunction", INGRESS] {
+        for variable in ["SECRETS_MANAGER_TTL", "SSM_PARAMETER_STORE_TTL"] {
+            assert_eq!(variables(function)[variable], "0", "{function} {variable}");
+        }
     }
 }
 
@@ -192,4 +201,65 @@ fn a_gradual_deployment_is_taken_back_by_alarms_that_exist() {
         assert_eq!(name, alarm);
         assert_eq!(observability["Resources"][alarm]["Type"], "AWS::CloudWatch::Alarm");
     }
+}
+
+#[test]
+fn nothing_of_the_ingress_is_there_unless_it_is_asked_for() {
+    assert_eq!(TEMPLATE["Parameters"]["Ingress"]["Default"], "none");
+    let condition = |resource: &'static Value| resource["Condition"].as_str().expect("a condition");
+    let resources = TEMPLATE["Resources"].as_object().expect("the template has resources").iter();
+    let found: BTreeMap<&str, &str> = resources
+        .filter(|(name, _)| name.starts_with("Ingress"))
+        .map(|(name, resource)| (name.as_str(), condition(resource)))
+        .collect();
+    let expected = [
+        ("IngressErrorLinesFilter", "IsIngressObserved"),
+        ("IngressFunction", "HasIngress"),
+        ("IngressInvokePermission", "IsIngressByKeys"),
+        ("IngressLogGroup", "HasIngress"),
+        ("IngressRole", "HasIngress"),
+        ("IngressUrl", "HasIngress"),
+        ("IngressUrlPermission", "IsIngressByKeys"),
+    ];
+    assert_eq!(found, BTreeMap::from(expected));
+    let conditions = &TEMPLATE["Conditions"];
+    assert_eq!(conditions["HasIngress"], json!(["IsIngressByKeys", ["Ingress", "iam"]]));
+    let by_keys = json!([["Ingress", "keys"], [["PublisherKeys", ""]]]);
+    assert_eq!(conditions["IsIngressByKeys"], by_keys);
+}
+
+#[test]
+fn errors_of_the_ingress_are_counted_by_the_alarm_of_the_others() {
+    let [transformed] = properties("IngressErrorLinesFilter")["MetricTransformations"]
+        .as_array()
+        .expect("a list")
+        .as_slice()
+    else {
+        panic!("one metric")
+    };
+    let others =
+        &read("infra/observability.yaml")["Resources"]["DispatchErrorLinesFilter"]["Properties"];
+    let other = &others["MetricTransformations"][0];
+    for name in ["MetricName", "MetricValue", "Unit"] {
+        assert_eq!(transformed[name], other[name], "{name}");
+    }
+    let nested = &properties("ObservabilityStack")["Parameters"]["MetricsNamespace"];
+    assert_eq!(&transformed["MetricNamespace"], nested);
+    assert_eq!(properties("IngressErrorLinesFilter")["FilterPattern"], others["FilterPattern"]);
+}
+
+#[test]
+fn the_ingress_is_public_only_with_keys() {
+    assert_eq!(properties("IngressUrl")["AuthType"], json!(["IsIngressByKeys", "NONE", "AWS_IAM"]));
+    let by_url = properties("IngressUrlPermission");
+    assert_eq!(by_url["Action"], "lambda:InvokeFunctionUrl");
+    assert_eq!(by_url["FunctionUrlAuthType"], "NONE");
+    let invoked = properties("IngressInvokePermission");
+    assert_eq!(invoked["Action"], "lambda:InvokeFunction");
+    // Without this condition everybody could invoke it by the API of Lambda as well.
+    assert_eq!(invoked["InvokedViaFunctionUrl"], true);
+    assert_eq!(resources("AWS::Lambda::Permission").len(), 2);
+    // The function does not start with `keys` and none named.
+    assert_eq!(variables(INGRESS)["INGRESS_AUTHORIZATION"], "Ingress");
+    assert_eq!(variables(INGRESS)["PUBLISHER_KEYS"], "PublisherKeys");
 }

@@ -1,14 +1,10 @@
 //! The secrets that the sample subscriber checks signatures with.
-//!
-//! A secret is named, never written on the command line, where every user of the machine could read it.
 
 use delivery::request::verification::{InvalidSignature, SignedHeaders, Verifier};
 use local::subscriber::Received;
 
 use crate::files::usage_error;
-
-/// What a variable is named with.
-const VARIABLE: &str = "env:";
+use crate::named_secret;
 
 /// What signatures are checked with, if anything.
 #[derive(Debug)]
@@ -26,7 +22,8 @@ impl Signatures {
         if names.is_empty() {
             return Ok(Self(None));
         }
-        let secrets = names.iter().map(|name| secret(name)).collect::<anyhow::Result<Vec<_>>>()?;
+        let secrets = names.iter().map(|name| named_secret::read(name, "signing secret"));
+        let secrets = secrets.collect::<anyhow::Result<Vec<_>>>()?;
         for (name, secret) in names.iter().zip(&secrets) {
             Verifier::new([secret.as_str()])
                 .map_err(|problem| usage_error(format!("the signing secret {name} {problem}")))?;
@@ -45,17 +42,5 @@ impl Signatures {
             signature: header("webhook-signature"),
         };
         Some(verifier.check(headers, &received.body, received.at_ms))
-    }
-}
-
-fn secret(name: &str) -> anyhow::Result<String> {
-    match name.strip_prefix(VARIABLE) {
-        Some(variable) => std::env::var(variable)
-            .map_err(|_| usage_error(format!("there is no variable {variable}, or it is no text"))),
-        None => std::fs::read_to_string(name).map_err(|error| {
-            usage_error(format!(
-                "the signing secret {name} cannot be read: {error}; env:NAME or a file is expected"
-            ))
-        }),
     }
 }

@@ -5,7 +5,7 @@
 //! [`Filter::takes`], which is asked and not repeated here.
 
 use super::Filter;
-use super::advanced::Condition;
+use super::advanced::{Arrays, Condition};
 use crate::event::Members;
 use crate::event::path::scalar;
 
@@ -101,7 +101,7 @@ impl Filter {
 
 /// Why a condition does not compare a value that is there.
 fn problem_of(condition: &Condition, value: &str) -> Option<Problem> {
-    let is_array = value.starts_with('[') && !condition.arrays;
+    let is_array = value.starts_with('[') && condition.arrays != Arrays::Elements;
     is_array.then(|| Problem {
         message: "an array is compared only with enableAdvancedFilteringOnArrays".to_owned(),
         column: None,
@@ -176,7 +176,7 @@ mod tests {
 
         let condition = |key: &str, test| {
             let key = Key::parse(key).unwrap();
-            Filter::Advanced(Condition { key, test, arrays: false })
+            Filter::Advanced(Condition { key, test, arrays: Arrays::OtherType })
         };
         let one = || Number::parse("1").unwrap();
         let text = |how| TextTest::new(how, &["A".to_owned(), "b".to_owned()]);

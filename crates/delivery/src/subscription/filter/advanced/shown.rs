@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Condition, NumberTest, Test, TextMatch};
+use super::{Arrays, Condition, NumberTest, Test, TextMatch};
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,15 +16,18 @@ impl fmt::Display for Condition {
             }
             Test::Bool(expected) => write!(f, "{key} BoolEquals {expected}"),
             Test::Text(test) => {
-                write!(f, "{key} String{} {}", relation(test.how()), texts(test.lower()))
+                write!(f, "{key} String{} {}", relation(test.how()), texts(test.folded()))
             }
             Test::NotText(test) => {
-                write!(f, "{key} StringNot{} {}", relation(test.how()), texts(test.lower()))
+                write!(f, "{key} StringNot{} {}", relation(test.how()), texts(test.folded()))
             }
             Test::IsNullOrUndefined => write!(f, "{key} IsNullOrUndefined"),
             Test::IsNotNull => write!(f, "{key} IsNotNull"),
         }?;
-        f.write_str(if self.arrays { " (elements of arrays too)" } else { "" })
+        f.write_str(match self.arrays {
+            Arrays::Elements => " (elements of arrays too)",
+            Arrays::OtherType | Arrays::Fail => "",
+        })
     }
 }
 

@@ -1,0 +1,53 @@
+//! The events queue, for those who publish to it over HTTP.
+//!
+//! Separate from [`crate::queues`], whose messages carry state of ours: a published message has a topic
+//! and nothing else. One call per message, because a request waits for it.
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::ProvideErrorMetadata as _;
+use delivery::ports::{PublishEvents, PublishingError};
+use delivery::subscription::name::TopicName;
+use delivery::wire::TOPIC_ATTRIBUTE;
+
+use crate::aws_error::sentence;
+use crate::queues::text_attribute;
+
+/// Codes that are about the message: its characters, or its size. It would be refused again.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html>
+const OF_THE_MESSAGE: [&str; 3] =
+    ["InvalidMessageContents", "InvalidParameterValue", "InvalidParameterValueException"];
+
+/// The events queue.
+#[derive(Debug, Clone)]
+pub struct EventsQueue {
+    client: Client,
+    url: String,
+}
+
+impl EventsQueue {
+    /// The queue with this URL.
+    #[must_use]
+    pub fn new(client: Client, url: String) -> Self {
+        Self { client, url }
+    }
+
+    /// Its URL.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl PublishEvents for EventsQueue {
+    async fn publish(&self, topic: &TopicName, body: &str) -> Result<String, PublishingError> {
+        let send = self.client.send_message().queue_url(&self.url).message_body(body);
+        let topic = text_attribute(&topic.to_string());
+        match send.message_attributes(TOPIC_ATTRIBUTE, topic).send().await {
+            Ok(sent) => Ok(sent.message_id().unwrap_or_default().to_owned()),
+            Err(error) if error.code().is_some_and(|code| OF_THE_MESSAGE.contains(&code)) => {
+                Err(PublishingError::Refused(sentence(&error)))
+            }
+            Err(error) => Err(PublishingError::Unavailable(sentence(&error))),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What a request publishes: its body as the body of a message.
+//!
+//! A publisher that declares what it sends has to send that: here an invalid event is refused, where in
+//! the queue it would become a dead letter.
+
+use super::{HttpRequest, Refusal, Route};
+use crate::event::binary::{self, ContentMode, header_text};
+use crate::event::envelope::decode;
+use crate::event::{Element, Input};
+use crate::ports::MESSAGE_MAX_BYTES;
+use crate::subscription::name::TopicName;
+use crate::wire::TOPIC_ATTRIBUTE;
+
+/// A message for the events queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// Its `topic` attribute.
+    pub topic: TopicName,
+    /// Its body: that of the request, unchanged, or the structured form of an event in binary mode.
+    pub body: String,
+    /// The events in it.
+    pub events: usize,
+}
+
+/// The message that a request publishes to the topic of its route, whose events are read by `input`.
+///
+/// # Errors
+/// 400 for what is no event or not what it is declared to be, 413 for what does not fit a message, 415 for
+/// a content type that no event has.
+pub fn message(
+    request: &HttpRequest<'_>,
+    route: &Route,
+    input: Input,
+) -> Result<Published, Refusal> {
+    let body = message_body(request, input)?;
+    let topic = route.topic.clone();
+    let bytes = body.len()
+        + TOPIC_ATTRIBUTE.len()
+        + "String".len()
+        + topic.namespace.len()
+        + 1
+        + topic.topic.len();
+    if bytes > MESSAGE_MAX_BYTES {
+        let problem = format!(
+            "the message would have {bytes} bytes, and at most {MESSAGE_MAX_BYTES} are allowed, topic included; an event \
+             in binary mode whose data is not JSON travels as base64"
+        );
+        return Err(Refusal::new(413, problem));
+    }
+    let events = count_events(&body, effective_input(request, input))?;
+    Ok(Published { topic, body, events })
+}
+
+/// The body of the message: the request's body unchanged, or the structured form of a binary-mode
+/// event.
+fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refusal> {
+    let content_type = content_type(request);
+    let content_type = content_type.as_deref();
+    let mode = ContentMode::of(content_type);
+    if mode == ContentMode::Data && has_version(request) {
+        let structured =
+            binary::structured(&binary_attributes(request), content_type, request.body);
+        return structured.map_err(bad_request);
+    }
+    let is_json = content_type.is_some_and(binary::is_json) && mode != ContentMode::OtherFormat;
+    if !is_json && input != Input::Opaque {
+        let found = content_type.unwrap_or("none");
+        let problem = format!(
+            "the content type is {found}; application/cloudevents+json, application/cloudevents-batch+json or \
+             application/json is expected, or ce-* headers for an event in binary mode"
+        );
+        return Err(Refusal::new(415, problem));
+    }
+    let body = String::from_utf8(request.body.to_vec());
+    let body = body.map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
+    match (mode, body.trim_start().starts_with('[')) {
+        (ContentMode::Structured, true) => {
+            Err(bad_request("an array is sent as application/cloudevents-batch+json"))
+        }
+        (ContentMode::Batched, false) => Err(bad_request("a batch is a JSON array of events")),
+        (ContentMode::Structured, false)
+        | (ContentMode::Batched, true)
+        | (ContentMode::OtherFormat | ContentMode::Data, _) => Ok(body),
+    }
+}
+
+fn bad_request(problem: impl Into<String>) -> Refusal {
+    Refusal::new(400, problem)
+}
+
+/// How the events are read: a publisher that declares CloudEvents has to send valid ones.
+fn effective_input(request: &HttpRequest<'_>, declared_input: Input) -> Input {
+    let says_cloud_event = has_version(request)
+        || ContentMode::of(content_type(request).as_deref()) != ContentMode::Data;
+    if declared_input == Input::Auto && says_cloud_event {
+        Input::CloudEvents
+    } else {
+        declared_input
+    }
+}
+
+/// Whether the request has the header that tells a CloudEvent in binary mode.
+fn has_version(request: &HttpRequest<'_>) -> bool {
+    request.headers.iter().any(|(name, _)| name == "ce-specversion")
+}
+
+fn content_type(request: &HttpRequest<'_>) -> Option<String> {
+    let (_, value) = request.headers.iter().find(|(name, _)| name == "content-type")?;
+    Some(header_text(value))
+}
+
+/// The attributes of an event in binary mode, from the headers `ce-…`.
+fn binary_attributes(request: &HttpRequest<'_>) -> Vec<(String, String)> {
+    let attributes =
+        request.headers.iter().filter_map(|(name, value)| Some((name.strip_prefix("ce-")?, value)));
+    attributes.map(|(name, value)| (name.to_owned(), header_text(value))).collect()
+}
+
+/// Counts the events; an empty array has none. The first invalid one rejects the whole request.
+fn count_events(body: &str, input: Input) -> Result<usize, Refusal> {
+    let elements = decode(&body.into(), input);
+    for (index, element) in elements.iter().enumerate() {
+        let problem = match element {
+            Element::Malformed { why, .. } => format!("event {index} is malformed: {why}"),
+            Element::Event(event) if event.members().id().as_deref() == Some("") => {
+                format!("event {index}: id is empty")
+            }
+            Element::Event(_) => continue,
+        };
+        return Err(bad_request(problem));
+    }
+    Ok(elements.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOUD: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
+    const GRID: &str =
+        r#"[{"id":"1","subject":"s","eventType":"t","eventTime":"2026-11-20T07:03:00Z"}]"#;
+    const BINARY: [(&str, &str); 4] =
+        [("ce-specversion", "1.0"), ("ce-id", "1"), ("ce-source", "/s"), ("ce-type", "t%20u")];
+    const STRUCTURED: (&str, &str) =
+        ("content-type", "application/cloudevents+json; charset=utf-8");
+    const BATCH: (&str, &str) = ("content-type", "application/cloudevents-batch+json");
+    const JSON: (&str, &str) = ("Content-Type", "application/json; charset=utf-8");
+
+    fn read(
+        headers: &[(&str, &str)],
+        body: &str,
+        input: Input,
+    ) -> Result<(String, usize), Refusal> {
+        let headers: Vec<(String, Vec<u8>)> = headers
+            .iter()
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.as_bytes().to_vec()))
+            .collect();
+        let (method, path) = ("POST", "/shop/orders");
+        let body = body.as_bytes();
+        let request = HttpRequest { method, path, query: "", headers: &headers, body };
+        let route = Route { topic: "shop/orders".parse().unwrap(), status: 202 };
+        message(&request, &route, input).map(|published| (published.body, published.events))
+    }
+
+    #[test]
+    fn every_mode_becomes_one_message_with_the_bytes_of_its_events() {
+        let two = format!("[{CLOUD}, {CLOUD}]");
+        let structured = r#"{"specversion":"1.0","type":"t u","source":"/s","id":"1","datacontenttype":"application/json","data":{"n": 1.50}}"#;
+        let text = r#"{"specversion":"1.0","type":"t u","source":"/s","id":"1","datacontenttype":"text/plain","data_base64":"aGk="}"#;
+        let binary = |of: &'static str| [&BINARY[..], &[("content-type", of)]].concat();
+        for (headers, body, expected, events) in [
+            (vec![STRUCTURED], CLOUD, CLOUD, 1),
+            (vec![BATCH], two.as_str(), two.as_str(), 2),
+            (vec![JSON], CLOUD, CLOUD, 1),
+            (vec![JSON], GRID, GRID, 1),
+            (
+                vec![JSON],
+                r#"{"Source": "com.example", "DetailType": "t"}"#,
+                r#"{"Source": "com.example", "DetailType": "t"}"#,
+                1,
+            ),
+            (vec![JSON], r#" [{"n":1},{"n":2},{"n":3}]"#, r#" [{"n":1},{"n":2},{"n":3}]"#, 3),
+            (binary("application/json"), r#"{"n": 1.50}"#, structured, 1),
+            (binary("text/plain"), "hi", text, 1),
+            // A body in an event format is the event, whatever headers repeat.
+            (binary("application/cloudevents+json"), CLOUD, CLOUD, 1),
+            (binary("Application/CloudEvents-Batch+JSON"), two.as_str(), two.as_str(), 2),
+            (vec![BATCH], " [ ]", " [ ]", 0),
+            (vec![JSON], "[]", "[]", 0),
+        ] {
+            let found = read(&headers, body, Input::Auto);
+            assert_eq!(found, Ok((expected.to_owned(), events)), "{headers:?}");
+        }
+        let opaque = read(&[("content-type", "text/plain")], "hi", Input::Opaque);
+        assert_eq!(opaque, Ok(("hi".to_owned(), 1)));
+    }
+
+    #[test]
+    fn attributes_in_headers_are_unquoted_and_decoded_or_the_request_is_refused() {
+        for (subject, expected) in [
+            (&b"Euro%20%E2%82%AC"[..], Some("Euro €")),
+            ("Grüße".as_bytes(), Some("Grüße")),
+            (br#""a \"b\"""#, Some(r#"a \"b\""#)),
+            (b"\xff", None),
+            (b"Gr\xfc\xdfe", None),
+        ] {
+            let more = [&BINARY[..], &[("ce-subject", "")]].concat();
+            let mut headers: Vec<(String, Vec<u8>)> = more
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
+                .collect();
+            headers.last_mut().unwrap().1 = subject.to_vec();
+            let request =
+                HttpRequest { method: "POST", path: "/", query: "", headers: &headers, body: b"" };
+            match (message_body(&request, Input::Auto), expected) {
+                (Ok(body), Some(expected)) => {
+                    assert!(body.contains(&format!(r#""subject":"{expected}""#)), "{body}");
+                }
+                (Err(refusal), None) => {
+                    assert_eq!(refusal.status, 400);
+                    assert!(refusal.text.contains("ce-subject"), "{}", refusal.text);
+                }
+                (found, _) => panic!("{subject:?}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_what_it_says_is_refused_with_a_reason() {
+        let no_id = CLOUD.replace(r#""id":"1","#, "");
+        for (headers, body, input, status, text) in [
+            (vec![STRUCTURED], no_id.as_str(), Input::Auto, 400, "event 0 is malformed"),
+            (vec![STRUCTURED], GRID, Input::Auto, 400, "cloudevents-batch+json"),
+            (vec![STRUCTURED], r#"{"n":1}"#, Input::Auto, 400, "specversion"),
+            (vec![BATCH], CLOUD, Input::Auto, 400, "a batch is a JSON array"),
+            (vec![JSON], "{", Input::Auto, 400, "not JSON"),
+            (vec![JSON], GRID, Input::CloudEvents, 400, "CloudEvent"),
+            (vec![], CLOUD, Input::Auto, 415, "the content type is none"),
+            (vec![("content-type", "text/plain")], "hi", Input::Auto, 415, "text/plain"),
+            (BINARY[..3].to_vec(), "", Input::Auto, 400, "type has to be"),
+            (
+                vec![("content-type", "application/cloudevents+avro")],
+                "x",
+                Input::Auto,
+                415,
+                "application/cloudevents+avro",
+            ),
+            ([&BINARY[..], &[("ce-id", "2")]].concat(), "", Input::Auto, 400, "twice"),
+            ([&BINARY[..], &[("ce-subject", "%FF")]].concat(), "", Input::Auto, 400, "ce-subject"),
+            ([&BINARY[..], &[("ce-subject", "100%")]].concat(), "", Input::Auto, 400, "ce-subject"),
+        ] {
+            let refusal = read(&headers, body, input).expect_err(body);
+            assert_eq!(refusal.status, status, "{headers:?} {body}");
+            assert!(refusal.text.contains(text), "{}", refusal.text);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_a_message_with_its_topic_is_refused() {
+        // The name and type of the attribute, and the topic.
+        let room = MESSAGE_MAX_BYTES - "topicStringshop/orders".len();
+        let sized = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+        assert!(read(&[JSON], &sized(room), Input::Auto).is_ok());
+        let refused = read(&[JSON], &sized(room + 1), Input::Auto);
+        assert_eq!(refused.map_err(|refusal| refusal.status), Err(413));
+        let text = [&BINARY[..], &[("content-type", "text/plain")]].concat();
+        let refused = read(&text, &"x".repeat(room * 4 / 5), Input::Auto);
+        assert!(refused.expect_err("as base64 it is too large").text.contains("base64"));
+    }
+}

@@ -1,0 +1,225 @@
+//! Who may publish over HTTP: whoever shows a key, or a token that was signed with one.
+//!
+//! The headers are those of Event Grid's clients, and `Authorization: Bearer`, which any client can send.
+//! Keys are compared in constant time. A token is `r=…&e=…&s=…`: what it is for, until when, and the
+//! HMAC-SHA256 of both with the key, which is base64.
+//! <https://learn.microsoft.com/azure/event-grid/authenticate-with-access-keys-shared-access-signatures>
+//!
+//! Does not compare what a token is for (`r`): whoever has a key may publish to every topic.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use jiff::civil::DateTime;
+use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use percent_encoding::percent_decode_str;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use super::{HttpRequest, Refusal};
+use crate::subscription::secret::Secret;
+
+/// The `WWW-Authenticate` header of every 401.
+pub const CHALLENGE: &str = "Bearer, SharedAccessKey";
+
+/// The time of a token as .NET and the client for JavaScript write it: `6/5/2020 12:09:03 PM`, in UTC.
+const NET_TIME: &str = "%m/%d/%Y %I:%M:%S %p";
+
+/// What a request shows.
+enum Shown<'a> {
+    Key(&'a str),
+    Token(&'a str),
+}
+
+/// Checks that a request shows one of these keys, or a token of one of them. Without keys everybody may
+/// publish.
+///
+/// # Errors
+/// 401 when it shows none, another one, or a token whose time has passed.
+pub fn check_key(request: &HttpRequest<'_>, keys: &[Secret], now_ms: u64) -> Result<(), Refusal> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let shown = shown(request);
+    if shown.is_empty() {
+        let problem = "a key is needed, in the header aeg-sas-key or in Authorization (SharedAccessKey KEY or Bearer KEY), or \
+             a token in aeg-sas-token or in Authorization (SharedAccessSignature TOKEN)";
+        return Err(Refusal::new(401, problem));
+    }
+    let mut refusal = "the key is not valid";
+    for shown in shown {
+        match shown {
+            Shown::Key(key) if is_one_of(key, keys) => return Ok(()),
+            Shown::Key(_) => {}
+            Shown::Token(token) => match check_token(token, keys, now_ms) {
+                Ok(()) => return Ok(()),
+                Err(problem) => refusal = problem,
+            },
+        }
+    }
+    Err(Refusal::new(401, refusal))
+}
+
+/// The keys and tokens of a request.
+fn shown<'a>(request: &HttpRequest<'a>) -> Vec<Shown<'a>> {
+    let mut shown = Vec::new();
+    shown.extend(request.header("aeg-sas-key").map(Shown::Key));
+    shown.extend(request.header("aeg-sas-token").map(Shown::Token));
+    let authorization = request.header("authorization").and_then(|text| text.split_once(' '));
+    if let Some((scheme, value)) = authorization {
+        let value = value.trim();
+        match scheme.to_ascii_lowercase().as_str() {
+            "sharedaccesskey" | "bearer" => shown.push(Shown::Key(value)),
+            "sharedaccesssignature" => shown.push(Shown::Token(value)),
+            _ => {}
+        }
+    }
+    shown
+}
+
+/// Whether it is one of the keys. All are compared, by digests of one length, so the time says nothing.
+fn is_one_of(shown: &str, keys: &[Secret]) -> bool {
+    let shown = Sha256::digest(shown);
+    let mut found = 0;
+    for key in keys {
+        found |= Sha256::digest(text_of(key)).ct_eq(&shown).unwrap_u8();
+    }
+    found == 1
+}
+
+/// The key itself: files and consoles leave line ends behind.
+fn text_of(key: &Secret) -> &str {
+    key.expose().trim()
+}
+
+fn check_token(token: &str, keys: &[Secret], now_ms: u64) -> Result<(), &'static str> {
+    const UNREADABLE: &str = "the token is not r=RESOURCE&e=EXPIRATION&s=SIGNATURE";
+    let (signed, signature) = token.rsplit_once("&s=").ok_or(UNREADABLE)?;
+    let signature: Vec<u8> = percent_decode_str(signature).collect();
+    let signature = STANDARD.decode(signature).map_err(|_| UNREADABLE)?;
+    if !keys.iter().any(|key| has_signed(key, signed, &signature)) {
+        return Err("the token was not signed with a valid key");
+    }
+    let expires = signed.split('&').find_map(|pair| pair.strip_prefix("e=")).ok_or(UNREADABLE)?;
+    let expires_ms = expiry_ms(expires).ok_or("the expiration of the token is not a time")?;
+    if expires_ms <= now_ms { Err("the token has expired") } else { Ok(()) }
+}
+
+fn has_signed(key: &Secret, signed: &str, signature: &[u8]) -> bool {
+    // A key that is not base64 signs no tokens; it is valid as a key.
+    let Ok(key) = STANDARD.decode(text_of(key)) else { return false };
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes keys of every length");
+    mac.update(signed.as_bytes());
+    mac.verify_slice(signature).is_ok()
+}
+
+/// The expiration of a token: RFC 3339, the same with a space or without an offset, which is UTC, or as
+/// .NET writes times.
+fn expiry_ms(encoded: &str) -> Option<u64> {
+    // .NET encodes spaces as plus signs; a plus sign itself is always encoded.
+    let text = percent_decode_str(&encoded.replace('+', " ")).decode_utf8().ok()?.into_owned();
+    let utc = |time: DateTime| time.to_zoned(TimeZone::UTC).ok().map(|it: Zoned| it.timestamp());
+    let in_net = || strtime::parse(NET_TIME, &text).ok()?.to_datetime().ok().and_then(utc);
+    let expires: Timestamp =
+        text.parse().ok().or_else(|| text.parse().ok().and_then(utc)).or_else(in_net)?;
+    u64::try_from(expires.as_millisecond()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-20T07:03:00Z.
+    const NOW_MS: u64 = 1_795_158_180_000;
+    const KEY: &str = "c2hvcC1vcmRlcnMta2V5LW9uZQ==";
+    /// Signed with `KEY` by `generate_sas` of azure-eventgrid 4.22.1, valid for a minute after `NOW_MS`.
+    const PYTHON: &str = "r=http%3A%2F%2F127.0.0.1%3A8080%2Fapi%2Fevents%3FapiVersion%3D2018-01-01&e=2026-11-20%2007%3A04%3A00%2B00%3A00&s=EqkuqZcHGCF57PcwuXnzLFJYXfUOJIlthFG0j1pxCM8%3D";
+    /// The same by `generateSharedAccessSignature` of @azure/eventgrid 5.12.0.
+    const NODE: &str = "r=http%3A%2F%2F127.0.0.1%3A8080%2Fapi%2Fevents%3FapiVersion%3D2018-01-01&e=11%2F20%2F2026%207%3A04%3A00%20AM&s=NRXrmKfWZH4DQ%2Fjp3c%2FJihiVt8aXNC9LJuut96ju6nI%3D";
+
+    fn checked(name: &str, value: &str, now_ms: u64) -> Result<(), String> {
+        let keys = ["another", "not-base64\n", KEY].map(|key| Secret::new(key.to_owned()));
+        let headers = [(name.to_owned(), value.as_bytes().to_vec())];
+        let (method, path) = ("POST", "/api/events");
+        let request = HttpRequest { method, path, query: "", headers: &headers, body: b"" };
+        check_key(&request, &keys, now_ms).map_err(|refusal| {
+            assert_eq!(refusal.status, 401);
+            refusal.text
+        })
+    }
+
+    #[test]
+    fn a_key_is_accepted_in_every_header_of_the_clients() {
+        for (name, value) in [
+            ("aeg-sas-key", KEY.to_owned()),
+            ("aeg-sas-key", "not-base64".to_owned()),
+            ("authorization", format!("SharedAccessKey {KEY}")),
+            ("authorization", format!("bearer {KEY}")),
+            ("aeg-sas-token", PYTHON.to_owned()),
+            ("aeg-sas-token", NODE.to_owned()),
+            ("authorization", format!("SharedAccessSignature {NODE}")),
+        ] {
+            assert_eq!(checked(name, &value, NOW_MS), Ok(()), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused_and_no_refusal_shows_a_key() {
+        let changed = PYTHON.replacen("r=http", "r=https", 1);
+        let later = PYTHON.replacen("2026", "2027", 1);
+        for (name, value, text) in [
+            ("x-other", KEY, "a key is needed"),
+            ("authorization", KEY, "a key is needed"),
+            ("authorization", "Basic c2hvcA==", "a key is needed"),
+            ("aeg-sas-key", "", "not valid"),
+            ("aeg-sas-key", "c2hvcC1vcmRlcnMta2V5LW9uZQ=", "not valid"),
+            ("aeg-sas-key", PYTHON, "not valid"),
+            ("authorization", "Bearer eyJhbGciOiJSUzI1NiJ9.e30.x", "not valid"),
+            ("aeg-sas-token", KEY, "r=RESOURCE"),
+            ("aeg-sas-token", "r=a&e=b&s=%", "r=RESOURCE"),
+            ("aeg-sas-token", changed.as_str(), "not signed"),
+            ("aeg-sas-token", later.as_str(), "not signed"),
+        ] {
+            let problem = checked(name, value, NOW_MS).expect_err(value);
+            assert!(problem.contains(text) && !problem.contains(KEY), "{name}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_token_ends_at_its_time() {
+        for token in [PYTHON, NODE] {
+            assert_eq!(checked("aeg-sas-token", token, NOW_MS + 59_999), Ok(()));
+            let ended = checked("aeg-sas-token", token, NOW_MS + 60_000).expect_err("it has ended");
+            assert!(ended.contains("expired"), "{ended}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_token_is_read_as_clients_write_it() {
+        for encoded in [
+            "2026-11-20%2007%3A03%3A00",
+            "2026-11-20%2007%3A03%3A00%2B00%3A00",
+            "2026-11-20T07%3A03%3A00Z",
+            "2026-11-20T07%3A03%3A00.0000000Z",
+            "2026-11-20T08:03:00%2B01:00",
+            "11%2F20%2F2026%207%3A03%3A00%20AM",
+            "11%2f20%2f2026+7%3a03%3a00+AM",
+        ] {
+            assert_eq!(expiry_ms(encoded), Some(NOW_MS), "{encoded}");
+        }
+        assert_eq!(expiry_ms("6%2F5%2F2020%2012%3A09%3A03%20PM"), Some(1_591_358_943_000));
+        for encoded in
+            ["", "tomorrow", "13%2F20%2F2026%207%3A03%3A00%20AM", "%FF", "1969-01-01T00:00:00Z"]
+        {
+            assert_eq!(expiry_ms(encoded), None, "{encoded}");
+        }
+    }
+
+    #[test]
+    fn without_keys_everybody_may_publish() {
+        let request = HttpRequest { method: "POST", path: "/", query: "", headers: &[], body: b"" };
+        assert_eq!(check_key(&request, &[], NOW_MS), Ok(()));
+    }
+}

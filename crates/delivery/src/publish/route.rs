@@ -1,0 +1,217 @@
+//! Which topic a request names by its path, and how it expects to be answered.
+//!
+//! The paths are those of lastmile and those that clients of others use and cannot change.
+
+use percent_encoding::percent_decode_str;
+use serde_json::json;
+
+use super::{HttpRequest, Refusal};
+use crate::subscription::name::{NAME_RULE, RESERVED, TopicName, is_name};
+
+/// The error for every other path.
+const ROUTES: &str = "the routes are POST /topics/{namespace}/{topic}, /{namespace}/{topic}, /topics/{topic}:publish, \
+     /api/events and /";
+
+/// How the clients of Event Grid end the path of a namespace topic.
+/// <https://learn.microsoft.com/rest/api/eventgrid/dataplane/publish-cloud-events>
+const PUBLISH: &str = ":publish";
+
+/// What a request means that names no topic, or no namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DefaultTopic {
+    /// The topic of a request that names none.
+    pub topic: Option<TopicName>,
+    /// The namespace of a topic that is named without one.
+    pub namespace: Option<String>,
+}
+
+impl From<TopicName> for DefaultTopic {
+    fn from(topic: TopicName) -> Self {
+        Self { namespace: Some(topic.namespace.clone()), topic: Some(topic) }
+    }
+}
+
+/// Where a request publishes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The topic.
+    pub topic: TopicName,
+    /// The status of success.
+    pub status: u16,
+}
+
+impl Route {
+    /// The body of the response once the queue has the message: `{"messageId","events"}`.
+    #[must_use]
+    pub fn answer(&self, message_id: &str, events: usize) -> String {
+        json!({ "messageId": message_id, "events": events }).to_string()
+    }
+}
+
+/// Reads method and path of a request.
+///
+/// # Errors
+/// 405 for another method than POST; 404 for another path, for the name of no topic, and where the
+/// default that the path needs is not set.
+pub fn route(request: &HttpRequest<'_>, default: &DefaultTopic) -> Result<Route, Refusal> {
+    if request.method != "POST" {
+        return Err(Refusal::new(405, ROUTES));
+    }
+    let (topic, is_event_grid) = topic(request.path, default)?;
+    let status = if is_event_grid || is_of_event_grid(request) { 200 } else { 202 };
+    Ok(Route { topic, status })
+}
+
+/// Whether a client of Event Grid made the request, which takes any status but 200 for a failure.
+fn is_of_event_grid(request: &HttpRequest<'_>) -> bool {
+    request.query.split('&').any(|pair| pair.starts_with("api-version="))
+        || ["aeg-sas-key", "aeg-sas-token"].iter().any(|name| request.header(name).is_some())
+}
+
+/// The topic that a path names, and whether it is a path of Event Grid.
+fn topic(path: &str, default: &DefaultTopic) -> Result<(TopicName, bool), Refusal> {
+    let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+    match segments[..] {
+        [""] => Ok((whole_default(default)?, false)),
+        ["api", "events"] => Ok((whole_default(default)?, true)),
+        ["topics", named] => match named.strip_suffix(PUBLISH) {
+            Some(named) => Ok((in_default_namespace(&decoded(named)?, default)?, true)),
+            None => Err(Refusal::new(404, ROUTES)),
+        },
+        ["topics", namespace, named] => {
+            let topic = named.strip_suffix(PUBLISH);
+            let is_event_grid = topic.is_some();
+            Ok((pair(&decoded(namespace)?, &decoded(topic.unwrap_or(named))?)?, is_event_grid))
+        }
+        [namespace, topic] => Ok((pair(&decoded(namespace)?, &decoded(topic)?)?, false)),
+        _ => Err(Refusal::new(404, ROUTES)),
+    }
+}
+
+fn whole_default(default: &DefaultTopic) -> Result<TopicName, Refusal> {
+    let problem = "the path names no topic, and there is no default topic; /topics/{namespace}/{topic} names one";
+    default.topic.clone().ok_or_else(|| Refusal::new(404, problem))
+}
+
+/// A topic that a client of namespace topics names: `topic`, or `namespace/topic` with an encoded slash.
+fn in_default_namespace(named: &str, default: &DefaultTopic) -> Result<TopicName, Refusal> {
+    match (named.split_once('/'), &default.namespace) {
+        (Some((namespace, topic)), _) => pair(namespace, topic),
+        (None, Some(namespace)) => pair(namespace, named),
+        (None, None) => {
+            let problem = "the path names a topic without its namespace, and there is no default topic to take it from; \
+                 name the topic namespace%2Ftopic";
+            Err(Refusal::new(404, problem))
+        }
+    }
+}
+
+/// A topic by both of its names.
+fn pair(namespace: &str, topic: &str) -> Result<TopicName, Refusal> {
+    let may_be = |name: &str| is_name(name) && !name.starts_with(RESERVED);
+    if may_be(namespace) && may_be(topic) {
+        return Ok(TopicName { namespace: namespace.to_owned(), topic: topic.to_owned() });
+    }
+    let problem = format!(
+        "the path names no topic: {NAME_RULE}, and does not begin with {RESERVED}; {ROUTES}"
+    );
+    Err(Refusal::new(404, problem))
+}
+
+fn decoded(segment: &str) -> Result<String, Refusal> {
+    let decoded = percent_decode_str(segment).decode_utf8();
+    decoded.map(Into::into).map_err(|_| Refusal::new(400, "the path is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routed(method: &str, path: &str, query: &str) -> Result<(String, u16), u16> {
+        let default = DefaultTopic::from("shop/orders".parse::<TopicName>().unwrap());
+        let request = HttpRequest { method, path, query, headers: &[], body: b"" };
+        let found = route(&request, &default).map_err(|refusal| refusal.status)?;
+        Ok((found.topic.to_string(), found.status))
+    }
+
+    #[test]
+    fn a_path_names_a_topic_and_the_status_that_its_clients_expect() {
+        for (path, query, topic, status) in [
+            ("/topics/shop/returns", "", "shop/returns", 202),
+            ("/topics/shop/a%20b%2Bc", "", "shop/a b+c", 202),
+            ("/topics/shop/%C3%B6", "", "shop/ö", 202),
+            ("/shop/returns", "", "shop/returns", 202),
+            ("/default/broker", "x=y", "default/broker", 202),
+            ("/", "", "shop/orders", 202),
+            ("", "", "shop/orders", 202),
+            ("/", "api-version=2018-01-01", "shop/orders", 200),
+            ("/api/events", "", "shop/orders", 200),
+            ("/api/events", "api-version=2018-01-01", "shop/orders", 200),
+            ("/topics/shop/returns", "api-version=2018-01-01", "shop/returns", 200),
+            ("/topics/shop/returns", "a=b&api-version=2018-01-01", "shop/returns", 200),
+            ("/topics/shop/returns", "x-api-version=2018-01-01", "shop/returns", 202),
+            ("/topics/returns:publish", "api-version=2024-06-01", "shop/returns", 200),
+            ("/topics/other%2Freturns:publish", "", "other/returns", 200),
+            ("/topics/other/returns:publish", "", "other/returns", 200),
+        ] {
+            assert_eq!(
+                routed("POST", path, query),
+                Ok((topic.to_owned(), status)),
+                "{path}?{query}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_methods_and_paths_are_refused() {
+        for (method, path, status) in [
+            ("GET", "/topics/shop/orders", 405),
+            ("PUT", "/", 405),
+            ("post", "/", 405),
+            ("POST", "/topics", 404),
+            ("POST", "/topics/orders", 404),
+            ("POST", "/topics/", 404),
+            ("POST", "/topics/:publish", 404),
+            ("POST", "/topics/a%2Fb%2Fc:publish", 404),
+            ("POST", "/topics/orders/eventsubscriptions/a:receive", 404),
+            ("POST", "/topics/shop/orders/", 404),
+            ("POST", "/topics//orders", 404),
+            ("POST", "/topics/shop/_unknown", 404),
+            ("POST", "/_replays/orders", 404),
+            ("POST", "/topics/shop/a%2Fb", 404),
+            ("POST", "/topics/shop/a%00b", 404),
+            ("POST", "/topics/shop/%FF", 400),
+        ] {
+            assert_eq!(routed(method, path, ""), Err(status), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn without_a_default_a_path_has_to_name_both() {
+        for (path, expected) in [
+            ("/", Err(404)),
+            ("/api/events", Err(404)),
+            ("/topics/orders:publish", Err(404)),
+            ("/topics/shop%2Forders:publish", Ok("shop/orders".to_owned())),
+            ("/shop/orders", Ok("shop/orders".to_owned())),
+        ] {
+            let request = HttpRequest { method: "POST", path, query: "", headers: &[], body: b"" };
+            let found = route(&request, &DefaultTopic::default());
+            let found = found.map(|route| route.topic.to_string()).map_err(|it| it.status);
+            assert_eq!(found, expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_event_grid_is_a_sign_of_its_clients() {
+        for (name, status) in [("aeg-sas-key", 200), ("aeg-sas-token", 200), ("authorization", 202)]
+        {
+            let headers = [(name.to_owned(), b"x".to_vec())];
+            let path = "/topics/shop/orders";
+            let request =
+                HttpRequest { method: "POST", path, query: "", headers: &headers, body: b"" };
+            let found = route(&request, &DefaultTopic::default()).map(|route| route.status);
+            assert_eq!(found, Ok(status), "{name}");
+        }
+    }
+}

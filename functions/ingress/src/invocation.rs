@@ -1,0 +1,108 @@
+//! What Lambda invokes the function with, and what it expects back: payload version 2.0, that of function
+//! URLs and of HTTP APIs.
+//! <https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads>
+//!
+//! Only what is needed is read, so a member that AWS adds changes nothing.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use delivery::publish::{CHALLENGE, Refusal};
+use serde::{Deserialize, Serialize};
+
+/// The stage that adds nothing to the path.
+const DEFAULT_STAGE: &str = "$default";
+
+/// A request.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Invocation {
+    raw_path: String,
+    #[serde(default)]
+    raw_query_string: String,
+    /// Names in lower case; several headers of one name are one, with commas.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    request_context: RequestContext,
+    #[serde(default)]
+    body: Option<String>,
+    #[serde(default)]
+    is_base64_encoded: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct RequestContext {
+    http: Http,
+    #[serde(default)]
+    stage: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Http {
+    method: String,
+}
+
+impl Invocation {
+    pub(crate) fn method(&self) -> &str {
+        &self.request_context.http.method
+    }
+
+    /// The path without the stage of an HTTP API.
+    pub(crate) fn path(&self) -> &str {
+        let stage = self.request_context.stage.as_deref().filter(|stage| *stage != DEFAULT_STAGE);
+        let rest = stage.and_then(|stage| self.raw_path.strip_prefix('/')?.strip_prefix(stage));
+        rest.filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(&self.raw_path)
+    }
+
+    pub(crate) fn query(&self) -> &str {
+        &self.raw_query_string
+    }
+
+    pub(crate) fn headers(&self) -> Vec<(String, Vec<u8>)> {
+        let headers = self.headers.iter();
+        headers
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.clone().into_bytes()))
+            .collect()
+    }
+
+    /// The bytes of the body; 400 if they are not base64, where they should be.
+    pub(crate) fn body(&self) -> Result<Cow<'_, [u8]>, Refusal> {
+        let text = self.body.as_deref().unwrap_or_default();
+        if !self.is_base64_encoded {
+            return Ok(text.as_bytes().into());
+        }
+        let decoded = STANDARD.decode(text);
+        decoded.map(Into::into).map_err(|_| Refusal::new(400, "the body cannot be read"))
+    }
+}
+
+/// The response to a request.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Response {
+    /// The HTTP status.
+    pub status_code: u16,
+    /// Names in lower case.
+    pub headers: BTreeMap<&'static str, &'static str>,
+    /// JSON.
+    pub body: String,
+    /// Whether the body is base64; never.
+    pub is_base64_encoded: bool,
+}
+
+impl Response {
+    pub(crate) fn json(status: u16, body: String) -> Self {
+        let headers = BTreeMap::from([("content-type", "application/json")]);
+        Self { status_code: status, headers, body, is_base64_encoded: false }
+    }
+
+    pub(crate) fn of_refusal(refusal: &Refusal) -> Self {
+        let mut response = Self::json(refusal.status, refusal.body());
+        if refusal.status == 401 {
+            response.headers.insert("www-authenticate", CHALLENGE);
+        }
+        response
+    }
+}

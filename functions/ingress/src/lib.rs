@@ -1,0 +1,84 @@
+//! ingress: from an HTTP request to the events queue.
+//!
+//! This file is the flow of a request, top to bottom: **read → check the key → route → decode → publish →
+//! answer**. What each step means is [`delivery::publish`], which the ingress of `lastmile dev` calls too.
+//! A request is answered with success only when the queue has its message; a client that repeats any other
+//! request loses nothing, and may publish twice. One request is one message, so it is never published in
+//! part.
+//!
+//! It reads no subscriptions: an event for a topic that does not exist becomes a dead letter, as of any
+//! publisher.
+
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
+pub mod invocation;
+
+use adapters::telemetry;
+use delivery::event::Input;
+use delivery::ports::IngressPorts;
+use delivery::publish::{self, DefaultTopic, HttpRequest, Refusal};
+use delivery::subscription::name::TopicName;
+use delivery::subscription::secret::SecretName;
+
+use crate::invocation::{Invocation, Response};
+
+/// The ingress function over its ports.
+#[derive(Debug)]
+pub struct Ingress<P> {
+    ports: P,
+    default_topic: DefaultTopic,
+    keys: Vec<SecretName>,
+}
+
+impl<P: IngressPorts> Ingress<P> {
+    /// The function with its ports, the topic of requests that name none, and the names of the keys of which
+    /// a request needs one. Without keys it believes that its caller was checked before.
+    pub fn new(ports: P, default_topic: Option<TopicName>, keys: Vec<SecretName>) -> Self {
+        Self { ports, default_topic: default_topic.map(Into::into).unwrap_or_default(), keys }
+    }
+
+    /// Handles a request.
+    pub async fn handle(&self, invocation: &Invocation) -> Response {
+        match self.publish(invocation).await {
+            Ok(response) => response,
+            Err(refusal) => {
+                telemetry::request_refused(refusal.status);
+                Response::of_refusal(&refusal)
+            }
+        }
+    }
+
+    async fn publish(&self, invocation: &Invocation) -> Result<Response, Refusal> {
+        let (headers, body) = (invocation.headers(), invocation.body()?);
+        let request = HttpRequest {
+            method: invocation.method(),
+            path: invocation.path(),
+            query: invocation.query(),
+            headers: &headers,
+            body: &body,
+        };
+        self.check_key(&request).await?;
+        let route = publish::route(&request, &self.default_topic)?;
+        // What the topic reads is known to dispatch only.
+        let message = publish::message(&request, &route, Input::Auto)?;
+        let sent = self.ports.publish(&message.topic, &message.body).await;
+        let id = sent.map_err(|error| {
+            telemetry::request_unpublished(&message.topic, &error);
+            Refusal::unpublished(&error)
+        })?;
+        telemetry::request_published(&message.topic, &id, message.events, message.body.len());
+        Ok(Response::json(route.status, route.answer(&id, message.events)))
+    }
+
+    async fn check_key(&self, request: &HttpRequest<'_>) -> Result<(), Refusal> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let keys = self.ports.publisher_keys(&self.keys).await.map_err(|error| {
+            telemetry::keys_unreadable(&error);
+            // Without details: nobody knows yet who asks.
+            Refusal::new(503, "the keys cannot be read now; repeat the request")
+        })?;
+        publish::check_key(request, &keys, self.ports.now_ms())
+    }
+}

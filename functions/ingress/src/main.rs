@@ -1,0 +1,25 @@
+//! The ingress function: wiring only. The library beside it holds what it does.
+
+use adapters::aws_ports::{AwsIngressPorts, aws_config};
+use adapters::runtime;
+use adapters::settings::IngressSettings;
+use adapters::telemetry;
+use ingress::Ingress;
+use ingress::invocation::Invocation;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+fn main() -> Result<(), Error> {
+    telemetry::log_json();
+    runtime::run(serve())?
+}
+
+async fn serve() -> Result<(), Error> {
+    let settings = IngressSettings::read(|name| std::env::var(name).ok());
+    let settings = settings.map_err(|error| format!("ingress cannot start: {error}"))?;
+    let ports = AwsIngressPorts::new(&aws_config().await, &settings)?;
+    let function = &Ingress::new(ports, settings.default_topic, settings.keys);
+    lambda_runtime::run(service_fn(|invocation: LambdaEvent<Invocation>| async move {
+        Ok::<_, Error>(function.handle(&invocation.payload).await)
+    }))
+    .await
+}

@@ -1,0 +1,174 @@
+//! The ingress function: success is answered only when the queue has the message, and nothing is sent of a
+//! request that is refused.
+
+use std::sync::Mutex;
+
+use delivery::ports::{Clock, PublishEvents, PublisherKeys, PublishingError, SecretError};
+use delivery::subscription::name::TopicName;
+use delivery::subscription::secret::{Secret, SecretName};
+use ingress::Ingress;
+use ingress::invocation::Invocation;
+use serde_json::{Value, json};
+
+const KEY: &str = "c2hvcC1vcmRlcnMta2V5LW9uZQ==";
+const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/shop","type":"t"}"#;
+
+/// A queue that answers like this, and the keys.
+struct FakePorts {
+    answer: Result<String, PublishingError>,
+    keys: Result<Vec<Secret>, SecretError>,
+    sent: Mutex<Vec<(String, String)>>,
+}
+
+impl Default for FakePorts {
+    fn default() -> Self {
+        let keys = Ok(vec![Secret::new(KEY.to_owned())]);
+        Self { answer: Ok("m1".to_owned()), keys, sent: Mutex::default() }
+    }
+}
+
+impl PublishEvents for &FakePorts {
+    async fn publish(&self, topic: &TopicName, body: &str) -> Result<String, PublishingError> {
+        let message = (topic.to_string(), body.to_owned());
+        self.sent.lock().expect("no panic").push(message);
+        self.answer.clone()
+    }
+}
+
+impl PublisherKeys for &FakePorts {
+    async fn publisher_keys(&self, names: &[SecretName]) -> Result<Vec<Secret>, SecretError> {
+        assert_eq!(names, [name()]);
+        self.keys.clone()
+    }
+}
+
+impl Clock for &FakePorts {
+    fn now_ms(&self) -> u64 {
+        1_795_158_180_000
+    }
+
+    async fn sleep(&self, _: u64) {}
+}
+
+fn name() -> SecretName {
+    "ssm:/publishers/one".parse().expect("a name")
+}
+
+/// A request as a function URL passes it on, with these changes.
+fn request(changes: Value) -> Invocation {
+    let headers = json!({"content-type": "application/cloudevents+json", "aeg-sas-key": KEY});
+    let mut request = json!({
+        "version": "2.0", "routeKey": "$default", "rawPath": "/topics/shop/orders", "rawQueryString": "",
+        "headers": headers, "requestContext": {"http": {"method": "POST", "path": "/"}, "stage": "$default"},
+        "body": EVENT, "isBase64Encoded": false
+    });
+    let members = request.as_object_mut().expect("an object");
+    members.extend(changes.as_object().expect("an object").clone());
+    serde_json::from_value(request).expect("it is read")
+}
+
+/// Status, body and `www-authenticate` of the answer of a function that asks for keys, or does not.
+async fn answer(ports: &FakePorts, with_keys: bool, changes: Value) -> (u64, Value, Value) {
+    let keys = if with_keys { vec![name()] } else { Vec::new() };
+    let default = Some("shop/orders".parse().expect("a topic"));
+    let response = Ingress::new(ports, default, keys).handle(&request(changes)).await;
+    let response = serde_json::to_value(response).expect("JSON");
+    assert_eq!(response["headers"]["content-type"], "application/json");
+    let body = response["body"].as_str().expect("a text");
+    let body = serde_json::from_str(body).expect("JSON");
+    let status = response["statusCode"].as_u64().expect("a status");
+    (status, body, response["headers"]["www-authenticate"].clone())
+}
+
+#[tokio::test]
+async fn a_request_is_one_message_whatever_its_form() {
+    let batch = format!("[{EVENT},{EVENT}]");
+    for (changes, topic, body, status, events) in [
+        (json!({}), "shop/orders", EVENT, 200, 1),
+        (json!({"rawPath": "/topics/returns:publish"}), "shop/returns", EVENT, 200, 1),
+        (json!({"rawPath": "/"}), "shop/orders", EVENT, 200, 1),
+        (
+            json!({"rawPath": "/prod/home/lights", "requestContext": {"http": {"method": "POST"}, "stage": "prod"},
+                "headers": {"authorization": format!("Bearer {KEY}"), "content-type": "application/json"}}),
+            "home/lights",
+            EVENT,
+            202,
+            1,
+        ),
+        (
+            json!({"body": batch, "headers": {"Authorization": format!("Bearer {KEY}"),
+                "Content-Type": "application/cloudevents-batch+json"}}),
+            "shop/orders",
+            batch.as_str(),
+            202,
+            2,
+        ),
+        (
+            json!({"body": "aGk=", "isBase64Encoded": true, "headers": {"aeg-sas-key": KEY, "ce-specversion": "1.0",
+                "ce-id": "1", "ce-source": "/s", "ce-type": "t", "content-type": "image/png"}}),
+            "shop/orders",
+            r#"{"specversion":"1.0","type":"t","source":"/s","id":"1","datacontenttype":"image/png","data_base64":"aGk="}"#,
+            200,
+            1,
+        ),
+    ] {
+        let ports = FakePorts::default();
+        let (answered, answer, _) = answer(&ports, true, changes.clone()).await;
+        assert_eq!((answered, answer), (status, json!({"messageId": "m1", "events": events})));
+        let sent = ports.sent.into_inner().expect("no panic");
+        assert_eq!(sent, [(topic.to_owned(), body.to_owned())], "{changes}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_is_not_sent() {
+    let without_key = json!({"content-type": "application/cloudevents+json"});
+    for (changes, status) in [
+        (json!({"headers": without_key}), 401),
+        (json!({"headers": {"aeg-sas-key": "another"}}), 401),
+        (json!({"rawPath": "/a/b/c"}), 404),
+        (json!({"requestContext": {"http": {"method": "GET"}}}), 405),
+        (json!({"body": "{}"}), 400),
+        (json!({"body": "%", "isBase64Encoded": true}), 400),
+        (json!({"body": null}), 400),
+        (json!({"body": format!("\"{}\"", "x".repeat(1_048_576))}), 413),
+    ] {
+        let ports = FakePorts::default();
+        let (answered, answer, challenge) = answer(&ports, true, changes.clone()).await;
+        assert_eq!(answered, status, "{answer}");
+        assert!(answer["error"].as_str().is_some_and(|text| !text.contains(KEY)), "{answer}");
+        assert_eq!(challenge.is_string(), status == 401);
+        assert_eq!(ports.sent.into_inner().expect("no panic"), [], "{changes}");
+    }
+}
+
+#[tokio::test]
+async fn without_keys_whoever_was_let_in_may_publish() {
+    let ports = FakePorts::default();
+    let changes = json!({"headers": {"content-type": "application/cloudevents+json",
+        "authorization": "AWS4-HMAC-SHA256 Credential=AKIA/20261120/eu-west-1/lambda/aws4_request"}});
+    assert_eq!(answer(&ports, false, changes).await.0, 202);
+}
+
+#[tokio::test]
+async fn a_message_that_the_queue_may_not_have_is_no_success() {
+    for (error, status) in [
+        (PublishingError::Refused("InvalidMessageContents".to_owned()), 422),
+        (PublishingError::Unavailable("RequestThrottled".to_owned()), 503),
+    ] {
+        let ports = FakePorts { answer: Err(error), ..FakePorts::default() };
+        let (answered, answer, _) = answer(&ports, true, json!({})).await;
+        assert_eq!(answered, status, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn while_a_key_cannot_be_read_nobody_publishes_and_clients_repeat() {
+    let problem = "the secrets extension answered with status 400".to_owned();
+    let keys = Err(SecretError { name: name(), problem });
+    let ports = FakePorts { keys, ..FakePorts::default() };
+    let (answered, answer, _) = answer(&ports, true, json!({})).await;
+    assert_eq!(answered, 503);
+    assert!(!answer.to_string().contains("publishers"), "{answer}");
+    assert_eq!(ports.sent.into_inner().expect("no panic"), []);
+}
