@@ -84,7 +84,10 @@ impl App {
                 "An event of an earlier run",
                 "lastmile dev was restarted since, and events are kept in memory only.",
             ),
-            Id::Invalid => ("No such event", "This is not the address of an event."),
+            Id::Invalid => (
+                "No such event",
+                "This is not the address of an event; the live page leads to those that are kept.",
+            ),
         };
         Err(PageError::new(StatusCode::NOT_FOUND, title, why))
     }

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use super::app::{App, Section, SharedApp};
 use super::exchange::{ShownBody, ShownExchange};
-use super::feed::{Event, Step};
+use super::feed::{Event, Feed, Step};
 use super::live::{class, since, step_name};
 use crate::line_words::Kind;
 use crate::page::error::PageError;
@@ -26,10 +26,11 @@ pub(super) async fn answer(
 ) -> Result<Response, PageError> {
     // An address that is no text is that of no event either.
     let id = id.map(|Path(id)| id).unwrap_or_default();
+    // Before the event: scripts are told of all that happens from then on.
+    let last = app.read(Feed::last_step);
     let event = app.event(&id)?;
     let is_its = |step: &&Arc<Step>| step.event == Some(event.number);
-    let (last, under_way): (u64, Vec<Arc<Step>>) =
-        app.read(|feed| (feed.last_step(), feed.under_way().filter(is_its).cloned().collect()));
+    let under_way: Vec<_> = app.read(|feed| feed.under_way().filter(is_its).cloned().collect());
     let title = name(&event).to_owned();
     Ok(app.page(&title, Section::Live, content(&app, &event, &under_way, last)))
 }
