@@ -71,11 +71,12 @@ fn found(expression: &Expression, members: &Members<'_>) -> Vec<Found> {
 fn problem_of(expression: &Expression, error: Error, members: &Members<'_>) -> Problem {
     let failing = failing(expression, members);
     let marked = expression.replaced(failing, &Expression::Attribute(MARK.to_string())).to_string();
-    let message = match failing {
-        Expression::Attribute(name) if error == Error::MissingAttribute => {
-            format!("the event does not have the attribute {name}")
-        }
-        _ => format!("{error}: {failing}"),
+    let message = if let Expression::Attribute(name) = failing
+        && error == Error::MissingAttribute
+    {
+        format!("the event does not have the attribute {name}")
+    } else {
+        format!("{error}: {failing}")
     };
     let column = marked.chars().position(|character| character == MARK).map(|at| at + 1);
     Problem { message, column }
