@@ -177,6 +177,10 @@ impl<'a> Attempts<'a> {
     /// Attempts that the policy allows but that do not fit.
     fn unreachable(&mut self, subscription: &'a Subscription) -> Option<String> {
         let policy = &subscription.retry;
+        if subscription.destination.topic().is_some() {
+            // Its events go on without an attempt.
+            return None;
+        }
         if policy.time_to_live_ms.is_some_and(|time_to_live_ms| time_to_live_ms < LIFETIME_MAX_MS) {
             return None;
         }

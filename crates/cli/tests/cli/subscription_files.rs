@@ -471,7 +471,7 @@ fn check_warns_of_replies_and_destinations_that_are_refused_or_have_no_subscript
         assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
         let lines: Vec<String> = text(&checked.stdout)
             .lines()
-            .filter(|of| of.contains("repl") || of.contains(" go on "))
+            .filter(|of| ["repl", " go on ", "attempts"].iter().any(|part| of.contains(part)))
             .map(str::to_owned)
             .collect();
         lines
