@@ -78,13 +78,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // That an attempt begins is said in `debug` lines, for the page.
     let mut log = log_view::watch(LevelFilter::DEBUG, arguments.output == LineOutput::Json);
-    let config = StackConfig {
-        aws_port: arguments.aws_port,
-        data: arguments.data,
-        subscriptions: arguments.subscriptions,
-        allow_private: allow_private(),
-        default_topic: arguments.default_topic,
-    };
+    let config = stack_config(&arguments);
     let keys = keys(&arguments.key)?;
     // Before the stack starts: a folder or a port in use is reported without starting anything.
     let mut lock = DataLock::take(&config.data)?;
@@ -152,6 +146,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         view.line(&line)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn stack_config(arguments: &Arguments) -> StackConfig {
+    StackConfig {
+        aws_port: arguments.aws_port,
+        data: arguments.data.clone(),
+        subscriptions: arguments.subscriptions.clone(),
+        allow_private: allow_private(),
+        default_topic: arguments.default_topic.clone(),
+    }
 }
 
 /// The keys of these names.

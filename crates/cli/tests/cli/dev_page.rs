@@ -341,6 +341,25 @@ fn an_event_is_sent_again_as_it_was_up_to_the_size_that_the_ingress_accepts() {
 }
 
 #[test]
+fn the_page_publishes_with_the_key_that_others_need_and_shows_it_nowhere() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, received) = receiver(OK);
+    let of_key = [("PUBLISH_KEY", "hunter2-of-the-page")];
+    let file = subscription("a", &url, "", "");
+    let dev = Dev::start_with(folder.path(), &file, &of_key, &["--key", "env:PUBLISH_KEY"]);
+    let kind = format!("host: {}\r\ncontent-type: application/cloudevents+json\r\n", dev.ingress);
+    let refused = exchange(&dev.ingress, "POST /topics/shop/orders", &kind, EVENT);
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    assert!(refused.contains("www-authenticate: Bearer, SharedAccessKey"), "{refused}");
+    let answer = dev.post("/publish", &[("topic", "shop/orders"), ("body", EVENT)]);
+    assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
+    let delivered = received.recv().expect("a request");
+    for shown in [delivered, dev.page("/publish"), dev.page("/")] {
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
 fn errors_in_the_subscriptions_are_shown_when_the_file_is_saved() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let valid =

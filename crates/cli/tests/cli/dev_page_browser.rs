@@ -49,7 +49,7 @@ fn a_person_watches_filters_opens_and_publishes_and_nothing_of_an_event_runs() {
                 // First the old one, or its port would be taken.
                 drop(running.take());
                 let port = page.rsplit(':').next().expect("a port");
-                running = Some(Dev::start_on(port, folder.path(), &[]));
+                running = Some(Dev::start_on(port, folder.path(), &[], &[]));
             }
             other => panic!("{other} is nothing to ask for"),
         }

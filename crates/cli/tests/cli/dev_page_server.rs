@@ -38,15 +38,30 @@ pub(crate) fn subscription(name: &str, url: &str, destination: &str, more: &str)
 impl Dev {
     /// Starts it in a folder with these subscriptions, and with variables of the environment.
     pub(crate) fn start(folder: &Path, subscriptions: &str, variables: &[(&str, &str)]) -> Self {
+        Self::start_with(folder, subscriptions, variables, &[])
+    }
+
+    /// The same with more options.
+    pub(crate) fn start_with(
+        folder: &Path,
+        subscriptions: &str,
+        variables: &[(&str, &str)],
+        options: &[&str],
+    ) -> Self {
         std::fs::write(folder.join("subscriptions.yaml"), subscriptions)
             .expect("a file can be written");
-        Self::start_on("0", folder, variables)
+        Self::start_on("0", folder, variables, options)
     }
 
     /// The same with the subscriptions that are there, with its page on this port.
-    pub(crate) fn start_on(port: &str, folder: &Path, variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_on(
+        port: &str,
+        folder: &Path,
+        variables: &[(&str, &str)],
+        options: &[&str],
+    ) -> Self {
         let arguments = ["dev", "--port", "0", "--aws-port", "0", "--page-port", port];
-        let mut command = lastmile(folder, &arguments);
+        let mut command = lastmile(folder, &[&arguments[..], options].concat());
         command.envs(variables.iter().copied());
         let mut program = Running::start(command);
         let host = |url: String| url.split('/').nth(2).expect("a host").to_owned();
