@@ -205,7 +205,34 @@ fn no_delivery_makes_more_than_a_thousand_attempts() {
 fn no_delivery_lives_longer_than_fourteen_days() {
     let lifetime = always_500(&unlimited(DAY_MS));
     assert_eq!(lifetime.attempts, (0..14).map(|day| day * DAY_MS).collect::<Vec<_>>());
-    assert_eq!((lifetime.ended, lifetime.reason), (14 * DAY_MS, Some(Reason::TimeToLiveExceeded)));
+    assert_eq!((lifetime.ended, lifetime.reason), (13 * DAY_MS, Some(Reason::TimeToLiveExceeded)));
+}
+
+#[test]
+fn a_wait_that_would_pass_the_fourteen_days_is_not_begun() {
+    for (kind, attempts) in [
+        // 28 days: the first wait of an exponential schedule is twice its delay.
+        (Kind::Exponential { delay_ms: 14 * DAY_MS }, vec![0]),
+        (Kind::Constant { delay_ms: 14 * DAY_MS }, vec![0]),
+        (Kind::Constant { delay_ms: 14 * DAY_MS - 1 }, vec![0, 14 * DAY_MS - 1]),
+        (Kind::Waits { waits_ms: [DAY_MS, 14 * DAY_MS].into() }, vec![0, DAY_MS]),
+    ] {
+        let mut subscription = unlimited(DAY_MS);
+        subscription.retry.schedule.kind = kind.clone();
+        let ended = attempts.last().copied().unwrap();
+        let expected = Lifetime { attempts, ended, reason: Some(Reason::TimeToLiveExceeded) };
+        assert_eq!(always_500(&subscription), expected, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_delivery_without_a_further_wait_is_dead_lettered_under_the_hour_of_its_last_attempt() {
+    let mut delivery = delivery();
+    let exchange = answered(500, PUBLISHED_MS);
+    let subscription = unlimited(14 * DAY_MS);
+    let end = settle(&mut delivery, &subscription, &exchange, PUBLISHED_MS, Jitter::NONE).end;
+    let End::DeadLetter(letter) = end else { panic!("{end:?}") };
+    assert_eq!((letter.delivery.due_ms, letter.decided_ms), (PUBLISHED_MS, PUBLISHED_MS));
 }
 
 #[test]

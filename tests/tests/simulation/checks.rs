@@ -5,6 +5,7 @@ use delivery::delivery::{Batching, DeadLetter, Delivery, Word};
 use delivery::machine::step::PAUSED_WAIT_MS;
 use delivery::ports::{Message, QueueName};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::time::duration::DAY_MS;
 use uuid::Uuid;
 
 use super::faults::Fault;
@@ -267,8 +268,9 @@ impl Inner {
     ) {
         let facts = self.versions.facts(&self.invocations[self.current].versions, number);
         let fewest = facts.iter().flatten().map(|facts| facts.max_attempts).min();
-        let limit_ms =
-            self.rules[number].subscription.retry.time_to_live_ms.unwrap_or(LIFETIME_MAX_MS);
+        // A wait that would pass the 14 days is not begun, so a delivery may end by one wait earlier.
+        let limit_ms = self.rules[number].subscription.retry.time_to_live_ms;
+        let limit_ms = limit_ms.unwrap_or(LIFETIME_MAX_MS - DAY_MS);
         if *reason == Reason::MaxDeliveryAttemptsExceeded && attempts < fewest.unwrap_or(0) {
             self.record_violation(id, "ended by a limit of attempts that it has not reached");
         }

@@ -285,26 +285,39 @@ pub fn settle(
         Verdict::Undeliverable(reason) => ended(*reason),
         Verdict::Retry { .. } if exhausted => ended(Reason::MaxDeliveryAttemptsExceeded),
         Verdict::Retry { least_wait_ms } => {
-            let outcome_ms = exchange.ended_ms();
-            let moments = Moments {
-                first_attempt_ms: delivery.first_ms.unwrap_or(exchange.started_ms),
-                outcome_ms,
-            };
-            let percent = policy.jitter_percent;
-            let wait_ms = next_wait_ms(
-                &policy.schedule,
-                delivery.attempts,
-                moments,
-                *least_wait_ms,
-                percent,
-                jitter,
-            );
-            // From the outcome, not from now: work on other deliveries must not lengthen the wait.
-            delivery.due_ms = outcome_ms.saturating_add(wait_ms);
-            End::Retry { wait_ms: delivery.due_ms.saturating_sub(now_ms) }
+            let due_ms = next_due_ms(delivery, policy, exchange, *least_wait_ms, jitter);
+            // A wait that outlasts the 14 days would only delay the dead letter.
+            if due_ms.saturating_sub(delivery.published_ms) >= LIFETIME_MAX_MS {
+                ended(Reason::TimeToLiveExceeded)
+            } else {
+                delivery.due_ms = due_ms;
+                End::Retry { wait_ms: due_ms.saturating_sub(now_ms) }
+            }
         }
     };
     Settled { verdict, end: with_exchange_detail(end, exchange) }
+}
+
+/// When the next attempt is due, by the schedule and by what the answer asked for. From the outcome, not from
+/// now: work on other deliveries must not lengthen the wait.
+fn next_due_ms(
+    delivery: &Delivery,
+    policy: &RetryPolicy,
+    exchange: &Exchange,
+    least_wait_ms: u64,
+    jitter: Jitter,
+) -> u64 {
+    let outcome_ms = exchange.ended_ms();
+    let first_attempt_ms = delivery.first_ms.unwrap_or(exchange.started_ms);
+    let wait_ms = next_wait_ms(
+        &policy.schedule,
+        delivery.attempts,
+        Moments { first_attempt_ms, outcome_ms },
+        least_wait_ms,
+        policy.jitter_percent,
+        jitter,
+    );
+    outcome_ms.saturating_add(wait_ms)
 }
 
 /// Adds the detail of the last exchange to the dead letter.
