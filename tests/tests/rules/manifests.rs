@@ -1,7 +1,7 @@
 //! The files of others, as their authors wrote them: once each reference has an address, they deploy.
 //!
 //! Separate from the tests of the dialects, which hold the meaning of each field: these files are real ones,
-//! from the repositories of Knative. Each has its row in `docs/conformance.md`.
+//! from the repositories of Knative and of Azure. Each has its row in `docs/conformance.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,4 +102,36 @@ fn knative_files_are_accepted_once_their_references_have_addresses() {
     let head = "| file | result | subscriptions | addresses to add | warnings |";
     let rows: Vec<String> = all.iter().map(Read::row).collect();
     assert_table("conformance.md", "knative-files", head, &rows);
+}
+
+/// A file of Event Grid: its subscriptions once each reference has an address, and what `check` says.
+fn row(path: &Path) -> String {
+    let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+    let text = fs::read_to_string(path).expect("text");
+    let source = Source { name, text: &text };
+    let first = read(&[source]);
+    let missing = first.findings.iter().filter(|finding| finding.reference.is_some()).count();
+    let destinations = mapped(&first);
+    let reading = read(&[source, Source { name: "destinations.json", text: &destinations }]);
+    let result = match of_severity(&reading, Severity::Error).first() {
+        None if missing == 0 => "accepted".to_owned(),
+        None => "accepted, once its endpoint has an address".to_owned(),
+        Some(error) => format!("refused: {}", error.message),
+    };
+    let subscriptions = reading.catalogue.subscriptions();
+    let subscriptions: Vec<String> =
+        subscriptions.map(|of| format!("`{}` ({})", of.name, of.dialect.as_str())).collect();
+    let warnings = reading.findings.iter().filter(|of| of.severity == Severity::Warning);
+    let warnings: BTreeSet<&str> = warnings.map(|of| of.message.as_str()).collect();
+    let warnings = warnings.into_iter().collect::<Vec<_>>().join("; ");
+    format!("| `{name}` | {} | {result} | {warnings} |", subscriptions.join(", "))
+}
+
+#[test]
+fn resources_of_event_grid_are_accepted_as_the_documentation_says() {
+    let Some(folder) = crate::events::corpus_path("eventgrid") else { return };
+    let rows: Vec<String> = files(&folder).iter().map(|path| row(path)).collect();
+    assert_eq!(rows.len(), 14);
+    let head = "| file | subscriptions | result | warnings |";
+    assert_table("conformance.md", "event-grid-files", head, &rows);
 }

@@ -109,6 +109,41 @@ fn event_grid_namespaces_and_kubernetes_have_their_own_schedules() {
     );
 }
 
+/// A resource of the preview version with this source.
+fn preview(source: &str) -> String {
+    format!(
+        r#"{{"apiVersion": "2020-10-15-preview", "name": "n", "type": "Microsoft.EventGrid/eventSubscriptions",
+        "id": "/subscriptions/s/resourceGroups/g/providers/{source}/eventSubscriptions/n",
+        "properties": {{"destination": {{"endpointType": "WebHook", "properties": {{"endpointUrl": "https://a.example.com/"}}}}}}}}"#
+    )
+}
+
+#[test]
+fn the_preview_version_is_kubernetes_for_custom_topics_and_changes_nothing_for_others() {
+    let waits = vec![10, 30, 60, 300, 600, 1_800, 3_600, 10_800, 21_600, 43_200];
+    let ended = 34 * 3_600 + 46 * 60 + 40;
+    for source in [
+        "Microsoft.EventGrid/systemTopics/t",
+        "Microsoft.EventHub/namespaces/h/providers/Microsoft.EventGrid",
+    ] {
+        let expected = (waits.clone(), "TimeToLiveExceeded".to_owned(), ended);
+        assert_eq!(life("s.json", &preview(source), &[]), expected, "{source}");
+    }
+    let (waits, reason, ended) = life("t.json", &preview("Microsoft.EventGrid/topics/t"), &[]);
+    assert_eq!(
+        (&waits[..3], reason.as_str(), ended),
+        (&[60, 600, 600][..], "TimeToLiveExceeded", 7_260)
+    );
+}
+
+#[test]
+fn a_wait_of_fourteen_days_is_not_begun() {
+    let text = "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t}\nspec:\n  broker: b\n  \
+                subscriber: {uri: 'https://a.example.com/'}\n  \
+                delivery: {retry: 1, backoffPolicy: exponential, backoffDelay: P14D}\n";
+    assert_eq!(life("k.yaml", text, &[]), (vec![], "TimeToLiveExceeded".to_owned(), 0));
+}
+
 /// The document with another value of the field of this name, at any depth.
 fn with(mut document: serde_json::Value, name: &str, value: &serde_json::Value) -> String {
     assert!(set(&mut document, name, value), "{name} is in {document}");

@@ -95,3 +95,77 @@ fn a_tool_learns_which_reference_lacks_an_address_and_what_for() {
         ]
     );
 }
+
+/// A template that does not say where its webhook is, with two queues of one account.
+const TEMPLATE: &str = r#"{"$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+ "contentVersion": "1.0.0.0", "parameters": {"endpoint": {"type": "string"}, "account": {"defaultValue": "acc"}},
+ "variables": {"topic": "[format('Microsoft.EventGrid/topics/{0}', 'orders')]"},
+ "resources": [
+  {"type": "Microsoft.EventGrid/eventSubscriptions", "name": "hook", "scope": "[variables('topic')]", "resourceGroup": "shop",
+   "properties": {"destination": {"endpointType": "WebHook", "properties": {"endpointUrl": "[parameters('endpoint')]"}}}},
+  {"type": "Microsoft.EventGrid/eventSubscriptions", "name": "one", "scope": "[variables('topic')]", "resourceGroup": "shop",
+   "properties": {"destination": {"endpointType": "StorageQueue", "properties": {"queueName": "one",
+    "resourceId": "[resourceId('Microsoft.Storage/storageAccounts', parameters('account'))]"}}}},
+  {"type": "Microsoft.EventGrid/eventSubscriptions", "name": "two", "scope": "[variables('topic')]", "resourceGroup": "shop",
+   "properties": {"destination": {"endpointType": "StorageQueue", "properties": {"queueName": "two",
+    "resourceId": "[resourceId('Microsoft.Storage/storageAccounts', parameters('account'))]"}}}}]}"#;
+
+#[test]
+fn a_template_gets_an_entry_for_each_queue_and_for_what_it_leaves_open() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("t.json"), TEMPLATE).expect("written");
+    let arguments = ["check", "t.json", "--write-destinations", "d.yaml"];
+    let (printed, code) = run(folder.path(), &arguments);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("3 entries added to d.yaml"), "{printed}");
+    let written = std::fs::read_to_string(folder.path().join("d.yaml")).expect("it is there");
+    let queues = "/subscriptions/{subscription}/resourceGroups/{resourceGroup}/providers/Microsoft.Storage/\
+                  storageAccounts/acc/queueServices/default/queues";
+    for key in
+        [format!("{queues}/one"), format!("{queues}/two"), "[parameters('endpoint')]".to_owned()]
+    {
+        assert!(
+            written.contains(&format!("  \"{key}\": \"https://replace-me.invalid/")),
+            "{written}"
+        );
+    }
+}
+
+/// Resources of others that are refused, and why. Each is a limit of this version, or lacks what no file can say.
+const REFUSED: [(&str, &str); 2] = [
+    ("r02-webhook-request.json", "neither an id, a topic, a scope nor lastmile names the topic"),
+    ("r09-ns-queue.json", "pull delivery is not supported"),
+];
+
+#[test]
+fn resources_of_event_grid_pass_once_their_addresses_are_written_or_are_refused_with_the_reason() {
+    let corpus =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/eventgrid");
+    let Ok(entries) = std::fs::read_dir(&corpus) else {
+        println!("skipped: {} is not there", corpus.display());
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut files = 0;
+    for entry in entries {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        std::fs::copy(&path, folder.path().join(&name)).expect("copied");
+        let written = format!("{name}.yaml");
+        let (printed, code) =
+            run(folder.path(), &["check", &name, "--write-destinations", &written]);
+        match REFUSED.iter().find(|(refused, _)| *refused == name) {
+            Some((_, why)) => {
+                assert_eq!(
+                    (code, printed.matches(": error: ").count()),
+                    (Some(1), 1),
+                    "{name}: {printed}"
+                );
+                assert!(printed.contains(why), "{name}: {printed}");
+            }
+            None => assert_eq!(code, Some(0), "{name}: {printed}"),
+        }
+        files += 1;
+    }
+    assert_eq!(files, 14);
+}

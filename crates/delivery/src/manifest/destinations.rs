@@ -138,6 +138,12 @@ impl<'a> Destinations<'a> {
         usable.map(|(name, of)| (name.to_string(), of.address.to_owned())).collect()
     }
 
+    /// Whether a text is mapped to an address.
+    pub(super) fn maps(&self, text: &str) -> bool {
+        let name = comparable(text);
+        self.documented.contains_key(&name) || self.deployed.contains_key(&*name)
+    }
+
     /// Resolves the text at the cursor: by the documents, then by the deployment, else as an address.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
         let name = comparable(text);

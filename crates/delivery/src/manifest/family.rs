@@ -60,12 +60,18 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
     families
 }
 
-/// The items of a list of Kubernetes, as `kubectl get -o yaml` prints it, and of the lists in it; any other
-/// document is itself. The nesting of a document is bounded, so this is too.
+/// The items of a list of Kubernetes, as `kubectl get -o yaml` prints it, or of Azure's REST API, and of the lists
+/// in it; any other document is itself. The nesting of a document is bounded, so this is too.
 fn items(document: Cursor<'_>) -> Vec<Cursor<'_>> {
     let is_list = document.text_at("kind").ends_with("List");
     let items = document.peek("items").filter(|items| is_list && items.is_list());
-    match items.and_then(|items| items.list()) {
+    let of_azure = document.peek("value").filter(Cursor::is_list);
+    let of_azure = of_azure.filter(|_| document.peek("apiVersion").is_none());
+    if of_azure.is_some() && !document.text_at("nextLink").is_empty() {
+        let message = "the list goes on at its nextLink, which is not read";
+        document.warn(Message::new(message).help("add the file with the rest"));
+    }
+    match items.or(of_azure).and_then(|items| items.list()) {
         Some(items) => items.into_iter().flat_map(self::items).collect(),
         None => vec![document],
     }
@@ -114,9 +120,7 @@ fn is_event_grid(document: &Cursor<'_>) -> bool {
         || holds("type", "/eventsubscriptions")
         || holds("id", "/eventsubscriptions/")
         || eventgrid::is_template(document)
-        || document.peek("properties.destination").is_some()
-        || document.peek("properties.deliveryConfiguration").is_some()
-        || document.peek("properties.deliveryWithResourceIdentity").is_some()
+        || eventgrid::has_destination(document)
 }
 
 /// Any other object of Kubernetes: files for a cluster also hold services and deployments.

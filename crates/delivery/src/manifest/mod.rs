@@ -118,8 +118,11 @@ pub fn read(files: &[Source<'_>]) -> Reading {
 pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let findings = Findings::new(files.iter().map(|file| file.name.as_str()));
     let files = files.into_iter().enumerate();
-    let documents: Vec<Document> =
-        files.flat_map(|(file, of)| of.parsed.into_documents(file, &findings)).collect();
+    let evaluated = |Document { file, root }| Document { file, root: eventgrid::evaluated(root) };
+    let documents: Vec<Document> = files
+        .flat_map(|(file, of)| of.parsed.into_documents(file, &findings))
+        .map(evaluated)
+        .collect();
     let families = family::sort(documents.iter().map(|document| Cursor::root(document, &findings)));
     // Before the families, since references may point to any file.
     let destinations = Destinations::read(&families.destinations, &deployment.destinations);

@@ -10,7 +10,7 @@ use super::super::findings::{Message, ReferenceUse};
 use super::super::reader::{Cursor, Fields};
 use super::{Context, endpoint, words};
 use crate::subscription::DeadLetterPolicy;
-use crate::subscription::profile::Profile;
+use crate::subscription::dead_letter_format::Response;
 use crate::subscription::sink::Sink;
 use crate::time::duration::DAY_MS;
 
@@ -20,6 +20,9 @@ const SPELLINGS: [&str; 3] = [
     "deadLetterDestinationWithResourceIdentity",
     "deadLetterWithResourceIdentity",
 ];
+
+/// How long storing is tried.
+const PERIOD: &str = "deliveryRetryPeriodInDays";
 
 /// The dead-letter settings of a resource.
 #[derive(Default)]
@@ -32,6 +35,12 @@ impl DeadLetters {
     /// Reads the destination, which has one of several names.
     pub(super) fn read(fields: &Fields<'_>, context: &mut Context<'_>) -> Self {
         let mut letters = Self::default();
+        if let Some(key) = fields.given_key(PERIOD) {
+            let message =
+                Message::new(format!("{PERIOD} belongs inside the dead-letter destination"));
+            key.warn(message.help(format!("here it counts all the same; inside {}", SPELLINGS[1])));
+            letters.period(fields, context);
+        }
         let mut first = None;
         for name in SPELLINGS {
             let Some(cursor) = fields.given(name) else { continue };
@@ -57,32 +66,34 @@ impl DeadLetters {
         if let Some(kind) = fields.required("endpointType") {
             words::read(&kind, &[("StorageBlob", ())]);
         }
-        let [blob, properties] = ["StorageBlob", "properties"].map(|field| fields.given(field));
-        let container = match blob.or(properties) {
-            Some(container) => Some(container),
-            None => fields.required("properties"),
-        };
-        let Some(container) = container else { return };
-        container.mapping(|properties| {
+        let container = |properties: &Fields<'_>| {
             self.period(properties, context);
             context.note("deadLetter.sink", properties.given("resourceId").as_ref());
             self.sink = sink(properties, context.destinations);
-        });
+        };
+        match fields.given("StorageBlob") {
+            Some(blob) => blob.mapping(container),
+            None => super::properties(fields, container),
+        };
     }
 
     fn period(&mut self, fields: &Fields<'_>, context: &mut Context<'_>) {
-        let Some(days) = fields.given("deliveryRetryPeriodInDays") else { return };
+        let Some(days) = fields.given(PERIOD) else { return };
         context.note("deadLetter.keepTryingFor", Some(&days));
         self.keep_trying_for_ms = days.integer(1..=2).map(|days| u64::from(days) * DAY_MS);
     }
 
-    /// The policy, with the profile's values for missing fields.
-    pub(super) fn complete(self, profile: &Profile) -> DeadLetterPolicy {
-        let of_profile = DeadLetterPolicy::of(profile);
+    /// The policy: these values and that of the `lastmile` section, over those of the topic or the dialect.
+    pub(super) fn complete(
+        self,
+        base: DeadLetterPolicy,
+        response: Option<Response>,
+    ) -> DeadLetterPolicy {
         DeadLetterPolicy {
-            sink: self.sink.unwrap_or(of_profile.sink),
-            keep_trying_for_ms: self.keep_trying_for_ms.unwrap_or(of_profile.keep_trying_for_ms),
-            ..of_profile
+            sink: self.sink.unwrap_or(base.sink),
+            keep_trying_for_ms: self.keep_trying_for_ms.unwrap_or(base.keep_trying_for_ms),
+            response: response.unwrap_or(base.response),
+            ..base
         }
     }
 }
@@ -91,7 +102,7 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     let cursor = fields.required("resourceId");
     let container = fields.given("blobContainerName");
     let cursor = cursor?;
-    let id = container_id(cursor.text()?.trim_end_matches('/'), container.as_ref())?;
+    let id = container_id(endpoint::key(&cursor)?.trim_end_matches('/'), container.as_ref())?;
     match destinations.resolve(&id, &cursor) {
         Resolved::Target(target) => Some(target.into()),
         Resolved::Reported => None,
@@ -106,7 +117,7 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
 /// full already.
 fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
     let Some(container) = container else { return Some(id.to_owned()) };
-    let name = container.text()?;
+    let name = endpoint::key(container)?;
     let full = id
         .rsplit_once('/')
         .filter(|(around, _)| around.to_ascii_lowercase().ends_with("/containers"));

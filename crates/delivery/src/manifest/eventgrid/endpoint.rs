@@ -3,6 +3,8 @@
 //! Separate because a webhook has a URL, while every other endpoint is a resource of Azure that
 //! needs an address in `Destinations` and follows the rules for resources.
 
+use std::borrow::Cow;
+
 use url::Url;
 
 use super::super::destinations::Destinations;
@@ -38,13 +40,15 @@ const SCHEMAS: [(&str, Schema); 3] = [
 const PROPERTIES: [(&str, ReadValue); 2] = [("Static", static_value), ("Dynamic", dynamic_value)];
 type ReadValue = fn(&Fields<'_>) -> Option<Value>;
 /// Fields without a meaning outside Azure.
-const UNUSED: [&str; 5] = [
+const UNUSED: [&str; 4] = [
     "azureActiveDirectoryApplicationIdOrUri",
     "azureActiveDirectoryTenantId",
     "minimumTlsVersionAllowed",
     "queueMessageTimeToLiveInSeconds",
-    "queueName",
 ];
+
+/// Fields that say where an endpoint is; which of them counts depends on its type.
+const ADDRESSES: [&str; 4] = ["endpointBaseUrl", "endpointUrl", "queueName", "resourceId"];
 
 /// The endpoint of a resource.
 pub(super) struct Endpoint<'a> {
@@ -52,12 +56,12 @@ pub(super) struct Endpoint<'a> {
     pub(super) url: Url,
     /// It is a resource of Azure.
     pub(super) is_resource: bool,
-    /// Headers of every request.
-    pub(super) headers: Vec<Header>,
+    /// Headers of every request, where they are stated.
+    pub(super) headers: Option<Vec<Header>>,
     /// The delivery schema, and where it is written.
     pub(super) schema: Option<(Schema, Cursor<'a>)>,
-    /// The batch settings, and where they are written.
-    pub(super) batch: Option<(Batch, Cursor<'a>)>,
+    /// Whether and how to batch, where that is stated, and where it is written.
+    pub(super) batch: Option<(Option<Batch>, Cursor<'a>)>,
 }
 
 impl<'a> Endpoint<'a> {
@@ -66,17 +70,19 @@ impl<'a> Endpoint<'a> {
         cursor.mapping(|fields| {
             let is_resource =
                 fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
-            fields.required("properties")?.mapping(|properties| {
+            super::properties(fields, |properties| {
                 let batch = batch(properties, context);
                 UNUSED.into_iter().for_each(|field| unused(properties, field));
                 let schema = schema(properties);
                 let mappings = properties.given("deliveryAttributeMappings");
                 context.note("headers", mappings.as_ref());
-                let headers =
-                    mappings.map_or(Some(Vec::new()), |cursor| headers::list(&cursor, header));
+                let headers = match mappings {
+                    Some(mappings) => headers::list(&mappings, header).map(Some),
+                    None => Some(None),
+                };
                 let Some(is_resource) = is_resource else {
                     // Which of them is used depends on the type, which has its own finding.
-                    properties.accept(&["endpointBaseUrl", "endpointUrl", "resourceId"]);
+                    properties.accept(&ADDRESSES);
                     return None;
                 };
                 let read_url = if is_resource { resource } else { webhook };
@@ -102,40 +108,72 @@ pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
 }
 
 fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(Url, Cursor<'a>)> {
-    // An exported resource has only the base of the URL: the rest may hold secrets.
     let base = fields.given("endpointBaseUrl");
-    let cursor = match (fields.given("endpointUrl"), base) {
-        (Some(cursor), _) | (None, Some(cursor)) => cursor,
-        (None, None) => fields.required("endpointUrl")?,
+    let (cursor, is_base) = match (fields.given("endpointUrl"), base) {
+        (Some(cursor), _) => (cursor, false),
+        (None, Some(cursor)) => (cursor, true),
+        (None, None) => (fields.required("endpointUrl")?, false),
     };
-    let unknown = Message::new("not the address of a webhook").help("http://… or https://…");
-    let target = destinations.resolve(cursor.text()?, &cursor).or_refuse(&cursor, unknown)?;
+    let text = key(&cursor)?;
+    if is_base && !text.contains('?') && !destinations.maps(text) {
+        let message = "an exported URL is without its query, and a secret in it is missing here";
+        cursor.warn(Message::new(message).help("state the whole URL as endpointUrl"));
+    }
+    let unknown = match cursor.open() {
+        Some(open) => unmapped(text, &format!("the URL is not known here: {}", open.why)),
+        None => Message::new("not the address of a webhook").help("http://… or https://…"),
+    };
+    let target = destinations.resolve(text, &cursor).or_refuse(&cursor, unknown)?;
     Some((target.for_events(&cursor)?, cursor))
 }
 
 fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(Url, Cursor<'a>)> {
+    let queue = fields.given("queueName");
     let cursor = fields.required("resourceId")?;
-    let id = cursor.text()?;
-    let unknown = Message::new("this resource needs an address in a Destinations document")
-        .help(format!("spec: {{\"{id}\": https://…}}"))
-        .about(id, ReferenceUse::Events);
-    let target = destinations.resolve(id, &cursor).or_refuse(&cursor, unknown)?;
+    let id = queue_id(key(&cursor)?, queue.as_ref())?;
+    let unknown = unmapped(&id, "this resource needs an address in a Destinations document");
+    let target = destinations.resolve(&id, &cursor).or_refuse(&cursor, unknown)?;
     Some((target.for_events(&cursor)?, cursor))
+}
+
+/// The text here; an expression whose value is not known is its own key of a `Destinations` document.
+pub(super) fn key<'a>(cursor: &Cursor<'a>) -> Option<&'a str> {
+    cursor.open().map(|open| open.text.as_str()).or_else(|| cursor.text())
+}
+
+/// What lacks an entry in a `Destinations` document; the whole key, however long, so that it can be copied.
+fn unmapped(key: &str, problem: &str) -> Message {
+    let help = format!("spec: {{\"{key}\": https://…}}");
+    Message::new(problem).help(help).about(key, ReferenceUse::Events)
+}
+
+/// The id of a queue: an account has many, and its own id does not tell them apart.
+fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>> {
+    let Some(queue) = queue else { return Some(id.into()) };
+    let name = key(queue)?;
+    if id.contains("://") || id.to_ascii_lowercase().contains("/queues/") {
+        return Some(id.into());
+    }
+    Some(format!("{}/queueServices/default/queues/{name}", id.trim_end_matches('/')).into())
 }
 
 /// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is not a batch,
 /// whatever the size: exported resources without batching have it.
-fn batch<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<(Batch, Cursor<'a>)> {
+fn batch<'a>(
+    fields: &Fields<'a>,
+    context: &mut Context<'_>,
+) -> Option<(Option<Batch>, Cursor<'a>)> {
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
     let events = events_at.as_ref().and_then(batches::events);
     let kilobytes = size_at.as_ref().and_then(batches::kilobytes);
     context.note("batch.maxEvents", events_at.as_ref());
     if events == Some(1) {
-        return None;
+        return Some((None, events_at?));
     }
     context.note("batch.preferredKilobytes", size_at.as_ref());
-    Some((batches::of(events, kilobytes, None)?, events_at.or(size_at)?))
+    let batch = batches::of(events, kilobytes, None)?;
+    Some((Some(batch), events_at.or(size_at)?))
 }
 
 fn header(fields: &Fields<'_>) -> Option<Header> {
@@ -146,8 +184,7 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
         fields.accept(&["properties"]);
         return None;
     };
-    let value =
-        fields.required("properties").and_then(|properties| properties.mapping(read)).flatten();
+    let value = super::properties(fields, read).flatten();
     Some(Header { name: name?, value: value? })
 }
 

@@ -5,43 +5,55 @@
 //! field is a warning, since a newer version may define it; a value outside the documented range is
 //! an error.
 //!
-//! Steps: document → resources (`template`) → dialect and name (`identity`) → `properties`
-//! (`settings`, and one module for each part of it) → a subscription with the profile of its
-//! dialect.
+//! Steps: document → resources (`template`, with its expressions evaluated before: `evaluation`) → what it takes
+//! events of (`source`) → dialect and name (`identity`, `kubernetes`) → `properties` (`settings`, and one module for
+//! each part of it) → a subscription: the values of its dialect, those of its topic's `delivery`, its own.
 //!
-//! Does not evaluate template expressions, and does not support pull delivery.
+//! A resource may be as the REST API has it, or flat, as the command line of Azure prints it: without `properties`,
+//! at every level.
+//!
+//! Does not support pull delivery.
 
 mod dead_letter;
 mod endpoint;
+mod evaluation;
+mod expression;
 mod filter;
 mod identity;
+mod kubernetes;
 mod retry;
 mod settings;
+mod source;
 mod template;
 mod words;
 
 use super::destinations::Destinations;
 use super::origins::{Origins, note};
-use super::reader::Cursor;
+use super::reader::{Cursor, Fields};
 use super::{Described, Draft};
 use identity::LastmileSection;
 use settings::Settings;
 use template::Resource;
 
+pub(super) use evaluation::evaluated;
 pub(super) use template::is_template;
 
 /// The fields of a resource that do not affect delivery, or are read elsewhere.
-const IGNORED_FIELDS: [&str; 11] = [
+const IGNORED_FIELDS: [&str; 15] = [
     "$schema",
     "apiVersion",
     "comments",
+    "condition",
     "dependsOn",
+    "id",
     "location",
+    "metadata",
     "resourceGroup",
     "resources",
     "scope",
     "systemData",
     "tags",
+    "topic",
     "type",
 ];
 
@@ -57,6 +69,27 @@ impl Context<'_> {
     /// Notes where the value of a field is written; does nothing without a cursor.
     fn note(&mut self, field: &'static str, at: Option<&Cursor<'_>>) {
         note(&mut self.origins, field, at);
+    }
+}
+
+/// Whether a document has a destination where Event Grid has it.
+pub(super) fn has_destination(document: &Cursor<'_>) -> bool {
+    let fields =
+        ["destination.endpointType", "deliveryConfiguration", "deliveryWithResourceIdentity"];
+    document.peek("properties.destination").is_some()
+        || fields.iter().any(|field| property(document, field).is_some())
+}
+
+/// A field of the properties of a resource, which may be flat.
+fn property<'a>(resource: &Cursor<'a>, path: &str) -> Option<Cursor<'a>> {
+    resource.peek(&format!("properties.{path}")).or_else(|| resource.peek(path))
+}
+
+/// Reads `properties`, or the fields around it where they are flat.
+fn properties<'a, T>(fields: &Fields<'a>, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
+    match fields.given("properties") {
+        Some(properties) => properties.mapping(read),
+        None => Some(read(fields)),
     }
 }
 
@@ -85,12 +118,14 @@ fn read_resource<'a>(
         let own = fields
             .section("lastmile", |own| LastmileSection::read(own, &mut context))
             .unwrap_or_default();
-        let dialect = own.dialect.unwrap_or_else(|| identity::detect_dialect(resource));
-        let name = identity::name(resource, fields, &own, draft);
-        let properties = fields.required("properties");
-        let settings =
-            properties.and_then(|of| of.mapping(|of| Settings::read(of, dialect, &mut context)));
-        settings?.complete(name?, dialect, &own, context.origins)
+        let source = source::of_resource(resource);
+        let dialect =
+            own.dialect.unwrap_or_else(|| identity::detect_dialect(resource, source.as_ref()));
+        let name = identity::name(resource, fields, source.as_ref(), &own, draft);
+        let settings = properties(fields, |of| Settings::read(of, dialect, &mut context))?;
+        let name = name?;
+        let delivery = draft.deliveries.get(&name.topic);
+        settings.complete(name, dialect, &own, delivery, context)
     })?
 }
 

@@ -3,16 +3,17 @@
 //! Separate because a push subscription of a namespace has the same settings elsewhere: limits and
 //! destination are inside `deliveryConfiguration`.
 
+use url::Url;
+
 use super::super::findings::{Message, quoted};
-use super::super::origins::Origins;
+use super::super::native::{self, Stated};
 use super::super::reader::{Cursor, Fields};
-use super::super::sinks::DeadLettersAt;
 use super::super::{Described, statuses};
 use super::dead_letter::DeadLetters;
 use super::endpoint::{self, Endpoint};
 use super::identity::LastmileSection;
 use super::retry::Limits;
-use super::{Context, filter, words};
+use super::{Context, filter, kubernetes, words};
 use crate::event::schema::Schema;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
@@ -35,6 +36,11 @@ impl<'a> Settings<'a> {
     pub(super) fn read(fields: &Fields<'a>, dialect: Dialect, context: &mut Context<'_>) -> Self {
         // Fields that Azure adds to exported resources, and fields for people.
         fields.accept(&["labels", "provisioningState", "topic", "systemData"]);
+        if let Some(filter) =
+            fields.given("filter").filter(|_| dialect == Dialect::EventGridKubernetes)
+        {
+            kubernetes::report_filters(&filter);
+        }
         let expires_ms = fields.given("expirationTimeUtc").and_then(|cursor| moment_ms(&cursor));
         let filter = filter::read(fields, dialect);
         let (endpoint, limits, dead_letters) = match fields.given("deliveryConfiguration") {
@@ -61,17 +67,25 @@ impl<'a> Settings<'a> {
             endpoint.as_ref().and_then(|of| of.schema.clone()),
         );
         context.note("schema", schema.as_ref().map(|(_, at)| at));
+        if let Some((schema, at)) = &schema
+            && dialect == Dialect::EventGridNamespace
+            && *schema != Schema::CloudEventsStructured
+        {
+            let message = Message::new("the topics of a namespace have CloudEvents only");
+            at.error(message.help("CloudEventSchemaV1_0, or leave it out"));
+        }
         Self { endpoint, schema, limits, dead_letters, filter, expires_ms }
     }
 
-    /// The subscription with the profile's defaults filled in, and where its values are written;
-    /// `None` where a part could not be read.
+    /// The subscription, and where its values are written: its own, over those of its topic's `delivery`, over
+    /// the defaults of its dialect. `None` where a part could not be read.
     pub(super) fn complete(
         self,
         name: SubscriptionName,
         dialect: Dialect,
         own: &LastmileSection<'_>,
-        origins: Origins,
+        delivery: Option<&Cursor<'a>>,
+        context: Context<'_>,
     ) -> Option<Described<'a>> {
         let Endpoint { url, is_resource, headers, batch, .. } = self.endpoint?;
         let ((schema, schema_at), (batch, batch_at)) = (self.schema.unzip(), batch.unzip());
@@ -80,39 +94,48 @@ impl<'a> Settings<'a> {
         } else {
             dialect
         };
-        let new = Subscription::new(name, dialect, url);
+        let new = of_dialect(name, dialect, url);
+        let (new, stated) = match delivery {
+            Some(delivery) => native::over_dialect(delivery, new, context.destinations),
+            None => (new, Stated::default()),
+        };
         let mut retry = new.retry;
         retry.max_attempts = self.limits.max_attempts.unwrap_or(retry.max_attempts);
         retry.time_to_live_ms = self.limits.time_to_live_ms.or(retry.time_to_live_ms);
         statuses::override_meaning(&mut retry, &own.never_retry, &own.retry_on);
         let subscription = Subscription {
             destination: Destination {
-                schema,
-                headers,
-                notification_headers: true,
-                max_per_second: own.max_per_second,
-                hide_path: own.hide_path,
+                schema: schema.or(new.destination.schema),
+                headers: headers.unwrap_or(new.destination.headers),
+                max_per_second: own.max_per_second.or(new.destination.max_per_second),
+                hide_path: own.hide_path.unwrap_or(new.destination.hide_path),
                 ..new.destination
             },
             filter: self.filter?,
-            dead_letter: DeadLetterPolicy {
-                response: own.response,
-                ..self.dead_letters.complete(&Profile::of(dialect))
-            },
+            dead_letter: self.dead_letters.complete(new.dead_letter, own.response),
             retry,
-            batch: own.refine(batch),
+            batch: own.refine(batch.unwrap_or(new.batch)),
             expires_ms: self.expires_ms,
             ..new
         };
-        let dead_letters_at = DeadLettersAt::default();
         Some(Described {
             subscription,
-            origins,
-            schema_at,
-            batch_at,
-            dead_letters_at,
-            secrets_at: Vec::new(),
+            origins: stated.origins.into_iter().chain(context.origins).collect(),
+            schema_at: schema_at.or(stated.schema_at),
+            batch_at: batch_at.or(stated.batch_at),
+            dead_letters_at: stated.dead_letters_at,
+            secrets_at: stated.secrets_at,
         })
+    }
+}
+
+/// A subscription with the defaults of its dialect.
+fn of_dialect(name: SubscriptionName, dialect: Dialect, url: Url) -> Subscription {
+    let new = Subscription::new(name, dialect, url);
+    Subscription {
+        destination: Destination { notification_headers: true, ..new.destination },
+        dead_letter: DeadLetterPolicy::of(&Profile::of(dialect)),
+        ..new
     }
 }
 

@@ -1,11 +1,9 @@
 //! Finds the resources of a document, which may be a template of many.
 //!
 //! Separate because a template holds resources of every kind, nested in one another. Only event
-//! subscriptions are read; the others are warnings. A template's expressions (`[parameters('x')]`)
-//! are not evaluated: each one in an event subscription is an error, and that subscription is not
-//! read further.
+//! subscriptions are read; the others are warnings. Its expressions are evaluated before.
 
-use super::super::findings::{Message, quoted};
+use super::super::findings::quoted;
 use super::super::reader::Cursor;
 
 /// The fields of a template besides its resources.
@@ -39,7 +37,12 @@ pub(super) struct Resource<'a> {
 
 /// Whether a document is a template of resources.
 pub(in super::super) fn is_template(document: &Cursor<'_>) -> bool {
-    document.text_at("$schema").to_ascii_lowercase().contains("deploymenttemplate")
+    is_template_schema(document.text_at("$schema"))
+}
+
+/// Whether this is the `$schema` of a template of resources.
+pub(super) fn is_template_schema(schema: &str) -> bool {
+    schema.to_ascii_lowercase().contains("deploymenttemplate")
 }
 
 /// The event subscriptions of a document: itself, or those of a template.
@@ -76,10 +79,25 @@ fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Re
                 .and_then(|kind| kind.peek_text())
                 .unwrap_or("a resource without a type");
             cursor.warn(format!("{} is not read; only event subscriptions are", quoted(kind)));
-        } else if !has_expression(&cursor) {
+        } else if is_deployed(&cursor) {
             found.push(resource);
         }
     }
+}
+
+/// Whether a resource is deployed, by its `condition`.
+fn is_deployed(resource: &Cursor<'_>) -> bool {
+    let Some(condition) = resource.peek("condition") else { return true };
+    if let Some(open) = condition.open() {
+        condition
+            .warn(format!("read whatever its condition is, which is not known here: {}", open.why));
+        return true;
+    }
+    let is_deployed = condition.boolean().unwrap_or(true);
+    if !is_deployed {
+        condition.warn("not read: its condition is false");
+    }
+    is_deployed
 }
 
 /// A resource with the type and names of its parents.
@@ -94,33 +112,4 @@ fn resource<'a>(cursor: &Cursor<'a>, around_kind: &str, around_path: &str) -> Re
         kind: joined(around_kind, &kind),
         path: joined(around_path, name),
     }
-}
-
-/// Reports every expression in a resource; true when there is one.
-fn has_expression(cursor: &Cursor<'_>) -> bool {
-    if let Some(text) = cursor.peek_text() {
-        // Two brackets are ARM's escape for text that begins with one.
-        let is_expression = text.starts_with('[') && !text.starts_with("[[") && text.ends_with(']');
-        if is_expression {
-            let message =
-                Message::new(format!("the expression {} is not evaluated here", quoted(text)));
-            cursor.error(message.help("write its value, or read the resource as it is deployed"));
-        }
-        return is_expression;
-    }
-    let inner: Vec<Cursor<'_>> = if cursor.is_mapping() {
-        // `dependsOn` is about the order of a deployment and changes no subscription.
-        let entries = cursor.entries().unwrap_or_default();
-        entries
-            .into_iter()
-            .filter(|entry| entry.name != "dependsOn")
-            .map(|entry| entry.value)
-            .collect()
-    } else if cursor.is_list() {
-        cursor.list().unwrap_or_default()
-    } else {
-        Vec::new()
-    };
-    // Each is looked at, even after an error: all of them get their findings.
-    inner.iter().filter(|cursor| has_expression(cursor)).count() > 0
 }

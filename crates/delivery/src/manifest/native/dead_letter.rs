@@ -10,7 +10,6 @@ use crate::subscription::dead_letter_format::{
     DeadLetterFormat, ErrorData, Format, Layout, Response,
 };
 use crate::subscription::name::TopicName;
-use crate::subscription::profile::Profile;
 use crate::subscription::sink::Sink;
 use crate::subscription::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX};
 use crate::time::duration::{DAY_MS, MINUTE_MS};
@@ -26,37 +25,36 @@ const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 /// The form of a sink that is a topic, for messages.
 const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
 
-/// Reads `deadLetter`, `none` or a mapping, with the profile's values for missing fields.
+/// Reads `deadLetter`, `none` or a mapping, over these values.
 pub(super) fn read(
     fields: &Fields<'_>,
     destinations: &Destinations<'_>,
-    profile: &Profile,
+    base: DeadLetterPolicy,
 ) -> DeadLetterPolicy {
-    let of_profile = DeadLetterPolicy::of(profile);
-    let Some(cursor) = fields.get("deadLetter") else { return of_profile };
+    let Some(cursor) = fields.get("deadLetter") else { return base };
     if cursor.is_mapping() {
-        let base = fields.of_base("deadLetter");
-        let read = |of: &Fields<'_>| stored(of, destinations, DeadLetterPolicy::of(profile));
-        return cursor.mapping_over(base, read).unwrap_or(of_profile);
+        let of_topic = fields.of_base("deadLetter");
+        let read = |of: &Fields<'_>| stored(of, destinations, base.clone());
+        return cursor.mapping_over(of_topic, read).unwrap_or(base);
     }
     match cursor.peek_text() {
         Some("none") => {
             let message = Message::new("events that cannot be delivered are dropped");
             cursor
                 .warn(message.help("leave deadLetter out to store them in the default container"));
-            return DeadLetterPolicy { sink: Sink::None, ..of_profile };
+            return DeadLetterPolicy { sink: Sink::None, ..base };
         }
         Some(other) => cursor.error(format!("expected none or a mapping, found {}", quoted(other))),
         None => cursor.error("expected none or a mapping"),
     }
-    of_profile
+    base
 }
 
 /// Reads the fields of the mapping.
 fn stored(
     fields: &Fields<'_>,
     destinations: &Destinations<'_>,
-    of_profile: DeadLetterPolicy,
+    base: DeadLetterPolicy,
 ) -> DeadLetterPolicy {
     let integer = |name, range| fields.read(name, |at| at.integer(range));
     let duration_ms = |name, range_ms| fields.read(name, |at| at.duration_ms(range_ms));
@@ -65,16 +63,16 @@ fn stored(
     let response = fields.read("response", |at| at.word(&Response::ALL, Response::as_str));
     let error_data = fields.read("errorData", |at| at.word(&ErrorData::ALL, ErrorData::as_str));
     DeadLetterPolicy {
-        sink: fields.read("sink", |at| sink(at, destinations)).unwrap_or(of_profile.sink),
-        format: format.map_or(of_profile.format, DeadLetterFormat::Fixed),
-        layout: layout.unwrap_or(of_profile.layout),
-        error_data: error_data.unwrap_or(of_profile.error_data),
-        response: response.unwrap_or(of_profile.response),
+        sink: fields.read("sink", |at| sink(at, destinations)).unwrap_or(base.sink),
+        format: format.map_or(base.format, DeadLetterFormat::Fixed),
+        layout: layout.unwrap_or(base.layout),
+        error_data: error_data.unwrap_or(base.error_data),
+        response: response.unwrap_or(base.response),
         events_per_blob: integer("eventsPerBlob", 1..=EVENTS_PER_BLOB_MAX)
-            .unwrap_or(of_profile.events_per_blob),
-        delay_ms: duration_ms("delay", 0..=DELAY_MAX_MS).unwrap_or(of_profile.delay_ms),
+            .unwrap_or(base.events_per_blob),
+        delay_ms: duration_ms("delay", 0..=DELAY_MAX_MS).unwrap_or(base.delay_ms),
         keep_trying_for_ms: duration_ms("keepTryingFor", MINUTE_MS..=KEEP_TRYING_MAX_MS)
-            .unwrap_or(of_profile.keep_trying_for_ms),
+            .unwrap_or(base.keep_trying_for_ms),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::event::schema::Schema;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
 use crate::subscription::secret::{SECRET_NAME_RULE, SecretName};
-use crate::subscription::{Destination, Disable, Disabled, MAX_CONCURRENCY, SLOW_AFTER_MS};
+use crate::subscription::{Destination, Disable, Disabled};
 use crate::time::duration::{DAY_MS, HOUR_MS};
 
 /// Requests in flight at once.
@@ -51,29 +51,55 @@ pub(super) fn read(
         Scope::Topic => no_url(fields),
         Scope::Subscription => fields.required("url").and_then(|cursor| url(&cursor, destinations)),
     };
+    let stated = stated(fields);
+    // Asked last: a missing URL ends the reading only when every field was read.
+    Some(stated(Destination {
+        plain_json: true,
+        late_window_ms: profile.late_window_ms,
+        probation: profile.probation,
+        ..Destination::new(url?, profile.response_timeout_ms)
+    }))
+}
+
+/// Reads the fields of a Topic's `destination`, and lays them over a destination of another family.
+pub(super) fn read_over(fields: &Fields<'_>, base: Destination) -> Destination {
+    fields.accept(&["url"]);
+    stated(fields)(base)
+}
+
+/// Reads every field but the URL: what is stated replaces the value of a destination.
+fn stated(fields: &Fields<'_>) -> impl FnOnce(Destination) -> Destination + use<> {
     let timeout_ms = fields.read("timeout", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS));
     let max_concurrency = fields.read("maxConcurrency", |at| at.integer(CONCURRENCY));
     let slow_after_ms = fields.read("slowAfter", |at| at.duration_ms(1..=RESPONSE_TIMEOUT_MAX_MS));
     let late_window_ms =
         fields.read("lateResponseWindow", |at| at.duration_ms(0..=LATE_WINDOW_MAX_MS));
-    Some(Destination {
-        hide_path: fields.read("hidePath", Cursor::boolean).unwrap_or(false),
-        schema: fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str)),
-        plain_json: true,
-        headers: fields.read("headers", |at| headers::list(at, header)).unwrap_or_default(),
-        signing: fields.section("signing", signing).flatten().unwrap_or_default(),
-        max_concurrency: max_concurrency.unwrap_or(MAX_CONCURRENCY),
-        shares_concurrency: max_concurrency.is_some(),
-        max_per_second: fields.read("maxPerSecond", |at| at.integer(limits::PER_SECOND)),
-        shared_limit: fields.read("sharedLimit", names::read),
-        slow_after_ms: slow_after_ms.unwrap_or(SLOW_AFTER_MS),
-        late_window_ms: late_window_ms.unwrap_or(profile.late_window_ms),
-        probation: fields.read("probation", Cursor::boolean).unwrap_or(profile.probation),
-        disable: fields.section("disable", disable).flatten(),
-        consent: fields.section("consent", consent::read).flatten(),
-        // Evaluated last: a missing URL ends the reading only when every field was read.
-        ..Destination::new(url?, timeout_ms.unwrap_or(profile.response_timeout_ms))
-    })
+    let hide_path = fields.read("hidePath", Cursor::boolean);
+    let schema = fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str));
+    let headers = fields.read("headers", |at| headers::list(at, header));
+    let signing = fields.section("signing", signing).flatten();
+    let max_per_second = fields.read("maxPerSecond", |at| at.integer(limits::PER_SECOND));
+    let shared_limit = fields.read("sharedLimit", names::read);
+    let probation = fields.read("probation", Cursor::boolean);
+    let disable = fields.section("disable", disable).flatten();
+    let consent = fields.section("consent", consent::read).flatten();
+    move |base| Destination {
+        response_timeout_ms: timeout_ms.unwrap_or(base.response_timeout_ms),
+        hide_path: hide_path.unwrap_or(base.hide_path),
+        schema: schema.or(base.schema),
+        headers: headers.unwrap_or(base.headers),
+        signing: signing.unwrap_or(base.signing),
+        max_concurrency: max_concurrency.unwrap_or(base.max_concurrency),
+        shares_concurrency: max_concurrency.is_some() || base.shares_concurrency,
+        max_per_second: max_per_second.or(base.max_per_second),
+        shared_limit: shared_limit.or(base.shared_limit),
+        slow_after_ms: slow_after_ms.unwrap_or(base.slow_after_ms),
+        late_window_ms: late_window_ms.unwrap_or(base.late_window_ms),
+        probation: probation.unwrap_or(base.probation),
+        disable: disable.or(base.disable),
+        consent: consent.or(base.consent),
+        ..base
+    }
 }
 
 /// When it is disabled, and what happens then.

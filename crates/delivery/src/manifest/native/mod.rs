@@ -21,7 +21,7 @@ mod settings;
 use std::sync::Arc;
 
 use destination::Scope;
-use origins::Stated;
+pub(super) use origins::Stated;
 use publishers::LocatedPublisher;
 use settings::Settings;
 
@@ -30,6 +30,7 @@ use super::reader::{Cursor, Fields};
 use super::{Described, Draft, batches, limits, names};
 use crate::event::Input;
 use crate::event::mapping::Mapping;
+use crate::subscription::Subscription;
 use crate::subscription::catalogue::{REPLIES_MAX, Topic};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -50,6 +51,19 @@ pub(super) fn read<'a>(
             draft.add_subscription(described);
         }
     }
+}
+
+/// A subscription of another family before its own settings: what its topic's `delivery` states, over the
+/// values of its dialect; and where that is written.
+pub(super) fn over_dialect<'a>(
+    delivery: &Cursor<'a>,
+    of_dialect: Subscription,
+    destinations: &Destinations<'_>,
+) -> (Subscription, Stated<'a>) {
+    let base = of_dialect.clone();
+    // It was read before, with its Topic.
+    let read = delivery.clone().silent().mapping(|of| Settings::over(of, base, destinations));
+    (read.unwrap_or(of_dialect), Stated::of(delivery, None))
 }
 
 fn read_topic<'a>(document: &Cursor<'a>, destinations: &Destinations<'_>, draft: &mut Draft<'a>) {

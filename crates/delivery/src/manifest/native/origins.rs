@@ -48,19 +48,20 @@ const SINK: &str = "deadLetter.sink";
 const DEAD_LETTER: &str = "deadLetter";
 
 /// The positions of the values that documents state.
-pub(super) struct Stated<'a> {
+#[derive(Default)]
+pub(in crate::manifest) struct Stated<'a> {
     /// Where each value is written.
-    pub(super) origins: Origins,
+    pub(in crate::manifest) origins: Origins,
     /// Where the schema is written.
-    pub(super) schema_at: Option<Cursor<'a>>,
+    pub(in crate::manifest) schema_at: Option<Cursor<'a>>,
     /// Where batches are asked for.
-    pub(super) batch_at: Option<Cursor<'a>>,
+    pub(in crate::manifest) batch_at: Option<Cursor<'a>>,
     /// Where the Subscription itself states `onRefused`.
-    pub(super) on_refused_at: Option<Cursor<'a>>,
+    pub(in crate::manifest) on_refused_at: Option<Cursor<'a>>,
     /// Where options are stated that not every dead letter uses.
-    pub(super) dead_letters_at: DeadLettersAt<'a>,
+    pub(in crate::manifest) dead_letters_at: DeadLettersAt<'a>,
     /// Where secrets are named.
-    pub(super) secrets_at: Vec<Cursor<'a>>,
+    pub(in crate::manifest) secrets_at: Vec<Cursor<'a>>,
 }
 
 impl<'a> Stated<'a> {

@@ -44,9 +44,29 @@ impl Settings {
         Self {
             destination: destination.flatten(),
             batch: fields.merged_section("batch", batch).flatten(),
-            dead_letter: dead_letter::read(fields, destinations, &profile),
+            dead_letter: dead_letter::read(fields, destinations, DeadLetterPolicy::of(&profile)),
             retry: retry.unwrap_or(profile.retry),
             paused: fields.read("paused", Cursor::boolean).unwrap_or(false),
+        }
+    }
+
+    /// Reads the fields of a Topic's `delivery`, and lays them over a subscription of another family.
+    pub(super) fn over(
+        fields: &Fields<'_>,
+        base: Subscription,
+        destinations: &Destinations<'_>,
+    ) -> Subscription {
+        let Subscription { destination, retry, batch: of_base, dead_letter, paused, .. } = base;
+        let of_destination =
+            fields.section("destination", |of| destination::read_over(of, destination.clone()));
+        let of_retry = fields.section("retry", |of| retry::read(of, retry.clone()));
+        Subscription {
+            destination: of_destination.unwrap_or(destination),
+            retry: of_retry.unwrap_or(retry),
+            batch: fields.section("batch", batch).flatten().or(of_base),
+            dead_letter: dead_letter::read(fields, destinations, dead_letter),
+            paused: fields.read("paused", Cursor::boolean).unwrap_or(paused),
+            ..base
         }
     }
 

@@ -30,6 +30,7 @@ pub(super) struct Document {
 }
 
 /// What is somewhere in a file, and its position.
+#[derive(Clone)]
 pub(super) struct Placed<T> {
     /// What is there.
     pub(super) value: T,
@@ -44,6 +45,7 @@ pub(super) type Node = Placed<Value>;
 pub(super) type Key = Placed<String>;
 
 /// What a node holds.
+#[derive(Clone)]
 pub(super) enum Value {
     /// Nothing: `~`, `null`, or no text at all.
     Null,
@@ -59,10 +61,21 @@ pub(super) enum Value {
     List(Vec<Node>),
     /// A mapping, in the order of the file.
     Map(Vec<(Key, Node)>),
+    /// An expression of a template whose value is not known.
+    Open(Open),
+}
+
+/// An expression of a template whose value is not known.
+#[derive(Clone)]
+pub(super) struct Open {
+    /// The expression as it is written.
+    pub(super) text: String,
+    /// What of it is not known.
+    pub(super) why: String,
 }
 
 /// A number in its own digits: a double would round it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Fraction {
     /// Where it is in the file: the first character and how many there are.
     characters: (u64, u64),
@@ -87,6 +100,11 @@ impl Fraction {
 }
 
 impl<T> Placed<T> {
+    /// Another value at the same position.
+    pub(super) fn with<U>(&self, value: U) -> Placed<U> {
+        Placed { value, line: self.line, column: self.column }
+    }
+
     /// The position, in this file.
     pub(super) fn position(&self, file: usize) -> SourcePosition {
         SourcePosition { file, line: self.line, column: self.column }
@@ -104,6 +122,7 @@ impl Value {
             Self::Text(_) => "text",
             Self::List(_) => "a list",
             Self::Map(_) => "a mapping",
+            Self::Open(_) => "an expression",
         }
     }
 }
@@ -158,7 +177,7 @@ fn write_fractions(node: &mut Node, source: &Source<'_>) {
         Value::Fraction(number) => source.part(number.characters).clone_into(&mut number.written),
         Value::List(list) => list.iter_mut().for_each(|node| write_fractions(node, source)),
         Value::Map(map) => map.iter_mut().for_each(|(_, node)| write_fractions(node, source)),
-        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Text(_) => {}
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Text(_) | Value::Open(_) => {}
     }
 }
 

@@ -21,6 +21,7 @@ fn show(node: &Node) -> String {
             };
             format!("{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
+        Value::Open(open) => open.text.clone(),
     };
     format!("{inner}@{}:{}", node.line, node.column)
 }

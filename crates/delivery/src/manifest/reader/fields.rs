@@ -5,9 +5,9 @@
 
 use std::cell::RefCell;
 
-use super::super::findings::{Message, quoted};
+use super::super::findings::{Message, Severity, quoted};
 use super::super::hint::hint;
-use super::super::node::{Key, Node};
+use super::super::node::{Key, Node, Value};
 use super::Cursor;
 
 /// The fields of a mapping while they are read.
@@ -126,8 +126,12 @@ impl<'a> Fields<'a> {
         let mut known = self.asked.take();
         known.sort_unstable();
         known.dedup();
-        for (key, _) in self.entries.iter().filter(|(key, _)| !known.contains(&key.value.as_str()))
-        {
+        // Exports of other formats have `null` for whatever a resource does not state.
+        let is_absent =
+            |node: &Node| self.of.unknown == Severity::Warning && matches!(node.value, Value::Null);
+        let is_unknown =
+            |(key, node): &&(Key, Node)| !known.contains(&key.value.as_str()) && !is_absent(node);
+        for (key, _) in self.entries.iter().filter(is_unknown) {
             let (position, field) =
                 (key.position(self.of.position.file), self.of.path_to(&key.value));
             let message = format!("unknown field {}", quoted(&key.value));

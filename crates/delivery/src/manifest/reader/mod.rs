@@ -14,7 +14,7 @@ pub(super) use fields::Fields;
 
 use super::findings::{Findings, Message, Severity, SourcePosition, quoted};
 use super::hint::hint;
-use super::node::{Document, Key, Node, Value};
+use super::node::{Document, Key, Node, Open, Value};
 use crate::subscription::filter::number::Number;
 use crate::time::duration;
 
@@ -106,6 +106,11 @@ impl<'a> Cursor<'a> {
     }
 
     fn expected<T>(&self, what: &str) -> Option<T> {
+        if let Some(open) = self.open() {
+            let message =
+                format!("the value of {} is not known here: {}", quoted(&open.text), open.why);
+            return self.refuse(Message::new(message).help("write its value"));
+        }
         let message = Message::new(format!("expected {what}, found {}", self.node.value.kind()));
         let quotes = what == "text"
             && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
@@ -125,6 +130,17 @@ impl<'a> Cursor<'a> {
     /// Whether this is `null`; reports nothing.
     pub(super) fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)
+    }
+
+    /// Whether this is `true`; reports nothing.
+    pub(super) fn is_true(&self) -> bool {
+        matches!(self.node.value, Value::Bool(true))
+    }
+
+    /// The expression here, if this is one whose value is not known; reports nothing.
+    pub(super) fn open(&self) -> Option<&'a Open> {
+        let Value::Open(open) = &self.node.value else { return None };
+        Some(open)
     }
 
     /// The value at a path of fields such as `spec.sink`, if there is one; reports nothing and marks
@@ -164,9 +180,12 @@ impl<'a> Cursor<'a> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),
             Value::Integer(value) => Some(value.to_string()),
-            Value::Null | Value::Fraction(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
-                self.text().map(str::to_owned)
-            }
+            Value::Null
+            | Value::Fraction(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Open(_) => self.text().map(str::to_owned),
         }
     }
 
@@ -191,9 +210,12 @@ impl<'a> Cursor<'a> {
         let text = match &self.node.value {
             Value::Integer(value) => value.to_string(),
             Value::Fraction(number) => number.json(),
-            Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
-                String::new()
-            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Open(_) => String::new(),
         };
         Number::parse(&text).or_else(|| self.expected("a number"))
     }

@@ -194,7 +194,7 @@ fn topics_follow_from_the_names_of_templates() {
             None => {
                 assert!(names.is_empty() && found.len() == 1, "{text}: {found:#?}");
                 assert!(
-                    found[0].contains("neither an id nor lastmile names the topic"),
+                    found[0].contains("add \"lastmile\": {\"topic\": \"namespace/"),
                     "{found:#?}"
                 );
             }

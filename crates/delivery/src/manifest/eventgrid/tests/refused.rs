@@ -194,7 +194,7 @@ fn what_is_wrong_or_odd_around_them_is_reported_at_its_position() {
         (
             "^{name: n, properties: {destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}}}"
                 .to_owned(),
-            "error: neither an id nor lastmile names the topic of this subscription; add \"lastmile\": {\"topic\": \"namespace/topic\"}",
+            "error: neither an id, a topic, a scope nor lastmile names the topic of this subscription; add \"lastmile\": {\"topic\": \"namespace/topic\"}",
         ),
         (
             push(", eventTimeToLive: ^PT59S"),
