@@ -512,9 +512,17 @@ pub fn replay_end_refused(end: &ReplayEnd, problem: &str, wait_ms: u64) {
     warn!(job, letter, problem, wait_ms, "replay.end_refused");
 }
 
-/// Logs that the end of a replayed delivery is not recorded: its job shows it as still under way.
+/// Logs that the end of a replayed delivery, which this message carries, is not recorded: its job never
+/// learns it.
 pub fn replay_end_lost(message: &str, problem: &str) {
     warn!(message_id = message, problem, "replay.end_lost");
+}
+
+/// Logs that the end of a replayed delivery was not sent: its job never learns it.
+pub fn replay_end_unsent(end: &ReplayEnd, problem: &str) {
+    let (job, outcome) = (end.replay.job(), end.outcome.as_str());
+    let (letter, delivery) = (end.replay.letter.to_string(), end.delivery.to_string());
+    warn!(job, letter, delivery, outcome, problem, "replay.end_lost");
 }
 
 /// Logs a dead letter that storage refused; it is retried.

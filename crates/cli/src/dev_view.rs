@@ -81,7 +81,7 @@ impl DevView {
             ),
             LineOutput::Text => {
                 let (dead_letters, from) = (dead_letters.display(), subscriptions.display());
-                let count = subscriptions_text(count);
+                let count = text::counted(count as u64, "subscription");
                 let page = page
                     .map_or_else(String::new, |page| format!("the page of what happens: {page}\n"));
                 let again = if self.is_watched { ", read again at each save" } else { "" };
@@ -127,7 +127,7 @@ impl DevView {
                     }
                     LineOutput::Text => {
                         print_findings(findings);
-                        let count = subscriptions_text(count);
+                        let count = text::counted(count as u64, "subscription");
                         self.now(Style::Good, format!("reloaded: {count}, {changed} changed"))
                     }
                 }
@@ -139,8 +139,7 @@ impl DevView {
                 print_findings(findings);
                 let is_error = |finding: &&Finding| finding.severity == Severity::Error;
                 let errors = findings.iter().filter(is_error).count();
-                let errors =
-                    if errors == 1 { "1 error".to_owned() } else { format!("{errors} errors") };
+                let errors = text::counted(errors as u64, "error");
                 let text = format!("not reloaded: {errors}; what was read before stays in use");
                 self.now(Style::Bad, text)
             }
@@ -211,10 +210,6 @@ fn next(queue: &str, catalogue: &Catalogue) -> String {
         if queue == DEV_EVENTS_QUEUE { String::new() } else { format!("--queue-url {queue} ") };
     lines.push_str(&format!("  lastmile sample {kind} | lastmile publish {to}--topic {topic} -\n"));
     lines
-}
-
-fn subscriptions_text(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "subscription" } else { "subscriptions" })
 }
 
 /// A line of `dev` itself, in the form of the functions' log lines.

@@ -11,6 +11,7 @@ use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
 
 use crate::files::usage_error;
+use crate::text;
 
 /// Which dead letters.
 #[derive(Debug, clap::Args)]
@@ -40,7 +41,7 @@ pub(crate) struct FilterArgs {
     /// With this last outcome, such as TimedOut
     #[arg(long, value_name = "OUTCOME", value_parser = parse_outcome, value_delimiter = ',')]
     outcome: Vec<Outcome>,
-    /// With this last HTTP status, or any of its class, as in 5xx
+    /// With this last HTTP status, any of its class, as in 5xx, or of a range, as in 500-504
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<StatusRange>,
     /// With events of this type; here and below * matches anything
@@ -87,6 +88,15 @@ impl FilterArgs {
             search: self.search,
             ..Filter::default()
         };
+        if let (Some(since_ms), Some(until_ms)) = (filter.since_ms, filter.until_ms)
+            && since_ms >= until_ms
+        {
+            return Err(usage_error(format!(
+                "--since {} is not before --until {}: nothing can match",
+                text::at(Some(since_ms)),
+                text::at(Some(until_ms))
+            )));
+        }
         let options = [
             ("--subscription", self.subscription),
             ("--topic", self.topic),

@@ -38,6 +38,7 @@ mod page;
 mod progress;
 mod queue;
 mod redaction;
+mod replay_end;
 mod replay_sender;
 mod saved_file;
 mod stack;

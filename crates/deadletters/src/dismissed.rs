@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use adapters::storage::ListRequest;
+use adapters::storage::{ListRequest, PAGE_MAX};
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -70,6 +70,19 @@ impl DeadLetters {
     pub async fn undismiss(&self, letters: &[Uuid]) -> anyhow::Result<()> {
         let keys: Vec<String> = letters.iter().map(|letter| self.dismissal_key(*letter)).collect();
         self.container.delete(&keys).await
+    }
+
+    /// Removes the dismissals of dead letters that were removed.
+    ///
+    /// # Errors
+    /// When they cannot be listed or removed.
+    pub async fn forget_dismissals(&self, removed: &HashSet<Uuid>) -> anyhow::Result<()> {
+        let dismissed = self.dismissed().await?;
+        let both: Vec<Uuid> = dismissed.intersection(removed).copied().collect();
+        for letters in both.chunks(PAGE_MAX) {
+            self.undismiss(letters).await?;
+        }
+        Ok(())
     }
 
     /// The dismissal of a dead letter, if there is one that can be read.

@@ -69,18 +69,23 @@ impl Filter {
             text.as_deref().is_some_and(|text| pattern.matches(text))
         };
         let id = letter.id.to_string();
+        // Its sink has failed as well, if there is one.
+        let failure = letter.failure();
+        let outcomes = [letter.outcome.as_deref(), failure.outcome];
+        let statuses = [letter.status, failure.status];
+        let destinations = [letter.destination.as_deref(), failure.destination];
         !self.except.contains(&letter.id)
             && named(&self.namespace, &name.topic.namespace)
             && named(&self.topic, &name.topic.topic)
             && named(&self.subscription, &name.name)
             && self.matches_time(letter)
             && any(&self.reasons, |reason| reason.to_string() == letter.reason)
-            && any(&self.outcomes, |of| Some(of.as_str()) == letter.outcome.as_deref())
-            && any(&self.statuses, |of| letter.status.is_some_and(|status| of.0.contains(&status)))
+            && any(&self.outcomes, |of| outcomes.contains(&Some(of.as_str())))
+            && any(&self.statuses, |of| statuses.iter().flatten().any(|it| of.0.contains(it)))
             && any(&self.types, |of| is_like(of, &letter.event_type))
             && any(&self.sources, |of| is_like(of, &letter.source))
             && any(&self.ids, |of| is_like(of, &letter.event_id) || of.matches(&id))
-            && any(&self.destinations, |of| is_like(of, &letter.destination))
+            && any(&self.destinations, |of| destinations.iter().flatten().any(|it| of.matches(it)))
             && self.search.as_ref().is_none_or(|text| text.matches(letter))
     }
 
@@ -134,7 +139,11 @@ pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
     end_of_last.or(letter.last_attempt_ms).or(letter.published_ms)
 }
 
-/// An HTTP status, or a class of them.
+/// The statuses of HTTP.
+/// <https://www.rfc-editor.org/rfc/rfc9110#name-status-codes>
+const STATUSES: Range<u16> = 100..600;
+
+/// An HTTP status, a class or a range of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusRange(Range<u16>);
 
@@ -142,17 +151,25 @@ impl FromStr for StatusRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let invalid = || {
-            format!("\"{text}\" is not a valid status: expected 503, or 5xx for the whole class")
-        };
+        let expected = "expected 503, 5xx for the whole class, or 500-504";
+        let invalid = || format!("\"{text}\" is not a valid status: {expected}");
         let number = |text: &str| text.parse::<u16>().map_err(|_| invalid());
-        let range = match text.strip_suffix("xx") {
-            Some(class) => {
-                number(class)?.checked_mul(100).map(|first| first..first.saturating_add(100))
+        let range = match (text.strip_suffix("xx"), text.split_once('-')) {
+            (Some(class), _) => {
+                let first = number(class)?.saturating_mul(100);
+                first..first.saturating_add(100)
             }
-            None => Some(number(text)?).map(|status| status..status.saturating_add(1)),
+            (None, Some((first, last))) => number(first)?..number(last)?.saturating_add(1),
+            (None, None) => number(text)?..number(text)?.saturating_add(1),
         };
-        range.filter(|range| range.start >= 100 && range.end <= 1_000).map(Self).ok_or_else(invalid)
+        if !STATUSES.contains(&range.start) || range.end > STATUSES.end {
+            let why = "a status of HTTP is 100 to 599";
+            return Err(format!("\"{text}\" is not a valid status: {why}; {expected}"));
+        }
+        if range.is_empty() {
+            return Err(format!("\"{text}\" ends before it begins: {expected}"));
+        }
+        Ok(Self(range))
     }
 }
 
@@ -410,9 +427,16 @@ mod tests {
         for text in ["yesterday", "2026-11-20T00:00:00", "2026-13-01", "1", "P1M"] {
             assert!(text.parse::<TimeBound>().is_err(), "{text}");
         }
-        for text in ["", "99", "1000", "xx", "10xx", "5x", "-1", "65535xx"] {
-            assert!(text.parse::<StatusRange>().unwrap_err().contains("5xx"), "{text}");
+        let range = |text: &str| text.parse::<StatusRange>();
+        assert_eq!(range("5xx"), Ok(StatusRange(500..600)));
+        assert_eq!(range("404-409"), Ok(StatusRange(404..410)));
+        for text in ["", "99", "1000", "xx", "10xx", "5x", "-1", "65535xx", "500-", "5xx-503"] {
+            assert!(range(text).unwrap_err().contains("5xx"), "{text}");
         }
+        for text in ["6xx", "600", "550-600", "99-200"] {
+            assert!(range(text).unwrap_err().contains("is 100 to 599"), "{text}");
+        }
+        assert!(range("500-400").unwrap_err().contains("ends before it begins"));
         assert!(
             parse_reason("Nothing")
                 .unwrap_err()

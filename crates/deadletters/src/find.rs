@@ -5,16 +5,30 @@
 
 use std::collections::{HashMap, HashSet};
 
+use adapters::storage::Entry;
 use delivery::deadletter::stored::StoredDeadLetter;
-use futures::stream::TryStreamExt as _;
+use delivery::subscription::name::TopicName;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
-use crate::dead_letters::{DeadLetters, sort_newest_first};
+use crate::dead_letters::{DeadLetters, READS_AT_ONCE, sort_newest_first};
 use crate::filter::Filter;
 use crate::key::file_stem;
 
 /// A shorter beginning of an id is not looked up: it would match by accident.
 const ID_PREFIX_MIN: usize = 8;
+
+/// No key names an event, so blobs of its topic are read for others of the same one: the newest, and so many.
+pub const SAME_EVENT_READS_MAX: usize = 1_000;
+
+/// The other dead letters of an event.
+#[derive(Debug, Default)]
+pub struct SameEvent {
+    /// Those that were found, newest first.
+    pub letters: Vec<StoredDeadLetter>,
+    /// Whether all dead letters of the topic were read.
+    pub is_whole: bool,
+}
 
 impl DeadLetters {
     /// The dead letters of these ids, beginnings of ids, keys, or event ids; each once.
@@ -41,6 +55,31 @@ impl DeadLetters {
         let mut found: Vec<StoredDeadLetter> = found.into_values().collect();
         sort_newest_first(&mut found);
         Ok(found)
+    }
+
+    /// The other dead letters of the same event: of its topic and with its id and source, newest first.
+    ///
+    /// # Errors
+    /// When the container cannot be read.
+    pub async fn of_same_event(&self, letter: &StoredDeadLetter) -> anyhow::Result<SameEvent> {
+        let Some(event_id) = &letter.event_id else { return Ok(SameEvent::default()) };
+        let TopicName { namespace, topic } = letter.subscription.topic.clone();
+        let of_topic =
+            Filter { namespace: Some(namespace), topic: Some(topic), ..Filter::default() };
+        let blobs: Vec<Entry> =
+            self.blobs(&of_topic).take(SAME_EVENT_READS_MAX + 1).try_collect().await?;
+        let is_whole = blobs.len() <= SAME_EVENT_READS_MAX;
+        let reads = stream::iter(&blobs).take(SAME_EVENT_READS_MAX).map(|blob| self.read(blob));
+        let read: Vec<_> = reads.buffered(READS_AT_ONCE).try_collect().await?;
+        let mut seen = HashSet::from([letter.id]);
+        let mut letters: Vec<StoredDeadLetter> = read.into_iter().flatten().collect();
+        letters.retain(|other| {
+            let is_same =
+                other.event_id.as_ref() == Some(event_id) && other.source == letter.source;
+            is_same && seen.insert(other.id)
+        });
+        sort_newest_first(&mut letters);
+        Ok(SameEvent { letters, is_whole })
     }
 
     /// Looks at file names alone: a blob with one dead letter is named after its id.

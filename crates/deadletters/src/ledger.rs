@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 
 pub use delivery::delivery::replay::is_job_name;
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
+use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::time::duration::DAY_MS;
 use delivery::time::moment;
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, uuid};
@@ -105,6 +107,14 @@ pub struct LedgerEntry {
     /// Why it was not sent, or why that is uncertain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+impl LedgerEntry {
+    /// Whether its delivery, if it was sent, would have ended by now.
+    fn is_overdue(&self, now_ms: u64) -> bool {
+        let sent_ms = moment::parse(&self.at);
+        sent_ms.is_some_and(|sent_ms| now_ms.saturating_sub(sent_ms) > UNKNOWN_AFTER_MS)
+    }
 }
 
 /// The id of the delivery that a job makes of a dead letter.
@@ -199,6 +209,36 @@ impl ReplayCounts {
 /// The ends of a job, by the dead letter that was replayed.
 pub type Ends = HashMap<Uuid, StoredReplayEnd>;
 
+/// A delivery of which no end was reported may still be under way for this long: attempted within the 14 days
+/// that every delivery has, its dead letter refused by storage for two days, and the report of its end for
+/// one.
+pub const UNKNOWN_AFTER_MS: u64 = LIFETIME_MAX_MS + 3 * DAY_MS;
+
+/// What is known of the end of a delivery that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplayEndState {
+    /// Its job records no ends.
+    NotRecorded,
+    /// It may still end.
+    UnderWay,
+    /// No end was reported, and none is to be expected: whether it was delivered is unknown.
+    Unknown,
+    /// It has ended.
+    Ended(StoredReplayEnd),
+}
+
+impl ReplayEndState {
+    /// What is known of an entry's delivery, whose end is this, in a job that records ends.
+    #[must_use]
+    pub fn of(entry: &LedgerEntry, end: Option<StoredReplayEnd>, now_ms: u64) -> Self {
+        match end {
+            Some(end) => Self::Ended(end),
+            None if entry.is_overdue(now_ms) => Self::Unknown,
+            None => Self::UnderWay,
+        }
+    }
+}
+
 /// How many deliveries of a job ended how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndCounts {
@@ -208,33 +248,45 @@ pub struct EndCounts {
     pub dead_again: u64,
     /// [`ReplayOutcome::Dropped`].
     pub dropped: u64,
+    /// Those that were sent and have not ended, as far as is known.
+    pub under_way: u64,
+    /// Those of which no end was reported within [`UNKNOWN_AFTER_MS`].
+    pub unknown: u64,
 }
 
 impl EndCounts {
-    /// Counts these ends.
+    /// Counts what became of the deliveries of these entries.
     #[must_use]
-    pub fn of(ends: &Ends) -> Self {
+    pub fn of<'a>(
+        entries: impl IntoIterator<Item = &'a LedgerEntry>,
+        ends: &Ends,
+        now_ms: u64,
+    ) -> Self {
         let mut counts = Self::default();
-        for end in ends.values() {
-            *match end.state {
-                ReplayOutcome::Delivered => &mut counts.delivered,
-                ReplayOutcome::DeadAgain => &mut counts.dead_again,
-                ReplayOutcome::Dropped => &mut counts.dropped,
+        for entry in entries {
+            *match (ends.get(&entry.letter).map(|end| end.state), entry.state) {
+                (Some(ReplayOutcome::Delivered), _) => &mut counts.delivered,
+                (Some(ReplayOutcome::DeadAgain), _) => &mut counts.dead_again,
+                (Some(ReplayOutcome::Dropped), _) => &mut counts.dropped,
+                (None, ReplayState::Sent) if entry.is_overdue(now_ms) => &mut counts.unknown,
+                (None, ReplayState::Sent) => &mut counts.under_way,
+                (
+                    None,
+                    ReplayState::Intent
+                    | ReplayState::Refused
+                    | ReplayState::Skipped
+                    | ReplayState::Missing
+                    | ReplayState::Unfit,
+                ) => continue,
             } += 1;
         }
         counts
     }
 
-    /// All of them.
+    /// How many have ended.
     #[must_use]
-    pub fn all(self) -> u64 {
+    pub fn ended(self) -> u64 {
         self.delivered + self.dead_again + self.dropped
-    }
-
-    /// How many of those that were sent have not ended, as far as is known.
-    #[must_use]
-    pub fn under_way(self, sent: &ReplayCounts) -> u64 {
-        sent.sent.saturating_sub(self.all())
     }
 }
 
@@ -430,6 +482,31 @@ mod tests {
         assert_eq!(delivery_id("j", letter).get_version_num(), 5);
         assert_ne!(delivery_id("j", letter), delivery_id("k", letter));
         assert_ne!(delivery_id("j", letter), letter);
+    }
+
+    #[test]
+    fn an_end_that_was_not_reported_in_the_longest_life_of_a_delivery_is_unknown_and_not_under_way()
+    {
+        let (sent, ended) = (entry(1, ReplayState::Sent), entry(2, ReplayState::Sent));
+        let end = format!(
+            r#"{{"v":1,"job":"j","letter":"{}","delivery":"{}","state":"delivered","at":"{}"}}"#,
+            ended.letter, ended.delivery, ended.at
+        );
+        let end = StoredReplayEnd::read(end.as_bytes()).unwrap();
+        let entries = [sent, ended, entry(3, ReplayState::Refused)];
+        let ends = Ends::from([(end.letter, end.clone())]);
+        let at = |now_ms| {
+            let EndCounts { delivered, under_way, unknown, .. } =
+                EndCounts::of(&entries, &ends, now_ms);
+            let state = ReplayEndState::of(&entries[0], None, now_ms);
+            ((delivered, under_way, unknown), state)
+        };
+        // The entries were sent in millisecond 7.
+        assert_eq!(at(7 + UNKNOWN_AFTER_MS), ((1, 1, 0), ReplayEndState::UnderWay));
+        assert_eq!(at(8 + UNKNOWN_AFTER_MS), ((1, 0, 1), ReplayEndState::Unknown));
+        // One that comes later still counts.
+        let late = ReplayEndState::of(&entries[1], Some(end.clone()), u64::MAX);
+        assert_eq!(late, ReplayEndState::Ended(end));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use adapters::machine::Machine;
-use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::deadletter::stored::{StoredDeadLetter, StoredSink};
 use delivery::ports::Clock as _;
 use futures::stream::TryStreamExt as _;
 use uuid::Uuid;
@@ -109,7 +109,13 @@ impl DeadLetters {
 /// What lists and sums need of a dead letter.
 fn summary(letter: StoredDeadLetter) -> StoredDeadLetter {
     let beginning = |text: String| text.chars().take(RESPONSE_MAX_CHARS).collect();
+    let sink = letter.sink.map(|sink| StoredSink {
+        history: sink.history.last().cloned().into_iter().collect(),
+        last_response: sink.last_response.map(beginning),
+        ..sink
+    });
     StoredDeadLetter {
+        sink,
         event: String::new(),
         headers: Vec::new(),
         history: letter.history.last().cloned().into_iter().collect(),

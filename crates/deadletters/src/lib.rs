@@ -29,4 +29,4 @@ pub mod stats;
 mod walk;
 
 pub use self::dead_letters::{DeadLetters, UnreadableBlobs};
-pub use self::find::matches_id;
+pub use self::find::{SAME_EVENT_READS_MAX, SameEvent, matches_id};

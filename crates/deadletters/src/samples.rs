@@ -1,6 +1,7 @@
 //! Dead letters for the tests of this crate.
 
 use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter};
+use delivery::subscription::dead_letter_format::{Format, Layout};
 use uuid::Uuid;
 
 /// A dead letter of shop/orders/billing after two attempts with 503.
@@ -32,6 +33,11 @@ pub(crate) fn letter(number: u32) -> StoredDeadLetter {
         sink: None,
         traceparent: None,
         replay: None,
+        is_reply: false,
+        format: Format::Namespace,
+        layout: Layout::Nested,
+        mapped: None,
+        addresses: None,
         headers: Vec::new(),
         event: format!(
             r#"{{"specversion":"1.0","id":"order-{number}","source":"shop","type":"order.created"}}"#

@@ -11,7 +11,7 @@ use adapters::dead_letter_store::BlobLocation;
 use adapters::runtime::contained;
 use adapters::telemetry;
 use delivery::delivery::DeadLetter;
-use delivery::delivery::replay::{ReplayEnd, ReplayOutcome};
+use delivery::delivery::replay::ReplayEnd;
 use delivery::ports::{Attribute, Message, QueueName, Record, StoragePorts};
 use delivery::subscription::schedule::storage_wait_ms;
 use delivery::subscription::sink::Container;
@@ -57,9 +57,8 @@ pub(crate) fn end_of(
     location: Option<&BlobLocation>,
     now_ms: u64,
 ) -> Option<ReplayEnd> {
-    let end = ReplayEnd::of(&letter.delivery, ReplayOutcome::DeadAgain, now_ms)?;
     let stored = location.map(|of| (of.container.clone(), of.key.clone()));
-    Some(ReplayEnd { stored, ..end })
+    ReplayEnd::of_dead_letter(letter, stored, now_ms)
 }
 
 /// Records an end in this container; a panic in it is contained. Names its record if it has to be redelivered.

@@ -5,7 +5,7 @@
 use adapters::runtime::contained;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::replay::{ReplayEnd, ReplayOutcome};
-use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Word};
+use delivery::delivery::{DeadLetter, DeliveryTarget};
 use delivery::machine::follow_up::{self, FollowUp};
 use delivery::machine::step::{End, end_without_success};
 use delivery::ports::{DispatchPorts, QueueName};
@@ -16,40 +16,68 @@ use crate::dispatch::{Dispatch, Invocation};
 use crate::message::{delivery_message, fits_a_message};
 use crate::progress::{InFlightDelivery, ItemId, Stage, Unfinished};
 
+/// How an end was carried out.
+pub(crate) enum Carried {
+    /// What had to be sent was not: the record is redelivered.
+    Failed,
+    /// It goes on elsewhere: as a message, or at its sink.
+    Sent,
+    /// That was the end of it. A dead letter that was stored has a container and a key there.
+    Ended(Option<(String, String)>),
+}
+
+impl Carried {
+    fn sent(is_sent: bool) -> Self {
+        if is_sent { Self::Sent } else { Self::Failed }
+    }
+
+    fn is_failed(&self) -> bool {
+        match self {
+            Self::Failed => true,
+            Self::Sent | Self::Ended(_) => false,
+        }
+    }
+}
+
 impl<P: DispatchPorts> Dispatch<P> {
     /// Carries out an end. Whatever sends is boxed: the futures of the clients are large, and most
     /// events need none of them.
     pub(crate) async fn finish(&self, of: &Invocation<'_>, in_flight: &InFlightDelivery, end: End) {
-        match end {
+        let delivery = &in_flight.delivery;
+        let carried = match &end {
             End::Retry { wait_ms } => {
-                self.requeue(of, in_flight, QueueName::Retry, wait_ms).boxed().await;
+                return self.requeue(of, in_flight, QueueName::Retry, *wait_ms).boxed().await;
             }
-            End::DeadLetter(letter) => {
-                self.finish_dead_letter(of, in_flight.id, &letter).boxed().await;
-            }
-            End::ToSink(letter) => self.send_to_sink(of, in_flight, &letter).boxed().await,
+            End::DeadLetter(letter) => self.send_dead_letter(letter, of).boxed().await,
+            End::ToSink(letter) => self.send_to_sink(of, in_flight, letter).boxed().await,
             End::Done => {
-                let now_ms = self.ports.now_ms();
-                if let Some(end) = ReplayEnd::of_success(&in_flight.delivery, now_ms) {
-                    self.send_replay_end(end, of).boxed().await;
-                }
-                self.telemetry.delivered(&in_flight.delivery, now_ms);
-                of.progress.set(in_flight.id, Stage::Done);
+                self.telemetry.delivered(delivery, self.ports.now_ms());
+                Carried::Ended(None)
             }
             End::Drop(reason) => {
-                self.drop_delivery(&in_flight.delivery, &reason.into(), of).boxed().await;
-                of.progress.set(in_flight.id, Stage::Done);
+                self.telemetry.dropped(delivery, &(*reason).into());
+                Carried::Ended(None)
             }
-        }
+        };
+        let replay_end = |stored, now_ms| end.of_replay(delivery, stored, now_ms);
+        self.note_end(of, in_flight.id, carried, replay_end).await;
     }
 
-    /// Drops a delivery, after the end of one that is a replay was sent.
-    async fn drop_delivery(&self, delivery: &Delivery, reason: &Word<Reason>, of: &Invocation<'_>) {
-        let end = ReplayEnd::of(delivery, ReplayOutcome::Dropped, self.ports.now_ms());
-        if let Some(end) = end {
-            self.send_replay_end(end, of).await;
+    /// Notes that an end was carried out, or was not; before, the end of a replay is sent.
+    async fn note_end(
+        &self,
+        of: &Invocation<'_>,
+        id: ItemId,
+        carried: Carried,
+        replay_end: impl FnOnce(Option<(String, String)>, u64) -> Option<ReplayEnd>,
+    ) {
+        let is_failed = carried.is_failed();
+        if let Carried::Ended(stored) = carried
+            && let Some(end) = replay_end(stored, self.ports.now_ms())
+        {
+            self.send_replay_end(end, of).boxed().await;
         }
-        self.telemetry.dropped(delivery, reason);
+        of.progress.set_sent(id, !is_failed);
     }
 
     /// Carries out several ends. A panic in one is contained: what it did not finish is still in
@@ -73,7 +101,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         in_flight: &InFlightDelivery,
         follow_ups: Vec<FollowUp>,
     ) {
-        if follow_ups.is_empty() || self.send_all(follow_ups, of).boxed().await {
+        if follow_ups.is_empty() || !self.send_all(follow_ups, of).boxed().await.is_failed() {
             self.finish(of, in_flight, End::Done).await;
         } else {
             // The delivery will be repeated: a second request is better than a lost reply.
@@ -88,7 +116,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         id: ItemId,
         letter: &DeadLetter,
     ) {
-        of.progress.set_sent(id, self.send_dead_letter(letter, of).await);
+        let carried = self.send_dead_letter(letter, of).await;
+        let end = |stored, now_ms| ReplayEnd::of_dead_letter(letter, stored, now_ms);
+        self.note_end(of, id, carried, end).await;
     }
 
     /// Re-enqueues a delivery as a message of its own, to be received after about the wait.
@@ -105,18 +135,19 @@ impl<P: DispatchPorts> Dispatch<P> {
             return of.progress.set_sent(*id, self.send(queue, message, of.deadline).await);
         }
         let reason = Reason::EventTooLargeToResend;
-        match end_without_success(delivery, subscription, reason, self.ports.now_ms()) {
-            End::DeadLetter(letter) => self.finish_dead_letter(of, *id, &letter).await,
+        let letter = match end_without_success(delivery, subscription, reason, self.ports.now_ms())
+        {
             // With the dead letter beside it the event is larger still, so the sink is not tried.
-            End::ToSink(letter) => {
-                self.finish_dead_letter(of, *id, &too_large_for_sink(*letter)).await;
-            }
+            End::ToSink(letter) => Box::new(too_large_for_sink(*letter)),
+            End::DeadLetter(letter) => letter,
             // The first two cannot happen: this end is never a success.
             End::Done | End::Retry { .. } | End::Drop(_) => {
-                self.drop_delivery(delivery, &reason.into(), of).await;
-                of.progress.set(*id, Stage::Done);
+                self.telemetry.dropped(delivery, &reason.into());
+                let end = |_, now_ms| ReplayEnd::of(delivery, ReplayOutcome::Dropped, now_ms);
+                return self.note_end(of, *id, Carried::Ended(None), end).await;
             }
-        }
+        };
+        self.finish_dead_letter(of, *id, &letter).await;
     }
 
     /// Sends a dead letter on its way to its sink.
@@ -125,7 +156,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
         in_flight: &InFlightDelivery,
         letter: &DeadLetter,
-    ) {
+    ) -> Carried {
         let (subscription, now_ms) = (&in_flight.subscription, self.ports.now_ms());
         let mut follow_ups =
             follow_up::send_to_sink(letter.clone(), subscription, &of.catalogue, now_ms);
@@ -136,32 +167,32 @@ impl<P: DispatchPorts> Dispatch<P> {
             Some(FollowUp::Deliver(first)) => Some(first.target.clone()),
             Some(FollowUp::DeadLetter(_) | FollowUp::Drop(_)) | None => None,
         };
-        // What a topic takes does not come back: only one on its way to an address may.
-        let ends_here = target.as_ref().is_some_and(|it| !matches!(it, DeliveryTarget::Sink(_)));
-        let end = ReplayEnd::of(&letter.delivery, ReplayOutcome::DeadAgain, now_ms);
-        let sent = self.send_all(follow_ups, of).await;
-        if let Some(end) = end.filter(|_| sent && ends_here) {
-            self.send_replay_end(end, of).await;
-        }
-        of.progress.set_sent(in_flight.id, sent);
-        if let Some(target) = target.filter(|_| sent) {
-            self.telemetry.sent_to_sink(letter, &target);
-            self.dead_letters.note(letter, &of.catalogue);
+        let carried = self.send_all(follow_ups, of).await;
+        let Some(target) = target.filter(|_| !carried.is_failed()) else { return carried };
+        self.telemetry.sent_to_sink(letter, &target);
+        self.dead_letters.note(letter, &of.catalogue);
+        match target {
+            // It may come back.
+            DeliveryTarget::Sink(_) => carried,
+            // What a topic takes does not.
+            DeliveryTarget::Destination | DeliveryTarget::Reply => Carried::Ended(None),
         }
     }
 
     /// Sends everything that follows from an end; stops at the first that cannot be sent.
-    async fn send_all(&self, follow_ups: Vec<FollowUp>, of: &Invocation<'_>) -> bool {
+    async fn send_all(&self, follow_ups: Vec<FollowUp>, of: &Invocation<'_>) -> Carried {
+        let mut last = Carried::Sent;
         // After a failure the record is redelivered: more messages would only be more duplicates.
         for follow_up in follow_ups {
-            if !self.send_follow_up(follow_up, of).await {
-                return false;
+            last = self.send_follow_up(follow_up, of).await;
+            if last.is_failed() {
+                break;
             }
         }
-        true
+        last
     }
 
-    async fn send_follow_up(&self, follow_up: FollowUp, of: &Invocation<'_>) -> bool {
+    async fn send_follow_up(&self, follow_up: FollowUp, of: &Invocation<'_>) -> Carried {
         let now_ms = self.ports.now_ms();
         match follow_up {
             FollowUp::Deliver(next) => {
@@ -174,12 +205,12 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 // What is due at once is fresh, and does not wait behind a backlog of retries.
                 let queue = if wait_ms == 0 { QueueName::FanOut } else { QueueName::Retry };
-                self.send(queue, message, of.deadline).await
+                Carried::sent(self.send(queue, message, of.deadline).await)
             }
             FollowUp::DeadLetter(letter) => self.send_dead_letter(&letter, of).await,
             FollowUp::Drop(letter) => {
-                self.drop_delivery(&letter.delivery, &letter.reason, of).await;
-                true
+                self.telemetry.dropped(&letter.delivery, &letter.reason);
+                Carried::Sent
             }
         }
     }

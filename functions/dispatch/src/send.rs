@@ -9,12 +9,13 @@ use std::future::Future;
 
 use adapters::{dead_letter_store, telemetry};
 use delivery::delivery::DeadLetter;
-use delivery::delivery::replay::{ReplayEnd, ReplayOutcome};
+use delivery::delivery::replay::ReplayEnd;
 use delivery::ports::{DispatchPorts, Message, QueueError, QueueName};
 use futures::FutureExt as _;
 
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, Invocation};
+use crate::finish::Carried;
 use crate::message::dead_letter_message;
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -41,19 +42,27 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Sends a dead letter to its queue. One that does not fit a message, or that its queue does not
     /// take, is stored from here.
-    pub(crate) async fn send_dead_letter(&self, letter: &DeadLetter, of: &Invocation<'_>) -> bool {
+    pub(crate) async fn send_dead_letter(
+        &self,
+        letter: &DeadLetter,
+        of: &Invocation<'_>,
+    ) -> Carried {
         let message = dead_letter_message(letter);
-        let queued = message.fits() && self.send_to_storage(message, of.deadline).await;
-        let sent = queued || self.store(letter, of).boxed().await;
-        match &letter.returned {
-            Some(returned) if sent => telemetry::returned(letter, returned),
-            None if sent => {
+        let carried = match message.fits() && self.send_to_storage(message, of.deadline).await {
+            true => Carried::Sent,
+            false => self.store(letter, of).boxed().await,
+        };
+        match (&carried, &letter.returned) {
+            (Carried::Failed, _) => {}
+            (Carried::Sent | Carried::Ended(_), Some(returned)) => {
+                telemetry::returned(letter, returned);
+            }
+            (Carried::Sent | Carried::Ended(_), None) => {
                 telemetry::dead_letter_sent(letter);
                 self.dead_letters.note(letter, &of.catalogue);
             }
-            Some(_) | None => {}
         }
-        sent
+        carried
     }
 
     /// Does something for at most half of the time that is left; `None` when it did not end by then.
@@ -90,35 +99,28 @@ impl<P: DispatchPorts> Dispatch<P> {
         sent.unwrap_or_else(|| Err(QueueError(NO_ANSWER.to_owned())))
     }
 
-    /// Sends the end of a replayed delivery on its way to storage. Where its queue refuses it, the log says so and
-    /// the job shows the delivery as under way: a report is no reason to repeat a delivery.
+    /// Sends the end of a replayed delivery on its way to storage. Where its queue refuses it, the log says so: a
+    /// report is no reason to repeat a delivery.
     pub(crate) async fn send_replay_end(&self, end: ReplayEnd, of: &Invocation<'_>) {
         let message = Message::of_replay_end(&end, 0);
         if let Err(problem) = self.try_send(QueueName::DeadLetter, message, of.deadline).await {
-            telemetry::replay_end_lost(&end.delivery.to_string(), &problem.to_string());
+            telemetry::replay_end_unsent(&end, &problem.to_string());
         }
     }
 
-    async fn store(&self, letter: &DeadLetter, of: &Invocation<'_>) -> bool {
+    async fn store(&self, letter: &DeadLetter, of: &Invocation<'_>) -> Carried {
         let letters = [letter];
         let storing = dead_letter_store::store(&self.ports, &self.container, &letters);
         let problem = match self.in_time(storing, of.deadline).await {
             Some(Ok(location)) => {
                 self.telemetry.dead_lettered(letter);
-                let now_ms = self.ports.now_ms();
-                if let Some(end) = ReplayEnd::of(&letter.delivery, ReplayOutcome::DeadAgain, now_ms)
-                {
-                    let stored = location.map(|location| (location.container, location.key));
-                    // The letter is safe, whether or not its queue takes this.
-                    self.send_replay_end(ReplayEnd { stored, ..end }, of).await;
-                }
-                return true;
+                return Carried::Ended(location.map(|of| (of.container, of.key)));
             }
             Some(Err(error)) => error.to_string(),
             None => NO_ANSWER.to_owned(),
         };
         telemetry::unsent(&letter.delivery.subscription.to_string(), &problem);
-        false
+        Carried::Failed
     }
 }
 

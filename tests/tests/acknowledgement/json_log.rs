@@ -5,14 +5,20 @@ use std::sync::{Arc, Mutex};
 
 use adapters::json_log::JsonLayer;
 use deadletter::DeadLetters;
+use delivery::delivery::Delivery;
+use delivery::delivery::replay::Replay;
 use delivery::ports::{Message, PutError, QueueName, Record};
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
+use uuid::Uuid;
 
 use super::reactions::{answers, times_out_after};
-use super::{EVENT, dead_letter_record, letter, long_given_up, subscription};
+use super::{
+    ENDS_MS, EVENT, dead_letter_record, delivery, dispatch, letter, long_given_up, retry_record,
+    subscription,
+};
 use crate::fake_ports::{
     FakePorts, Fault, NOW_MS, catalogue_of, container, record, subscriptions,
     subscriptions_with_sink,
@@ -230,6 +236,24 @@ fn a_dead_letter_too_large_for_the_last_resort_queue_is_logged_at_each_try() {
     });
     assert_eq!(messages(&lines), ["deadletter.refused"]);
     assert_eq!(lines[0]["wait_ms"].as_u64(), Some(300_000));
+}
+
+#[test]
+fn the_end_of_a_replay_that_its_queue_refuses_is_logged_by_job_letter_and_delivery() {
+    let old = Uuid::from_u128(7);
+    let replay = Replay::new("job-1", old);
+    let replayed = Delivery { replay, ..delivery("shop/orders/s0") };
+    let ports =
+        FakePorts::new(subscriptions(1)).with_queue_fault(QueueName::DeadLetter, Fault::Refuses);
+    let lines = log_lines(tracing::Level::WARN, || {
+        assert_eq!(dispatch(&ports, &[retry_record(&replayed)], ENDS_MS), [""; 0]);
+    });
+    assert_eq!(messages(&lines), ["replay.end_lost"]);
+    let line = &lines[0];
+    assert_eq!((&line["job"], &line["outcome"]), (&"job-1".into(), &"delivered".into()), "{line}");
+    assert_eq!(line["letter"], old.to_string());
+    assert_eq!(line["delivery"], replayed.id.to_string());
+    assert!(line.get("message_id").is_none(), "{line}");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Replayed deliveries: their end is sent before they count as done, and recorded once.
 
-use delivery::delivery::Delivery;
+use delivery::delivery::reason::Reason;
 use delivery::delivery::replay::{Replay, ReplayEnd, ReplayOutcome, StoredReplayEnd};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, Message, PutError, QueueName, Record};
+use delivery::subscription::ReplyTo;
 use delivery::subscription::sink::Sink;
 use delivery::wire::{is_replay_end, read_replay_end};
 use uuid::Uuid;
@@ -162,4 +164,31 @@ fn an_end_that_nobody_can_read_waits_and_is_given_up_without_a_dead_letter() {
     assert_eq!((ports.sent().len(), ports.sent()[0].1.unread), (1, 1));
     assert_eq!(deadletter(&ports, &[Record { unread: 9, ..unreadable }]), [""; 0]);
     assert_eq!((ports.sent().len(), ports.blobs().len()), (1, 0));
+}
+
+#[test]
+fn a_replayed_reply_and_a_replay_to_a_sink_report_their_ends_too() {
+    let replay = || Replay::new("job-1", OLD);
+    let to_reply = Delivery { target: DeliveryTarget::Reply, ..replayed() };
+    let dead = DeadLetter::without_subscription(
+        delivery("shop/orders/s0"),
+        Reason::MaxDeliveryAttemptsExceeded,
+        NOW_MS,
+    );
+    let to_sink = Delivery {
+        target: DeliveryTarget::Sink(Box::new(dead)),
+        replay: replay(),
+        ..delivery("shop/orders/s0")
+    };
+    let mut with_both = subscription("shop/orders/s0");
+    let address: url::Url = "https://other.example.com/".parse().expect("an address");
+    with_both.reply = Some(ReplyTo::Address(address.clone()));
+    with_both.dead_letter.sink = Sink::Address(address);
+    for replayed in [to_reply, to_sink] {
+        let ports = FakePorts::new(catalogue_of([with_both.clone()]));
+        assert_eq!(dispatch(&ports, &[retry_record(&replayed)], ENDS_MS), [""; 0]);
+        let sent = ports.sent();
+        let told = end(&sent[0].1);
+        assert_eq!((sent.len(), told.outcome), (1, ReplayOutcome::Delivered), "{replayed:?}");
+    }
 }

@@ -225,7 +225,11 @@ fn a_function_adds_dead_letters_and_neither_reads_nor_changes_what_is_there() {
                 (role, "s3.put_object", new_letter(stack, "_replays/job/plan.ndjson")),
                 (role, "s3.put_object", new_letter(stack, "_replays/job/ends/1.json")),
                 (role, "s3.put_object", letter(stack, "_replays/job/1.ndjson")),
+                (role, "s3.put_object", new_letter(stack, "_replays/job/1.ndjson")),
                 (role, "s3.put_object", new_letter(stack, "_replays/job/done.ndjson")),
+                (role, "s3.put_object", new_letter(stack, "_replays/job/ends.ndjson")),
+                (role, "s3.put_object", new_letter(stack, "_dismissed/1.ndjson")),
+                (role, "s3.put_object", new_letter(stack, "_dismissed/1.json")),
                 (role, "s3.put_object", letter(stack, "_replays/job/ends/1.ndjson")),
             ];
             assert_denied(stack, true, denied.to_vec()).await;

@@ -20,6 +20,7 @@ mod credentials;
 mod documented;
 mod events;
 mod formats;
+mod letter_fidelity;
 mod lifetimes;
 mod manifests;
 mod matching;

@@ -137,7 +137,8 @@ fn print_text(report: &Report) -> anyhow::Result<()> {
     let lines = findings.iter().map(|finding| format!("{}\n", text::line(&finding.to_string())));
     out(&lines.collect::<String>())?;
     for (owner, count) in owners.iter().flatten() {
-        note(format_args!("owner {}: {count} subscriptions", text::line(&format!("{owner:?}"))));
+        let subscriptions = text::counted(*count as u64, "subscription");
+        note(format_args!("owner {}: {subscriptions}", text::line(&format!("{owner:?}"))));
     }
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let warnings = findings.len() - errors;

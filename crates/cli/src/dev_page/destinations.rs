@@ -59,8 +59,7 @@ fn list(app: &App, health: &Health) -> Markup {
     html! {
         div .head { div {
             h1 {
-                (text::grouped(all.len() as u64))
-                @if all.len() == 1 { " destination" } @else { " destinations" }
+                (text::counted(all.len() as u64, "destination"))
             }
             p .sub {
                 "What dispatch knows of them now. Disable, enable and probe them with "

@@ -138,8 +138,7 @@ async fn send(app: &App, topic: &str, event: &str) -> Result<String, String> {
     if status.is_success() {
         let events = json.get("events").and_then(Value::as_u64).unwrap_or(1);
         let message = json.get("messageId").and_then(Value::as_str).unwrap_or_default();
-        let noun = if events == 1 { "event" } else { "events" };
-        return Ok(format!("{events} {noun} as message {message}"));
+        return Ok(format!("{} as message {message}", text::counted(events, "event")));
     }
     let why = json.get("error").and_then(Value::as_str).unwrap_or(&body);
     Err(format!("{}: {why}", text::outcome(None, Some(status.as_u16()))))

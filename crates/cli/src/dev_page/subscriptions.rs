@@ -35,8 +35,7 @@ pub(super) async fn answer(State(app): State<SharedApp>) -> Response {
     let main = html! {
         div .head { div {
             h1 {
-                (text::grouped(count as u64))
-                @if count == 1 { " subscription" } @else { " subscriptions" }
+                (text::counted(count as u64, "subscription"))
             }
             p .sub {
                 "From " (line(&app.setup.subscriptions.display().to_string())) ", read at " (time(Some(last.at_ms)))

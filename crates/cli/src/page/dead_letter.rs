@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use deadletters::filter::decided_ms;
 use deadletters::ledger::ReplayRecord;
 use deadletters::matches_id;
-use delivery::deadletter::stored::{StoredDeadLetter, StoredSink};
+use delivery::deadletter::stored::{FailedAt, StoredDeadLetter, StoredSink};
 use maud::{Markup, html};
 use uuid::Uuid;
 
@@ -170,13 +170,12 @@ fn subscription_href(letter: &StoredDeadLetter) -> String {
 }
 
 fn attempts(letter: &StoredDeadLetter) -> String {
-    let count = text::grouped(letter.attempts.into());
-    let attempts = if letter.attempts == 1 { "attempt" } else { "attempts" };
+    let attempts = text::counted(letter.attempts.into(), "attempt");
     match decided_ms(letter).zip(letter.published_ms) {
         Some((end_ms, published_ms)) if end_ms > published_ms => {
-            format!("{count} {attempts} in {}", text::duration(end_ms - published_ms))
+            format!("{attempts} in {}", text::duration(end_ms - published_ms))
         }
-        Some(_) | None => format!("{count} {attempts}"),
+        Some(_) | None => attempts,
     }
 }
 
@@ -189,7 +188,10 @@ fn verdict(letter: &StoredDeadLetter, replayed: Option<&ReplayRecord>) -> Markup
         dl {
             div { dt { "Last outcome" } dd { (outcome(letter.outcome.as_deref(), letter.status)) } }
             div {
-                dt { "Destination" }
+                dt { @match letter.failure().at {
+                    FailedAt::Reply => "Address for replies",
+                    FailedAt::Destination | FailedAt::Sink => "Destination",
+                } }
                 dd .address { (or_none(letter.destination.as_deref().map(word), "nowhere")) }
             }
             div { dt { "Decided" } dd { (time_and_age(decided_ms(letter))) } }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use adapters::machine::Machine;
 use axum::body::Bytes;
 use axum::extract::{self, Path};
 use axum::http::StatusCode;
@@ -10,10 +11,11 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use deadletters::ledger::{
     JobHeader, JobSummary, LedgerEntry, ReplayCounts, ReplayState, is_job_name,
 };
-use deadletters::replay::ends::{EndCounts, Ends};
+use deadletters::replay::ends::{EndCounts, Ends, ReplayEndState};
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Rate, ReplayJob, RunOptions};
-use delivery::delivery::replay::ReplayOutcome;
+use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
+use delivery::ports::Clock as _;
 use delivery::time::duration::SECOND_MS;
 use maud::{Markup, html};
 use uuid::Uuid;
@@ -24,6 +26,7 @@ use super::layout::{NavSection, PageLayout};
 use super::markup::{line, or_none, word};
 use super::query::{InvalidField, pairs, value};
 use super::running_jobs::JobProgress;
+use crate::replay_end::NO_END;
 use crate::text;
 
 /// How often the page of a running job is refreshed.
@@ -127,20 +130,21 @@ async fn not_running(app: &App, job: &str) -> Result<PageLayout, PageError> {
     let (counts, all) = (replay.counts(), replay.header.letters as u64);
     let is_done = counts.finished() == all;
     let ends = app.letters.ends(&replay.header, &counts).await.map_err(PageError::storage)?;
-    let under_way = EndCounts::of(&ends).under_way(&counts);
+    let ended = replay.end_counts(&ends);
     let main = html! {
         (head(app, &replay.header, counts))
         (progress(counts, all, None))
-        (outcome(&replay.header, counts, &ends))
+        (outcome(&replay.header, counts, &ended))
         @if let Some(problem) = app.jobs.problem(job) { p .invalid role="alert" { (line(&problem)) } }
         @if !is_done { (resume_form(app, &replay, counts)) }
-        (entries(&replay, &ends))
+        (entries(&replay, &ends, replay.header.has_results(&counts)))
     };
     let status = if is_done { "Done" } else { "Interrupted" };
     // Only a job of which something may still end is looked at again by itself.
-    let refresh_ms =
-        (replay.header.has_results(&counts) && is_done && (1..=REFRESHED_MAX).contains(&under_way))
-            .then_some(ENDS_REFRESH_MS);
+    let refresh_ms = (replay.header.has_results(&counts)
+        && is_done
+        && (1..=REFRESHED_MAX).contains(&ended.under_way))
+    .then_some(ENDS_REFRESH_MS);
     Ok(PageLayout { status, refresh_ms, ..PageLayout::new("", NavSection::Replays, main) })
 }
 
@@ -214,16 +218,16 @@ fn progress(counts: ReplayCounts, all: u64, running: Option<&JobProgress>) -> Ma
 }
 
 /// What became of what was sent.
-fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &Ends) -> Markup {
+fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &EndCounts) -> Markup {
     if !header.has_results(&counts) {
         return html! { p .hint { "What became of its deliveries is not recorded in this container." } };
     }
-    let ends = EndCounts::of(ends);
     let rows = [
         ("delivered", ends.delivered),
         ("dead again", ends.dead_again),
         ("dropped", ends.dropped),
-        ("still under way", ends.under_way(&counts)),
+        ("still under way", ends.under_way),
+        ("unknown", ends.unknown),
     ];
     html! { section .panel aria-label="What became of them" {
         dl .counts {
@@ -231,6 +235,7 @@ fn outcome(header: &JobHeader, counts: ReplayCounts, ends: &Ends) -> Markup {
                 div { dt { (name) } dd { (text::grouped(*count)) } }
             }
         }
+        @if ends.unknown > 0 { p .hint { (text::grouped(ends.unknown)) " unknown: " (NO_END) "." } }
     } }
 }
 
@@ -257,7 +262,7 @@ fn resume_form(app: &App, replay: &ReplayJob, counts: ReplayCounts) -> Markup {
 }
 
 /// The dead letters of a job, each with its state.
-fn entries(replay: &ReplayJob, ends: &Ends) -> Markup {
+fn entries(replay: &ReplayJob, ends: &Ends, results: bool) -> Markup {
     let mut all: Vec<(Uuid, Option<&LedgerEntry>)> = replay.entries().collect();
     // Problems first: they are what a person looks for.
     all.sort_by_key(|(letter, entry)| {
@@ -283,10 +288,7 @@ fn entries(replay: &ReplayJob, ends: &Ends) -> Markup {
                     a .id href={ "/letters/" (letter) } { (text::short_id(*letter)) }
                 }
                 td role="cell" data-label="State" {
-                    @match ends.get(letter) {
-                        Some(end) => (end.state),
-                        None => (entry.map_or("to go", |entry| describe_state(entry.state))),
-                    }
+                    (describe_end(*entry, ends.get(letter), results))
                 }
                 td role="cell" .said data-label="Problem" {
                     (or_none(entry.and_then(|entry| entry.problem.as_deref()).map(line), "–"))
@@ -300,6 +302,23 @@ fn entries(replay: &ReplayJob, ends: &Ends) -> Markup {
             } } }
         }
     } }
+}
+
+/// How the delivery of an entry ended, or how far it is; ends are known where they are recorded.
+fn describe_end(
+    entry: Option<&LedgerEntry>,
+    end: Option<&StoredReplayEnd>,
+    results: bool,
+) -> &'static str {
+    let Some(entry) = entry else { return "to go" };
+    if end.is_none() && !(results && entry.state == ReplayState::Sent) {
+        return describe_state(entry.state);
+    }
+    match ReplayEndState::of(entry, end.cloned(), Machine.now_ms()) {
+        ReplayEndState::Ended(end) => end.state.as_str(),
+        ReplayEndState::Unknown => "unknown",
+        ReplayEndState::UnderWay | ReplayEndState::NotRecorded => describe_state(entry.state),
+    }
 }
 
 fn describe_state(state: ReplayState) -> &'static str {

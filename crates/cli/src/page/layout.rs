@@ -90,7 +90,7 @@ impl PageLayout {
             announced,
             footer: html! {
                 "Times are UTC. Dead letters are never changed. "
-                span { (text::grouped(container.requests())) " storage requests so far." }
+                span { (text::counted(container.requests(), "storage request")) " so far." }
                 " " button .link type="button" data-script data-show-keys hidden { "Keys (?)" }
             },
             after: keys(),
@@ -172,8 +172,8 @@ pub(super) fn reading(container: &DeadLetterContainer, requests: u64) -> Respons
     let main = html! { section .message {
         h1 { "Reading the dead letters" }
         p {
-            (text::grouped(requests))
-            " storage requests so far. This page refreshes itself; nothing is read twice."
+            (text::counted(requests, "storage request"))
+            " so far. This page refreshes itself; nothing is read twice."
         }
         progress aria-label="Reading" {}
     } };

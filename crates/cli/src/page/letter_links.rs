@@ -8,8 +8,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use deadletters::dismissed::{Dismissal, NOTE_MAX_CHARS};
 use deadletters::ledger::ReplayRecord;
+use deadletters::replay::ends::ReplayEndState;
 use delivery::deadletter::stored::StoredDeadLetter;
-use delivery::delivery::replay::StoredReplayEnd;
 use delivery::ports::Clock as _;
 use delivery::time::moment::rfc3339;
 use maud::{Markup, html};
@@ -19,12 +19,13 @@ use super::dead_letter::find;
 use super::error::PageError;
 use super::markup::{block, line};
 use super::query::{pairs, value};
+use crate::replay_end::NO_END;
 use crate::text;
 use crate::this_machine::user;
 
 /// What belongs to a dead letter.
 pub(super) struct LetterLinks {
-    end: Option<StoredReplayEnd>,
+    end: ReplayEndState,
     dismissal: Option<Dismissal>,
 }
 
@@ -35,8 +36,8 @@ pub(super) async fn of(
     replayed: Option<&ReplayRecord>,
 ) -> Result<LetterLinks, PageError> {
     let end = match replayed {
-        Some(record) => app.letters.end_of(&record.job, letter.id).await,
-        None => Ok(None),
+        Some(record) => app.letters.end_state(record).await,
+        None => Ok(ReplayEndState::NotRecorded),
     };
     let dismissal = app.letters.dismissal(letter.id).await.map_err(PageError::storage)?;
     Ok(LetterLinks { end: end.map_err(PageError::storage)?, dismissal })
@@ -47,7 +48,7 @@ impl LetterLinks {
     pub(super) fn section(&self, app: &App, letter: &StoredDeadLetter) -> Markup {
         html! {
             @if self.has_facts(letter) { section .panel aria-label="What belongs to it" { dl .facts {
-                @if let Some(end) = &self.end { div { dt { "Its replay" } dd { (ended(end)) } } }
+                @if self.end != ReplayEndState::NotRecorded { div { dt { "Its replay" } dd { (ended(&self.end)) } } }
                 @if let Some(replay) = &letter.replay { div { dt { "Is a replay of" } dd .mono {
                     a href={ "/letters/" (replay.letter) } { (replay.letter) }
                     " by " a href={ "/jobs/" (replay.job()) } { (line(replay.job())) }
@@ -65,7 +66,9 @@ impl LetterLinks {
     }
 
     fn has_facts(&self, letter: &StoredDeadLetter) -> bool {
-        letter.replay.is_some() || self.end.is_some() || self.dismissal.is_some()
+        letter.replay.is_some()
+            || self.end != ReplayEndState::NotRecorded
+            || self.dismissal.is_some()
     }
 
     fn form(&self, app: &App, letter: &StoredDeadLetter) -> Markup {
@@ -88,7 +91,13 @@ impl LetterLinks {
     }
 }
 
-fn ended(end: &StoredReplayEnd) -> Markup {
+fn ended(end: &ReplayEndState) -> Markup {
+    let end = match end {
+        ReplayEndState::NotRecorded => return html! {},
+        ReplayEndState::UnderWay => return html! { "under way" },
+        ReplayEndState::Unknown => return html! { "unknown: " (NO_END) },
+        ReplayEndState::Ended(end) => end,
+    };
     html! {
         (end.state) " " (line(&text::seconds(&end.at)))
         @if end.is_linked() {

@@ -282,8 +282,7 @@ fn causes(query: &Query, causes: &[Cause]) -> Markup {
         @if !rarer.is_empty() {
             details .more {
                 summary {
-                    (text::grouped(rarer.len() as u64)) " rarer "
-                    (if rarer.len() == 1 { "cause" } else { "causes" })
+                    (text::counted(rarer.len() as u64, "rarer cause"))
                 }
                 (table(query, rarer.iter().take(FOLDED_CAUSES_MAX)))
                 @if let Some(more) = rarer.len().checked_sub(FOLDED_CAUSES_MAX).filter(|more| *more > 0) {

@@ -49,10 +49,10 @@ pub(super) fn meaning(reason: &str) -> Option<&'static str> {
             "The subscription no longer existed when the event was to be delivered."
         }
         Reason::TopicNotFound => "The event was published to a topic that does not exist.",
-        Reason::MalformedEvent => "What was published is not an event.",
+        Reason::MalformedEvent => "What was published, or the reply to an event, is not an event.",
         Reason::ProcessingFailed => "Processing the message failed repeatedly, before any attempt.",
         Reason::EventTooLargeToResend => {
-            "Event and delivery state together no longer fit into a message."
+            "Event and delivery state together no longer fit into a message, or the reply to it is too large."
         }
         Reason::DestinationDisabled => {
             "The destination is disabled, by an operator or because it failed for too long."

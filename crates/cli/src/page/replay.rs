@@ -198,7 +198,9 @@ fn plan_of(form: &ReplayForm, cache: &LetterCache, target: &ReplayTarget) -> (Re
     let matching = cache.letters.iter().filter(|letter| form.filter.matches(letter));
     matching.for_each(|letter| plan.add(letter, target));
     if form.field("again").is_empty() {
-        let left_out = plan.leave_out_replayed(&cache.replayed);
+        // One that is named by its id is a dead letter like any other, even if a replay became it.
+        let named = form.query.filters().any(|(name, id)| name == "id" && !id.contains('*'));
+        let left_out = plan.leave_out_replayed(&cache.replayed, named);
         return (plan, left_out);
     }
     // Of a dead letter and its replay only the newer: the event of both is the same.
@@ -254,13 +256,19 @@ fn count(
                 " are skipped: that is not a subscription. They can be sent to a topic or a URL."
             }
         }
+        @if plan.malformed_replies > 0 {
+            p .notice {
+                (text::dead_letters(plan.malformed_replies))
+                " are skipped: they are a subscriber's answers that are no events. They can be sent to a URL."
+            }
+        }
         @if count > 0 && !cache.is_truncated { (button(app, form, count, rate)) }
     } }
 }
 
 fn describe(target: &ReplayTarget) -> Markup {
     html! { @match target {
-        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery only to its own subscription.",
+        ReplayTarget::Subscription => "The original event, byte for byte, as a new delivery only to its own subscription: to the party that failed.",
         ReplayTarget::Topic(topic) => {
             "Published to " b { (line(&topic.to_string())) } ", for all its subscriptions."
         },

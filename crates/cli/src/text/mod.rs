@@ -103,7 +103,12 @@ pub(crate) fn first_chars(text: &str, count: usize) -> String {
 
 /// `1 dead letter`, `20,000 dead letters`.
 pub(crate) fn dead_letters(count: u64) -> String {
-    format!("{} {}", grouped(count), if count == 1 { "dead letter" } else { "dead letters" })
+    counted(count, "dead letter")
+}
+
+/// A number of things: `1 blob`, `20,000 blobs`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    format!("{} {thing}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 /// A number with its thousands separated.

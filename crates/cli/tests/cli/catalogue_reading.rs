@@ -69,7 +69,7 @@ fn a_catalogue_is_checked_for_what_no_owner_sees_in_files_of_his_own() {
     for part in [
         "shop/orders/a:1:1: warning: sharedLimit: shop/orders/a and shop/orders/b share the limit one",
         "owner \"a\": 2 subscriptions\n",
-        "owner \"b\": 1 subscriptions\n",
+        "owner \"b\": 1 subscription\n",
         "subscriptions without an error: 3; errors: 0; warnings: 2\n",
     ] {
         assert!(printed.contains(part), "{part} in {printed}");

@@ -119,6 +119,10 @@ fn exit_codes_distinguish_nothing_found_from_failure_and_errors_name_valid_value
         (&["list", "--reason", "Nothing"][..], "MaxDeliveryAttemptsExceeded, TimeToLiveExceeded"),
         (&["list", "--outcome", "Nothing"], "TimedOut, Busy"),
         (&["list", "--status", "5"], "5xx"),
+        (&["list", "--status", "6xx"], "a status of HTTP is 100 to 599"),
+        (&["list", "--status", "500-400"], "ends before it begins"),
+        (&["list", "--since", "2026-11-21", "--until", "2026-11-20"], "nothing can match"),
+        (&["jobs", "a/b"], "is not a valid job name"),
         (&["list", "--since", "yesterday"], "2h, 7d or PT1H"),
         (&["list", "--container", "nowhere"], "lastmile demo"),
         (&["replay"], "confirm with --yes"),
@@ -140,6 +144,7 @@ fn exit_codes_distinguish_nothing_found_from_failure_and_errors_name_valid_value
     }
     for (arguments, said) in [
         (&["replay", "--yes", "--resume", "nothing"][..], "there is no job nothing"),
+        (&["jobs", "nothing"], "there is no job nothing in letters; nor any other"),
         (
             &["replay", "--yes", "--queue-url", "http://127.0.0.1:1/000000000000/fan-out"],
             "start `lastmile dev",
@@ -161,7 +166,7 @@ fn a_blob_that_is_not_a_dead_letter_is_reported_and_hides_no_other() {
     let output = container.run(&["list", "--output", "ndjson"]);
     assert_eq!(lines(&output).len(), LETTERS.len());
     assert!(
-        text(&output.stderr).contains("1 blobs are not dead letters"),
+        text(&output.stderr).contains("not dead letters: 1 blob, for example"),
         "{}",
         text(&output.stderr)
     );
@@ -200,7 +205,7 @@ async fn s3_gives_the_same_as_a_folder() {
     );
     let purged = bucket.run(&["purge", "--id", "order-1", "--yes"]);
     assert!(
-        text(&purged.stdout).starts_with("1 dead letter in 1 blobs removed"),
+        text(&purged.stdout).starts_with("1 dead letter in 1 blob removed"),
         "{}",
         text(&purged.stderr)
     );

@@ -83,3 +83,15 @@ async fn the_page_dismisses_with_its_token_only_and_shows_the_note() {
     assert_eq!(undone.status(), 303);
     assert!(server.page("/").await.contains(&path), "it is listed again");
 }
+
+#[test]
+fn a_purge_removes_the_dismissals_of_what_it_removes_and_no_others() {
+    let container = container();
+    let (removed, kept) = (LETTERS[2].id(), LETTERS[0].id());
+    let done = container.run(&["dismiss", &removed, &kept, "--note", "x"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let purged = container.run(&["purge", "--status", "404", "--yes"]);
+    assert!(text(&purged.stdout).starts_with("1 dead letter in 1 blob removed"), "{purged:?}");
+    let is_there = |id: &str| container.path().join(format!("_dismissed/{id}.ndjson")).exists();
+    assert_eq!((is_there(&removed), is_there(&kept)), (false, true));
+}

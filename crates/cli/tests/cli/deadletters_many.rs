@@ -140,7 +140,8 @@ fn replay(container: &TestContainer, arguments: &[&str], kill_at: Option<usize>)
 
 /// The chunks that a resume names as uncertain.
 fn named(said: &str) -> BTreeSet<usize> {
-    let Some((_, rest)) = said.split_once(" uncertain chunks: ") else { return BTreeSet::new() };
+    let Some((_, rest)) = said.split_once(" uncertain chunk") else { return BTreeSet::new() };
+    let rest = rest.trim_start_matches(['s', ':', ' ']);
     let numbers = rest.split(';').next().unwrap_or_default().split(' ');
     numbers.map(|number| number.parse().expect("a number of a chunk")).collect()
 }

@@ -247,8 +247,7 @@ async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
     std::fs::remove_file(ledger.join("done.ndjson")).expect("the end can be removed");
     let dry = container.run(&["replay", "--dry-run", "--resume", "cut"]);
     assert!(
-        text(&dry.stdout)
-            .contains("1 uncertain chunks: 1; their 2 dead letters may have been sent"),
+        text(&dry.stdout).contains("1 uncertain chunk: 1; their 2 dead letters may have been sent"),
         "{}",
         text(&dry.stdout)
     );

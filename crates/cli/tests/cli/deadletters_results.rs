@@ -3,10 +3,11 @@
 
 use std::path::PathBuf;
 use std::process::Output;
+use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
 use local::stack::{Stack, StackConfig};
-use local::subscriber::{Subscriber, status_sequence};
+use local::subscriber::{Received, Subscriber, status_sequence};
 use serde_json::Value;
 
 use crate::page_server::PageServer;
@@ -26,21 +27,33 @@ struct Results {
 impl Results {
     /// The subscriber responds with this status; so many dead letters of its subscription are stored.
     async fn start(status: StatusCode, letters: u32, more: &str) -> Self {
-        let subscriber = Subscriber::listen(0).await.expect("a port");
-        let port = subscriber.port().expect("it listens");
-        tokio::spawn(subscriber.serve(status_sequence(vec![status], 0), |_, _| {}));
-        let data = tempfile::tempdir().expect("a folder can be made");
-        let container = data.path().join("s3/dead-letters");
         let blobs: Vec<_> =
             (1..=letters).map(|number| sample(number, (20, 9), "overloaded").blob()).collect();
-        write(&container, &blobs);
-        let subscriptions = data.path().join("subscriptions.yaml");
         let document = format!(
             "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
              metadata: {{namespace: shop, topic: orders, name: billing}}\n\
-             spec:\n  destination: {{url: \"http://127.0.0.1:{port}/\"}}\n  retry: {{maxAttempts: 1}}\n{more}"
+             spec:\n  destination: {{url: \"http://127.0.0.1:PORT/\"}}\n  retry: {{maxAttempts: 1}}\n{more}"
         );
-        std::fs::write(&subscriptions, document).expect("the file can be written");
+        Self::with(&document, &blobs, vec![status], |_| {}).await
+    }
+
+    /// The same with this file of subscriptions and these blobs; the subscriber responds with these statuses in
+    /// turn.
+    async fn with(
+        document: &str,
+        blobs: &[(String, String)],
+        statuses: Vec<StatusCode>,
+        on_request: impl Fn(&Received) + Send + Sync + 'static,
+    ) -> Self {
+        let subscriber = Subscriber::listen(0).await.expect("a port");
+        let port = subscriber.port().expect("it listens").to_string();
+        let answer = status_sequence(statuses, 0);
+        tokio::spawn(subscriber.serve(answer, move |received, _| on_request(received)));
+        let data = tempfile::tempdir().expect("a folder can be made");
+        let container = data.path().join("s3/dead-letters");
+        write(&container, blobs);
+        let subscriptions = data.path().join("subscriptions.yaml");
+        std::fs::write(&subscriptions, document.replace("PORT", &port)).expect("it is written");
         let config = StackConfig {
             aws_port: 0,
             data: data.path().to_owned(),
@@ -114,6 +127,12 @@ async fn what_is_dead_again_is_counted_linked_and_not_sent_once_more_by_itself()
     let jobs = results.json(&["jobs"]).await;
     assert_eq!(jobs.as_array().map(Vec::len), Some(1), "{jobs}");
 
+    // One that is named is a new dead letter, and not what was replayed before.
+    let named = results.run(&["replay", new, "--dry-run"]).await;
+    assert!(text(&named.stdout).starts_with("1 dead letter to send again"), "{named:?}");
+    let named = results.run(&["replay", old, "--dry-run"]).await;
+    assert!(text(&named.stderr).contains("1 dead letter, replayed before"), "{named:?}");
+
     // Of each event once: its newest dead letter.
     let again = results.replay(&["--again", "--name", "third", "--wait", WAIT]).await;
     assert!(text(&again.stdout).contains("120 of 120 dead letters sent"), "{again:?}");
@@ -176,4 +195,149 @@ async fn a_job_from_another_container_says_that_its_results_are_not_recorded() {
     let jobs: Value = serde_json::from_slice(&jobs.stdout).expect("JSON");
     assert_eq!((&jobs[0]["results"], &jobs[0]["under_way"]), (&false.into(), &Value::Null));
     results.stack.stop().await.expect("it stops");
+}
+
+/// A subscription with an address for replies and a sink, at paths of the subscriber's port.
+const WITH_REPLIES: &str = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\n\
+    metadata: {name: billing, namespace: shop}\nspec:\n  \
+    channel: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: orders}\n  \
+    subscriber: {uri: 'http://127.0.0.1:PORT/subscriber'}\n  reply: {uri: 'http://127.0.0.1:PORT/reply'}\n  \
+    delivery: {retry: 0, deadLetterSink: {uri: 'http://127.0.0.1:PORT/sink'}}\n";
+
+/// A sample with one more member of its metadata.
+fn with_member(number: u32, member: &str) -> (String, String) {
+    let (key, blob) = sample(number, (20, 9), "overloaded").blob();
+    (key, blob.replace("\"deadletterid\":", &format!("{member},\"deadletterid\":")))
+}
+
+/// One about a reply, and one that its sink has refused.
+fn of_others() -> [(String, String); 2] {
+    let sink = r#""sink":{"destination":"https://sink.example.com/","reason":"MaxDeliveryAttemptsExceeded","deliveryattempts":1,"lastresponse":"full","history":[{"at":"2026-11-20T09:04:00Z","outcome":"Busy","status":503,"durationms":1}]}"#;
+    [with_member(1, r#""leg":"reply""#), with_member(2, sink)]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_is_replayed_to_the_address_for_replies_and_what_a_sink_refused_to_that_sink() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let recorded = Arc::clone(&seen);
+    let record = move |received: &Received| {
+        let body = String::from_utf8(received.body.to_vec()).expect("text");
+        recorded.lock().expect("no panic").push((received.path.clone(), body));
+    };
+    let malformed = with_member(3, r#""leg":"reply""#);
+    let malformed =
+        (malformed.0, malformed.1.replace("MaxDeliveryAttemptsExceeded", "MalformedEvent"));
+    let blobs = [&of_others()[..], &[malformed]].concat();
+    let results = Results::with(WITH_REPLIES, &blobs, vec![StatusCode::OK], record).await;
+    let done = results.replay(&["--name", "j", "--wait", WAIT]).await;
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    assert!(text(&done.stdout).ends_with("2 delivered\n"), "{done:?}");
+    assert!(text(&done.stderr).contains("1 dead letter with a subscriber's answer"), "{done:?}");
+    let mut seen = seen.lock().expect("no panic").clone();
+    seen.sort();
+    let paths: Vec<&str> = seen.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(paths, ["/reply", "/sink"], "the subscriber gets neither");
+    let reply: Value = serde_json::from_str(&seen[0].1).expect("JSON");
+    assert_eq!(reply["id"], "order-1");
+    let letter: Value = serde_json::from_str(&seen[1].1).expect("JSON");
+    assert_eq!(letter["event"]["id"], "order-2");
+    let about = &letter["deadletterProperties"];
+    assert_eq!(
+        (&about["deliveryattempts"], &about["lasthttpstatuscode"]),
+        (&2.into(), &503.into())
+    );
+    results.stack.stop().await.expect("it stops");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fails_again_at_a_reply_or_a_sink_is_blamed_on_them_and_linked_to_its_job() {
+    // The sink of the first refuses too: it is in the container again.
+    let statuses = vec![StatusCode::BAD_REQUEST];
+    let results = Results::with(WITH_REPLIES, &of_others(), statuses, |_| {}).await;
+    let done = results.replay(&["--name", "j", "--wait", WAIT]).await;
+    assert!(text(&done.stdout).ends_with("2 dead again\n"), "{done:?}");
+    let job = results.job("j").await;
+    let again = job["dead_again_letters"].as_array().expect("a list");
+    let new = |old: u32| {
+        let of = again.iter().find(|end| end["letter"] == sample(old, (20, 9), "").id());
+        of.and_then(|end| end["dead_letter"].as_str()).expect("a dead letter").to_owned()
+    };
+    for old in [1, 2] {
+        let letter = results.json(&["show", &new(old)]).await;
+        assert_eq!((&letter["failed"], &letter["replay_of"]["job"]), (&"sink".into(), &"j".into()));
+        assert_eq!(letter["sink"]["history"][0]["status"], 400, "{letter}");
+    }
+    let old = results.json(&["show", &sample(1, (20, 9), "").id()]).await;
+    assert_eq!(old["failed"], "reply");
+    // Each is another dead letter of the same event.
+    assert_eq!(old["same_event"][0]["id"], new(1), "{old}");
+    let shown = text(&results.run(&["show", &sample(2, (20, 9), "").id()]).await.stdout);
+    assert!(shown.contains("failed        its sink, https://sink.example.com/"), "{shown}");
+    assert!(shown.contains("the same event") && shown.contains(&new(2)), "{shown}");
+    let why = results.json(&["why"]).await;
+    let parties: Vec<&Value> =
+        why.as_array().expect("a list").iter().map(|of| &of["failed"]).collect();
+    assert!(parties.contains(&&"reply".into()) && parties.contains(&&"sink".into()), "{why}");
+    let why = text(&results.run(&["why"]).await.stdout);
+    assert!(why.contains("https://sink.example.com/ (sink)"), "{why}");
+    let filtered = results.run(&["list", "--destination", "https://sink.example.com/"]).await;
+    assert_eq!(text(&filtered.stdout).matches("MaxDeliveryAttemptsExceeded").count(), 1);
+    results.stack.stop().await.expect("it stops");
+}
+
+/// A ledger of a job with one dead letter, sent at this time, whose results are recorded.
+fn ledger(job: &str, sent_at: &str, (key, _): &(String, String)) -> Vec<(String, String)> {
+    let letter = sample(1, (20, 9), "").id();
+    let header = format!(
+        r#"{{"v":1,"job":"{job}","at":"{sent_at}","to":"subscription","letters":1,"results":true}}"#
+    );
+    let plan = format!("{header}\n{{\"letter\":\"{letter}\",\"key\":\"{key}\"}}\n");
+    let entry = format!(
+        "{{\"letter\":\"{letter}\",\"delivery\":\"{letter}\",\"state\":\"sent\",\"at\":\"{sent_at}\"}}\n"
+    );
+    let file = |name: &str| format!("_replays/{job}/{name}.ndjson");
+    vec![(file("plan"), plan), (file("1"), entry.clone()), (file("done"), entry)]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_never_came_is_unknown_and_can_be_sent_again() {
+    let blob = sample(1, (20, 9), "overloaded").blob();
+    let program = TestContainer::folder();
+    program.write(std::slice::from_ref(&blob));
+    program.write(&ledger("lost", "2026-01-20T10:00:00.0000000Z", &blob));
+    let job = program.run(&["jobs", "lost", "--output", "json"]);
+    let job: Value = serde_json::from_slice(&job.stdout).expect("JSON");
+    assert_eq!(
+        (&job["under_way"], &job["unknown"], &job["sent"]),
+        (&0.into(), &1.into(), &1.into())
+    );
+    let no_end = "no end was reported; look at the destination and the logs";
+    let table = text(&program.run(&["jobs", "lost"]).stdout);
+    assert!(table.contains(&format!("1 unknown: {no_end}")), "{table}");
+    let id = sample(1, (20, 9), "").id();
+    let shown = text(&program.run(&["show", &id]).stdout);
+    assert!(shown.contains(&format!("unknown: {no_end}")), "{shown}");
+    let shown = program.run(&["show", &id, "--output", "json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    assert_eq!(shown["replay_end"]["state"], "unknown");
+    let again = program.run(&["replay", "--again", "--dry-run"]);
+    assert!(text(&again.stdout).starts_with("1 dead letter to send again"), "{again:?}");
+
+    let server = PageServer::start(&program, &[]);
+    for page in ["/jobs/lost".to_owned(), format!("/letters/{id}")] {
+        let page = server.page(&page).await;
+        assert!(page.contains(no_end), "{page}");
+    }
+    // One that was sent just now may still end.
+    let now = text(
+        &std::process::Command::new("date")
+            .args(["-u", "+%FT%T.0000000Z"])
+            .output()
+            .expect("a date")
+            .stdout,
+    );
+    program.write(&ledger("lately", now.trim(), &blob));
+    let job = program.run(&["jobs", "lately", "--output", "json"]);
+    let job: Value = serde_json::from_slice(&job.stdout).expect("JSON");
+    assert_eq!((&job["under_way"], &job["unknown"]), (&1.into(), &0.into()));
 }

@@ -62,6 +62,15 @@ async fn list_names_what_is_not_healthy_and_since_when_and_who_delivers_there() 
     assert!(healthy.len() == 1 && healthy[0].contains("shop/orders/search"), "{}", all.out);
 }
 
+#[test]
+fn list_in_a_folder_without_any_data_says_that_nothing_is_known() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let listed = destinations(folder.path(), &["list"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.beside);
+    assert!(listed.out.starts_with("nothing is known of destinations in"), "{}", listed.out);
+    assert!(!listed.out.contains("healthy"), "{}", listed.out);
+}
+
 #[tokio::test]
 async fn list_as_json_has_every_member_for_tools() {
     let (folder, _) = four().await;

@@ -188,7 +188,7 @@ pub(crate) fn lines(output: &Output) -> Vec<Value> {
 /// How many storage requests a verb says that it made.
 pub(crate) fn requests(output: &Output) -> u64 {
     let said = text(&output.stderr);
-    let before = said.split(" storage requests").next().unwrap_or_default();
+    let before = said.split(" storage request").next().unwrap_or_default();
     let number = before.rsplit(' ').next().unwrap_or_default();
     number.parse().unwrap_or_else(|_| panic!("no number of requests in {said}"))
 }

@@ -11,7 +11,7 @@ mod template;
 
 use std::collections::HashMap;
 
-use delivery::deadletter::stored::StoredDeadLetter;
+use delivery::deadletter::stored::{FailedAt, Failure, StoredDeadLetter};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -21,7 +21,9 @@ use crate::filter::decided_ms;
 /// What the dead letters of one group have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CauseKey {
-    /// The URL of the destination.
+    /// Who failed last.
+    pub at: FailedAt,
+    /// The URL of the destination, the address for replies or the sink.
     pub destination: Option<String>,
     /// The last outcome.
     pub outcome: Option<String>,
@@ -37,9 +39,13 @@ impl CauseKey {
     /// A name for the cause that is the same in every run: 32 hexadecimal digits.
     #[must_use]
     pub fn id(&self) -> String {
-        let Self { destination, outcome, status, line } = self;
-        let name = json!([destination, outcome, status, line]).to_string();
-        Uuid::new_v5(&CAUSES, name.as_bytes()).simple().to_string()
+        let Self { at, destination, outcome, status, line } = self;
+        let name = match at {
+            // As it was before others could be blamed.
+            FailedAt::Destination => json!([destination, outcome, status, line]),
+            FailedAt::Reply | FailedAt::Sink => json!([at, destination, outcome, status, line]),
+        };
+        Uuid::new_v5(&CAUSES, name.to_string().as_bytes()).simple().to_string()
     }
 }
 
@@ -68,11 +74,13 @@ pub struct Causes(HashMap<CauseKey, Cause>);
 impl Causes {
     /// Adds a dead letter to its group.
     pub fn add(&mut self, letter: &StoredDeadLetter) {
+        let failure = letter.failure();
         let key = CauseKey {
-            destination: letter.destination.clone(),
-            outcome: letter.outcome.clone(),
-            status: letter.status,
-            line: line(letter),
+            at: failure.at,
+            destination: failure.destination.map(ToOwned::to_owned),
+            outcome: failure.outcome.map(ToOwned::to_owned),
+            status: failure.status,
+            line: line(&failure),
         };
         let at_ms = decided_ms(letter);
         let new = || Cause {
@@ -100,13 +108,13 @@ impl Causes {
     }
 }
 
-fn line(letter: &StoredDeadLetter) -> String {
-    let response = letter.last_response.as_deref().map(message::read);
-    let detail = || letter.detail.as_deref().and_then(message::first_line);
-    let of_response = response.map(|message| summary(message, letter.status));
+fn line(failure: &Failure<'_>) -> String {
+    let response = failure.last_response.map(message::read);
+    let detail = || failure.detail.and_then(message::first_line);
+    let of_response = response.map(|message| summary(message, failure.status));
     let line = of_response.filter(|line| !line.is_empty());
     line.or_else(|| detail().map(|detail| template::of(&detail)))
-        .unwrap_or_else(|| template::cut(letter.reason.clone()))
+        .unwrap_or_else(|| template::cut(failure.reason.to_owned()))
 }
 
 /// What a response says, in one line: each text once, and not the status, which the group has.

@@ -107,7 +107,7 @@ fn a_response_says_what_its_json_its_title_or_its_first_line_says() {
             status: Some(status),
             ..letter(1)
         };
-        assert_eq!(super::line(&letter).trim(), line, "{response}");
+        assert_eq!(super::line(&letter.failure()).trim(), line, "{response}");
     }
 }
 
@@ -147,6 +147,7 @@ fn equal_failures_are_one_cause_with_first_and_last_time_and_the_newest_as_examp
 #[test]
 fn the_id_of_a_cause_depends_on_each_part_of_its_key_and_on_nothing_else() {
     let key = CauseKey {
+        at: FailedAt::Destination,
         destination: Some("https://a.example.com/".to_owned()),
         outcome: None,
         status: Some(503),
@@ -155,6 +156,7 @@ fn the_id_of_a_cause_depends_on_each_part_of_its_key_and_on_nothing_else() {
     // Tools keep it: another value would make every known cause look new.
     assert_eq!(key.id(), "cc5c033de58850a69fd19841406dcf0d");
     for other in [
+        CauseKey { at: FailedAt::Sink, ..key.clone() },
         CauseKey { destination: None, ..key.clone() },
         CauseKey { outcome: Some("Busy".to_owned()), ..key.clone() },
         CauseKey { status: None, ..key.clone() },

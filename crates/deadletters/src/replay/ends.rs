@@ -1,21 +1,24 @@
 //! What became of the deliveries of a job: an object for each that has ended, in `ends/` of its ledger.
 //!
 //! The functions write them; here they are found and counted. Separate from the ledger, which says what was
-//! sent: an end that is missing means that the delivery is still under way, or that its end is not known.
+//! sent: an end that is missing means that the delivery is still under way or, after [`UNKNOWN_AFTER_MS`], that
+//! nobody knows how it ended. The function was killed between the two, or the queue refused the report.
 //!
 //! Once everything has ended, all ends are also in one object, `ends.ndjson`: a look at a job that is over costs
 //! one request.
 
+use adapters::machine::Machine;
 use adapters::storage::ListRequest;
 use delivery::delivery::replay::{ENDS_FOLDER, Replay, StoredReplayEnd};
+use delivery::ports::Clock as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
-use crate::ledger::{JobHeader, ReplayCounts};
+use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord, ReplayState};
 
-pub use crate::ledger::{EndCounts, Ends};
+pub use crate::ledger::{EndCounts, Ends, ReplayEndState, UNKNOWN_AFTER_MS};
 
 impl DeadLetters {
     /// The ends of a job so far; none where they are not recorded.
@@ -33,12 +36,13 @@ impl DeadLetters {
             let read = lines.filter_map(|line| StoredReplayEnd::read(line).ok());
             ends.extend(read.map(|end| (end.letter, end)));
         }
-        if EndCounts::of(&ends).under_way(counts) == 0 && !ends.is_empty() {
+        let are_all = |ends: &Ends| ends.len() as u64 >= counts.sent && !ends.is_empty();
+        if are_all(&ends) {
             return Ok(ends);
         }
         self.read_new_ends(&header.job, &mut ends).await?;
         let is_over = counts.finished() == header.letters as u64 && counts.uncertain == 0;
-        if is_over && !ends.is_empty() && EndCounts::of(&ends).under_way(counts) == 0 {
+        if is_over && are_all(&ends) {
             let lines: Vec<String> =
                 ends.values().filter_map(|end| serde_json::to_string(end).ok()).collect();
             // Whoever may only read the container finds them one by one again.
@@ -67,11 +71,30 @@ impl DeadLetters {
         Ok(())
     }
 
+    /// What became of the delivery that a job made of a dead letter.
+    ///
+    /// # Errors
+    /// When the ledger or the end cannot be read.
+    pub async fn end_state(&self, record: &ReplayRecord) -> anyhow::Result<ReplayEndState> {
+        let ReplayRecord { job, entry } = record;
+        let end = self.end_of(job, entry.letter).await?;
+        if end.is_none() && entry.state != ReplayState::Sent {
+            return Ok(ReplayEndState::NotRecorded);
+        }
+        // Only then: a plan names every dead letter of its job.
+        let records =
+            end.is_some() || self.plan_of(job).await?.is_some_and(|(header, _)| header.results);
+        if !records {
+            return Ok(ReplayEndState::NotRecorded);
+        }
+        Ok(ReplayEndState::of(entry, end, Machine.now_ms()))
+    }
+
     /// The end of one dead letter's replay by a job, if there is one that can be read.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub async fn end_of(&self, job: &str, letter: Uuid) -> anyhow::Result<Option<StoredReplayEnd>> {
+    async fn end_of(&self, job: &str, letter: Uuid) -> anyhow::Result<Option<StoredReplayEnd>> {
         let Some(replay) = Replay::new(job, letter) else { return Ok(None) };
         let bytes = self.container.get(&replay.end_key(&self.container.prefix)).await?;
         let end = bytes.and_then(|bytes| StoredReplayEnd::read(&bytes).ok());

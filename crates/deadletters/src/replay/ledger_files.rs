@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use adapters::machine::Machine;
 use adapters::storage::ListRequest;
+use delivery::ports::Clock as _;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
@@ -68,7 +70,8 @@ impl DeadLetters {
                 None => self.read_chunks(&name, None).await?.into_values().flatten().collect(),
             };
             let counts = ReplayCounts::of(&entries);
-            let ends = EndCounts::of(&self.ends(&header, &counts).await?);
+            let ends = self.ends(&header, &counts).await?;
+            let ends = EndCounts::of(&entries, &ends, Machine.now_ms());
             jobs.push(JobSummary { header, counts, ends });
         }
         jobs.sort_by(|a, b| a.header.at.cmp(&b.header.at));

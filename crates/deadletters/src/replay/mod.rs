@@ -28,6 +28,7 @@ use futures::future::ready;
 use futures::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
 
+use self::ends::{EndCounts, Ends};
 use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
 use crate::dead_letters::DeadLetters;
 use crate::filter::decided_ms;
@@ -56,6 +57,8 @@ pub struct ReplayPlan {
     letters: Vec<PlanEntry>,
     /// How many dead letters have no subscription to be sent to, by what is in its place.
     pub without_subscription: BTreeMap<String, u64>,
+    /// How many dead letters are answers that are no events, and cannot be sent as replies.
+    pub malformed_replies: u64,
     /// How many dead letters of each subscription would be sent.
     pub subscriptions: BTreeMap<String, u64>,
 }
@@ -71,15 +74,21 @@ struct PlanEntry {
 }
 
 impl ReplayPlan {
-    /// Adds a dead letter. One without a subscription is counted, and only planned if it can be
-    /// sent elsewhere.
+    /// Adds a dead letter. One that its subscription cannot take is counted, and only planned if it can be
+    /// sent elsewhere: it has none, or is an answer that is no event.
     pub fn add(&mut self, letter: &StoredDeadLetter, target: &ReplayTarget) {
         let name = letter.subscription.to_string();
         let has_subscription = ![MALFORMED, UNKNOWN_TOPIC, UNPROCESSED, NAMELESS]
             .contains(&letter.subscription.name.as_str());
-        if !has_subscription && matches!(target, ReplayTarget::Subscription) {
-            *self.without_subscription.entry(name).or_default() += 1;
-            return;
+        if matches!(target, ReplayTarget::Subscription) {
+            if !has_subscription {
+                *self.without_subscription.entry(name).or_default() += 1;
+                return;
+            }
+            if letter.is_malformed_reply() {
+                self.malformed_replies += 1;
+                return;
+            }
         }
         *self.subscriptions.entry(name.clone()).or_default() += 1;
         self.letters.push(PlanEntry {
@@ -91,10 +100,14 @@ impl ReplayPlan {
     }
 
     /// Leaves out what was replayed before: dead letters that a job has sent or may have sent, and those
-    /// that a replay has become. Returns how many.
-    pub fn leave_out_replayed(&mut self, replayed: &HashMap<Uuid, ReplayRecord>) -> u64 {
+    /// that a replay has become unless they were `named`. Returns how many.
+    pub fn leave_out_replayed(
+        &mut self,
+        replayed: &HashMap<Uuid, ReplayRecord>,
+        named: bool,
+    ) -> u64 {
         self.retain(|entry| {
-            entry.replay_of.is_none() && !replayed.contains_key(&entry.planned.letter)
+            (named || entry.replay_of.is_none()) && !replayed.contains_key(&entry.planned.letter)
         })
     }
 
@@ -202,8 +215,12 @@ impl ReplayJob {
     /// When there is none of this name, or its ledger cannot be read.
     pub async fn resume(letters: &DeadLetters, job: &str) -> anyhow::Result<Self> {
         let Some((header, plan)) = letters.plan_of(job).await? else {
-            let jobs = letters.job_names().await?.join(", ");
-            bail!("there is no job {job} in {}; there are: {jobs}", letters.container.name);
+            let jobs = letters.job_names().await?;
+            let others = match &jobs[..] {
+                [] => "nor any other".to_owned(),
+                jobs => format!("there are: {}", jobs.join(", ")),
+            };
+            bail!("there is no job {job} in {}; {others}", letters.container.name);
         };
         let chunks = letters.read_chunks(job, None).await?;
         Ok(Self { letters: letters.clone(), header, plan, chunks })
@@ -219,6 +236,12 @@ impl ReplayJob {
     #[must_use]
     pub fn counts(&self) -> ReplayCounts {
         ReplayCounts::of(self.chunks.values().flatten())
+    }
+
+    /// What became of what it has sent, by these ends.
+    #[must_use]
+    pub fn end_counts(&self, ends: &Ends) -> EndCounts {
+        EndCounts::of(self.chunks.values().flatten(), ends, Machine.now_ms())
     }
 
     /// The counts of the chunks that a run does not touch again. Together with what [`Self::run`]
@@ -507,8 +530,12 @@ mod tests {
         };
         let replayed = HashMap::from([(entry.letter, ReplayRecord { job: "j".into(), entry })]);
         let mut by_default = plan();
-        assert_eq!(by_default.leave_out_replayed(&replayed), 3);
+        assert_eq!(by_default.leave_out_replayed(&replayed, false), 3);
         assert_eq!(by_default.ids(), [Uuid::from_u128(2)]);
+        // One that is named is a dead letter like any other until it was replayed itself.
+        let mut named = plan();
+        assert_eq!(named.leave_out_replayed(&replayed, true), 1);
+        assert_eq!(named.ids(), [2, 3, 4].map(Uuid::from_u128));
         assert_eq!(by_default.subscriptions["shop/orders/billing"], 1);
         let mut again = plan();
         assert_eq!(again.leave_out_older(), 2);

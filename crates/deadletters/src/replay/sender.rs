@@ -19,7 +19,6 @@ use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::replay::Replay;
-use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
 use delivery::ports::{
     Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, SendHttp as _,
@@ -173,7 +172,7 @@ fn entry(
     topic: Option<&TopicName>,
 ) -> Result<BatchEntry, String> {
     let body: Arc<str> = letter.event.as_str().into();
-    let message = message(*delivery, letter, replay.as_ref(), &body, topic);
+    let message = message(*delivery, letter, replay.as_ref(), topic);
     let bytes = message.size_bytes();
     if !message.fits() {
         return Err(format!(
@@ -192,23 +191,18 @@ fn entry(
     Ok(BatchEntry { index, bytes, entry: entry.build().map_err(|error| error.to_string())? })
 }
 
-/// A new delivery of the same event: no attempts, its own id, the same trace.
+/// A new delivery, to whom the dead letter is about.
 fn message(
     id: Uuid,
     letter: &StoredDeadLetter,
     replay: Option<&Replay>,
-    body: &Arc<str>,
     topic: Option<&TopicName>,
 ) -> Message {
-    let origin = Origin { message: letter.id.to_string(), index: 0 };
-    let event = Event::recall(body, Input::Auto);
-    let new = Delivery::new(event, letter.subscription.clone(), origin, Machine.now_ms());
-    let (traceparent, replay) = (letter.traceparent.clone(), replay.cloned());
-    let delivery = Delivery { id, traceparent, replay, ..new };
+    let delivery = letter.again(id, replay.cloned(), Machine.now_ms());
     // Sent to an events queue by mistake, it must not be published: this topic is in no file.
     let nowhere = || TopicName { namespace: "_".to_owned(), topic: "replay".to_owned() };
     Message {
-        body: Arc::clone(body),
+        body: Arc::clone(delivery.event.text()),
         topic: Some(topic.cloned().unwrap_or_else(nowhere)),
         attribute: Attribute::Delivery(write_delivery(&delivery)),
         group: MessageGroup::Subscription(letter.subscription.clone()),
@@ -358,7 +352,7 @@ mod tests {
         let (letter, id) = (StoredDeadLetter { traceparent, ..letter(1) }, Uuid::from_u128(7));
         let body: Arc<str> = letter.event.as_str().into();
         let replay = Replay::new("j", letter.id).unwrap();
-        let sent = message(id, &letter, Some(&replay), &body, None);
+        let sent = message(id, &letter, Some(&replay), None);
         let Attribute::Delivery(attribute) = sent.attribute else { panic!("a delivery") };
         let read =
             delivery::wire::read_delivery(&attribute, Event::recall(&body, Input::Auto)).unwrap();

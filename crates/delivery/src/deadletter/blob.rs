@@ -1,8 +1,9 @@
 //! The key and the bytes of a dead letter's blob: pure functions of the dead letter.
 //!
 //! The key depends only on the message, so a message that is processed twice writes one blob. The
-//! event's own text is in the blob as it was published. Added members come after it; where they
-//! replace a member of the event, the original is kept as well.
+//! event's own text is in the blob as it was published, and added members come after it. Whatever is
+//! written is read back at once: where that does not give the event to the byte (an added member replaces
+//! one of it), the published text is kept as well.
 //!
 //! An event that a format cannot hold (text in a format of JSON members, a custom event without a
 //! type in one of CloudEvents) is written in the nested layout of the namespace format, never
@@ -11,7 +12,7 @@
 use uuid::Uuid;
 
 use super::fields::BlobFields;
-use super::{cloudevents, custom, eventgrid, knative, namespace};
+use super::{cloudevents, custom, eventgrid, knative, namespace, stored};
 use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, Store};
 use crate::event::json::escaped;
 use crate::subscription::dead_letter_format::{Format, Layout};
@@ -98,8 +99,7 @@ pub fn shared_key(letters: &[&DeadLetter], prefix: &str) -> String {
 #[must_use]
 pub fn shared_bytes(letters: &[&DeadLetter], sink_error: Option<&str>) -> Vec<u8> {
     let letters = deduplicated(letters);
-    let elements: Vec<String> =
-        letters.iter().map(|letter| element(&BlobFields { letter, sink_error })).collect();
+    let elements: Vec<String> = letters.iter().map(|letter| element(letter, sink_error)).collect();
     let bare = match letters[0].format {
         Format::Namespace => elements.len() == 1,
         Format::EventGrid | Format::CloudEvents | Format::Custom | Format::Knative => false,
@@ -120,15 +120,16 @@ pub struct Enriched {
 /// The message for a sink: the event and why it could not be delivered.
 #[must_use]
 pub fn enriched(letter: &DeadLetter) -> Enriched {
-    let fields = BlobFields { letter, sink_error: None };
     let cloud_event = match letter.format {
-        Format::CloudEvents => cloudevents::element(&fields),
-        Format::Knative => knative::element(&fields),
+        Format::CloudEvents | Format::Knative => whole(letter, None, in_format),
         Format::Namespace | Format::EventGrid | Format::Custom => None,
     };
     let is_cloud_event = cloud_event.is_some();
     // Text from an answer may hold characters that no queue accepts.
-    Enriched { json: escaped(&cloud_event.unwrap_or_else(|| element(&fields))), is_cloud_event }
+    Enriched {
+        json: escaped(&cloud_event.unwrap_or_else(|| element(letter, None))),
+        is_cloud_event,
+    }
 }
 
 /// The dead letters in the order of their ids, without duplicates: a delivery may have been
@@ -141,15 +142,35 @@ fn deduplicated<'a>(letters: &[&'a DeadLetter]) -> Vec<&'a DeadLetter> {
     letters
 }
 
-/// One dead letter in its format, as JSON.
-fn element(fields: &BlobFields<'_>) -> String {
-    let written = match (fields.letter.format, fields.letter.layout) {
+/// One dead letter in its format, as JSON; nested where the format cannot hold its event.
+fn element(letter: &DeadLetter, sink_error: Option<&str>) -> String {
+    let nested = |fields: &BlobFields<'_>| Some(namespace::nested(fields));
+    let written = whole(letter, sink_error, in_format);
+    written.or_else(|| whole(letter, sink_error, nested)).expect("the nested layout holds all")
+}
+
+/// One dead letter, written so that its event is read back to the byte.
+fn whole(
+    letter: &DeadLetter,
+    sink_error: Option<&str>,
+    write: impl Fn(&BlobFields<'_>) -> Option<String>,
+) -> Option<String> {
+    let fields = BlobFields { letter, sink_error, with_original: false };
+    let written = write(&fields)?;
+    if stored::event_of(&written).is_ok_and(|event| event == **letter.delivery.event.text()) {
+        return Some(written);
+    }
+    write(&BlobFields { with_original: true, ..fields })
+}
+
+/// One dead letter in its own format; `None` where that is the nested one, or cannot hold its event.
+fn in_format(fields: &BlobFields<'_>) -> Option<String> {
+    match (fields.letter.format, fields.letter.layout) {
         (Format::Namespace, Layout::Nested) => None,
         (Format::Namespace, Layout::Flat) => namespace::flat(fields),
         (Format::EventGrid, _) => eventgrid::element(fields),
         (Format::CloudEvents, _) => cloudevents::element(fields),
         (Format::Custom, _) => custom::element(fields),
         (Format::Knative, _) => knative::element(fields),
-    };
-    written.unwrap_or_else(|| namespace::nested(fields))
+    }
 }

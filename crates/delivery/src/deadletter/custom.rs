@@ -7,7 +7,6 @@
 
 use super::eventgrid::{NAMES, STATUS};
 use super::fields::BlobFields;
-use super::flat::HiddenMembers;
 use crate::delivery::DeadLetter;
 use crate::event::Members;
 use crate::event::json::Object;
@@ -26,7 +25,7 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     object.text("metadataVersion", "1");
     object.text("topic", &mapped_fields.topic);
     object.text("subject", &text(&mapped_fields.subject));
-    fields.flat(&mut object, &NAMES, STATUS, &HiddenMembers::default());
+    fields.flat(&mut object, &NAMES, STATUS, None);
     object.raw("data", Some(event.get()));
     Some(object.finish())
 }

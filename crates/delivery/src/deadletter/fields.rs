@@ -8,9 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use url::Url;
 
-use super::flat::HiddenMembers;
+use super::flat::{AROUND, ORIGINAL, PUBLISHED};
 use crate::delivery::reason::Reason;
-use crate::delivery::{DeadLetter, Entry, History, Returned, trace, truncated_detail};
+use crate::delivery::{
+    DeadLetter, DeliveryTarget, Entry, History, Returned, trace, truncated_detail,
+};
 use crate::event::Shape;
 use crate::event::json::Object;
 use crate::subscription::display;
@@ -22,12 +24,18 @@ pub(crate) const LASTMILE: &str = "lastmile";
 /// The member about the failed delivery to a sink.
 pub(crate) const SINK: &str = "sink";
 
+/// The member that says what the delivery was, if it was not that of a published event to its destination. The
+/// log field of this name has the same words.
+pub(crate) const LEG: &str = "leg";
+
 /// A dead letter, and why it is stored where it is.
 pub(super) struct BlobFields<'a> {
     /// The dead letter.
     pub(super) letter: &'a DeadLetter,
     /// Why it is not in its own container.
     pub(super) sink_error: Option<&'a str>,
+    /// Whether the event is there once more as it was published, because it cannot be given back otherwise.
+    pub(super) with_original: bool,
 }
 
 /// The names of the five fields that all formats of Event Grid share.
@@ -54,6 +62,13 @@ impl BlobFields<'_> {
             return None;
         }
         serde_json::from_str(event.text()).ok()
+    }
+
+    /// The white space around an event that is written as JSON, if there is any.
+    fn around(&self) -> Option<[&str; 2]> {
+        let (text, json) = (self.letter.delivery.event.text(), self.event_json()?.get());
+        let (before, after) = text.split_once(json)?;
+        (text.len() > json.len()).then_some([before, after])
     }
 
     /// The newest attempt, if there was one.
@@ -99,21 +114,30 @@ impl BlobFields<'_> {
         if let Some(returned) = &self.letter.returned {
             object.raw(SINK, Some(&sink_failure(returned)));
         }
+        match &delivery.target {
+            DeliveryTarget::Reply => object.text(LEG, delivery.target.as_str()),
+            DeliveryTarget::Destination | DeliveryTarget::Sink(_) => {}
+        }
+        match self.with_original {
+            true => object.text(ORIGINAL, delivery.event.text()),
+            false => object.optional(AROUND, self.around()),
+        }
     }
 
-    /// Adds the fields of the flat formats, and `lastmile` with what they have no name for.
+    /// Adds the fields of the flat formats, and `lastmile` with what they have no name for; `published` says
+    /// how an event was published that is shown in another schema.
     pub(super) fn flat(
         &self,
         object: &mut Object,
         names: &FieldNames,
         status: &str,
-        hidden: &HiddenMembers,
+        published: Option<&str>,
     ) {
         self.common(object, names, &self.letter.reason.to_string());
         self.status(object, status);
         let mut own = Object::default();
         self.own(&mut own);
-        hidden.write_to(&mut own);
+        own.raw(PUBLISHED, published);
         object.text(LASTMILE, &own.finish());
     }
 }

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::fields::{BlobFields, LASTMILE, whole_characters};
-use super::flat;
+use super::flat::{self, PUBLISHED};
 use crate::delivery::{DeadLetter, Delivery, Returned};
 use crate::event::json::Object;
 use crate::subscription::dead_letter_format::ErrorData;
@@ -34,7 +34,7 @@ const DATA_BASE64_MAX_BYTES: usize = DATA_MAX_BYTES / 4 * 3;
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let letter = fields.letter;
     let event = fields.event_json()?;
-    let (mut object, hidden) = flat::open_cloud_event(letter, event, &RESERVED)?;
+    let (mut object, published) = flat::open_cloud_event(letter, event, &RESERVED)?;
     let failed = Failed::of(letter);
     let data = failed.response.map(|response| error_data(response, letter.error_data));
     object.optional("knativeerrordest", failed.address);
@@ -46,7 +46,7 @@ pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let mut own = Object::default();
     own.text("publishutc", &moment::rfc3339(letter.delivery.published_ms));
     fields.own(&mut own);
-    hidden.write_to(&mut own);
+    own.raw(PUBLISHED, published.as_deref());
     object.text(LASTMILE, &own.finish());
     Some(object.finish())
 }

@@ -13,9 +13,10 @@ mod knative;
 mod namespace;
 pub mod stored;
 
-pub(crate) use self::fields::{LASTMILE, SINK};
-pub(crate) use self::flat::{IN_DATA, ORIGINAL, PUBLISHED};
+pub(crate) use self::fields::{LASTMILE, LEG, SINK};
+pub(crate) use self::flat::{AROUND, IN_DATA, ORIGINAL, PUBLISHED};
 pub(crate) use self::namespace::{EVENT, EVENT_IS, HEADERS, JSON, PROPERTIES};
+use crate::subscription::dead_letter_format::Format;
 
 /// Takes the subscription's place in a key for records that are no events.
 pub const MALFORMED: &str = "_malformed";
@@ -25,6 +26,9 @@ pub const UNKNOWN_TOPIC: &str = "_unknown";
 /// subscription.
 pub const UNPROCESSED: &str = "_unprocessed";
 
-/// The members that each format adds to the event's own object.
-pub(crate) const RESERVED: [&[&str]; 3] =
-    [&eventgrid::RESERVED, &cloudevents::RESERVED, &knative::RESERVED];
+/// The members that each flat format adds to the event's own object.
+pub(crate) const RESERVED: [(Format, &[&str]); 3] = [
+    (Format::EventGrid, &eventgrid::RESERVED),
+    (Format::CloudEvents, &cloudevents::RESERVED),
+    (Format::Knative, &knative::RESERVED),
+];

@@ -4,7 +4,7 @@
 //! members in place of `event`, as that page's sample of the structured mode has it.
 
 use super::fields::{BlobFields, FieldNames};
-use super::flat::{self, HiddenMembers};
+use super::flat;
 use crate::delivery::Word;
 use crate::event::Members;
 use crate::event::json::Object;
@@ -37,28 +37,23 @@ pub(super) fn nested(fields: &BlobFields<'_>) -> String {
         None => object.text(EVENT, fields.letter.delivery.event.text()),
     }
     let is_string = event.is_some_and(|json| json.get().starts_with('"'));
-    finish(fields, object, &HiddenMembers::default(), is_string)
+    finish(fields, object, is_string)
 }
 
 /// The dead letter in the flat layout; `None` for an event that is not an object, or whose flat
 /// form would look like a nested one.
 pub(super) fn flat(fields: &BlobFields<'_>) -> Option<String> {
     let event = fields.event_json()?.get();
-    let (object, hidden) = flat::open(event, &[HEADERS, PROPERTIES])?;
+    let object = flat::open(event, &[HEADERS, PROPERTIES])?;
     let members = Members::parse(event).ok()?;
     let looks_nested = members.iter().all(|(name, _)| [EVENT, HEADERS, PROPERTIES].contains(&name));
     if looks_nested && members.get(EVENT).is_some() {
         return None;
     }
-    Some(finish(fields, object, &hidden, false))
+    Some(finish(fields, object, false))
 }
 
-fn finish(
-    fields: &BlobFields<'_>,
-    mut object: Object,
-    hidden: &HiddenMembers,
-    is_string: bool,
-) -> String {
+fn finish(fields: &BlobFields<'_>, mut object: Object, is_string: bool) -> String {
     let headers = &fields.letter.headers;
     if !headers.is_empty() {
         let mut sent = Object::default();
@@ -75,7 +70,6 @@ fn finish(
     if is_string {
         properties.text(EVENT_IS, JSON);
     }
-    hidden.write_to(&mut properties);
     object.raw(PROPERTIES, Some(&properties.finish()));
     object.finish()
 }

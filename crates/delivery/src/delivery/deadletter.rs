@@ -14,7 +14,7 @@ use crate::event::Shape;
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Response};
 use crate::subscription::sink::{Container, Sink, SinkQueue};
-use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, without_credentials};
+use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, display, without_credentials};
 use crate::time::duration::DAY_MS;
 
 /// Details are for people; a longer one quotes an event.
@@ -88,7 +88,7 @@ pub struct DeadLetter {
     pub keep_trying_for_ms: u64,
     /// The headers that were sent, never the secret ones.
     pub headers: Vec<(String, String)>,
-    /// The destination without query and credentials.
+    /// The destination without query and credentials; of a reply the address for replies.
     pub destination: Option<String>,
     /// The mapped attributes of a custom event, where the format needs them.
     pub mapped: Option<Mapped>,
@@ -120,7 +120,10 @@ impl DeadLetter {
             let reason = reason.into();
             let returned =
                 Returned { address: None, reason, detail: None, attempts, history, last_response };
+            // What was replayed is the delivery to the sink, if that was.
+            let replay = delivery.replay.or_else(|| letter.delivery.replay.clone());
             return Self {
+                delivery: Delivery { replay, ..letter.delivery },
                 decided_ms,
                 not_before_ms: decided_ms,
                 returned: Some(returned),
@@ -163,8 +166,15 @@ impl DeadLetter {
         delivery.last_response =
             delivery.last_response.filter(|_| policy.response == Response::Beginning);
         let format = policy.format.of(delivery.event.shape(), destination.schema);
-        // Resolved now, since the function that writes it knows no subscription.
-        let headers = destination.headers.iter().filter_map(|header| header.shown(&delivery.event));
+        // An answer that is no event is the subscriber's fault.
+        let is_reply = delivery.target == DeliveryTarget::Reply && reason != Reason::MalformedEvent;
+        // Resolved now, since the function that writes it knows no subscription. A reply is sent without.
+        let headers = destination.headers.iter().filter(|_| !is_reply);
+        let headers = headers.filter_map(|header| header.shown(&delivery.event));
+        let to_reply = subscription.reply.as_ref().and_then(|reply| match reply {
+            ReplyTo::Address(url) => Some(display(url)),
+            ReplyTo::Topic(_) => None,
+        });
         Self {
             store: match &policy.sink {
                 Sink::Container(container) => Store::Container(container.clone()),
@@ -181,7 +191,7 @@ impl DeadLetter {
             events_per_blob: policy.events_per_blob,
             keep_trying_for_ms: policy.keep_trying_for_ms,
             headers: headers.collect(),
-            destination: Some(destination.display()),
+            destination: if is_reply { to_reply } else { Some(destination.display()) },
             mapped: mapped(&delivery, subscription, format),
             addresses: addresses(&delivery, subscription, format),
             ..Self::without_subscription(delivery, reason, decided_ms)

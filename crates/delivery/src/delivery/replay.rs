@@ -11,7 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Delivery, DeliveryTarget};
+use super::{DeadLetter, Delivery, DeliveryTarget};
 use crate::time::moment;
 
 /// The folder of the ledgers of replays, beside the dead letters.
@@ -133,17 +133,29 @@ pub struct StoredReplayEnd {
 
 impl ReplayEnd {
     /// The end of this delivery with a success, if it is a replay. The success of a delivery to a sink is the
-    /// end of the delivery whose dead letter it took there.
+    /// end of the delivery whose dead letter it took there, unless it is a replay itself.
     #[must_use]
     pub fn of_success(delivery: &Delivery, at_ms: u64) -> Option<Self> {
         match &delivery.target {
-            DeliveryTarget::Destination => Self::of(delivery, ReplayOutcome::Delivered, at_ms),
-            DeliveryTarget::Sink(letter) => {
-                Self::of(&letter.delivery, ReplayOutcome::DeadAgain, at_ms)
+            DeliveryTarget::Sink(letter) if delivery.replay.is_none() => {
+                Self::of_dead_letter(letter, None, at_ms)
             }
-            // What follows from a replay is none.
-            DeliveryTarget::Reply => None,
+            DeliveryTarget::Destination | DeliveryTarget::Reply | DeliveryTarget::Sink(_) => {
+                Self::of(delivery, ReplayOutcome::Delivered, at_ms)
+            }
         }
+    }
+
+    /// The end that this dead letter is, with the container and the key where it is, if its delivery was a
+    /// replay.
+    #[must_use]
+    pub fn of_dead_letter(
+        letter: &DeadLetter,
+        stored: Option<(String, String)>,
+        at_ms: u64,
+    ) -> Option<Self> {
+        let end = Self::of(&letter.delivery, ReplayOutcome::DeadAgain, at_ms)?;
+        Some(Self { stored, ..end })
     }
 
     /// This end of a delivery, if it is a replay.

@@ -16,11 +16,7 @@ impl Object {
     /// object.
     pub(crate) fn beginning_with(object: &str) -> Option<Self> {
         let members = object.trim().strip_prefix('{')?.strip_suffix('}')?;
-        let begun = if members.trim().is_empty() {
-            String::new()
-        } else {
-            format!("{{{}", members.trim_end())
-        };
+        let begun = if members.trim().is_empty() { String::new() } else { format!("{{{members}") };
         Some(Self(begun))
     }
 

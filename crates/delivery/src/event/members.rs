@@ -115,6 +115,24 @@ impl<'a> Members<'a> {
         format!("{open}{}{rest}", kept.join(","))
     }
 
+    /// The object with only the first members, to the byte: with the white space that follows them.
+    #[must_use]
+    pub(crate) fn first(&self, count: usize) -> String {
+        let last = count.checked_sub(1).and_then(|at| self.spans.get(at));
+        let Some(Span { value, .. }) = last else { return "{}".to_owned() };
+        // Between a value and what ends its member is nothing but white space.
+        let rest = self.at(&(value.end..self.text.len()));
+        let end = value.end + rest.find([',', '}']).unwrap_or(0);
+        format!("{}}}", self.at(&(0..end)).trim_start())
+    }
+
+    /// The text before the value of a member, and the text after it.
+    #[must_use]
+    pub(crate) fn around(&self, name: &str) -> Option<(&'a str, &'a str)> {
+        let span = self.spans.iter().find(|span| self.name(span) == name)?;
+        Some((self.at(&(0..span.value.start)), self.at(&(span.value.end..self.text.len()))))
+    }
+
     /// A part of the text; all ranges are of parts of it.
     fn at(&self, range: &Range<usize>) -> &'a str {
         self.text.get(range.clone()).unwrap_or_default()

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::delivery::outcome::{Exchange, TransportResult, Verdict, judge};
 use crate::delivery::reason::Reason;
+use crate::delivery::replay::{ReplayEnd, ReplayOutcome};
 use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget};
 use crate::request::{BatchKey, batch_key};
 use crate::subscription::name::TopicName;
@@ -64,6 +65,27 @@ pub enum End {
     ToSink(Box<DeadLetter>),
     /// It ended without success and is dropped, as the subscription says.
     Drop(Reason),
+}
+
+impl End {
+    /// The end of the replay that this delivery is, if it is one, once this end is carried out for good. `stored`
+    /// says in which container and under which key its dead letter is, if that is known.
+    #[must_use]
+    pub fn of_replay(
+        &self,
+        delivery: &Delivery,
+        stored: Option<(String, String)>,
+        now_ms: u64,
+    ) -> Option<ReplayEnd> {
+        match self {
+            Self::Retry { .. } => None,
+            Self::Done => ReplayEnd::of_success(delivery, now_ms),
+            Self::DeadLetter(letter) | Self::ToSink(letter) => {
+                ReplayEnd::of_dead_letter(letter, stored, now_ms)
+            }
+            Self::Drop(_) => ReplayEnd::of(delivery, ReplayOutcome::Dropped, now_ms),
+        }
+    }
 }
 
 /// The result of an exchange.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{properties, statement, statements, texts};
+use super::{properties, resources, statement, statements, texts};
 
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
@@ -117,21 +117,34 @@ fn dispatch_may_list_only_what_it_reads() {
 }
 
 #[test]
-fn no_function_may_write_ledgers_of_replays() {
-    // deadletter may record ends beside the ledgers, which its own statement allows.
+fn no_function_may_write_ledgers_of_replays_or_dismissals() {
+    // deadletter may record ends beside the ledgers, which its own statement allows. Ledgers and dismissals do not
+    // end in .json: the bucket denies them.
     for (role, files) in [(DISPATCH, "*"), (DEADLETTER, "*.json")] {
         let found = statement(policy(role), "LeaveReplaysAlone");
         let (condition, denied) = found.unwrap_or_else(|| panic!("{role} may write ledgers"));
         assert_eq!((condition, &denied["Effect"]), (None, &json!("Deny")));
         assert_eq!(texts(&denied["Action"]), ["s3:PutObject"]);
-        let with_prefix =
-            format!("${{DeadLetterBucket.Arn}}/${{DeadLetterPrefix}}/_replays/{files}");
-        let resources = json!([
-            format!("${{DeadLetterBucket.Arn}}/_replays/{files}"),
-            ["HasDeadLetterPrefix", with_prefix, "AWS::NoValue"]
-        ]);
-        assert_eq!(denied["Resource"], resources, "{role}");
+        let below = |files: &str| {
+            let with_prefix = format!("${{DeadLetterBucket.Arn}}/${{DeadLetterPrefix}}/{files}");
+            let without = format!("${{DeadLetterBucket.Arn}}/{files}");
+            [json!(without), json!(["HasDeadLetterPrefix", with_prefix, "AWS::NoValue"])]
+        };
+        let resources = [below(&format!("_replays/{files}")), below("_dismissed/*")].concat();
+        assert_eq!(denied["Resource"], json!(resources), "{role}");
     }
+    let policies = resources("AWS::S3::BucketPolicy");
+    let policy = policies.iter().find(|(_, properties)| properties["Bucket"] == "DeadLetterBucket");
+    let (_, policy) = policy.expect("the bucket has a policy");
+    let expected = json!({
+        "Sid": "FunctionsWriteLettersAndEnds", "Effect": "Deny", "Principal": "*", "Action": "s3:PutObject",
+        "NotResource": [
+            "${DeadLetterBucket.Arn}/*.json", "${DeadLetterBucket.Arn}/*_replays/*/ends/*.ndjson"
+        ],
+        "Condition": {"ArnEquals": {"aws:PrincipalArn": ["DispatchRole.Arn", "DeadLetterRole.Arn"]}}
+    });
+    let found = statement(&policy["PolicyDocument"], "FunctionsWriteLettersAndEnds");
+    assert_eq!(found, Some((None, &expected)));
 }
 
 #[test]

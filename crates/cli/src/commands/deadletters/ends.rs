@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use deadletters::DeadLetters;
-use deadletters::ledger::{JobHeader, ReplayCounts};
+use deadletters::replay::ReplayJob;
 use deadletters::replay::ends::{EndCounts, Ends};
 use delivery::ports::Clock as _;
 use delivery::time::duration::{SECOND_MS, format_ms};
@@ -19,10 +19,10 @@ const EVERY_MS: u64 = SECOND_MS;
 /// whether all was delivered.
 pub(super) async fn wait(
     letters: &DeadLetters,
-    header: &JobHeader,
-    counts: ReplayCounts,
+    job: &ReplayJob,
     at_most_ms: u64,
 ) -> anyhow::Result<ExitCode> {
+    let (header, counts) = (&job.header, job.counts());
     if !header.has_results(&counts) {
         let why = if header.results {
             "what became of the others cannot be told from what was skipped"
@@ -37,19 +37,18 @@ pub(super) async fn wait(
     let bar = progress::bar(counts.sent, "ends");
     let ended = loop {
         letters.read_new_ends(&header.job, &mut ends).await?;
-        let ended = EndCounts::of(&ends);
-        bar.inc(ended.all() - seen);
-        seen = ended.all();
-        if ended.under_way(&counts) == 0 || Machine.now_ms() >= until_ms {
-            break ended;
+        let counts = job.end_counts(&ends);
+        bar.inc(counts.ended() - seen);
+        seen = counts.ended();
+        if counts.under_way == 0 || Machine.now_ms() >= until_ms {
+            break counts;
         }
         Machine.sleep(EVERY_MS).await;
     };
     bar.finish_and_clear();
-    out(&report(&ended, &counts))?;
-    let under_way = ended.under_way(&counts);
-    if under_way > 0 {
-        let (count, waited) = (text::grouped(under_way), format_ms(at_most_ms));
+    out(&report(&ended))?;
+    if ended.under_way > 0 {
+        let (count, waited) = (text::grouped(ended.under_way), format_ms(at_most_ms));
         note(format_args!(
             "{count} did not end within {waited}: `lastmile deadletters jobs {}`",
             header.job
@@ -58,12 +57,13 @@ pub(super) async fn wait(
     Ok(if ended.delivered == counts.sent { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn report(ends: &EndCounts, counts: &ReplayCounts) -> String {
+fn report(ends: &EndCounts) -> String {
     let all = [
         (ends.delivered, "delivered"),
         (ends.dead_again, "dead again"),
         (ends.dropped, "dropped"),
-        (ends.under_way(counts), "still under way"),
+        (ends.under_way, "still under way"),
+        (ends.unknown, "unknown"),
     ];
     let there = all.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> =

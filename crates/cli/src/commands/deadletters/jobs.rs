@@ -2,18 +2,20 @@
 
 use std::process::ExitCode;
 
-use deadletters::ledger::{JobHeader, JobSummary, is_job_name};
+use deadletters::ledger::{JobHeader, JobSummary};
 use deadletters::replay::ReplayJob;
-use deadletters::replay::ends::{EndCounts, Ends};
+use deadletters::replay::ends::Ends;
 use deadletters::replay::sender::ReplayTarget;
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use serde_json::{Value, json};
 
+use super::replay::parse_job_name;
 use super::selection::ContainerArgs;
 use crate::output::{Output, note};
+use crate::replay_end::NO_END;
 use crate::text::{self, Table};
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 14] = [
     "job",
     "started",
     "target",
@@ -23,13 +25,14 @@ const COLUMNS: [&str; 13] = [
     "dead again",
     "dropped",
     "under way",
+    "unknown",
     "uncertain",
     "refused",
     "other",
     "state",
 ];
 /// Where results are not recorded.
-const UNKNOWN: &str = "?";
+const NOT_RECORDED: &str = "?";
 /// The most dead letters that a table lists.
 const LISTED_MAX: usize = 200;
 
@@ -38,7 +41,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     container: ContainerArgs,
     /// Only this job, and which of its dead letters are dead again
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", value_parser = parse_job_name)]
     job: Option<String>,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
@@ -48,12 +51,11 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let letters = arguments.container.open().await?;
     if let Some(job) = &arguments.job {
-        anyhow::ensure!(is_job_name(job), "\"{job}\" is not a valid job name");
         let replay = ReplayJob::resume(&letters, job).await?;
         let counts = replay.counts();
         let ends = letters.ends(&replay.header, &counts).await?;
-        let summary =
-            JobSummary { ends: EndCounts::of(&ends), header: replay.header.clone(), counts };
+        let header = replay.header.clone();
+        let summary = JobSummary { ends: replay.end_counts(&ends), header, counts };
         return one(arguments.output, &summary, &ends);
     }
     let jobs = letters.jobs().await?;
@@ -77,6 +79,9 @@ fn one(output: Output, job: &JobSummary, ends: &Ends) -> anyhow::Result<ExitCode
         let mut text = format!("{}\n", table(std::slice::from_ref(job)));
         if !job.header.has_results(&job.counts) {
             text.push_str("results are not recorded here: see the list of dead letters\n");
+        }
+        if job.ends.unknown > 0 {
+            text.push_str(&format!("{} unknown: {NO_END}\n", text::grouped(job.ends.unknown)));
         }
         if !again.is_empty() {
             let mut table = text::table(&["dead again", "new dead letter", "at", "key"]);
@@ -144,7 +149,8 @@ fn json(job: &JobSummary) -> Value {
         "delivered": known(ends.delivered),
         "dead_again": known(ends.dead_again),
         "dropped": known(ends.dropped),
-        "under_way": known(ends.under_way(counts)),
+        "under_way": known(ends.under_way),
+        "unknown": known(ends.unknown),
     })
 }
 
@@ -154,7 +160,7 @@ fn table(jobs: &[JobSummary]) -> Table {
         let (counts, ends) = (&job.counts, job.ends);
         let known = |count: u64| match job.header.has_results(&job.counts) {
             true => text::grouped(count),
-            false => UNKNOWN.to_owned(),
+            false => NOT_RECORDED.to_owned(),
         };
         table.add_row([
             job.header.job.clone(),
@@ -165,7 +171,8 @@ fn table(jobs: &[JobSummary]) -> Table {
             known(ends.delivered),
             known(ends.dead_again),
             known(ends.dropped),
-            known(ends.under_way(counts)),
+            known(ends.under_way),
+            known(ends.unknown),
             text::grouped(counts.uncertain),
             text::grouped(counts.refused),
             text::grouped(counts.skipped + counts.gone + counts.unfit),

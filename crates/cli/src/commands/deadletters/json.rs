@@ -1,10 +1,12 @@
 //! Dead letters as JSON, for tools.
 
+use deadletters::SameEvent;
 use deadletters::dismissed::Dismissal;
 use deadletters::filter::decided_ms;
 use deadletters::ledger::{ReplayRecord, ReplayState};
-use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
-use delivery::delivery::replay::{Replay, ReplayOutcome, StoredReplayEnd};
+use deadletters::replay::ends::ReplayEndState;
+use delivery::deadletter::stored::{FailedAt, StoredAttempt, StoredDeadLetter, StoredSink};
+use delivery::delivery::replay::{Replay, ReplayOutcome};
 use delivery::time::moment::rfc3339;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -62,7 +64,9 @@ pub(super) struct Links<'a> {
     /// The job that replayed it.
     pub(super) replayed: Option<&'a ReplayRecord>,
     /// How that delivery ended.
-    pub(super) end: Option<&'a StoredReplayEnd>,
+    pub(super) end: Option<&'a ReplayEndState>,
+    /// Other dead letters of the same event.
+    pub(super) same_event: Option<&'a SameEvent>,
     /// That nothing is to be done about it.
     pub(super) dismissal: Option<&'a Dismissal>,
 }
@@ -72,6 +76,8 @@ pub(super) struct Links<'a> {
 pub(super) struct DeadLetterJson<'a> {
     #[serde(flatten)]
     listed: ListedJson<'a>,
+    /// Who failed last.
+    failed: FailedAt,
     published_at: Option<String>,
     last_attempt_at: Option<String>,
     history: &'a [StoredAttempt],
@@ -89,6 +95,8 @@ pub(super) struct DeadLetterJson<'a> {
     replay_end: Option<ReplayEndJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dismissed: Option<DismissedJson<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    same_event: Vec<SameEventJson<'a>>,
     event: Box<RawValue>,
 }
 
@@ -99,11 +107,12 @@ struct ReplayOfJson<'a> {
     job: &'a str,
 }
 
-/// How the replay of a dead letter ended.
-#[derive(Debug, Serialize)]
+/// How the replay of a dead letter ended, as far as that is known.
+#[derive(Debug, Default, Serialize)]
 struct ReplayEndJson<'a> {
-    state: ReplayOutcome,
-    at: &'a str,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dead_letter: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,10 +120,31 @@ struct ReplayEndJson<'a> {
 }
 
 impl<'a> ReplayEndJson<'a> {
-    fn of(end: &'a StoredReplayEnd) -> Self {
+    fn of(end: &'a ReplayEndState) -> Option<Self> {
+        let end = match end {
+            ReplayEndState::NotRecorded => return None,
+            ReplayEndState::UnderWay => {
+                return Some(Self { state: "under_way", ..Self::default() });
+            }
+            ReplayEndState::Unknown => return Some(Self { state: "unknown", ..Self::default() }),
+            ReplayEndState::Ended(end) => end,
+        };
+        let state = match end.state {
+            ReplayOutcome::Delivered => "delivered",
+            ReplayOutcome::DeadAgain => "dead_again",
+            ReplayOutcome::Dropped => "dropped",
+        };
         let dead_letter = (end.state == ReplayOutcome::DeadAgain).then_some(end.delivery);
-        Self { state: end.state, at: &end.at, dead_letter, key: end.key.as_deref() }
+        Some(Self { state, at: Some(&end.at), dead_letter, key: end.key.as_deref() })
     }
+}
+
+/// Another dead letter of the same event.
+#[derive(Debug, Serialize)]
+struct SameEventJson<'a> {
+    id: Uuid,
+    subscription: String,
+    reason: &'a str,
 }
 
 /// That a dead letter was dismissed.
@@ -131,8 +161,15 @@ impl<'a> DeadLetterJson<'a> {
             |replay: &'a Replay| ReplayOfJson { letter: replay.letter, job: replay.job() };
         let dismissed =
             |of: &'a Dismissal| DismissedJson { at: &of.at, by: of.by.as_deref(), note: &of.note };
+        let of_event = links.same_event.into_iter().flat_map(|of| &of.letters);
+        let same_event = |other: &'a StoredDeadLetter| SameEventJson {
+            id: other.id,
+            subscription: other.subscription.to_string(),
+            reason: &other.reason,
+        };
         Self {
             listed: ListedJson::new(letter, links.replayed),
+            failed: letter.failure().at,
             published_at: letter.published_ms.map(rfc3339),
             last_attempt_at: letter.last_attempt_ms.map(rfc3339),
             history: &letter.history,
@@ -144,8 +181,9 @@ impl<'a> DeadLetterJson<'a> {
             traceparent: letter.traceparent.as_deref(),
             headers: &letter.headers,
             replay_of: letter.replay.as_ref().map(replay_of),
-            replay_end: links.end.map(ReplayEndJson::of),
+            replay_end: links.end.and_then(ReplayEndJson::of),
             dismissed: links.dismissal.map(dismissed),
+            same_event: of_event.map(same_event).collect(),
             event: event(&letter.event),
         }
     }

@@ -1,6 +1,6 @@
 //! `lastmile deadletters purge`: removes dead letters, after counting them and asking.
 //!
-//! A blob is removed when every dead letter in it matches. Ledgers are kept. In a versioned bucket
+//! A blob is removed when every dead letter in it matches, and so are their dismissals. Ledgers are kept. In a versioned bucket
 //! the versions are kept as well.
 
 use std::collections::HashSet;
@@ -66,10 +66,11 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if keys.is_empty() {
         return Ok(search.finish(0));
     }
-    let (count, blobs) = (text::dead_letters(found.len() as u64), text::grouped(keys.len() as u64));
+    let (count, blobs) =
+        (text::dead_letters(found.len() as u64), text::counted(keys.len() as u64, "blob"));
     let versions = "versions that the bucket keeps remain";
     if !arguments.yes {
-        out(&format!("{count} in {blobs} blobs would be removed; {versions}\n"))?;
+        out(&format!("{count} in {blobs} would be removed; {versions}\n"))?;
     }
     if arguments.dry_run {
         return Ok(ExitCode::SUCCESS);
@@ -83,6 +84,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         bar.inc(keys.len() as u64);
     }
     bar.finish_and_clear();
-    out(&format!("{count} in {blobs} blobs removed; {versions}\n"))?;
+    // After the blobs: a dead letter that is still there stays dismissed.
+    search.letters.forget_dismissals(&found).await?;
+    out(&format!("{count} in {blobs} removed; {versions}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -40,8 +40,8 @@ pub(super) struct Arguments {
     filter: FilterArgs,
     #[command(flatten)]
     dismissed: DismissedArgs,
-    /// Also those that were replayed before, and those that a replay has become; of a dead letter and its
-    /// replay only the newer
+    /// Also those that were replayed before, whether or not it is known how that ended, and those that a
+    /// replay has become; of a dead letter and its replay only the newer
     #[arg(long, help_heading = "Filters")]
     again: bool,
     /// Count them, and send nothing
@@ -75,7 +75,7 @@ pub(super) struct Arguments {
     wait: Option<u64>,
 }
 
-fn parse_job_name(name: &str) -> Result<String, String> {
+pub(super) fn parse_job_name(name: &str) -> Result<String, String> {
     let valid = is_job_name(name).then(|| name.to_owned());
     valid.ok_or_else(|| {
         format!("\"{name}\" is not a valid job name: expected 1 to 100 of A-Z a-z 0-9 . _ -")
@@ -107,7 +107,8 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     let letters = &search.letters;
     let filter = arguments.dismissed.apply(letters, arguments.filter.filter()?).await?;
     let mut plan = plan(letters, &arguments.ids, &filter, &target).await?;
-    let left_out = leave_out(letters, &mut plan, arguments.again).await?;
+    let named = !arguments.ids.is_empty();
+    let left_out = leave_out(letters, &mut plan, arguments.again, named).await?;
     let summary = summary(letters, &plan, &target).await?;
     search.clear();
     left_out.iter().for_each(|line| note(format_args!("{line}")));
@@ -156,6 +157,7 @@ async fn leave_out(
     letters: &DeadLetters,
     plan: &mut ReplayPlan,
     again: bool,
+    named: bool,
 ) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     if again {
@@ -168,7 +170,7 @@ async fn leave_out(
         }
         return Ok(lines);
     }
-    let replayed = plan.leave_out_replayed(&letters.replayed(Some(&plan.ids())).await?);
+    let replayed = plan.leave_out_replayed(&letters.replayed(Some(&plan.ids())).await?, named);
     if replayed > 0 {
         let replayed = text::dead_letters(replayed);
         lines.push(format!("left out: {replayed}, replayed before; --again includes them"));
@@ -220,8 +222,8 @@ fn describe_uncertain(uncertain: &[(u32, u64)], skip: bool) -> String {
     }
     let what = if skip { "skipped" } else { "sent again, with the same delivery ids" };
     format!(
-        "{} uncertain chunks: {}; their {} may have been sent and are {what}\n",
-        uncertain.len(),
+        "{}: {}; their {} may have been sent and are {what}\n",
+        text::counted(uncertain.len() as u64, "uncertain chunk"),
         numbers.join(" "),
         text::dead_letters(count)
     )
@@ -281,6 +283,12 @@ fn report_without_subscription(plan: &ReplayPlan) {
             "skipped: {count} of {name}, which is not a subscription; --to-topic or --to-url sends them elsewhere"
         ));
     }
+    if plan.malformed_replies > 0 {
+        let count = text::dead_letters(plan.malformed_replies);
+        note(format_args!(
+            "skipped: {count} with a subscriber's answer that is no event; --to-url sends them elsewhere"
+        ));
+    }
 }
 
 async fn send(
@@ -305,7 +313,7 @@ async fn send(
     note(format_args!("in {}.{:03} s", took_ms / 1_000, took_ms % 1_000));
     let is_done = ran?.finished() == all;
     if let Some(wait_ms) = wait_ms.filter(|_| is_done) {
-        return ends::wait(letters, &job.header, job.counts(), wait_ms).await;
+        return ends::wait(letters, &job, wait_ms).await;
     }
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::from(super::FAILED) })
 }

@@ -13,6 +13,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use deadletters::container::DeadLetterContainer;
 use delivery::deadletter::blob;
+use delivery::delivery::replay::ReplayEnd;
 use delivery::ports::{Clock as _, QueueName};
 use local::mapping::event;
 use url::Url;
@@ -117,6 +118,11 @@ async fn rescue(
     let why = "rescued from a last-resort queue: its own storage refused";
     let key = blob::key(&letter, &container.prefix);
     container.put_if_absent(&key, blob::bytes(&letter, Some(why))).await?;
+    let stored = Some((container.name.clone(), key));
+    // Nobody else reports it: the function has only moved the message.
+    if let Some(end) = ReplayEnd::of_dead_letter(&letter, stored, Machine.now_ms()) {
+        container.put_if_absent(&end.replay.end_key(&container.prefix), end.bytes()).await?;
+    }
     let delete = client.delete_message().queue_url(url.as_str()).receipt_handle(&record.receipt);
     let deleted = delete.send().await;
     deleted.map(drop).map_err(|error| aws_error(&error))

@@ -37,8 +37,8 @@ impl Search {
         let unreadable = self.letters.unreadable_blobs();
         if unreadable.count > 0 {
             note(format_args!(
-                "{} blobs are not dead letters, for example {}",
-                unreadable.count,
+                "not dead letters: {}, for example {}",
+                text::counted(unreadable.count, "blob"),
                 text::plain(&unreadable.example)
             ));
         }
@@ -47,9 +47,9 @@ impl Search {
             found => text::dead_letters(found as u64),
         };
         note(format_args!(
-            "{what} in {}; {} storage requests in {}.{:03} s",
+            "{what} in {}; {} in {}.{:03} s",
             container.name,
-            container.requests(),
+            text::counted(container.requests(), "storage request"),
             took_ms / 1_000,
             took_ms % 1_000
         ));

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use deadletters::dismissed::Dismissal;
 use deadletters::filter::decided_ms;
 use deadletters::ledger::ReplayRecord;
-use delivery::deadletter::stored::{StoredAttempt, StoredDeadLetter, StoredSink};
-use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
+use deadletters::replay::ends::ReplayEndState;
+use deadletters::{SAME_EVENT_READS_MAX, SameEvent};
+use delivery::deadletter::stored::{FailedAt, StoredAttempt, StoredDeadLetter, StoredSink};
+use delivery::delivery::replay::ReplayOutcome;
 use delivery::time::duration::format_ms;
 use uuid::Uuid;
 
@@ -14,7 +16,11 @@ use super::json::{DeadLetterJson, Links};
 use super::search::Search;
 use super::selection::ContainerArgs;
 use crate::output::{Output, out, out_json, out_raw};
+use crate::replay_end::NO_END;
 use crate::text;
+
+/// How many dead letters of the same event are listed.
+const SAME_EVENT_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -50,11 +56,17 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for (index, letter) in found.iter().enumerate() {
         let replayed = replayed.get(&letter.id);
         let end = match replayed {
-            Some(record) => letters.end_of(&record.job, letter.id).await?,
+            Some(record) => Some(letters.end_state(record).await?),
             None => None,
         };
         let dismissal = letters.dismissal(letter.id).await?;
-        let links = Links { replayed, end: end.as_ref(), dismissal: dismissal.as_ref() };
+        let same_event = letters.of_same_event(letter).await?;
+        let links = Links {
+            replayed,
+            end: end.as_ref(),
+            dismissal: dismissal.as_ref(),
+            same_event: Some(&same_event),
+        };
         match arguments.output {
             Output::Json => {
                 let json = DeadLetterJson::new(letter, &links);
@@ -81,6 +93,7 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
         Some(("reason", text::line(&letter.reason))),
         optional("detail", &letter.detail),
         optional("destination", &letter.destination),
+        failed(letter).map(|party| ("failed", party)),
         optional("event", &letter.event_id),
         optional("type", &letter.event_type),
         optional("source", &letter.source),
@@ -118,8 +131,40 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
     if let Some(sink) = &letter.sink {
         description.push_str(&describe_sink(sink));
     }
+    description.push_str(&links.same_event.map(same_event).unwrap_or_default());
     description.push_str(&format!("\nevent\n{}", indented(&letter.event)));
     description
+}
+
+/// Who failed last, and where, if that is not the destination.
+fn failed(letter: &StoredDeadLetter) -> Option<String> {
+    let failure = letter.failure();
+    let address = failure.destination.map(|of| format!(", {}", text::plain(of)));
+    let party = || format!("its {}{}", failure.at.as_str(), address.unwrap_or_default());
+    match failure.at {
+        FailedAt::Destination => None,
+        FailedAt::Reply | FailedAt::Sink => Some(party()),
+    }
+}
+
+/// Other dead letters of the same event.
+fn same_event(SameEvent { letters, is_whole }: &SameEvent) -> String {
+    let line = |other: &StoredDeadLetter| {
+        let (subscription, reason) = (other.subscription.to_string(), &other.reason);
+        format!("  {}  {}  {}\n", other.id, text::line(&subscription), text::line(reason))
+    };
+    if letters.is_empty() {
+        return String::new();
+    }
+    let mut lines: String = letters.iter().take(SAME_EVENT_MAX).map(line).collect();
+    if let Some(more) = letters.len().checked_sub(SAME_EVENT_MAX).filter(|more| *more > 0) {
+        lines.push_str(&format!("  and {more} more\n"));
+    }
+    if !is_whole {
+        let read = text::grouped(SAME_EVENT_READS_MAX as u64);
+        lines.push_str(&format!("  among the newest {read} of its topic\n"));
+    }
+    format!("\nthe same event\n{lines}")
 }
 
 fn describe_dismissal(Dismissal { at, by, note, .. }: &Dismissal) -> String {
@@ -127,12 +172,17 @@ fn describe_dismissal(Dismissal { at, by, note, .. }: &Dismissal) -> String {
     format!("{}Z{by}: {}", text::seconds(at), text::line(note))
 }
 
-fn describe_replay(record: &ReplayRecord, end: Option<&StoredReplayEnd>) -> String {
-    let end = end.map(|end| match end.state {
-        ReplayOutcome::DeadAgain => format!(": dead again → {}", end.delivery),
-        ReplayOutcome::Delivered | ReplayOutcome::Dropped => format!(": {}", end.state),
-    });
-    format!("{}{}", describe_sending(record), end.unwrap_or_default())
+fn describe_replay(record: &ReplayRecord, end: Option<&ReplayEndState>) -> String {
+    let end = match end {
+        None | Some(ReplayEndState::NotRecorded) => String::new(),
+        Some(ReplayEndState::UnderWay) => ": under way".to_owned(),
+        Some(ReplayEndState::Unknown) => format!(": unknown: {NO_END}"),
+        Some(ReplayEndState::Ended(end)) => match end.state {
+            ReplayOutcome::DeadAgain => format!(": dead again → {}", end.delivery),
+            ReplayOutcome::Delivered | ReplayOutcome::Dropped => format!(": {}", end.state),
+        },
+    };
+    format!("{}{end}", describe_sending(record))
 }
 
 fn describe_sending(record: &ReplayRecord) -> String {

@@ -71,12 +71,12 @@ fn recent(filter: &Filter) -> Filter {
 fn show(letter: &StoredDeadLetter) -> anyhow::Result<()> {
     let last = text::outcome(letter.outcome.as_deref(), letter.status);
     out(&format!(
-        "{}  {}  {}  event {}  {}  {last} after {} attempts\n",
+        "{}  {}  {}  event {}  {}  {last} after {}\n",
         text::at(decided_ms(letter)),
         text::short_id(letter.id),
         text::line(&letter.subscription.to_string()),
         text::line(letter.event_id.as_deref().unwrap_or("-")),
         text::line(&letter.reason),
-        letter.attempts
+        text::counted(letter.attempts.into(), "attempt")
     ))
 }

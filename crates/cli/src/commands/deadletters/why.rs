@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use deadletters::cause::Cause;
+use delivery::deadletter::stored::FailedAt;
 use delivery::time::moment::rfc3339;
 use serde_json::json;
 
@@ -32,6 +33,7 @@ fn json(causes: &[Cause]) -> serde_json::Value {
         json!({
             "key": cause.key.id(),
             "letters": cause.count,
+            "failed": cause.key.at,
             "destination": cause.key.destination,
             "outcome": cause.key.outcome,
             "status": cause.key.status,
@@ -47,7 +49,13 @@ fn json(causes: &[Cause]) -> serde_json::Value {
 fn table(causes: &[Cause]) -> Table {
     let mut table = text::table(&COLUMNS);
     let shown = || causes.iter().take(CAUSES_MAX);
-    let destination = |of: &Cause| text::line(of.key.destination.as_deref().unwrap_or("-"));
+    let destination = |of: &Cause| {
+        let address = text::line(of.key.destination.as_deref().unwrap_or("-"));
+        match of.key.at {
+            FailedAt::Destination => address,
+            at @ (FailedAt::Reply | FailedAt::Sink) => format!("{address} ({})", at.as_str()),
+        }
+    };
     // An address in two lines cannot be searched for.
     let longest = shown().map(|cause| destination(cause).chars().count()).max().unwrap_or_default();
     let destinations = longest.try_into().unwrap_or(ADDRESS_MAX).min(ADDRESS_MAX);
@@ -73,9 +81,6 @@ fn rest(causes: &[Cause]) -> String {
         return String::new();
     }
     let letters = text::dead_letters(rest.iter().map(|cause| cause.count).sum());
-    let causes = if rest.len() == 1 { "cause" } else { "causes" };
-    format!(
-        "… and {} more {causes} with {letters}: --output json\n",
-        text::grouped(rest.len() as u64)
-    )
+    let causes = text::counted(rest.len() as u64, "more cause");
+    format!("… and {causes} with {letters}: --output json\n")
 }

@@ -46,6 +46,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let subscriptions = place.subscriptions(Wanted::topics_of(&named)).await;
     subscriptions.report();
     found.problems.iter().for_each(note);
+    // Of a catalogue only what somebody asks for is read.
+    let knows_nothing = found.states.is_empty()
+        && !place.is_catalogue()
+        && subscriptions.catalogue.subscriptions().next().is_none();
     let states = found.states.into_iter();
     let destinations =
         states.filter_map(|(key, state)| Destination::new(key, Some(state), &subscriptions));
@@ -66,7 +70,12 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     if is_empty && arguments.output == Output::Table {
         let place = place.object(FOLDER);
-        out(&format!("all destinations are healthy, as far as {place} tells\n"))?;
+        out(&match knows_nothing {
+            true => format!(
+                "nothing is known of destinations in {place}, and there is no subscription\n"
+            ),
+            false => format!("all destinations are healthy, as far as {place} tells\n"),
+        })?;
     }
     Ok(ExitCode::SUCCESS)
 }

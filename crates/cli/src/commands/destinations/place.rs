@@ -95,6 +95,11 @@ impl PlaceArgs {
 }
 
 impl Place {
+    /// Whether its subscriptions are in a catalogue.
+    pub(super) fn is_catalogue(&self) -> bool {
+        self.location.is_catalogue()
+    }
+
     /// The object of this key, as people name it.
     pub(super) fn object(&self, key: &str) -> StoredObject {
         StoredObject { storage: self.storage.clone(), key: key.to_owned() }

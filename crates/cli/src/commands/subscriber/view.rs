@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::signatures::Checked;
 use crate::page::json::indented;
 use crate::styled::{Part, Rendered, Screen, Style};
-use crate::text::{first_chars, grouped, status_name, time_of_day};
+use crate::text::{counted, first_chars, grouped, status_name, time_of_day};
 
 /// So much of a body is shown.
 const BODY_MAX_CHARS: usize = 16 * 1_024;
@@ -30,12 +30,11 @@ pub(super) fn text(
     let style = if status.is_success() { Style::Good } else { Style::Bad };
     let name = status_name(status.as_u16()).unwrap_or_default();
     let bytes = received.body.len();
-    let unit = if bytes == 1 { "byte" } else { "bytes" };
     let mut parts = vec![
         Part::new(Style::Dim, time_of_day(received.at_ms)),
         Part::new(Style::Name, format!("{} {}", received.method, received.path)),
         Part::new(style, format!("-> {} {name}", status.as_u16()).trim_end()),
-        Part::new(Style::Dim, format!("{} {unit}", grouped(bytes as u64))),
+        Part::new(Style::Dim, counted(bytes as u64, "byte")),
     ];
     parts.extend(signature.map(|checked| match checked {
         Ok(()) => Part::new(Style::Good, "signature: valid"),

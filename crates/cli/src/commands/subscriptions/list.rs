@@ -13,7 +13,7 @@ use futures::TryStreamExt as _;
 use serde_json::json;
 
 use super::OpenCatalogue;
-use crate::output::{Output, out_json};
+use crate::output::{Output, note, out_json};
 use crate::store::Target;
 use crate::text;
 
@@ -76,7 +76,14 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         format!("{table}\n")
     };
     arguments.output.write(listed.is_empty(), || listed.iter().map(json).collect(), table)?;
-    Ok(if listed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if listed.is_empty() {
+        note(format_args!(
+            "there is no subscription of {} in {}",
+            arguments.name, catalogue.folder
+        ));
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn listed(

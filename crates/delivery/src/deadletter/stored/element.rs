@@ -2,7 +2,7 @@
 //!
 //! Separate because only the members show the format. In the nested layout the event is a member of
 //! its own, in the custom format it is `data`; everywhere else it shares an object with the fields
-//! about it: added members are removed, replaced ones are restored.
+//! about it, which come after its own members.
 
 use serde_json::Value;
 
@@ -11,107 +11,148 @@ use super::{KeyParts, StoredDeadLetter};
 use crate::deadletter::{EVENT, HEADERS, IN_DATA, LASTMILE, PROPERTIES, RESERVED};
 use crate::event::Members;
 use crate::event::json::Object;
+use crate::event::mapping::Mapped;
+use crate::subscription::dead_letter_format::{Format, Layout};
 
 /// The names of the properties object in the namespace format, ours first.
 const SPELLINGS: [&str; 3] = [PROPERTIES, "deadLetterProperties", "brokerProperties"];
 
-/// A member whose name shows the format.
-enum Marker {
-    /// The namespace format, with this spelling.
-    Properties(&'static str),
-    /// The format that adds these names to the event.
-    Added(&'static [&'static str]),
+/// One dead letter of a blob.
+pub(super) struct Element<'a> {
+    members: &'a Members<'a>,
+    /// The names that are not the event's.
+    added: Vec<&'static str>,
+    format: Format,
+    layout: Layout,
+    fields: Properties<'a>,
 }
 
-/// Reads one dead letter.
-pub(super) fn read(text: &str, key_parts: &KeyParts<'_>) -> Result<StoredDeadLetter, String> {
-    let members = Members::parse(text).map_err(|error| error.to_string())?;
-    let names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
-    // Searched from the end: an event may have such names itself, and added members come after its
-    // own.
-    match names.into_iter().rev().find_map(marker) {
-        Some(Marker::Properties(name)) => namespace(&members, name, key_parts),
-        Some(Marker::Added(reserved)) => flat(&members, reserved, key_parts),
-        None => Err("neither a dead letter with deadletterProperties nor one of the flat formats"
-            .to_owned()),
-    }
-}
-
-fn marker(name: &str) -> Option<Marker> {
-    let spelling = SPELLINGS.into_iter().find(|spelling| *spelling == name).map(Marker::Properties);
-    let added = RESERVED.into_iter().find(|reserved| name != LASTMILE && reserved.contains(&name));
-    spelling.or_else(|| added.map(Marker::Added))
-}
-
-/// A dead letter of the namespace format, nested or flat.
-fn namespace(
-    members: &Members<'_>,
-    fields: &str,
-    key_parts: &KeyParts<'_>,
-) -> Result<StoredDeadLetter, String> {
-    let properties = Properties::of_object(members.get(fields).unwrap_or_default())?;
-    let of_event = |name: &str| name != fields && name != HEADERS;
-    let nested = members
-        .get(EVENT)
-        .filter(|_| members.iter().all(|(name, _)| !of_event(name) || name == EVENT));
-    let event = match nested {
-        Some(event) => published_text(event, &properties),
-        None => restored(members, of_event, &properties),
-    };
-    let mut letter = properties.letter(key_parts, event)?;
-    letter.headers = headers(members.get(HEADERS));
-    Ok(letter)
-}
-
-/// A dead letter that shares its object with the event, or holds it as `data`.
-fn flat(
-    members: &Members<'_>,
-    reserved: &[&str],
-    key_parts: &KeyParts<'_>,
-) -> Result<StoredDeadLetter, String> {
-    let own = members.text(LASTMILE).unwrap_or_default();
-    let fields = Properties::of_flat_event(members, reserved, &own);
-    // Event Grid's custom schema: the payload comes last, after why and when.
-    let is_custom = members.iter().last().is_some_and(|(name, _)| name == IN_DATA);
-    let event = match (is_custom, fields.published()) {
-        (true, _) | (false, Some(Published::InData)) => {
-            members.get(IN_DATA).unwrap_or_default().to_owned()
+impl<'a> Element<'a> {
+    /// Finds the format. `own` is the text of the member [`LASTMILE`].
+    pub(super) fn of(members: &'a Members<'a>, own: &'a str) -> Result<Self, String> {
+        // Searched from the end: an event may have such names itself, and added members come after its
+        // own.
+        let names: Vec<&str> = members.iter().map(|(name, _)| name).collect();
+        for name in names.into_iter().rev() {
+            if let Some(spelling) = SPELLINGS.into_iter().find(|spelling| *spelling == name) {
+                return Self::of_namespace(members, spelling);
+            }
+            let added = |names: &&(Format, &'static [&'static str])| names.1.contains(&name);
+            if let Some((format, reserved)) =
+                RESERVED.iter().filter(|_| name != LASTMILE).find(added)
+            {
+                // Event Grid's custom schema: the payload comes last, after why and when.
+                let is_custom = members.iter().last().is_some_and(|(name, _)| name == IN_DATA);
+                return Ok(Self {
+                    members,
+                    added: reserved.to_vec(),
+                    format: if is_custom { Format::Custom } else { *format },
+                    layout: Layout::Nested,
+                    fields: Properties::of_flat_event(members, reserved, own),
+                });
+            }
         }
-        (false, Some(Published::AmongMembers(object))) => {
-            let mut event = Object::beginning_with(object).unwrap_or_default();
-            event.raw(IN_DATA, members.get(IN_DATA));
-            event.finish()
+        Err("neither a dead letter with deadletterProperties nor one of the flat formats"
+            .to_owned())
+    }
+
+    fn of_namespace(members: &'a Members<'a>, fields: &'static str) -> Result<Self, String> {
+        let added = vec![fields, HEADERS];
+        let mut of_event = members.iter().filter(|(name, _)| !added.contains(name));
+        let is_nested = members.get(EVENT).is_some() && of_event.all(|(name, _)| name == EVENT);
+        Ok(Self {
+            members,
+            added,
+            format: Format::Namespace,
+            layout: if is_nested { Layout::Nested } else { Layout::Flat },
+            fields: Properties::of_object(members.get(fields).unwrap_or_default())?,
+        })
+    }
+
+    /// The event as it was published, as exactly as the blob tells.
+    pub(super) fn event(&self) -> String {
+        if let Some(text) = self.fields.original_text() {
+            return text;
         }
-        (false, None) => restored(members, |name| !reserved.contains(&name), &fields),
-    };
-    let mut letter = fields.letter(key_parts, event)?;
-    if is_custom {
-        let from_event =
-            ["id", "eventType", "topic"].map(|name| members.text(name).map(Into::into));
-        [letter.event_id, letter.event_type, letter.source] = from_event;
+        let data = || self.members.get(IN_DATA).unwrap_or_default();
+        let event = match (self.format, self.layout, self.fields.published()) {
+            (Format::Namespace, Layout::Nested, _) => self.nested(),
+            (Format::Custom, _, _) | (_, _, Some(Published::InData)) => data().to_owned(),
+            (_, _, Some(Published::AroundData(before, after))) => {
+                format!("{before}{}{after}", data())
+            }
+            (_, _, Some(Published::AmongMembers(object))) => {
+                let mut event = Object::beginning_with(object).unwrap_or_default();
+                event.raw(IN_DATA, self.members.get(IN_DATA));
+                event.finish()
+            }
+            (_, _, None) => self.among_members(),
+        };
+        let [before, after] = self.fields.around();
+        format!("{before}{event}{after}")
     }
-    Ok(letter)
-}
 
-/// A nested event: JSON in its own spelling, or text that is not JSON.
-fn published_text(event: &str, properties: &Properties<'_>) -> String {
-    match serde_json::from_str(event) {
-        Ok(Value::String(text)) if !properties.event_is_json() => text,
-        Ok(_) | Err(_) => event.to_owned(),
+    /// A nested event: JSON in its own spelling, or text that is not JSON.
+    fn nested(&self) -> String {
+        let event = self.members.get(EVENT).unwrap_or_default();
+        match serde_json::from_str(event) {
+            Ok(Value::String(text)) if !self.fields.event_is_json() => text,
+            Ok(_) | Err(_) => event.to_owned(),
+        }
     }
-}
 
-/// The event's object: its own members, and those that were replaced.
-fn restored(
-    members: &Members<'_>,
-    of_event: impl Fn(&str) -> bool,
-    fields: &Properties<'_>,
-) -> String {
-    let mut event = Object::default();
-    let original = fields.original();
-    let own_members = members.iter().filter(|(name, _)| of_event(name));
-    own_members.chain(original.iter()).for_each(|(name, value)| event.raw(name, Some(value)));
-    event.finish()
+    /// The event's object: its own members, and those that were replaced.
+    fn among_members(&self) -> String {
+        let is_own = |name: &str| !self.added.contains(&name);
+        let original = self.fields.original_members();
+        let own = self.members.iter().take_while(|(name, _)| is_own(name)).count();
+        let is_contiguous = self.members.iter().skip(own).all(|(name, _)| !is_own(name));
+        if is_contiguous && original.iter().next().is_none() {
+            return self.members.first(own);
+        }
+        let mut event = Object::default();
+        let own = self.members.iter().filter(|(name, _)| is_own(name));
+        own.chain(original.iter()).for_each(|(name, value)| event.raw(name, Some(value)));
+        event.finish()
+    }
+
+    /// The dead letter.
+    pub(super) fn letter(&self, key_parts: &KeyParts<'_>) -> Result<StoredDeadLetter, String> {
+        let mut letter = self.fields.letter(key_parts, self.event())?;
+        let text = |name: &str| self.members.text(name).map(Into::into);
+        if self.format == Format::Custom {
+            [letter.event_id, letter.event_type, letter.source] =
+                ["id", "eventType", "topic"].map(text);
+        }
+        if self.format == Format::Namespace {
+            letter.headers = headers(self.members.get(HEADERS));
+        }
+        (letter.format, letter.layout, letter.mapped) = (self.format, self.layout, self.mapped());
+        Ok(letter)
+    }
+
+    /// The mapped attributes of a custom event that is shown with them.
+    fn mapped(&self) -> Option<Mapped> {
+        let is_data = matches!(self.fields.published(), Some(Published::InData));
+        let text = |name: &str| self.members.text(name).map(String::from);
+        let of = |names: [&str; 6]| {
+            let [id, topic, event_time, event_type, subject, data_version] = names.map(text);
+            let (id, topic, event_time) = (id?, topic?, event_time?);
+            Some(Mapped { id, topic, event_time, event_type, subject, data_version })
+        };
+        match self.format {
+            Format::Custom => {
+                of(["id", "topic", "eventTime", "eventType", "subject", "dataVersion"])
+            }
+            Format::EventGrid if is_data => {
+                of(["id", "topic", "eventTime", "eventType", "subject", "dataVersion"])
+            }
+            Format::CloudEvents | Format::Knative if is_data => {
+                of(["id", "source", "time", "type", "subject", "dataversion"])
+            }
+            Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Knative => None,
+        }
+    }
 }
 
 fn headers(raw: Option<&str>) -> Vec<(String, String)> {

@@ -5,12 +5,13 @@
 //! `brokerProperties`), blobs without our own fields, objects and arrays of them.
 //!
 //! Promises: `read(key(letter), bytes(letter))` returns the dead letter's id, reason, attempts and
-//! event. In the nested layout the event is the published text to the byte (except for spaces
-//! around it); in the flat formats it has the published members, in their own spelling.
+//! event, which is the published text to the byte. Of a blob that an older version or somebody else wrote, it
+//! has the published members in their own spelling.
 //!
 //! Does not validate the event: a malformed one is read like any other, and what a blob does not
 //! contain is `None`.
 
+mod again;
 mod element;
 mod properties;
 
@@ -19,7 +20,14 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+pub use self::again::{FailedAt, Failure};
+use self::element::Element;
+use crate::deadletter::LASTMILE;
+use crate::delivery::Addresses;
 use crate::delivery::replay::Replay;
+use crate::event::Members;
+use crate::event::mapping::Mapped;
+use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::time::moment::rfc3339;
 
@@ -82,9 +90,19 @@ pub struct StoredDeadLetter {
     pub traceparent: Option<String>,
     /// What it was a replay of.
     pub replay: Option<Replay>,
+    /// Whether it is about a reply of its subscription's subscriber.
+    pub is_reply: bool,
+    /// The format of its blob.
+    pub format: Format,
+    /// The layout of the namespace format.
+    pub layout: Layout,
+    /// The mapped attributes of a custom event, where the blob shows them.
+    pub mapped: Option<Mapped>,
+    /// The addresses with their queries, where the format shows them.
+    pub addresses: Option<Addresses>,
     /// The headers that were sent, where the format keeps them.
     pub headers: Vec<(String, String)>,
-    /// The event as published, as exactly as the format keeps it.
+    /// The event as published.
     pub event: String,
     /// The event's id.
     pub event_id: Option<String>,
@@ -122,8 +140,21 @@ pub fn read(key: &str, prefix: &str, bytes: &[u8]) -> Result<Vec<StoredDeadLette
     let elements = elements(text).map_err(|error| format!("{key}: not JSON: {error}"))?;
     elements
         .into_iter()
-        .map(|element| element::read(element, &key_parts).map_err(|why| format!("{key}: {why}")))
+        .map(|element| of_element(element, &key_parts).map_err(|why| format!("{key}: {why}")))
         .collect()
+}
+
+fn of_element(text: &str, key_parts: &KeyParts<'_>) -> Result<StoredDeadLetter, String> {
+    let members = Members::parse(text).map_err(|error| error.to_string())?;
+    let own = members.text(LASTMILE).unwrap_or_default();
+    Element::of(&members, &own)?.letter(key_parts)
+}
+
+/// The event of one dead letter of a blob.
+pub(super) fn event_of(text: &str) -> Result<String, String> {
+    let members = Members::parse(text).map_err(|error| error.to_string())?;
+    let own = members.text(LASTMILE).unwrap_or_default();
+    Ok(Element::of(&members, &own)?.event())
 }
 
 /// The dead letters of a blob: an array of them, or one.

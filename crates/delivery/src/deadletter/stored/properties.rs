@@ -11,11 +11,13 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{KeyParts, StoredAttempt, StoredDeadLetter, StoredSink};
-use crate::deadletter::{EVENT_IS, IN_DATA, JSON, ORIGINAL, PUBLISHED, SINK};
+use crate::deadletter::{AROUND, EVENT_IS, IN_DATA, JSON, LEG, ORIGINAL, PUBLISHED, SINK};
 use crate::delivery::outcome::Outcome;
 use crate::delivery::replay::Replay;
+use crate::delivery::{Addresses, DeliveryTarget};
 use crate::event::path::scalar;
 use crate::event::{Event, Input, Members};
+use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::time::moment;
 
 /// The fields of a dead letter, by name.
@@ -30,7 +32,9 @@ pub(super) struct Properties<'a> {
 pub(super) enum Published<'a> {
     /// It is the value of `data`.
     InData,
-    /// These are its members beside `data`.
+    /// These texts were before and after the value of `data`.
+    AroundData(String, String),
+    /// These are its members beside `data`. Older versions wrote this.
     AmongMembers(&'a str),
 }
 
@@ -68,19 +72,33 @@ impl<'a> Properties<'a> {
         self.first(names).and_then(|text| moment::parse(&text))
     }
 
-    /// The members of the event that were replaced.
-    pub(super) fn original(&self) -> Members<'a> {
+    /// The event as it was published, where the blob has it once more.
+    pub(super) fn original_text(&self) -> Option<String> {
+        self.own.text(ORIGINAL).map(Cow::into_owned)
+    }
+
+    /// The members of the event that were replaced. Older versions wrote only these.
+    pub(super) fn original_members(&self) -> Members<'a> {
         self.own.get(ORIGINAL).and_then(|raw| Members::parse(raw).ok()).unwrap_or_default()
+    }
+
+    /// The white space around the event.
+    pub(super) fn around(&self) -> [String; 2] {
+        let around = self.own.get(AROUND).and_then(|raw| serde_json::from_str(raw).ok());
+        around.unwrap_or_default()
     }
 
     /// How the event was published, where it is shown in another schema.
     pub(super) fn published(&self) -> Option<Published<'a>> {
         let reported = self.own.get(PUBLISHED)?;
-        let in_data = self.own.text(PUBLISHED).as_deref() == Some(IN_DATA);
-        let among_members = || {
-            Some(reported).filter(|reported| reported.starts_with('{')).map(Published::AmongMembers)
-        };
-        if in_data { Some(Published::InData) } else { among_members() }
+        if self.own.text(PUBLISHED).as_deref() == Some(IN_DATA) {
+            return Some(Published::InData);
+        }
+        if reported.starts_with('{') {
+            return Some(Published::AmongMembers(reported));
+        }
+        let [before, after]: [String; 2] = serde_json::from_str(reported).ok()?;
+        Some(Published::AroundData(before, after))
     }
 
     /// Whether an event that is written as a string was published as one.
@@ -129,6 +147,11 @@ impl<'a> Properties<'a> {
             sink: self.sink(),
             traceparent: self.first(&["traceparent"]),
             replay: self.replay(),
+            is_reply: self.own.text(LEG).as_deref() == Some(DeliveryTarget::Reply.as_str()),
+            format: Format::Namespace,
+            layout: Layout::Nested,
+            mapped: None,
+            addresses: self.addresses(),
             headers: Vec::new(),
             event_id: event_id.map(Into::into),
             event_type: event_type.map(Into::into),
@@ -150,6 +173,13 @@ impl<'a> Properties<'a> {
         self.first(&["lastresponse"])
             .or_else(base64)
             .or_else(|| self.of_knative("knativeerrordata"))
+    }
+
+    /// The addresses of the Knative format. What failed before a sink did is only known without its query.
+    fn addresses(&self) -> Option<Addresses> {
+        let subscriber = self.first(&["errorsubscriberuri"])?;
+        let failed = self.of_knative("knativeerrordest").or_else(|| self.first(&["destination"]));
+        Some(Addresses { failed: failed.unwrap_or_else(|| subscriber.clone()), subscriber })
     }
 
     /// A Knative field about the last request, unless that went to a sink.

@@ -1,6 +1,9 @@
 //! What is read of blobs that are written here, and of those that are not.
 
 use super::*;
+use crate::delivery::reason::Reason;
+use crate::delivery::replay::{ReplayEnd, ReplayOutcome};
+use crate::delivery::{DeadLetter, DeliveryTarget};
 
 const KEY: &str =
     "dead/shop/or%20ders/%2E%2E/2026/11/20/7/3981ba0c-1072-5698-92be-c1c5991fb55c.json";
@@ -70,4 +73,78 @@ fn a_history_that_left_out_more_than_a_number_can_hold_is_read() {
     let letter =
         one(&format!(r#"{{"event":{{}},"deadletterProperties":{{"history":[{omitted}]}}}}"#));
     assert_eq!(letter.omitted, u32::MAX);
+}
+
+#[test]
+fn what_older_versions_wrote_about_a_hidden_event_is_read() {
+    let added = r#""deadletterreason":"x","deliveryattempts":1"#;
+    let replaced = r#"{\"deadletterid\":\"3981ba0c-1072-5698-92be-c1c5991fb55c\",\"original\":{\"deadletterreason\":1}}"#;
+    let letter = one(&format!(r#"{{"id":"1",{added},"lastmile":"{replaced}"}}"#));
+    assert_eq!(letter.event, r#"{"id":"1","deadletterreason":1}"#);
+    let published = r#"{\"published\":{\"eventType\":\"t\"}}"#;
+    let letter = one(&format!(r#"{{"type":"t","data":7,{added},"lastmile":"{published}"}}"#));
+    assert_eq!(letter.event, r#"{"eventType":"t","data":7}"#);
+}
+
+fn returned(sink: &str, more: &str) -> StoredDeadLetter {
+    one(&format!(
+        r#"{{"event":{{"id":"1"}},"deadletterProperties":{{"deadletterreasoncode":"MaxDeliveryAttemptsExceeded",
+        "deliveryattempts":2,"destination":"https://a.example.com/",{more}"deliveryattemptutc":"2026-11-20T07:00:00Z"{sink}}}}}"#
+    ))
+}
+
+#[test]
+fn a_dead_letter_is_replayed_to_the_party_that_failed() {
+    let (id, now_ms) = (Uuid::from_u128(7), 1_795_158_190_000);
+    let again = |letter: &StoredDeadLetter| {
+        let delivery = letter.again(id, Replay::new("j", letter.id), now_ms);
+        assert_eq!((delivery.id, delivery.attempts, delivery.published_ms), (id, 0, now_ms));
+        assert_eq!(delivery.replay, Replay::new("j", letter.id));
+        assert_eq!(&**delivery.event.text(), r#"{"id":"1"}"#);
+        delivery.target
+    };
+    let published = returned("", "");
+    assert_eq!(published.failure().at, FailedAt::Destination);
+    assert_eq!(again(&published), DeliveryTarget::Destination);
+    let reply = returned("", r#""leg":"reply","#);
+    assert_eq!((reply.failure().at, again(&reply)), (FailedAt::Reply, DeliveryTarget::Reply));
+    let malformed = StoredDeadLetter { reason: "MalformedEvent".to_owned(), ..reply };
+    assert!(malformed.is_malformed_reply());
+    assert_eq!(malformed.failure().at, FailedAt::Destination);
+
+    let sink = r#","sink":{"destination":"https://sink.example.com/","reason":"MaxDeliveryAttemptsExceeded",
+        "deliveryattempts":1,"lastresponse":"later","history":[{"at":"2026-11-20T07:00:01Z","outcome":"Busy","status":503,"durationms":1}]}"#;
+    let letter = returned(sink, r#""leg":"reply","#);
+    let failure = letter.failure();
+    assert_eq!(
+        (failure.at, failure.destination),
+        (FailedAt::Sink, Some("https://sink.example.com/"))
+    );
+    assert_eq!((failure.status, failure.last_response), (Some(503), Some("later")));
+    // As it was on its way there, but a new dead letter.
+    let DeliveryTarget::Sink(on_its_way) = again(&letter) else { panic!("to its sink") };
+    let DeadLetter { delivery, reason, returned, destination, .. } = *on_its_way;
+    assert_eq!((delivery.id, delivery.attempts, delivery.target), (id, 2, DeliveryTarget::Reply));
+    assert_eq!((reason.to_string(), destination), (letter.reason.clone(), letter.destination));
+    assert_eq!((returned, delivery.replay), (None, None));
+}
+
+#[test]
+fn a_replay_to_a_sink_that_refuses_again_is_a_new_dead_letter_of_that_replay() {
+    let sink =
+        r#","sink":{"destination":"https://sink.example.com/","reason":"x","deliveryattempts":1}"#;
+    let letter = returned(
+        sink,
+        r#""replayof":"00000000-0000-0000-0000-000000000001","replayjob":"earlier","#,
+    );
+    let delivery = letter.again(Uuid::from_u128(7), Replay::new("j", letter.id), 1);
+    let delivered = ReplayEnd::of_success(&delivery, 2).unwrap();
+    assert_eq!((delivered.outcome, delivered.replay.job()), (ReplayOutcome::Delivered, "j"));
+    let dead = DeadLetter::without_subscription(delivery, Reason::MaxDeliveryAttemptsExceeded, 2);
+    assert_eq!(dead.returned.as_ref().map(|returned| returned.attempts), Some(0));
+    let end = ReplayEnd::of_dead_letter(&dead, None, 2).unwrap();
+    assert_eq!(
+        (end.outcome, end.replay.job(), end.delivery),
+        (ReplayOutcome::DeadAgain, "j", Uuid::from_u128(7))
+    );
 }

@@ -24,7 +24,7 @@ use crate::delivery::{
 use crate::event::binary::ContentMode;
 use crate::event::json::escaped;
 use crate::event::{Element, Event, Input, binary, decode_one, is_queue_character};
-use crate::machine::follow_up::FollowUp;
+use crate::machine::follow_up::{FollowUp, send_to_sink};
 use crate::request::REPLY_MAX_BYTES;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
@@ -142,14 +142,17 @@ impl Answered<'_> {
         self.undeliverable(reply, self.subscription, reason, &why)
     }
 
-    /// A reply too large to store is replaced by the event that it answers.
+    /// A reply too large to store is replaced by the event that it answers, which is the subscriber's dead
+    /// letter like any other, and goes to its sink.
     fn dead_letter_too_large(&self, beginning: &[u8]) -> Vec<FollowUp> {
-        let mut reply =
-            self.reply(self.delivery.event.clone(), &self.subscription.name, DeliveryTarget::Reply);
+        let (event, target) = (self.delivery.event.clone(), DeliveryTarget::Destination);
+        let mut reply = self.reply(event, &self.subscription.name, target);
         reply.last_response = Some(beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec());
         let why =
             format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
-        self.undeliverable(reply, self.subscription, Reason::EventTooLargeToResend, &why)
+        let reason = Reason::EventTooLargeToResend;
+        let letter = DeadLetter::new(reply, self.subscription, reason, self.now_ms);
+        send_to_sink(letter.with_detail(why), self.subscription, self.catalogue, self.now_ms)
     }
 
     /// A reply that cannot be delivered is stored in the deployment's container. It is not sent to

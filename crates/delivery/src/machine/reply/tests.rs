@@ -1,6 +1,7 @@
 use super::*;
 use crate::delivery::Origin;
 use crate::delivery::outcome::{Content, TransportResult};
+use crate::subscription::header::{Header, Value};
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::Dialect;
 use crate::subscription::topic_address;
@@ -233,6 +234,41 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
     assert_eq!(letter.delivery.event, delivery().event);
     assert_eq!(letter.delivery.last_response.as_ref().map(Vec::len), Some(RESPONSE_KEPT_BYTES));
     assert!(letter.detail.as_ref().is_some_and(|detail| detail.contains("524288 bytes")));
+    // Its event is the one that was answered: the subscriber is to blame, and is asked again by a replay.
+    assert_eq!(letter.delivery.target, DeliveryTarget::Destination);
+}
+
+#[test]
+fn a_reply_that_is_too_large_goes_to_the_sink_of_its_subscription() {
+    let large =
+        answer(200, Some("application/cloudevents+json"), &[], &vec![b'x'; REPLY_MAX_BYTES + 1]);
+    let mut with_sink = subscription("n/t/s", to_address());
+    with_sink.dead_letter.sink = Sink::Address("https://sink.example.com/".parse().unwrap());
+    let followed = follow_ups(&delivery(), &with_sink, &large, &catalogue(), NOW_MS);
+    let [FollowUp::Deliver(next)] = &followed[..] else { panic!("{followed:?}") };
+    let DeliveryTarget::Sink(letter) = &next.target else { panic!("{next:?}") };
+    assert_eq!(letter.reason, Reason::EventTooLargeToResend);
+    assert_eq!((&letter.delivery.event, &letter.sink_error), (&delivery().event, &None));
+    with_sink.dead_letter.sink = Sink::None;
+    let followed = follow_ups(&delivery(), &with_sink, &large, &catalogue(), NOW_MS);
+    assert!(matches!(followed[..], [FollowUp::Drop(_)]), "{followed:?}");
+}
+
+#[test]
+fn a_dead_letter_about_a_reply_names_the_address_for_replies_and_none_of_the_subscribers_headers() {
+    let mut subscription = subscription("n/t/s", to_address());
+    let header = Header { name: "x-tenant".into(), value: Value::Static("acme".into()) };
+    subscription.destination.headers = vec![header];
+    let letter = |target, reason| {
+        let delivery = Delivery { target, ..delivery() };
+        let letter = DeadLetter::new(delivery, &subscription, reason, NOW_MS);
+        (letter.destination.unwrap(), letter.headers.len())
+    };
+    let failed = Reason::MaxDeliveryAttemptsExceeded;
+    assert_eq!(letter(DeliveryTarget::Reply, failed), ("https://reply.example.com/".into(), 0));
+    let of_subscriber = ("https://example.com/".to_owned(), 1);
+    assert_eq!(letter(DeliveryTarget::Destination, failed), of_subscriber);
+    assert_eq!(letter(DeliveryTarget::Reply, Reason::MalformedEvent), of_subscriber);
 }
 
 #[test]
