@@ -90,7 +90,8 @@ fn odd_events_are_given_back_and_stored_twice_only_where_a_member_is_replaced() 
     };
     let attributes = [("specversion", "1.0"), ("id", "1"), ("source", "s"), ("type", "t")];
     let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let bytes = structured(&attributes, Some("application/octet-stream"), b"\xff\0\xfe");
+    let bytes = structured(&attributes, Some("application/octet-stream"), b"\xff\0\xfe")
+        .expect("the attributes are text");
     for (text, twice) in [
         (event(""), 0),
         (event("\r\n\t "), 0),

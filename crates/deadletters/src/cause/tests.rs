@@ -233,7 +233,7 @@ proptest! {
     ) {
         let body = format!("{start}{}", String::from_utf8_lossy(&bytes));
         let last_response = Some(body.chars().take(cut).collect());
-        let line = super::line(&StoredDeadLetter { last_response, ..letter(1) });
+        let line = super::line(&StoredDeadLetter { last_response, ..letter(1) }.failure());
         prop_assert!(!line.is_empty() && line.chars().count() <= template::TEMPLATE_MAX_CHARS);
     }
 }

@@ -11,7 +11,7 @@ use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input, Members};
 use delivery::machine::follow_up::{FollowUp, send_to_sink};
-use delivery::machine::reply::follow_ups;
+use delivery::machine::reply::{follow_ups, forward};
 use delivery::machine::step::{Arrival, End, arrive, settle};
 use delivery::manifest::{Source, read};
 use delivery::request::{AttemptContext, Request, compose};
@@ -72,6 +72,7 @@ impl World {
         let content = Content {
             content_type: Some("application/cloudevents+json".to_owned()),
             attributes: Vec::new(),
+            headers: Vec::new(),
             webhook: Vec::new(),
             whole: true,
         };
@@ -105,6 +106,9 @@ impl World {
                 Arrival::NotDue { wait_ms } | Arrival::Paused { wait_ms } => {
                     now_ms += wait_ms;
                     continue;
+                }
+                Arrival::Forward(topic) => {
+                    return forward(&delivery, subscription, &topic, catalogue, now_ms);
                 }
                 Arrival::Expired(reason) => panic!("{reason}"),
             }
