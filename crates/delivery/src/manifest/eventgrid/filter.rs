@@ -104,8 +104,7 @@ fn conditions(fields: &Fields<'_>, name: &'static str, dialect: Dialect) -> Opti
 
 /// How this dialect compares arrays.
 fn arrays(fields: &Fields<'_>, dialect: Dialect) -> Arrays {
-    const FIELD: &str = "enableAdvancedFilteringOnArrays";
-    match (fields.is_true(FIELD), dialect) {
+    match (fields.is_true("enableAdvancedFilteringOnArrays"), dialect) {
         (false, Dialect::EventGridKubernetes) => Arrays::Fail,
         (
             false,
@@ -115,14 +114,7 @@ fn arrays(fields: &Fields<'_>, dialect: Dialect) -> Arrays {
             | Dialect::EventGridNamespace
             | Dialect::Native,
         ) => Arrays::OtherType,
-        (true, dialect) => {
-            if dialect == Dialect::EventGridKubernetes
-                && let Some(key) = fields.given_key(FIELD)
-            {
-                key.warn("Event Grid on Kubernetes does not compare arrays; here it does");
-            }
-            Arrays::Elements
-        }
+        (true, _) => Arrays::Elements,
     }
 }
 
