@@ -131,11 +131,13 @@ fn any<T>(wanted: &[T], matches: impl Fn(&T) -> bool) -> bool {
 }
 
 /// When it was decided that the event becomes a dead letter, as far as the blob says: at the end of
-/// the last attempt, else at its start, else at publication.
+/// the last attempt, else at its start, else at publication. One that was replayed to its sink was decided
+/// there: its key has the hour of that.
 #[must_use]
 pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
-    let end_of_last =
-        letter.history.last().map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
+    let at_sink = letter.sink.as_ref().filter(|_| letter.replay.is_some());
+    let last = at_sink.and_then(|sink| sink.history.last()).or_else(|| letter.history.last());
+    let end_of_last = last.map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
     end_of_last.or(letter.last_attempt_ms).or(letter.published_ms)
 }
 

@@ -210,9 +210,9 @@ impl ReplayCounts {
 pub type Ends = HashMap<Uuid, StoredReplayEnd>;
 
 /// A delivery of which no end was reported may still be under way for this long: attempted within the 14 days
-/// that every delivery has, its dead letter refused by storage for two days, and the report of its end for
-/// one.
-pub const UNKNOWN_AFTER_MS: u64 = LIFETIME_MAX_MS + 3 * DAY_MS;
+/// that every delivery has, its dead letter within the 14 days of its own delivery to a sink, refused by
+/// storage for three days, and the report of its end for one.
+pub const UNKNOWN_AFTER_MS: u64 = 2 * LIFETIME_MAX_MS + 4 * DAY_MS;
 
 /// What is known of the end of a delivery that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]

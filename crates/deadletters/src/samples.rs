@@ -34,6 +34,7 @@ pub(crate) fn letter(number: u32) -> StoredDeadLetter {
         traceparent: None,
         replay: None,
         is_reply: false,
+        shape: None,
         format: Format::Namespace,
         layout: Layout::Nested,
         mapped: None,

@@ -272,7 +272,7 @@ async fn the_ingress_accepts_events_in_every_form_and_says_what_is_wrong_with_ot
         post(ORDERS, "application/json", &[], format!("\"{}\"", "x".repeat(1_048_570))).await;
     assert_eq!(
         (large.0, large_with_topic.0),
-        (StatusCode::PAYLOAD_TOO_LARGE, StatusCode::UNPROCESSABLE_ENTITY)
+        (StatusCode::PAYLOAD_TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE)
     );
     // Whether a topic is known can be asked; nothing else than publishing changes anything.
     let asked = client.get(format!("{address}{ORDERS}")).send().await.expect("it answers");

@@ -40,6 +40,22 @@ fn folder() -> (TempDir, Documents) {
     (folder, documents)
 }
 
+#[test]
+fn what_goes_on_to_a_topic_makes_no_requests_to_stop_or_try() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let forward = "apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {name: b, namespace: n}\n---\n\
+                   apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {name: c, namespace: n}\n---\n\
+                   apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t, namespace: n}\n\
+                   spec: {broker: b, subscriber: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: c}}}\n";
+    std::fs::write(folder.path().join("subscriptions.yaml"), forward).expect("a file");
+    for verb in ["disable", "probe"] {
+        let printed = destinations(folder.path(), &[verb, "n/b/t"]);
+        assert_eq!((printed.code, printed.out.as_str()), (Some(1), ""), "{}", printed.beside);
+        let says = "n/b/t goes on to the topic n/c without a request, so there is nothing to stop or to try";
+        assert!(printed.beside.contains(says), "{}", printed.beside);
+    }
+}
+
 #[tokio::test]
 async fn disable_and_enable_change_the_document_and_the_digest() {
     let (folder, documents) = folder();

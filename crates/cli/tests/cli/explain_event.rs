@@ -229,3 +229,22 @@ fn what_cannot_be_explained_is_a_usage_error() {
         assert!(noted.contains(part), "{noted}");
     }
 }
+
+#[test]
+fn a_message_of_another_service_is_read_as_such_only_where_the_topic_has_it_in_from() {
+    let folder = folder();
+    let message = r#"{"version":"0","id":"7","detail-type":"order.created","source":"com.example.shop","account":"1","time":"2026-11-20T07:03:00Z","region":"eu-west-1","resources":[],"detail":{}}"#;
+    let topic = |from: &str| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders}}\nspec: {{{from}}}\n---\n\
+             apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: a}}\n\
+             spec: {{destination: {{url: 'https://a.example.com/in'}}, filter: {{exact: {{type: order.created}}}}}}\n"
+        )
+    };
+    for (from, code) in [("from: [{eventSource: com.example.shop}]", 0), ("input: auto", 1)] {
+        std::fs::write(folder.path().join("one.yaml"), topic(from)).expect("a file");
+        let arguments = ["explain", "-f", "one.yaml", "--event", "-", "--topic", "shop/orders"];
+        let (printed, noted, found) = run(folder.path(), &arguments, Some(message));
+        assert_eq!(found, Some(code), "{from}: {printed}{noted}");
+    }
+}

@@ -19,7 +19,6 @@ use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::replay::Replay;
-use delivery::event::{Event, Input};
 use delivery::ports::{
     Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, SendHttp as _,
 };
@@ -284,8 +283,7 @@ async fn post(
     url: &Url,
     ReplayItem { delivery, letter, .. }: &ReplayItem,
 ) -> SendResult {
-    let body: Arc<str> = letter.event.as_str().into();
-    let content_type = content_type(Event::recall(&body, Input::Auto).shape());
+    let content_type = content_type(letter.published().shape());
     let mut headers = vec![
         ("content-type".to_owned(), content_type.to_owned()),
         // The id of Standard Webhooks by which a receiver recognizes a repeat.
@@ -331,6 +329,8 @@ async fn post(
 
 #[cfg(test)]
 mod tests {
+    use delivery::event::{Event, Input};
+
     use super::*;
     use crate::samples::letter;
 

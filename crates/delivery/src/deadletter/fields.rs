@@ -13,8 +13,8 @@ use crate::delivery::reason::Reason;
 use crate::delivery::{
     DeadLetter, DeliveryTarget, Entry, History, Returned, trace, truncated_detail,
 };
-use crate::event::Shape;
 use crate::event::json::Object;
+use crate::event::{Event, Input, Shape};
 use crate::subscription::display;
 use crate::time::moment;
 
@@ -27,6 +27,9 @@ pub(crate) const SINK: &str = "sink";
 /// The member that says what the delivery was, if it was not that of a published event to its destination. The
 /// log field of this name has the same words.
 pub(crate) const LEG: &str = "leg";
+
+/// The member with the schema of an event whose text alone would be read as one of another.
+pub(crate) const SHAPE: &str = "shape";
 
 /// A dead letter, and why it is stored where it is.
 pub(super) struct BlobFields<'a> {
@@ -117,6 +120,10 @@ impl BlobFields<'_> {
         match &delivery.target {
             DeliveryTarget::Reply => object.text(LEG, delivery.target.as_str()),
             DeliveryTarget::Destination | DeliveryTarget::Sink(_) => {}
+        }
+        let shape = delivery.event.shape();
+        if Event::recall(delivery.event.text(), Input::Auto).shape() != shape {
+            object.text(SHAPE, shape.as_str());
         }
         match self.with_original {
             true => object.text(ORIGINAL, delivery.event.text()),

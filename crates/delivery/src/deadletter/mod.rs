@@ -13,7 +13,7 @@ mod knative;
 mod namespace;
 pub mod stored;
 
-pub(crate) use self::fields::{LASTMILE, LEG, SINK};
+pub(crate) use self::fields::{LASTMILE, LEG, SHAPE, SINK};
 pub(crate) use self::flat::{AROUND, IN_DATA, ORIGINAL, PUBLISHED};
 pub(crate) use self::namespace::{EVENT, EVENT_IS, HEADERS, JSON, PROPERTIES};
 use crate::subscription::dead_letter_format::Format;

@@ -44,17 +44,19 @@ words! {
     }
 }
 
-/// The schema an event was published in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shape {
-    /// CloudEvents 1.0, structured JSON.
-    CloudEvent,
-    /// The Event Grid event schema.
-    EventGrid,
-    /// Any other JSON.
-    Custom,
-    /// Any text.
-    Opaque,
+words! {
+    /// The schema an event was published in.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Shape {
+        /// CloudEvents 1.0, structured JSON.
+        CloudEvent = "cloudevents",
+        /// The Event Grid event schema.
+        EventGrid = "eventgrid",
+        /// Any other JSON.
+        Custom = "custom",
+        /// Any text.
+        Opaque = "opaque",
+    }
 }
 
 /// One published event.

@@ -58,6 +58,9 @@ fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refus
     let content_type = content_type.as_deref();
     let mode = ContentMode::of(content_type);
     if mode == ContentMode::Data && has_version(request) {
+        if let Some((name, _)) = request.headers.iter().find(|(name, _)| is_data(name)) {
+            return Err(bad_request(format!("{name} is no attribute: the data is the body")));
+        }
         let structured =
             binary::structured(&binary_attributes(request), content_type, request.body);
         return structured.map_err(bad_request);
@@ -73,6 +76,9 @@ fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refus
     }
     let body = String::from_utf8(request.body.to_vec());
     let body = body.map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
+    if body.is_empty() {
+        return Err(bad_request("the body is empty, and no message is"));
+    }
     match (mode, body.trim_start().starts_with('[')) {
         (ContentMode::Structured, true) => {
             Err(bad_request("an array is sent as application/cloudevents-batch+json"))
@@ -97,6 +103,11 @@ fn effective_input(request: &HttpRequest<'_>, declared_input: Input) -> Input {
     } else {
         declared_input
     }
+}
+
+/// Whether a header has the name of an attribute's that holds data in JSON.
+fn is_data(name: &str) -> bool {
+    matches!(name, "ce-data" | "ce-data_base64")
 }
 
 /// Whether the request has the header that tells a CloudEvent in binary mode.
@@ -245,6 +256,15 @@ mod tests {
                 415,
                 "application/cloudevents+avro",
             ),
+            (
+                [&BINARY[..], &[("ce-data_base64", "aGk=")]].concat(),
+                "",
+                Input::Auto,
+                400,
+                "is no attribute",
+            ),
+            (vec![("content-type", "text/plain")], "", Input::Opaque, 400, "the body is empty"),
+            (vec![JSON], "", Input::Auto, 400, "the body is empty"),
             ([&BINARY[..], &[("ce-id", "2")]].concat(), "", Input::Auto, 400, "twice"),
             ([&BINARY[..], &[("ce-subject", "%FF")]].concat(), "", Input::Auto, 400, "ce-subject"),
             ([&BINARY[..], &[("ce-subject", "100%")]].concat(), "", Input::Auto, 400, "ce-subject"),

@@ -13,7 +13,7 @@ use delivery::delivery::health::shared::{
     DestinationState, Digest, Spell, Summary, digest_document,
 };
 use delivery::ports::Clock as _;
-use delivery::subscription::Disabled;
+use delivery::subscription::{Disabled, topic_address};
 use delivery::time::duration::SECOND_MS;
 
 use super::documents::Updated;
@@ -84,7 +84,7 @@ pub(super) async fn disable(arguments: DisableArgs) -> anyhow::Result<ExitCode> 
             (Disabled::DeadLetter, "deliveries become dead letters until it is enabled")
         }
     };
-    let change = Change::open(&arguments.change).await?;
+    let change = Change::of_requests(&arguments.change).await?;
     let is_done = |state: &DestinationState| {
         state.disabled.as_ref().is_some_and(|disabled| disabled.then == then)
     };
@@ -113,7 +113,7 @@ pub(super) async fn enable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
 }
 
 pub(super) async fn probe(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
-    let change = Change::open(&arguments).await?;
+    let change = Change::of_requests(&arguments).await?;
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| {
         let waits = state.failing.is_some_and(|failing| now_ms < failing.until_ms);
@@ -148,6 +148,21 @@ impl Change {
         subscriptions.report();
         let notifies = subscriptions.want_notices_of(&destination);
         Ok(Self { place, destination, notifies, now_ms: Machine.now_ms() })
+    }
+
+    /// The same of a destination that requests are made to.
+    async fn of_requests(arguments: &ChangeArgs) -> anyhow::Result<Self> {
+        let change = Self::open(arguments).await?;
+        let address = &change.destination.address;
+        let topic = address.parse().ok().and_then(|address| topic_address::topic_of(&address));
+        if let Some(topic) = topic {
+            bail!(
+                "{} goes on to the topic {topic} without a request, so there is nothing to stop or to try; `paused: true` \
+                 stops a subscription",
+                arguments.name
+            );
+        }
+        Ok(change)
     }
 
     /// Changes the document, unless that is done already, and has the digest say the same.

@@ -109,10 +109,12 @@ pub(super) fn run(
     Ok(if is_matched { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The events of a record of this topic. One that looks like a message of another service is read as such.
+/// The events of a record of this topic. A message of another service is read as such where the topic has it in
+/// `from`; published with the name of a topic, it is an event like any other.
 fn elements(catalogue: &Catalogue, topic: &TopicName, text: &Arc<str>) -> Vec<Element> {
     let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.input);
-    let publisher = envelope::publisher(text).filter(|_| input == Input::Auto);
+    let publisher = envelope::publisher(text)
+        .filter(|publisher| input == Input::Auto && catalogue.topic_from(publisher) == Some(topic));
     decode(text, publisher.map_or(input, |publisher| envelope::input_of(&publisher)))
 }
 

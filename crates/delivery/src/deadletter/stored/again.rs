@@ -96,10 +96,20 @@ impl StoredDeadLetter {
         self.is_reply && self.reason == Reason::MalformedEvent.to_string()
     }
 
+    /// The event, in the schema that it was published in.
+    #[must_use]
+    pub fn published(&self) -> Event {
+        let event = Event::recall(&self.event.as_str().into(), Input::Auto);
+        match self.shape {
+            Some(shape) => event.in_shape(shape),
+            None => event,
+        }
+    }
+
     /// A new delivery with this id to the party that failed, with no attempts and the same trace.
     #[must_use]
     pub fn again(&self, id: Uuid, replay: Option<Replay>, now_ms: u64) -> Delivery {
-        let event = Event::recall(&self.event.as_str().into(), Input::Auto);
+        let event = self.published();
         let origin = Origin { message: self.id.to_string(), index: 0 };
         let new = Delivery::new(event, self.subscription.clone(), origin, now_ms);
         let delivery = Delivery { id, traceparent: self.traceparent.clone(), ..new };

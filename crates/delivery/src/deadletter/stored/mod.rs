@@ -25,8 +25,8 @@ use self::element::Element;
 use crate::deadletter::LASTMILE;
 use crate::delivery::Addresses;
 use crate::delivery::replay::Replay;
-use crate::event::Members;
 use crate::event::mapping::Mapped;
+use crate::event::{Members, Shape};
 use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::time::moment::rfc3339;
@@ -102,6 +102,8 @@ pub struct StoredDeadLetter {
     pub addresses: Option<Addresses>,
     /// The headers that were sent, where the format keeps them.
     pub headers: Vec<(String, String)>,
+    /// The schema of the event, where its text alone would be read as one of another.
+    pub shape: Option<Shape>,
     /// The event as published.
     pub event: String,
     /// The event's id.

@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{KeyParts, StoredAttempt, StoredDeadLetter, StoredSink};
-use crate::deadletter::{AROUND, EVENT_IS, IN_DATA, JSON, LEG, ORIGINAL, PUBLISHED, SINK};
+use crate::deadletter::{AROUND, EVENT_IS, IN_DATA, JSON, LEG, ORIGINAL, PUBLISHED, SHAPE, SINK};
 use crate::delivery::outcome::Outcome;
 use crate::delivery::replay::Replay;
 use crate::delivery::{Addresses, DeliveryTarget};
 use crate::event::path::scalar;
-use crate::event::{Event, Input, Members};
+use crate::event::{Event, Input, Members, Shape};
 use crate::subscription::dead_letter_format::{Format, Layout};
 use crate::time::moment;
 
@@ -147,6 +147,10 @@ impl<'a> Properties<'a> {
             sink: self.sink(),
             traceparent: self.first(&["traceparent"]),
             replay: self.replay(),
+            shape: self
+                .own
+                .text(SHAPE)
+                .and_then(|word| Shape::ALL.into_iter().find(|shape| shape.as_str() == word)),
             is_reply: self.own.text(LEG).as_deref() == Some(DeliveryTarget::Reply.as_str()),
             format: Format::Namespace,
             layout: Layout::Nested,

@@ -4,26 +4,32 @@
 //! other's answers would make thousands of requests out of one event. So the deliveries that replies lead
 //! to are counted. Those of the first generation, which answer the event itself, are free: without a loop
 //! there are seldom others. From then on each delivery carries how many may still follow from it, and an
-//! answer to it divides what remains. An event that goes on to another topic counts like an answer. A share
+//! answer to it divides what remains. An event that goes on to another topic counts like an answer if the topics
+//! may lead it back; if not, as many deliveries follow as the files say, and none is refused. A share
 //! belongs to one branch, so nothing has to be counted together where branches run at the same time. Where more
 //! subscriptions can answer an event than its budget has deliveries, each has a share of one: then the bound is
 //! their number.
 
+use std::collections::BTreeSet;
+
 use crate::delivery::Delivery;
 use crate::subscription::catalogue::{Catalogue, REPLIES_MAX};
-use crate::subscription::name::ALL_NAMES;
+use crate::subscription::name::{ALL_NAMES, TopicName};
 
-/// What may still follow from each of the deliveries that one answer leads to; `None` if there may not be
-/// so many.
+/// What may still follow from each of the deliveries that one answer leads to, or an event that goes on to this
+/// topic; `None` if there may not be so many.
 pub(super) fn shares(
     answered: &Delivery,
+    onward: Option<&TopicName>,
     catalogue: &Catalogue,
     deliveries: usize,
     now_ms: u64,
 ) -> Option<impl Iterator<Item = u32>> {
     let deliveries = u32::try_from(deliveries).ok()?;
+    let from = &answered.subscription.topic;
     let left = match answered.hops {
         0 => share_of_an_answer(answered, catalogue, now_ms),
+        _ if onward.is_some_and(|to| !may_lead_back(to.clone(), from, catalogue)) => left(answered),
         _ => left(answered).checked_sub(deliveries)?,
     };
     Some((0..deliveries).map(move |place| part(left, deliveries, place)))
@@ -32,6 +38,23 @@ pub(super) fn shares(
 /// How many deliveries may follow from a reply. An older version sent it without the number.
 pub(super) fn left(reply: &Delivery) -> u32 {
     reply.replies_left.unwrap_or(REPLIES_MAX)
+}
+
+/// Whether an event that goes on to a topic may come back to another by destinations that are topics. Of a
+/// topic that was not read nobody knows.
+fn may_lead_back(to: TopicName, back: &TopicName, catalogue: &Catalogue) -> bool {
+    let (mut open, mut seen) = (vec![to], BTreeSet::new());
+    while let Some(topic) = open.pop() {
+        if topic == *back || catalogue.lacks(&topic) {
+            return true;
+        }
+        let subscriptions = catalogue.topic_subscriptions(&topic);
+        if seen.insert(topic) {
+            let next = subscriptions.into_iter().flat_map(|of| of.subscriptions());
+            open.extend(next.filter_map(|of| of.destination.topic()));
+        }
+    }
+    false
 }
 
 /// What may follow from one answer to a published event: each subscription that takes the event and can

@@ -57,17 +57,19 @@ pub fn follow_ups(
         ReplyContent::TooLarge(beginning) => return answered.dead_letter_too_large(beginning),
     };
     match to {
-        ReplyTo::Address(_) => answered.deliver(&event, DeliveryTarget::Reply, &[subscription]),
+        ReplyTo::Address(_) => {
+            answered.deliver(&event, None, DeliveryTarget::Reply, &[subscription])
+        }
         ReplyTo::Topic(topic) => {
             let matching = catalogue.matching(topic, &ALL_NAMES, &event, now_ms);
             let matching: Vec<_> = matching.map(AsRef::as_ref).collect();
-            answered.deliver(&event, DeliveryTarget::Destination, &matching)
+            answered.deliver(&event, None, DeliveryTarget::Destination, &matching)
         }
     }
 }
 
 /// What follows from a delivery whose destination is a topic: its event, for each subscription there that
-/// matches. As many may follow as from a reply.
+/// matches. As many may follow as from a reply, or as match if its topics do not lead back.
 #[must_use]
 pub fn forward(
     delivery: &Delivery,
@@ -85,7 +87,7 @@ pub fn forward(
     }
     let matching = catalogue.matching(to, &ALL_NAMES, event, now_ms);
     let matching: Vec<_> = matching.map(AsRef::as_ref).collect();
-    answered.deliver(event, DeliveryTarget::Destination, &matching)
+    answered.deliver(event, Some(to), DeliveryTarget::Destination, &matching)
 }
 
 /// A delivery that was answered with a reply, or whose event goes on.
@@ -97,15 +99,17 @@ struct Answered<'a> {
 }
 
 impl Answered<'_> {
-    /// The reply, for each of these subscriptions, or a dead letter if there may not be so many.
+    /// The reply, or the event that goes on to a topic, for each of these subscriptions; or a dead letter if
+    /// there may not be so many.
     fn deliver(
         &self,
         event: &Event,
+        onward: Option<&TopicName>,
         target: DeliveryTarget,
         to: &[&Subscription],
     ) -> Vec<FollowUp> {
-        let Some(shares) = budget::shares(self.delivery, self.catalogue, to.len(), self.now_ms)
-        else {
+        let Answered { delivery, catalogue, now_ms, .. } = *self;
+        let Some(shares) = budget::shares(delivery, onward, catalogue, to.len(), now_ms) else {
             return self.over_budget(event.clone(), to.len());
         };
         let reply = |(subscription, left): (&&Subscription, u32)| {
