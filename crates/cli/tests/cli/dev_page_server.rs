@@ -148,11 +148,20 @@ impl PageStream {
 
     /// The next step that says this of what happened.
     pub(crate) fn step(&mut self, what: &str) -> Value {
-        loop {
+        let [step] = self.steps([what]);
+        step
+    }
+
+    /// The next steps of these names, which functions may log in any order.
+    pub(crate) fn steps<const N: usize>(&mut self, whats: [&str; N]) -> [Value; N] {
+        let mut found = [const { Value::Null }; N];
+        while found.iter().any(Value::is_null) {
             let step = self.json("step");
-            if step["what"] == what {
-                return step;
+            let wanted = whats.iter().zip(&mut found).find(|(what, _)| step["what"] == **what);
+            if let Some((_, found)) = wanted.filter(|(_, found)| found.is_null()) {
+                *found = step;
             }
         }
+        found
     }
 }
