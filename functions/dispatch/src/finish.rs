@@ -16,9 +16,6 @@ use crate::dispatch::{Dispatch, Invocation};
 use crate::message::{delivery_message, fits_a_message};
 use crate::progress::{InFlightDelivery, ItemId, Stage, Unfinished};
 
-/// How many messages that follow from one end are on their way at once: some requests to the queue.
-const SENT_AT_ONCE: usize = 64;
-
 /// How an end was carried out.
 pub(crate) enum Carried {
     /// What had to be sent was not: the record is redelivered.
@@ -182,19 +179,15 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Sends everything that follows from an end, several at once, so that their messages share requests to the
-    /// queue; begins with no more after one that cannot be sent.
+    /// Sends everything that follows from an end; stops at the first that cannot be sent.
     async fn send_all(&self, follow_ups: Vec<FollowUp>, of: &Invocation<'_>) -> Carried {
-        let mut sent = stream::iter(follow_ups)
-            .map(|follow_up| self.send_follow_up(follow_up, of))
-            .buffered(SENT_AT_ONCE);
         let mut last = Carried::Sent;
-        while let Some(carried) = sent.next().await {
-            // The record is redelivered: more messages would only be more duplicates.
-            if carried.is_failed() {
-                return carried;
+        // After a failure the record is redelivered: more messages would only be more duplicates.
+        for follow_up in follow_ups {
+            last = self.send_follow_up(follow_up, of).await;
+            if last.is_failed() {
+                break;
             }
-            last = carried;
         }
         last
     }
