@@ -310,6 +310,7 @@ impl Record {
             hold: Hold::default(),
             part: None,
             dead_letters_ms: None,
+            onward: None,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::reason::Reason;
-use delivery::machine::reply;
 use delivery::machine::step::{self, Arrival, End};
 use delivery::ports::{DispatchPorts, QueueName};
 use delivery::subscription::{Disabled, Subscription};
@@ -56,9 +55,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Arrival::NotDue { wait_ms } => End::Retry { wait_ms },
                 Arrival::Paused { wait_ms } => hold(&mut in_flight, HoldReason::Paused, wait_ms),
                 Arrival::Forward(to) => {
-                    let InFlightDelivery { delivery, subscription, .. } = &in_flight;
-                    let onward = reply::forward(delivery, subscription, &to, &of.catalogue, now_ms);
-                    self.finish_success(of, &in_flight, onward).await;
+                    self.forward(of, &in_flight, &to).boxed().await;
                     continue;
                 }
                 Arrival::Expired(reason) => {

@@ -7,13 +7,15 @@ use delivery::delivery::reason::Reason;
 use delivery::delivery::replay::{ReplayEnd, ReplayOutcome};
 use delivery::delivery::{DeadLetter, DeliveryTarget};
 use delivery::machine::follow_up::{self, FollowUp};
+use delivery::machine::forward::forward;
 use delivery::machine::step::{End, end_without_success};
 use delivery::ports::{DispatchPorts, QueueName};
+use delivery::subscription::name::TopicName;
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
 use crate::dispatch::{Dispatch, Invocation};
-use crate::message::{delivery_message, fits_a_message};
+use crate::message::{delivery_message, fits_a_message, publication_message};
 use crate::progress::{InFlightDelivery, ItemId, Stage, Unfinished};
 
 /// How an end was carried out.
@@ -107,6 +109,32 @@ impl<P: DispatchPorts> Dispatch<P> {
             // The delivery will be repeated: a second request is better than a lost reply.
             of.progress.set(in_flight.id, Stage::SendFailed);
         }
+    }
+
+    /// Ends a delivery whose destination is a topic, after its event was published there.
+    pub(crate) async fn forward(
+        &self,
+        of: &Invocation<'_>,
+        in_flight: &InFlightDelivery,
+        to: &TopicName,
+    ) {
+        let InFlightDelivery { id, delivery, subscription } = in_flight;
+        let now_ms = self.ports.now_ms();
+        let end = match forward(delivery, subscription, to, &of.catalogue, now_ms) {
+            Ok((publication, body)) => {
+                let message = publication_message(publication, body);
+                if !message.fits() {
+                    let reason = Reason::EventTooLargeToResend;
+                    end_without_success(delivery, subscription, reason, now_ms)
+                } else if self.send(QueueName::FanOut, message, of.deadline).await {
+                    End::Done
+                } else {
+                    return of.progress.set(*id, Stage::SendFailed);
+                }
+            }
+            Err(end) => end,
+        };
+        self.finish(of, in_flight, end).await;
     }
 
     /// Sends a dead letter on its way to its end.

@@ -34,7 +34,7 @@ fn events(count: usize) -> Record {
 }
 
 /// A message as it is received from its queue.
-fn received(number: usize, (queue, message): &(QueueName, Message)) -> Record {
+pub(super) fn received(number: usize, (queue, message): &(QueueName, Message)) -> Record {
     let topic = message.topic.as_ref().map(ToString::to_string);
     let attribute = Some(message.attribute.clone());
     let queue = *queue;

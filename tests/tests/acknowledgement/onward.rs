@@ -1,12 +1,16 @@
-//! Subscriptions whose destination is a topic: the event is re-enqueued for that topic's subscriptions before
-//! its record is acknowledged, and nothing is requested.
+//! Subscriptions whose destination is a topic: the event is published there before its record is
+//! acknowledged, as one message however many subscriptions the topic has, and nothing is requested.
 
-use delivery::delivery::DeliveryTarget;
+use std::collections::BTreeMap;
+
+use delivery::delivery::Delivery;
 use delivery::delivery::reason::Reason;
-use delivery::ports::QueueName;
+use delivery::ports::{Attribute, Message, QueueName};
 use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::topic_address::address_of;
 
+use super::divided::received;
 use super::{ENDS_MS, EVENT, carried, dispatch, letter, subscription};
 use crate::fake_ports::{FakePorts, catalogue_of, record};
 
@@ -17,38 +21,93 @@ fn onward() -> Subscription {
     onward
 }
 
-fn ports() -> FakePorts {
-    FakePorts::new(catalogue_of([onward(), subscription("shop/all/a"), subscription("shop/all/b")]))
+/// With so many subscriptions of `shop/all`.
+fn catalogue(subscriptions: usize) -> Catalogue {
+    let all = (0..subscriptions).map(|number| subscription(&format!("shop/all/s{number:04}")));
+    catalogue_of(all.chain([onward()]))
+}
+
+/// The messages of an event that goes on.
+fn sent(catalogue: &Catalogue) -> Vec<(QueueName, Message)> {
+    let ports = FakePorts::new(catalogue.clone());
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    assert_eq!(ports.requests(), 0);
+    ports.sent()
 }
 
 #[test]
-fn an_event_that_goes_on_is_a_message_for_each_subscription_and_no_request() {
-    let ports = ports();
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let sent = ports.sent();
-    let to: Vec<String> =
-        sent.iter().map(|(_, message)| carried(message).subscription.to_string()).collect();
-    assert_eq!(to, ["shop/all/a", "shop/all/b"]);
-    for (queue, message) in &sent {
-        let next = carried(message);
-        assert_eq!((*queue, message.body.as_ref(), message.wait_ms), (QueueName::FanOut, EVENT, 0));
-        assert_eq!((next.target, next.hops), (DeliveryTarget::Destination, 1));
+fn an_event_that_goes_on_is_one_message_and_no_request() {
+    for subscriptions in [1, 2, 3_000] {
+        let sent = sent(&catalogue(subscriptions));
+        let [(QueueName::FanOut, message)] = &sent[..] else { panic!("{sent:?}") };
+        assert!(matches!(message.attribute, Attribute::Publication(_)), "{message:?}");
+        assert_eq!((message.body.as_ref(), message.wait_ms), (EVENT, 0));
     }
-    assert_eq!(ports.requests(), 0);
+}
+
+#[test]
+fn its_message_becomes_a_request_to_each_subscription_there() {
+    let catalogue = catalogue(2);
+    let ports = FakePorts::new(catalogue.clone()).with_status(503);
+    let records: Vec<_> = sent(&catalogue).iter().map(|sent| received(0, sent)).collect();
+    assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
+    assert_eq!(ports.requests(), 2);
+    let retried: Vec<Delivery> = ports.sent().iter().map(|(_, message)| carried(message)).collect();
+    let of = |delivery: &Delivery| (delivery.subscription.to_string(), delivery.hops);
+    let to: Vec<_> = retried.iter().map(of).collect();
+    assert_eq!(to, [("shop/all/s0000".to_owned(), 1), ("shop/all/s0001".to_owned(), 1)]);
+    // By default 64 replies may follow from an event, and it is the only one that its topic sends on.
+    assert_eq!(retried.iter().filter_map(|delivery| delivery.replies_left).sum::<u32>(), 64);
+}
+
+#[test]
+fn on_a_topic_of_thousands_it_is_divided_like_any_event_and_so_is_what_may_follow() {
+    let catalogue = catalogue(3_000);
+    let (mut open, mut left) = (sent(&catalogue), BTreeMap::new());
+    let mut most = 0;
+    while let Some(message) = open.pop() {
+        let ports = FakePorts::new(catalogue.clone()).with_status(503);
+        assert_eq!(dispatch(&ports, &[received(0, &message)], ENDS_MS), [""; 0]);
+        most = most.max(ports.sent().len());
+        for (queue, message) in ports.sent() {
+            match &message.attribute {
+                Attribute::Publication(_) => open.push((queue, message)),
+                Attribute::Delivery(_) => {
+                    let delivery = carried(&message);
+                    left.insert(delivery.id, delivery.replies_left.expect("a share"));
+                }
+                Attribute::DeadLetter(_) => panic!("{message:?}"),
+            }
+        }
+    }
+    assert_eq!(left.len(), 3_000, "one delivery for each");
+    assert_eq!(left.values().sum::<u32>(), 64, "together as many replies as follow from any event");
+    assert!(most <= dispatch::PARTS_MAX, "{most} messages at once");
+}
+
+#[test]
+fn an_event_that_nobody_takes_there_is_unmatched_and_done() {
+    let catalogue = catalogue_of([onward(), {
+        let mut never = subscription("shop/all/never");
+        never.expires_ms = Some(1);
+        never
+    }]);
+    let ports = FakePorts::new(catalogue.clone());
+    let records: Vec<_> = sent(&catalogue).iter().map(|sent| received(0, sent)).collect();
+    assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().len()), (0, 0));
 }
 
 #[test]
 fn a_record_whose_event_cannot_go_on_is_redelivered() {
-    let ports = ports().with_failing_queue();
+    let ports = FakePorts::new(catalogue(2)).with_failing_queue();
     assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), ["m1"]);
     assert_eq!(ports.requests(), 0);
 }
 
 #[test]
 fn an_event_that_would_go_on_to_a_topic_that_does_not_exist_is_a_dead_letter() {
-    let ports = FakePorts::new(catalogue_of([onward()]));
-    assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-    let (queue, message) = ports.sent().remove(0);
+    let (queue, message) = sent(&catalogue_of([onward()])).remove(0);
     assert_eq!(queue, QueueName::DeadLetter);
     let letter = letter(&message);
     assert_eq!(letter.reason.known(), Some(Reason::TopicNotFound));

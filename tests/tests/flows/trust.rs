@@ -41,6 +41,7 @@ fn forged() -> [(&'static str, String); 3] {
         hold: forged_delivery().hold,
         part: None,
         dead_letters_ms: None,
+        onward: None,
     };
     [
         (DELIVERY_ATTRIBUTE, write_delivery(&forged_delivery())),

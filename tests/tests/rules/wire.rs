@@ -8,7 +8,7 @@ use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{
     Addresses, Batching, DeadLetter, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
-    Hold, Origin, Part, Publication, RESPONSE_KEPT_BYTES, Returned, Store, Word,
+    Hold, Onward, Origin, Part, Publication, RESPONSE_KEPT_BYTES, Returned, Store, Word,
 };
 use delivery::event::Input;
 use delivery::event::mapping::Mapped;
@@ -169,6 +169,7 @@ fn minimal_publication() -> Publication {
         hold: Hold::default(),
         part: None,
         dead_letters_ms: None,
+        onward: None,
     }
 }
 
@@ -202,13 +203,25 @@ fn full_publication() -> Publication {
     }
 }
 
-fn publications() -> [(&'static str, Publication); 5] {
+/// An event that goes on from another topic.
+fn onward() -> Publication {
+    let onward = Onward {
+        from: reply().id,
+        hops: 2,
+        replies_left: 63,
+        via: vec!["shop/größe".parse().expect("a topic")],
+    };
+    Publication { onward: Some(onward), ..elements_of_a_publication() }
+}
+
+fn publications() -> [(&'static str, Publication); 6] {
     [
         ("publication-bare", minimal_publication()),
         ("publication-full", full_publication()),
         ("publication-part", part_of_a_publication()),
         ("publication-elements", elements_of_a_publication()),
         ("publication-of-dead-letters", announced_dead_letters()),
+        ("publication-that-goes-on", onward()),
     ]
 }
 

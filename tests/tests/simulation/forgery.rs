@@ -45,6 +45,7 @@ fn publication() -> Publication {
         hold: Hold { count: 99, turns: 99, slots: 99, permits: 99, until_ms: u64::MAX / 2 },
         part: None,
         dead_letters_ms: None,
+        onward: None,
     }
 }
 

@@ -43,6 +43,7 @@ impl Inner {
                     hold: Hold::default(),
                     part: None,
                     dead_letters_ms: None,
+                    onward: None,
                 },
             };
             queued.body == message.body

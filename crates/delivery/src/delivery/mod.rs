@@ -23,5 +23,5 @@ pub use delivery::{
     History, Origin, RESPONSE_KEPT_BYTES, id_of,
 };
 pub(crate) use publication::is_zero;
-pub use publication::{Hold, Part, Publication};
+pub use publication::{Hold, Onward, Part, Publication, following_id, share};
 pub use word::Word;

@@ -2,13 +2,15 @@
 //! that cannot be decided now.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::delivery::{Delivery, Origin};
+use crate::delivery::{DELIVERY_NAMESPACE, Delivery, Origin};
 use crate::event::{Event, Input};
-use crate::subscription::name::{NameRange, SubscriptionName};
+use crate::subscription::Subscription;
+use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// Everything of a published record but its body. It travels with the body when the record is
@@ -39,6 +41,24 @@ pub struct Publication {
     /// its place when that minute is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letters_ms: Option<u64>,
+    /// Of an event that went on from another topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onward: Option<Onward>,
+}
+
+/// What the deliveries of an event have from the delivery whose destination was their topic. Its fields are
+/// those of version 1 of the wire format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Onward {
+    /// That delivery; theirs have ids that follow from it.
+    pub from: Uuid,
+    /// How many answers and topics led to them.
+    pub hops: u32,
+    /// How many deliveries may follow from all of them together by answers.
+    pub replies_left: u32,
+    /// The topics to which none of their dead letters goes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<TopicName>,
 }
 
 /// A part of a published record that was too large to be handled at once: some of its elements, for
@@ -61,7 +81,41 @@ impl Publication {
     pub fn delivery(&self, index: u32, event: Event, subscription: SubscriptionName) -> Delivery {
         let origin = Origin { message: self.message.clone(), index };
         let new = Delivery::new(event, subscription, origin, self.published_ms);
-        Delivery { traceparent: self.traceparent.clone(), ..new }
+        let new = Delivery { traceparent: self.traceparent.clone(), ..new };
+        match &self.onward {
+            Some(Onward { from, hops, replies_left, via }) => Delivery {
+                id: following_id(*from, &new.subscription),
+                hops: *hops,
+                replies_left: Some(*replies_left),
+                via: via.clone(),
+                ..new
+            },
+            None => new,
+        }
+    }
+
+    /// The deliveries of its event with this index to these subscriptions, before their first attempts. Each has
+    /// its share of what may follow.
+    pub fn deliveries(
+        &self,
+        index: u32,
+        event: &Event,
+        to: &[&Arc<Subscription>],
+    ) -> impl Iterator<Item = Delivery> {
+        to.iter().enumerate().map(move |(place, subscription)| {
+            let new = self.delivery(index, event.clone(), subscription.name.clone());
+            let left = new.replies_left.map(|left| share(left, to.len(), place));
+            Delivery { replies_left: left, ..new }
+        })
+    }
+
+    /// The same publication for one of several parts, of which each has its share of what may follow.
+    #[must_use]
+    pub fn with_share(mut self, parts: usize, place: usize) -> Self {
+        if let Some(Onward { replies_left, .. }) = &mut self.onward {
+            *replies_left = share(*replies_left, parts, place);
+        }
+        self
     }
 
     /// A delivery that stands for all of it, whatever it contains. That of a part has an id of its own,
@@ -76,6 +130,20 @@ impl Publication {
         let part = [&names.from, before, delivery.event.text()].join("\n");
         Delivery { id: Uuid::new_v5(&delivery.id, part.as_bytes()), ..delivery }
     }
+}
+
+/// The id of a delivery that follows from another one: the same event for the same subscription.
+#[must_use]
+pub fn following_id(from: Uuid, to: &SubscriptionName) -> Uuid {
+    Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{from}\nreply\n{to}").as_bytes())
+}
+
+/// The share that one of several parts has of a number. They differ by one at most; the larger ones come first.
+#[must_use]
+pub fn share(number: u32, parts: usize, place: usize) -> u32 {
+    let whole = usize::try_from(number).unwrap_or(usize::MAX);
+    let share = whole / parts + usize::from(place < whole % parts);
+    u32::try_from(share).unwrap_or(u32::MAX)
 }
 
 impl fmt::Display for Part {
@@ -164,6 +232,7 @@ mod tests {
             hold: Hold::default(),
             part,
             dead_letters_ms: None,
+            onward: None,
         };
         let part = |first, from: &str, before: Option<&str>| {
             let names = NameRange { from: from.to_owned(), before: before.map(ToOwned::to_owned) };

@@ -3,6 +3,7 @@
 pub mod answer;
 pub mod consent;
 pub mod follow_up;
+pub mod forward;
 pub mod reply;
 pub mod step;
 pub mod storing;

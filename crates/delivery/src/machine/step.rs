@@ -9,6 +9,7 @@
 //! groups, one request each; a group holds one delivery unless the subscription batches. The same
 //! functions are used in production, in the simulation and in explanations.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::delivery::outcome::{Exchange, TransportResult, Verdict, judge};
@@ -68,6 +69,16 @@ pub enum End {
 }
 
 impl End {
+    /// The same, whose dead letter says this, too.
+    #[must_use]
+    pub fn with_detail(self, detail: impl fmt::Display) -> Self {
+        match self {
+            Self::DeadLetter(letter) => Self::DeadLetter(Box::new(letter.with_detail(detail))),
+            Self::ToSink(letter) => Self::ToSink(Box::new(letter.with_detail(detail))),
+            Self::Done | Self::Retry { .. } | Self::Drop(_) => self,
+        }
+    }
+
     /// The end of the replay that this delivery is, if it is one, once this end is carried out for good. `stored`
     /// says in which container and under which key its dead letter is, if that is known.
     #[must_use]

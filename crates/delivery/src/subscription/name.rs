@@ -7,8 +7,9 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-/// Where events are published: `namespace/topic`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Where events are published: `namespace/topic`, and so it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct TopicName {
     /// The namespace.
     pub namespace: String,
@@ -112,6 +113,20 @@ impl fmt::Display for TopicName {
 impl fmt::Display for SubscriptionName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.topic, self.name)
+    }
+}
+
+impl From<TopicName> for String {
+    fn from(topic: TopicName) -> Self {
+        topic.to_string()
+    }
+}
+
+impl TryFrom<String> for TopicName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn delivery_v1(delivery: &Delivery) -> DeliveryV1 {
         },
         hops: delivery.hops,
         replies_left: delivery.replies_left,
-        via: delivery.via.iter().map(ToString::to_string).collect(),
+        via: delivery.via.clone(),
         batching: match &delivery.batching {
             Word::Known(Batching::Allowed) => None,
             Word::Known(Batching::RetryAlone) => Some(RETRY_ALONE.to_owned()),
@@ -77,12 +77,7 @@ pub(super) fn delivery_of(wire: DeliveryV1, event: Event) -> Result<Delivery, Wi
         due_ms: wire.due_ms,
         hops: wire.hops,
         replies_left: wire.replies_left,
-        via: wire
-            .via
-            .iter()
-            .map(|topic| topic.parse())
-            .collect::<Result<_, _>>()
-            .map_err(WireError::Unreadable)?,
+        via: wire.via,
         batching: batching_of(wire.batching.as_deref())?,
         abandoned: wire.abandoned,
         held_ms: wire.held_ms,

@@ -21,6 +21,7 @@ use super::history::{EntryV1, LastV1};
 use crate::delivery::{Addresses, Hold, Origin, is_zero};
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{Format, Layout};
+use crate::subscription::name::TopicName;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct DeliveryV1 {
@@ -45,7 +46,7 @@ pub(super) struct DeliveryV1 {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) replies_left: Option<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) via: Vec<String>,
+    pub(super) via: Vec<TopicName>,
     // The older word, as above.
     #[serde(rename = "company", default, skip_serializing_if = "Option::is_none")]
     pub(super) batching: Option<String>,

@@ -20,6 +20,7 @@ use delivery::subscription::name::NameRange;
 
 use super::publish::Published;
 use super::{Decoded, WorkItem};
+use crate::message::publication_message;
 
 /// Requests of one record that run in place, or dead letters of it; a record with more is divided.
 pub const REQUESTS_IN_PLACE: usize = 10;
@@ -215,8 +216,13 @@ impl Division<'_> {
     fn cut_at(&self, cuts: Vec<&str>) -> Vec<Message> {
         let step = step(cuts.len() + 1);
         let cuts: Vec<&str> = cuts.into_iter().skip(step - 1).step_by(step).collect();
-        let ranges = self.published.names().cut_at(&cuts).into_iter();
-        ranges.map(|names| self.part(0..self.elements.len(), names)).collect()
+        let ranges = self.published.names().cut_at(&cuts);
+        let parts = ranges.len();
+        let part = |(place, names)| {
+            let part = self.published.part(0, names).with_share(parts, place);
+            publication_message(part, self.elements.body_of(0..self.elements.len()))
+        };
+        ranges.into_iter().enumerate().map(part).collect()
     }
 
     /// Divides by elements, so that each part holds whole leaves.
@@ -246,7 +252,8 @@ impl Division<'_> {
     }
 
     fn part(&self, elements: Range<usize>, names: NameRange) -> Message {
-        self.published.part(self.elements.body_of(elements.clone()), elements.start, names)
+        let part = self.published.part(elements.start, names);
+        publication_message(part, self.elements.body_of(elements))
     }
 
     fn send(&mut self, part: Message) {

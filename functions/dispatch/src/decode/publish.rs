@@ -11,11 +11,9 @@ use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Hold, Part, Publication};
 use delivery::event::envelope::{self, Elements, Publisher};
 use delivery::event::{Element, Event, Input, Malformed};
-use delivery::ports::{Attribute, Message, MessageGroup};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::{Catalogue, Topic};
 use delivery::subscription::name::{ALL_NAMES, NAMELESS, NameRange, SubscriptionName, TopicName};
-use delivery::wire::write_publication;
 
 use super::{Decoded, WorkItem, divide};
 
@@ -102,11 +100,12 @@ impl<'a> Published<'a> {
             Ok(event) => event,
             Err(decoded) => return decoded,
         };
-        let deliver = |subscription: &Arc<Subscription>| {
-            let delivery = Box::new(self.delivery(index, &event, subscription));
-            WorkItem::Deliver(Arc::clone(subscription), delivery)
+        let matching: Vec<&Arc<Subscription>> = self.matching(&event).take(at_most).collect();
+        let deliveries = self.publication.deliveries(self.index(index), &event, &matching);
+        let deliver = |(subscription, delivery): (&&Arc<Subscription>, Delivery)| {
+            WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery))
         };
-        let items: Vec<WorkItem> = self.matching(&event).take(at_most).map(deliver).collect();
+        let items: Vec<WorkItem> = matching.iter().zip(deliveries).map(deliver).collect();
         let is_unmatched = items.is_empty() && self.is_for_all();
         let unmatched = is_unmatched.then(|| (self.of(NAMELESS), event));
         Decoded { items, unmatched: unmatched.into_iter().collect(), ..Decoded::default() }
@@ -142,26 +141,16 @@ impl<'a> Published<'a> {
         self.publication.delivery(self.index(index), event.clone(), to.name.clone())
     }
 
-    /// A message with a part of it: this body, whose first element has this index here, for these
-    /// subscriptions.
-    pub(crate) fn part(&self, body: Arc<str>, first: usize, names: NameRange) -> Message {
+    /// A part of it, whose first element has this index here, for these subscriptions.
+    pub(crate) fn part(&self, first: usize, names: NameRange) -> Publication {
         // A topic that is known stays the same, whoever the publisher of the part seems to be.
         let topic = self.topic.map(|topic| topic.name.to_string());
-        let publication = Publication {
+        Publication {
             topic: topic.or_else(|| self.publication.topic.as_deref().map(beginning)),
             hold: Hold::default(),
             part: Some(Part { first: self.index(first), input: self.input, names }),
             dead_letters_ms: None,
             ..self.publication.clone()
-        };
-        Message {
-            body,
-            topic: publication.topic.as_deref().and_then(|topic| topic.parse().ok()),
-            attribute: Attribute::Publication(write_publication(&publication)),
-            group: MessageGroup::Publisher(publication.group),
-            receives: 0,
-            unread: 0,
-            wait_ms: 0,
         }
     }
 

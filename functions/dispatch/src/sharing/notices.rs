@@ -66,6 +66,7 @@ pub(super) fn published(
         hold: Default::default(),
         part: None,
         dead_letters_ms: None,
+        onward: None,
     };
     let message = Message {
         body: Arc::from(event),

@@ -58,6 +58,17 @@ struct Publication {
     hold: Option<Hold>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     part: Option<Part>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    onward: Option<Onward>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Onward {
+    from: Uuid,
+    hops: u32,
+    replies_left: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    via: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]

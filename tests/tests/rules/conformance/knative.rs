@@ -11,7 +11,8 @@ use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input, Members};
 use delivery::machine::follow_up::{FollowUp, send_to_sink};
-use delivery::machine::reply::{follow_ups, forward};
+use delivery::machine::forward::forward;
+use delivery::machine::reply::follow_ups;
 use delivery::machine::step::{Arrival, End, arrive, settle};
 use delivery::manifest::{Source, read};
 use delivery::request::{AttemptContext, Request, compose};
@@ -108,7 +109,14 @@ impl World {
                     continue;
                 }
                 Arrival::Forward(topic) => {
-                    return forward(&delivery, subscription, &topic, catalogue, now_ms);
+                    let (publication, body) =
+                        forward(&delivery, subscription, &topic, catalogue, now_ms)
+                            .unwrap_or_else(|end| panic!("{end:?}"));
+                    let event = Event::recall(&body, Input::CloudEvents);
+                    let matching: Vec<_> =
+                        catalogue.matching(&topic, &ALL_NAMES, &event, now_ms).collect();
+                    let next = publication.deliveries(0, &event, &matching);
+                    return next.map(|next| FollowUp::Deliver(Box::new(next))).collect();
                 }
                 Arrival::Expired(reason) => panic!("{reason}"),
             }

@@ -16,23 +16,23 @@ use crate::delivery::Delivery;
 use crate::subscription::catalogue::{Catalogue, REPLIES_MAX};
 use crate::subscription::name::{ALL_NAMES, TopicName};
 
-/// What may still follow from each of the deliveries that one answer leads to, or an event that goes on to this
-/// topic; `None` if there may not be so many.
-pub(super) fn shares(
+/// What may still follow from all of the deliveries together that one answer leads to, or an event that goes on
+/// to this topic; `None` if there may not be so many.
+pub(in crate::machine) fn left_after(
     answered: &Delivery,
     onward: Option<&TopicName>,
     catalogue: &Catalogue,
     deliveries: usize,
     now_ms: u64,
-) -> Option<impl Iterator<Item = u32>> {
-    let deliveries = u32::try_from(deliveries).ok()?;
+) -> Option<u32> {
     let from = &answered.subscription.topic;
-    let left = match answered.hops {
-        0 => share_of_an_answer(answered, catalogue, now_ms),
-        _ if onward.is_some_and(|to| !may_lead_back(to.clone(), from, catalogue)) => left(answered),
-        _ => left(answered).checked_sub(deliveries)?,
-    };
-    Some((0..deliveries).map(move |place| part(left, deliveries, place)))
+    match answered.hops {
+        0 => Some(share_of_an_answer(answered, catalogue, now_ms)),
+        _ if onward.is_some_and(|to| !may_lead_back(to.clone(), from, catalogue)) => {
+            Some(left(answered))
+        }
+        _ => left(answered).checked_sub(u32::try_from(deliveries).ok()?),
+    }
 }
 
 /// How many deliveries may follow from a reply. An older version sent it without the number.
@@ -72,11 +72,6 @@ fn share_of_an_answer(answered: &Delivery, catalogue: &Catalogue, now_ms: u64) -
     let share = budget / u32::try_from(answering).unwrap_or(u32::MAX).max(1);
     // Of many that can answer most do not, so none is left without.
     share.max(budget.min(1))
-}
-
-/// One of several parts of a number, which differ by one at most; the larger ones come first.
-fn part(number: u32, parts: u32, place: u32) -> u32 {
-    number / parts + u32::from(place < number % parts)
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! Replies: answers that carry an event, and their deliveries. And events that go on to another topic because
-//! that is the destination of their subscription: they are published there as an answer would be.
+//! Replies: answers that carry an event, and their deliveries.
 //!
 //! Knative: a subscriber may answer with a CloudEvent, which is sent to the subscription's reply
 //! address, or to a topic. It is a delivery of its own, with attempts of its own, and is enqueued
@@ -10,16 +9,14 @@
 //! Promises: a reply is delivered completely or becomes a dead letter, never in part. The same
 //! answer to the same attempt yields the same ids.
 
-mod budget;
+pub(super) mod budget;
 
 use std::sync::Arc;
-
-use uuid::Uuid;
 
 use crate::delivery::outcome::{Content, Exchange};
 use crate::delivery::reason::Reason;
 use crate::delivery::{
-    DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES, trace,
+    DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES, following_id, share, trace,
 };
 use crate::event::binary::ContentMode;
 use crate::event::json::escaped;
@@ -57,40 +54,16 @@ pub fn follow_ups(
         ReplyContent::TooLarge(beginning) => return answered.dead_letter_too_large(beginning),
     };
     match to {
-        ReplyTo::Address(_) => {
-            answered.deliver(&event, None, DeliveryTarget::Reply, &[subscription])
-        }
+        ReplyTo::Address(_) => answered.deliver(&event, DeliveryTarget::Reply, &[subscription]),
         ReplyTo::Topic(topic) => {
             let matching = catalogue.matching(topic, &ALL_NAMES, &event, now_ms);
             let matching: Vec<_> = matching.map(AsRef::as_ref).collect();
-            answered.deliver(&event, None, DeliveryTarget::Destination, &matching)
+            answered.deliver(&event, DeliveryTarget::Destination, &matching)
         }
     }
 }
 
-/// What follows from a delivery whose destination is a topic: its event, for each subscription there that
-/// matches. As many may follow as from a reply, or as match if its topics do not lead back.
-#[must_use]
-pub fn forward(
-    delivery: &Delivery,
-    subscription: &Subscription,
-    to: &TopicName,
-    catalogue: &Catalogue,
-    now_ms: u64,
-) -> Vec<FollowUp> {
-    let answered = Answered { delivery, subscription, catalogue, now_ms };
-    let event = &delivery.event;
-    if catalogue.topic(to).is_none() {
-        let reply = answered.reply(event.clone(), &subscription.name, answered.own_target());
-        let why = format!("there is no topic {to}, the destination of its subscription");
-        return answered.undeliverable(reply, subscription, Reason::TopicNotFound, &why);
-    }
-    let matching = catalogue.matching(to, &ALL_NAMES, event, now_ms);
-    let matching: Vec<_> = matching.map(AsRef::as_ref).collect();
-    answered.deliver(event, Some(to), DeliveryTarget::Destination, &matching)
-}
-
-/// A delivery that was answered with a reply, or whose event goes on.
+/// A delivery that was answered with a reply.
 struct Answered<'a> {
     delivery: &'a Delivery,
     subscription: &'a Subscription,
@@ -99,43 +72,33 @@ struct Answered<'a> {
 }
 
 impl Answered<'_> {
-    /// The reply, or the event that goes on to a topic, for each of these subscriptions; or a dead letter if
-    /// there may not be so many.
+    /// The reply for each of these subscriptions; or a dead letter if there may not be so many.
     fn deliver(
         &self,
         event: &Event,
-        onward: Option<&TopicName>,
         target: DeliveryTarget,
         to: &[&Subscription],
     ) -> Vec<FollowUp> {
         let Answered { delivery, catalogue, now_ms, .. } = *self;
-        let Some(shares) = budget::shares(delivery, onward, catalogue, to.len(), now_ms) else {
+        let Some(left) = budget::left_after(delivery, None, catalogue, to.len(), now_ms) else {
             return self.over_budget(event.clone(), to.len());
         };
-        let reply = |(subscription, left): (&&Subscription, u32)| {
+        let reply = |(place, subscription): (usize, &&Subscription)| {
             let reply = self.reply(event.clone(), &subscription.name, target.clone());
-            let reply = Delivery { replies_left: Some(left), ..reply };
+            let reply = Delivery { replies_left: Some(share(left, to.len(), place)), ..reply };
             if reply.hops <= HOPS_MAX {
                 return vec![FollowUp::Deliver(Box::new(reply))];
             }
             let detail = format!("a chain of more than {HOPS_MAX} replies");
             self.undeliverable(reply, subscription, Reason::ReplyLoop, &detail)
         };
-        to.iter().zip(shares).flat_map(reply).collect()
+        to.iter().enumerate().flat_map(reply).collect()
     }
 
     /// One dead letter for all deliveries that the reply would have led to.
     fn over_budget(&self, event: Event, deliveries: usize) -> Vec<FollowUp> {
-        let reply = self.reply(event, &self.subscription.name, self.own_target());
-        let left = budget::left(self.delivery);
-        let to = match (&self.subscription.destination.topic(), &self.subscription.reply) {
-            (Some(topic), _) | (None, Some(ReplyTo::Topic(topic))) => format!("topic {topic}"),
-            (None, Some(ReplyTo::Address(_)) | None) => "its address".to_owned(),
-        };
-        let detail = format!(
-            "too many replies follow from one event: this one to {to} would lead to {deliveries} more \
-             deliveries where {left} are left (maxReplies of the event's topic)"
-        );
+        let reply = self.reply(event, &self.subscription.name, DeliveryTarget::Reply);
+        let detail = over_budget(self.delivery, self.subscription, deliveries);
         self.undeliverable(reply, self.subscription, Reason::ReplyLoop, &detail)
     }
 
@@ -181,44 +144,48 @@ impl Answered<'_> {
     }
 
     fn reply(&self, event: Event, to: &SubscriptionName, target: DeliveryTarget) -> Delivery {
-        let name = format!("{}\nreply\n{to}", self.delivery.id);
         Delivery {
-            id: Uuid::new_v5(&DELIVERY_NAMESPACE, name.as_bytes()),
+            id: following_id(self.delivery.id, to),
             target,
             hops: self.delivery.hops.saturating_add(1),
-            via: self.via(),
+            // An answer is a new event.
+            via: via(self.delivery, Vec::new(), self.catalogue),
             // A reply without a trace of its own stays in the trace of the event it answers.
             traceparent: trace::of_delivery(self.delivery).map(|trace| trace.parent),
             ..Delivery::new(event, to.clone(), self.delivery.origin.clone(), self.now_ms)
         }
     }
+}
 
-    /// What a dead letter is about that is stored instead of the deliveries that would follow.
-    fn own_target(&self) -> DeliveryTarget {
-        match self.subscription.destination.topic() {
-            Some(_) => DeliveryTarget::Destination,
-            None => DeliveryTarget::Reply,
-        }
-    }
+/// The topics to which no dead letter goes of what follows from a delivery: these, and the topic of notices if
+/// one led here. Nobody is told of its dead letters, because that would be another notice, and another reply.
+pub(super) fn via(
+    delivery: &Delivery,
+    mut topics: Vec<TopicName>,
+    catalogue: &Catalogue,
+) -> Vec<TopicName> {
+    let SubscriptionName { topic: from, .. } = &delivery.subscription;
+    let notices = catalogue.topic_of_notices();
+    let notices = notices.filter(|topic| from == *topic || delivery.via.contains(topic));
+    topics.extend(notices.filter(|topic| !topics.contains(topic)).cloned());
+    topics
+}
 
-    /// The topics that its dead letters do not go to. An answer is a new event, but one that goes on is not.
-    fn via(&self) -> Vec<TopicName> {
-        let mut via = match self.own_target() {
-            DeliveryTarget::Destination => self.delivery.via.clone(),
-            DeliveryTarget::Reply | DeliveryTarget::Sink(_) => Vec::new(),
-        };
-        via.extend(self.notices().filter(|topic| !via.contains(topic)).cloned());
-        via
-    }
-
-    /// The topic of notices, if a notice led to this reply: nobody is told of its dead letters, because
-    /// that would be another notice, and another reply.
-    fn notices(&self) -> Option<&TopicName> {
-        let Delivery { subscription: SubscriptionName { topic: from, .. }, via, .. } =
-            self.delivery;
-        let topic = self.catalogue.topic_of_notices()?;
-        (from == topic || via.contains(topic)).then_some(topic)
-    }
+/// Why nothing follows from a delivery, for people.
+pub(super) fn over_budget(
+    delivery: &Delivery,
+    subscription: &Subscription,
+    deliveries: usize,
+) -> String {
+    let left = budget::left(delivery);
+    let to = match (&subscription.destination.topic(), &subscription.reply) {
+        (Some(topic), _) | (None, Some(ReplyTo::Topic(topic))) => format!("topic {topic}"),
+        (None, Some(ReplyTo::Address(_)) | None) => "its address".to_owned(),
+    };
+    format!(
+        "too many replies follow from one event: this one to {to} would lead to {deliveries} more \
+         deliveries where {left} are left (maxReplies of the event's topic)"
+    )
 }
 
 /// What an answer is that declares itself a reply.

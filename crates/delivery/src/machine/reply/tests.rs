@@ -4,7 +4,6 @@ use crate::delivery::outcome::{Content, TransportResult};
 use crate::subscription::header::{Header, Value};
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::Dialect;
-use crate::subscription::topic_address;
 
 const NOW_MS: u64 = 1_795_158_190_000;
 const REPLY: &str =
@@ -339,86 +338,4 @@ fn an_attribute_that_cannot_be_decoded_is_kept_in_a_dead_letter() {
     let follow_ups = with("Grüße");
     let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
     assert_eq!(reply.event.members().text("subject").as_deref(), Some("Grüße"));
-}
-
-/// The same, of which one subscription leads back to `n/t`.
-fn looping() -> Catalogue {
-    let mut catalogue = catalogue();
-    let back = Subscription { name: "n/answers/c".parse().unwrap(), ..onward("n/t") };
-    catalogue.add_subscription(back);
-    catalogue.add_subscription(onward("n/answers"));
-    catalogue
-}
-
-/// A subscription of `n/t` whose events go on to this topic.
-fn onward(to: &str) -> Subscription {
-    let url = topic_address::address_of(&to.parse().unwrap());
-    Subscription::new("n/t/s".parse().unwrap(), Dialect::Knative, url)
-}
-
-fn gone_on(delivery: &Delivery, to: &str) -> Vec<FollowUp> {
-    forward(delivery, &onward(to), &to.parse().unwrap(), &catalogue(), NOW_MS)
-}
-
-#[test]
-fn an_event_goes_on_to_each_matching_subscription_of_a_topic_with_its_own_id() {
-    let first = delivery();
-    let follow_ups = gone_on(&first, "n/answers");
-    let [FollowUp::Deliver(a), FollowUp::Deliver(b)] = &follow_ups[..] else {
-        panic!("{follow_ups:?}")
-    };
-    for (next, name) in [(a, "n/answers/a"), (b, "n/answers/b")] {
-        assert_eq!(next.subscription.to_string(), name);
-        assert_eq!((&next.event, next.hops, next.attempts), (&first.event, 1, 0));
-        assert_eq!(next.target, DeliveryTarget::Destination);
-    }
-    assert!(a.id != b.id && a.id != first.id);
-    assert_eq!(gone_on(&first, "n/answers"), follow_ups);
-}
-
-#[test]
-fn an_event_that_has_gone_on_too_often_or_to_no_topic_is_a_dead_letter() {
-    for (delivery, to, reason, detail) in [
-        (
-            Delivery { hops: HOPS_MAX, ..delivery() },
-            "n/answers",
-            Reason::ReplyLoop,
-            "a chain of more than 10",
-        ),
-        (delivery(), "n/gone", Reason::TopicNotFound, "there is no topic n/gone"),
-    ] {
-        let follow_ups = gone_on(&delivery, to);
-        let Some(FollowUp::DeadLetter(letter)) = follow_ups.first() else {
-            panic!("{follow_ups:?}")
-        };
-        assert_eq!(letter.reason.known(), Some(reason));
-        assert!(letter.detail.as_deref().unwrap_or_default().contains(detail), "{letter:?}");
-        assert_eq!(letter.delivery.target, DeliveryTarget::Destination);
-    }
-}
-
-#[test]
-fn what_goes_on_is_bounded_only_where_it_may_come_back() {
-    let last = Delivery { hops: 1, replies_left: Some(1), ..delivery() };
-    let to = "n/answers".parse().unwrap();
-    let follow_ups = forward(&last, &onward("n/answers"), &to, &looping(), NOW_MS);
-    let [FollowUp::DeadLetter(letter)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
-    assert_eq!(letter.reason.known(), Some(Reason::ReplyLoop));
-    let detail = "this one to topic n/answers would lead to 3 more deliveries where 1 are left";
-    assert!(letter.detail.as_deref().unwrap_or_default().contains(detail), "{letter:?}");
-
-    let left = |follow_up: &FollowUp| match follow_up {
-        FollowUp::Deliver(next) => next.replies_left,
-        FollowUp::DeadLetter(_) | FollowUp::Drop(_) => panic!("{follow_up:?}"),
-    };
-    let follow_ups = forward(&last, &onward("n/answers"), &to, &catalogue(), NOW_MS);
-    assert_eq!(follow_ups.iter().map(left).collect::<Vec<_>>(), [Some(1), Some(0)]);
-}
-
-#[test]
-fn what_goes_on_still_knows_the_topics_that_its_dead_letters_came_from() {
-    let via = vec!["n/lost".parse().unwrap()];
-    let follow_ups = gone_on(&Delivery { via: via.clone(), ..delivery() }, "n/answers");
-    let FollowUp::Deliver(next) = &follow_ups[0] else { panic!("{follow_ups:?}") };
-    assert_eq!(next.via, via);
 }

@@ -5,7 +5,10 @@ use crate::delivery::reason::Reason;
 use crate::delivery::{DeadLetter, Delivery, Origin};
 use crate::event::{Event, Input};
 use crate::machine::follow_up::FollowUp;
-use crate::machine::reply::{follow_ups, forward};
+use crate::machine::forward::forward;
+use crate::machine::forward::tests::deliveries;
+use crate::machine::reply::follow_ups;
+use crate::machine::step::End;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::name::{ALL_NAMES, TopicName};
 use crate::subscription::profile::Dialect;
@@ -56,7 +59,14 @@ fn all(catalogue: &Catalogue) -> (Vec<Delivery>, Vec<DeadLetter>) {
     while let Some(delivery) = next.pop_front() {
         let of = catalogue.subscription(&delivery.subscription).unwrap();
         let follow_ups = match of.destination.topic() {
-            Some(to) => forward(&delivery, of, &to, catalogue, 7),
+            Some(to) => match forward(&delivery, of, &to, catalogue, 7) {
+                Ok((publication, body)) => {
+                    next.extend(deliveries(&publication, &body, catalogue));
+                    Vec::new()
+                }
+                Err(End::DeadLetter(letter)) => vec![FollowUp::DeadLetter(letter)],
+                Err(end) => panic!("{end:?}"),
+            },
             None => follow_ups(&delivery, of, &answer(), catalogue, 7),
         };
         for follow_up in follow_ups {
