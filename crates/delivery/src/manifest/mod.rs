@@ -20,6 +20,7 @@
 
 mod batches;
 mod blank;
+mod circles;
 mod combined;
 mod conditions;
 mod conversion;
@@ -118,10 +119,9 @@ pub fn read(files: &[Source<'_>]) -> Reading {
 pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let findings = Findings::new(files.iter().map(|file| file.name.as_str()));
     let files = files.into_iter().enumerate();
-    let evaluated = |Document { file, root }| Document { file, root: eventgrid::evaluated(root) };
     let documents: Vec<Document> = files
         .flat_map(|(file, of)| of.parsed.into_documents(file, &findings))
-        .map(evaluated)
+        .map(|document| eventgrid::evaluated(document, &findings))
         .collect();
     let families = family::sort(documents.iter().map(|document| Cursor::root(document, &findings)));
     // Before the families, since references may point to any file.
@@ -275,6 +275,7 @@ impl<'a> Draft<'a> {
             }
         }
         unused_settings.report();
+        circles::report(&catalogue, &self.named_subscriptions);
         (catalogue, origins)
     }
 

@@ -8,9 +8,10 @@
 //! Promises: positions are those of the expressions; nesting and the size of all values are bounded, so
 //! variables that name each other end.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
-use super::super::node::{Node, Open, Value};
+use super::super::node::{Key, Node, Open, Value};
 use super::expression::{self, Expression, Kind};
 use super::template;
 
@@ -21,23 +22,69 @@ const STEPS_MAX: usize = 100_000;
 /// What stands for the subscription and the resource group of a deployment, which no template knows.
 const PLACE: &str = "/subscriptions/{subscription}/resourceGroups/{resourceGroup}";
 
-/// The document with its expressions evaluated, if it is a template.
-pub(in super::super) fn evaluated(root: Node) -> Node {
+/// The fields of an event subscription that are read.
+const READ_FIELDS: [&str; 9] =
+    ["condition", "copy", "id", "lastmile", "name", "properties", "resourceGroup", "scope", "type"];
+
+/// The document with its expressions evaluated, if it is a template; and the parameters whose default values its event
+/// subscriptions have.
+pub(super) fn evaluated(root: Node) -> (Node, BTreeSet<String>) {
     let schema = member(&root.value, "$schema").map(|schema| &schema.value);
     if !matches!(schema, Some(Value::Text(schema)) if template::is_template_schema(schema)) {
-        return root;
+        return (root, BTreeSet::new());
     }
     let evaluation = Evaluation {
         parameters: member(&root.value, "parameters"),
         variables: member(&root.value, "variables"),
         steps: Cell::new(STEPS_MAX),
+        defaults: RefCell::default(),
+        is_noted: Cell::default(),
     };
-    let Value::Map(entries) = &root.value else { return root };
+    let Value::Map(entries) = &root.value else { return (root, BTreeSet::new()) };
     let fields = entries.iter().map(|(key, node)| {
         let is_resources = key.value == "resources";
-        (key.clone(), if is_resources { evaluation.node(node, 0) } else { node.clone() })
+        (key.clone(), if is_resources { evaluation.resources(node) } else { node.clone() })
     });
-    root.with(Value::Map(fields.collect()))
+    let evaluated = root.with(Value::Map(fields.collect()));
+    (evaluated, evaluation.defaults.into_inner())
+}
+
+/// The fields of a resource on which event subscriptions depend: its own, or those in it, which have its name.
+fn fields_read(resource: &Value) -> &'static [&'static str] {
+    if is_subscription(resource) {
+        &READ_FIELDS
+    } else if holds_subscription(resource) {
+        &["name", "type"]
+    } else {
+        &[]
+    }
+}
+
+fn is_subscription(resource: &Value) -> bool {
+    let Some(Value::Text(kind)) = member(resource, "type").map(|kind| &kind.value) else {
+        return false;
+    };
+    kind.to_ascii_lowercase().ends_with(template::SUBSCRIPTIONS)
+}
+
+fn holds_subscription(resource: &Value) -> bool {
+    let nested = member(resource, "resources").map(|nested| elements(&nested.value));
+    let mut nested = nested.into_iter().flatten();
+    nested.any(|of| is_subscription(&of.value) || holds_subscription(&of.value))
+}
+
+/// The resources of a list, or of a mapping from symbolic names.
+fn elements(resources: &Value) -> Vec<&Node> {
+    match resources {
+        Value::List(elements) => elements.iter().collect(),
+        Value::Map(entries) => entries.iter().map(|(_, of)| of).collect(),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Integer(_)
+        | Value::Fraction(_)
+        | Value::Text(_)
+        | Value::Open(_) => Vec::new(),
+    }
 }
 
 /// A value, or what of it is not known.
@@ -49,6 +96,10 @@ struct Evaluation<'n> {
     variables: Option<&'n Node>,
     /// How many steps are left.
     steps: Cell<usize>,
+    /// The parameters whose default values were used.
+    defaults: RefCell<BTreeSet<String>>,
+    /// Whether what is used now is noted.
+    is_noted: Cell<bool>,
 }
 
 impl Evaluation<'_> {
@@ -62,6 +113,39 @@ impl Evaluation<'_> {
         Ok(())
     }
 
+    /// Resources, and those in them, with their expressions evaluated.
+    fn resources(&self, resources: &Node) -> Node {
+        let value = match &resources.value {
+            Value::List(elements) => {
+                Value::List(elements.iter().map(|of| self.resource(of)).collect())
+            }
+            Value::Map(entries) => {
+                let entry = |(key, of): &(_, Node)| (Clone::clone(key), self.resource(of));
+                Value::Map(entries.iter().map(entry).collect())
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Integer(_)
+            | Value::Fraction(_)
+            | Value::Text(_)
+            | Value::Open(_) => return self.node(resources, 0),
+        };
+        resources.with(value)
+    }
+
+    fn resource(&self, resource: &Node) -> Node {
+        let Value::Map(entries) = &resource.value else { return self.node(resource, 1) };
+        let fields_read = fields_read(&resource.value);
+        let fields = entries.iter().map(|(key, of)| {
+            if key.value == "resources" {
+                return (key.clone(), self.resources(of));
+            }
+            self.is_noted.set(fields_read.contains(&key.value.as_str()));
+            (key.clone(), self.node(of, 2))
+        });
+        resource.with(Value::Map(fields.collect()))
+    }
+
     /// A value with the expressions in it evaluated.
     fn node(&self, node: &Node, depth: usize) -> Node {
         let value = match &node.value {
@@ -73,6 +157,10 @@ impl Evaluation<'_> {
             Value::List(elements) => {
                 Value::List(elements.iter().map(|of| self.node(of, depth + 1)).collect())
             }
+            Value::Map(entries) if has_copied_fields(entries) => Value::Open(Open {
+                text: "copy".to_owned(),
+                why: "fields are not made by copy".to_owned(),
+            }),
             Value::Map(entries) => {
                 let entry = |(key, of): &(_, Node)| (Clone::clone(key), self.node(of, depth + 1));
                 Value::Map(entries.iter().map(entry).collect())
@@ -181,7 +269,13 @@ impl Evaluation<'_> {
             found => found,
         };
         match found {
-            Some(node) => known(&self.bounded(node, depth + 1)?.value),
+            Some(node) => {
+                let value = known(&self.bounded(node, depth + 1)?.value)?;
+                if is_parameter && self.is_noted.get() {
+                    self.defaults.borrow_mut().insert(name.clone());
+                }
+                Ok(value)
+            }
             None if is_parameter => Err(format!("parameters('{name}') has no default value")),
             None => Err(format!("variables('{name}') is not defined")),
         }
@@ -192,6 +286,14 @@ impl Evaluation<'_> {
         self.step(size(node), depth)?;
         Ok(self.node(node, depth))
     }
+}
+
+/// Whether fields of a mapping are made by `copy`: a list of them, unlike that of a resource.
+fn has_copied_fields(entries: &[(Key, Node)]) -> bool {
+    let is_copy = |(key, of): &(Key, Node)| {
+        key.value.eq_ignore_ascii_case("copy") && matches!(of.value, Value::List(_))
+    };
+    entries.iter().any(is_copy)
 }
 
 /// How large a value is: 64 for each value in it, and its texts.

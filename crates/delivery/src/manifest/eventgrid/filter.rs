@@ -61,27 +61,29 @@ fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
 /// How the subject begins and ends; compared with case only where the filter says so.
 fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
     let sensitive = fields.is_true("isSubjectCaseSensitive");
-    let mut filters = Vec::new();
     let begins: Compare = |name, value| Filter::Prefix { name, value };
     let ends: Compare = |name, value| Filter::Suffix { name, value };
-    for (field, with_case, how) in [
+    let both = [
         ("subjectBeginsWith", begins, TextMatch::BeginsWith),
         ("subjectEndsWith", ends, TextMatch::EndsWith),
-    ] {
-        let Some(cursor) = fields.given(field) else { continue };
+    ];
+    // Both are read, even after an error.
+    let read = both.map(|(field, with_case, how)| {
+        let Some(cursor) = fields.given(field) else { return Some(None) };
         let value = cursor.text()?.to_owned();
         if value.is_empty() {
-            continue;
+            return Some(None);
         }
         let name = "subject".to_owned();
-        filters.push(if sensitive {
-            with_case(name, value)
-        } else {
-            let test = Test::Text(TextTest::new(how, &[value]));
-            Filter::Advanced(Condition { key: Key::parse(&name)?, test, arrays: Arrays::OtherType })
-        });
-    }
-    Some(filters)
+        if sensitive {
+            return Some(Some(with_case(name, value)));
+        }
+        let test = Test::Text(TextTest::new(how, &[value]));
+        let key = Key::parse(&name)?;
+        Some(Some(Filter::Advanced(Condition { key, test, arrays: Arrays::OtherType })))
+    });
+    let read = read.into_iter().collect::<Option<Vec<Option<Filter>>>>()?;
+    Some(read.into_iter().flatten().collect())
 }
 
 /// The advanced filters of a list, and whether they look into arrays.

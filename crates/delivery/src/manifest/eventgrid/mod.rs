@@ -28,6 +28,8 @@ mod template;
 mod words;
 
 use super::destinations::Destinations;
+use super::findings::{Findings, quoted};
+use super::node::Document;
 use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
 use super::{Described, Draft};
@@ -35,16 +37,17 @@ use identity::LastmileSection;
 use settings::Settings;
 use template::Resource;
 
-pub(super) use evaluation::evaluated;
 pub(super) use template::is_template;
 
 /// The fields of a resource that do not affect delivery, or are read elsewhere.
-const IGNORED_FIELDS: [&str; 15] = [
+const IGNORED_FIELDS: [&str; 17] = [
     "$schema",
     "apiVersion",
     "comments",
     "condition",
+    "copy",
     "dependsOn",
+    "existing",
     "id",
     "location",
     "metadata",
@@ -70,6 +73,23 @@ impl Context<'_> {
     fn note(&mut self, field: &'static str, at: Option<&Cursor<'_>>) {
         note(&mut self.origins, field, at);
     }
+}
+
+/// A document with the expressions of a template evaluated. That a deployment may have other parameters is reported
+/// once.
+pub(super) fn evaluated(document: Document, findings: &Findings) -> Document {
+    let (root, defaults) = evaluation::evaluated(document.root);
+    let document = Document { file: document.file, root };
+    if !defaults.is_empty() {
+        let names: Vec<String> = defaults.into_iter().map(|name| quoted(&name)).collect();
+        let message = format!(
+            "these parameters have the default values of the template, and a deployment may have others: {}",
+            names.join(", ")
+        );
+        let root = Cursor::root(&document, findings);
+        root.peek("parameters").unwrap_or(root).warn(message);
+    }
+    document
 }
 
 /// Whether a document has a destination where Event Grid has it.

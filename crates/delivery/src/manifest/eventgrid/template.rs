@@ -3,7 +3,7 @@
 //! Separate because a template holds resources of every kind, nested in one another. Only event
 //! subscriptions are read; the others are warnings. Its expressions are evaluated before.
 
-use super::super::findings::quoted;
+use super::super::findings::{Message, quoted};
 use super::super::reader::Cursor;
 
 /// The fields of a template besides its resources.
@@ -21,7 +21,7 @@ const PARTS: [&str; 11] = [
     "variables",
 ];
 /// The suffix of types of event subscriptions, in lower case.
-const SUBSCRIPTIONS: &str = "eventsubscriptions";
+pub(super) const SUBSCRIPTIONS: &str = "eventsubscriptions";
 /// The provider of Event Grid, in lower case.
 const PROVIDER: &str = "microsoft.eventgrid/";
 
@@ -85,8 +85,45 @@ fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Re
     }
 }
 
-/// Whether a resource is deployed, by its `condition`.
+/// Whether a resource is deployed: one that is only referred to is not, nor one whose `condition` is false or that is
+/// copied no times.
 fn is_deployed(resource: &Cursor<'_>) -> bool {
+    if let Some(existing) = resource.peek("existing").filter(Cursor::is_true) {
+        existing
+            .warn("not read: the resource exists already, and this template does not deploy it");
+        return false;
+    }
+    has_copies(resource) && is_condition_met(resource)
+}
+
+/// Whether there is a resource, by the number of its copies. That there are several is reported.
+fn has_copies(resource: &Cursor<'_>) -> bool {
+    let Some(copy) = resource.peek("copy").filter(|copy| !copy.is_null()) else { return true };
+    let Some(count) = copy.peek("count") else {
+        copy.error("count is missing");
+        return false;
+    };
+    if let Some(open) = count.open() {
+        count.warn(format!(
+            "read once, whatever the count is, which is not known here: {}",
+            open.why
+        ));
+        return true;
+    }
+    match count.integer(0..=800) {
+        Some(0) => count.warn("not read: there are no copies of it"),
+        Some(1) => return true,
+        Some(several) => {
+            let message =
+                format!("{several} resources are made of this one, which is not done here");
+            count.error(Message::new(message).help("write each of them"));
+        }
+        None => {}
+    }
+    false
+}
+
+fn is_condition_met(resource: &Cursor<'_>) -> bool {
     let Some(condition) = resource.peek("condition") else { return true };
     if let Some(open) = condition.open() {
         condition

@@ -19,9 +19,13 @@ fn to(url: &str) -> String {
     )
 }
 
+/// What is said of parameters whose defaults were used.
+const DEFAULTS: &str =
+    "these parameters have the default values of the template, and a deployment may have others";
+
 fn url_of(parameters: &str, variables: &str, url: &str) -> String {
     let (subscription, findings) = loaded(&[&template(parameters, variables, &to(url))]);
-    assert_eq!(findings, Vec::<String>::new(), "{url}");
+    assert!(findings.iter().all(|finding| finding.contains(DEFAULTS)), "{url}: {findings:?}");
     subscription.destination.url.to_string()
 }
 
@@ -46,7 +50,8 @@ fn what_a_template_says_is_evaluated() {
         ("http://h/[x]", "http://h/[x]"),
     ] {
         if expected == "error" {
-            let found = shown(&read_files(&[&template(parameters, variables, &to(url))]));
+            let mut found = shown(&read_files(&[&template(parameters, variables, &to(url))]));
+            found.retain(|finding| !finding.contains(DEFAULTS));
             assert!(
                 found.len() == 1 && found[0].contains("not the address of a webhook"),
                 "{found:?}"
@@ -66,7 +71,12 @@ fn values_keep_their_types() {
                     retryPolicy: {maxDeliveryAttempts: \"[parameters('attempts')]\"}, filter: \"[parameters('filter')]\", \
                     destination: {endpointType: WebHook, properties: {endpointUrl: 'http://h/'}}}}";
     let (subscription, findings) = loaded(&[&template(parameters, "", resource)]);
-    assert_eq!(findings, Vec::<String>::new());
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert!(finding.starts_with("3:13: warning: parameters: "), "{finding}");
+    assert!(
+        finding.ends_with(&format!("{DEFAULTS}: \"attempts\", \"filter\", \"name\"")),
+        "{finding}"
+    );
     assert_eq!(subscription.name.to_string(), "g/events/billing");
     assert_eq!(subscription.retry.max_attempts, 5);
     assert!(!super::takes(
@@ -209,7 +219,8 @@ fn a_resource_that_is_not_deployed_is_not_read() {
         ),
     ] {
         let reading = read_files(&[&template("on: {defaultValue: false}", "", &with(condition))]);
-        let (findings, _) = found(&reading);
+        let (mut findings, _) = found(&reading);
+        findings.retain(|finding| !finding.contains(DEFAULTS));
         let is_read = expected.is_none_or(|expected| !expected.contains("not read:"));
         assert_eq!(reading.catalogue.subscriptions().count(), usize::from(is_read));
         assert_eq!(findings.len(), usize::from(expected.is_some()), "{findings:?}");
@@ -227,5 +238,82 @@ fn text_that_begins_with_a_bracket_is_escaped_by_another() {
     assert!(
         super::takes(&subscription, &event("[a]b"))
             && !super::takes(&subscription, &event("[[a]b"))
+    );
+}
+
+#[test]
+fn one_warning_names_the_parameters_whose_defaults_event_subscriptions_have() {
+    let parameters = "host: {defaultValue: h}, unused: {defaultValue: u}, place: {defaultValue: p}, topic: {defaultValue: t}, \
+                      sku: {defaultValue: s}";
+    let variables = "url: \"[concat('http://', parameters('host'), '/')]\"";
+    // What only other resources and fields have does not count, and the name of a topic around does.
+    let resource = "{type: Microsoft.EventGrid/topics, name: \"[parameters('topic')]\", properties: {a: \"[parameters('sku')]\"}, \
+                    resources: [{type: eventSubscriptions, name: s, location: \"[parameters('place')]\", resourceGroup: g, \
+                    lastmile: {topic: g/t}, properties: {destination: {endpointType: WebHook, properties: {endpointUrl: \
+                    \"[variables('url')]\"}}}}]}";
+    let reading = read_files(&[&template(parameters, variables, resource)]);
+    let findings = found(&reading).0;
+    let named: Vec<&String> =
+        findings.iter().filter(|finding| finding.contains(DEFAULTS)).collect();
+    let [finding] = &named[..] else { panic!("{findings:#?}") };
+    assert!(finding.ends_with(": \"host\", \"topic\""), "{finding}");
+}
+
+#[test]
+fn a_resource_that_a_template_does_not_make_is_not_read() {
+    let with = |field: &str| to("http://h/").replace("name: t/s", &format!("name: t/s, {field}"));
+    for (field, subscriptions, expected) in [
+        ("copy: {name: c, count: 0}", 0, "copy.count: not read: there are no copies of it"),
+        (
+            "copy: {name: c, count: \"[parameters('n')]\"}",
+            1,
+            "copy.count: read once, whatever the count is",
+        ),
+        (
+            "copy: {name: c, count: 2}",
+            0,
+            "error: resources[0].copy.count: 2 resources are made of this one",
+        ),
+        ("copy: {name: c}", 0, "error: resources[0].copy: count is missing"),
+        ("existing: true", 0, "existing: not read: the resource exists already"),
+    ] {
+        let reading = read_files(&[&template("n: {type: int}", "", &with(field))]);
+        let (findings, _) = found(&reading);
+        assert!(findings.len() == 1 && findings[0].contains(expected), "{field}: {findings:?}");
+        assert_eq!(reading.catalogue.subscriptions().count(), subscriptions, "{field}");
+    }
+    for field in ["copy: {name: c, count: 1}", "existing: false"] {
+        assert_eq!(loaded(&[&template("", "", &with(field))]).1, Vec::<String>::new(), "{field}");
+    }
+}
+
+#[test]
+fn fields_that_copy_makes_are_not_left_out_in_silence() {
+    let copied = to("http://h/").replace(
+        "dest",
+        "filter: {copy: [{name: advancedFilters, count: 2, input: {key: subject}}], subjectEndsWith: x}, dest",
+    );
+    let reading = read_files(&[&template("", "", &copied)]);
+    let (findings, _) = found(&reading);
+    assert!(
+        findings.len() == 1 && findings[0].contains("fields are not made by copy"),
+        "{findings:?}"
+    );
+    assert_eq!(reading.catalogue.subscriptions().count(), 0);
+}
+
+#[test]
+fn each_field_that_stays_open_is_reported_as_itself() {
+    let filter = "filter: {subjectBeginsWith: \"[parameters('a')]\", subjectEndsWith: .jpg}, dest";
+    let (findings, _) = found(&read_files(&[&template(
+        "a: {type: string}",
+        "",
+        &to("http://h/").replace("dest", filter),
+    )]));
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert!(
+        finding
+            .contains("filter.subjectBeginsWith: the value of \"[parameters('a')]\" is not known"),
+        "{finding}"
     );
 }
