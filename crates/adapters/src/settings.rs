@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::metrics::emf::is_namespace;
 use crate::metrics::{MetricsSettings, NAMESPACE};
 use crate::subscriptions::Location;
+use crate::telemetry::LogDeliveries;
 
 /// The source of the subscriptions: `s3://bucket/key` or `file:///path`; of a catalogue with a slash at its end.
 pub const SUBSCRIPTIONS_URI: &str = "SUBSCRIPTIONS_URI";
@@ -48,6 +49,8 @@ pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// Whether messages carry their subscription as message group: `true` or `false`.
 pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
+/// Which deliveries are logged: `all`, or `failures`, all but those that succeed at their first attempt.
+pub const LOG_DELIVERIES: &str = "LOG_DELIVERIES";
 /// The CloudWatch namespace of the metrics; each deployment in an account needs one of its own.
 pub const METRICS_NAMESPACE: &str = "METRICS_NAMESPACE";
 /// Whether each subscription has metrics of its own: `true` or `false`.
@@ -105,6 +108,8 @@ pub struct DispatchSettings {
     pub own_addresses: OwnAddresses,
     /// How many dispatch functions may run at once.
     pub max_concurrency: u32,
+    /// Which deliveries are logged.
+    pub log_deliveries: LogDeliveries,
     /// What is counted.
     pub metrics: MetricsSettings,
     /// Whether queues are fair.
@@ -161,6 +166,7 @@ impl DispatchSettings {
             private: env.parse_or(ALLOW_PRIVATE_DESTINATIONS, "", PrivateDestinations::parse)?,
             own_addresses: env.own_addresses()?,
             max_concurrency: env.parse_or(MAX_CONCURRENCY, "1", sum)?,
+            log_deliveries: env.log_deliveries()?,
             metrics: env.metrics()?,
             fair_queues: env.switch(FAIR_QUEUES)?,
             s3_force_path_style: env.switch(S3_FORCE_PATH_STYLE)?,
@@ -296,6 +302,14 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
         Ok(MetricsSettings { namespace, per_subscription: self.switch(METRICS_PER_SUBSCRIPTION)? })
     }
 
+    fn log_deliveries(&self) -> Result<LogDeliveries, SettingsError> {
+        self.parse_or(LOG_DELIVERIES, "all", |text| match text {
+            "all" => Ok(LogDeliveries::All),
+            "failures" => Ok(LogDeliveries::Failures),
+            other => Err(format!("\"{other}\" is neither all nor failures")),
+        })
+    }
+
     /// The endpoints that serve the function in its sandbox.
     fn own_addresses(&self) -> Result<OwnAddresses, SettingsError> {
         let mut own = OwnAddresses::default();
@@ -367,6 +381,7 @@ mod tests {
         assert_eq!(settings.default_topic, None);
         assert_eq!(settings.container.to_string(), "letters");
         assert_eq!(settings.max_concurrency, 1);
+        assert_eq!(settings.log_deliveries, LogDeliveries::All);
         assert_eq!(
             settings.metrics,
             MetricsSettings { namespace: "lastmile".to_owned(), per_subscription: false }
@@ -423,6 +438,7 @@ mod tests {
             (EVENTS_QUEUE_URL, "events", "not a queue URL"),
             (DEFAULT_TOPIC, "orders", "namespace/topic"),
             (FAIR_QUEUES, "yes", "true nor false"),
+            (LOG_DELIVERIES, "none", "neither all nor failures"),
             (METRICS_PER_SUBSCRIPTION, "yes", "true nor false"),
             (METRICS_NAMESPACE, "AWS/Lambda", "not beginning with AWS/"),
             (MAX_CONCURRENCY, "50+", "50+10"),

@@ -1,5 +1,5 @@
-//! The log and the counters: JSON lines, one per attempt and one per end of a delivery, and the
-//! metrics that go with them.
+//! The log and the counters: JSON lines, one per attempt and one per end of a delivery, which are one where
+//! the attempt delivered it, and the metrics that go with them.
 //!
 //! Lines carry names, numbers and reasons, never bodies, credentials or query strings. `error`
 //! means that a person should act. The words are those of `delivery`, so a line, a metric and a
@@ -14,7 +14,7 @@ use delivery::delivery::health::shared::DestinationState;
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::replay::ReplayEnd;
-use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Returned, Word, trace};
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Entry, Returned, Word, trace};
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
 use delivery::machine::step::{End, Settled};
@@ -139,17 +139,34 @@ impl HoldReason {
     }
 }
 
+/// Which deliveries are logged; all are counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LogDeliveries {
+    /// Every one.
+    #[default]
+    All,
+    /// All but those that succeed at their first attempt.
+    Failures,
+}
+
 /// What a function logs and counts.
 #[derive(Debug, Default)]
 pub struct Telemetry {
     meter: Meter,
+    log_deliveries: LogDeliveries,
 }
 
 impl Telemetry {
     /// One that counts; the default one only logs.
     #[must_use]
     pub fn new(settings: MetricsSettings) -> Self {
-        Self { meter: Meter::new(settings) }
+        Self { meter: Meter::new(settings), log_deliveries: LogDeliveries::default() }
+    }
+
+    /// Sets which deliveries are logged.
+    #[must_use]
+    pub fn with_log_deliveries(self, log_deliveries: LogDeliveries) -> Self {
+        Self { log_deliveries, ..self }
     }
 
     /// The metric lines for everything since the last call.
@@ -192,7 +209,7 @@ impl Telemetry {
         );
     }
 
-    /// Logs and counts an attempt.
+    /// Counts an attempt, and logs it unless it delivered: then [`Telemetry::delivered`] logs it with the end.
     pub fn attempted(
         &self,
         delivery: &Delivery,
@@ -206,21 +223,13 @@ impl Telemetry {
             End::Done | End::DeadLetter(_) | End::ToSink(_) | End::Drop(_) => None,
         };
         self.count_attempt(delivery, exchange, outcome, wait_ms.is_some());
-        // Of an answer the detail is what the endpoint said.
-        let has_answer = exchange.status().is_some();
-        line!(
-            Level::INFO,
-            delivery,
-            leg = delivery.target.as_str(),
-            attempt = delivery.attempts,
-            outcome = outcome.as_str(),
-            status = exchange.status(),
-            verdict = settled.verdict.as_str(),
-            wait_ms,
-            duration_ms = exchange.duration_ms,
-            why = exchange.detail.as_deref().filter(|_| !has_answer).map(short),
-            "delivery.attempted"
-        );
+        let is_logged_with_its_end =
+            settled.end == End::Done && !matches!(delivery.target, DeliveryTarget::Sink(_));
+        if !is_logged_with_its_end {
+            // Of an answer the detail is what the endpoint said.
+            let why = exchange.detail.as_deref().filter(|_| exchange.status().is_none());
+            attempt(delivery, settled.verdict.as_str(), wait_ms, why);
+        }
         // A reply address or a sink that is gone says nothing about the destination.
         if exchange.status() == Some(410)
             && outcome != Outcome::Success
@@ -263,14 +272,12 @@ impl Telemetry {
         let age_ms = now_ms.saturating_sub(delivery.published_ms);
         self.meter.count(Metric::DeliverySuccessCount, &delivery.subscription, Label::None);
         self.meter.measure(Metric::EventAgeAtDeliveryInMs, &delivery.subscription, age_ms);
-        line!(
-            Level::INFO,
-            delivery,
-            attempts = delivery.attempts,
-            end = "Delivered",
-            age_ms,
-            "delivery.ended"
-        );
+        let at_first = delivery.attempts <= 1
+            && !delivery.abandoned
+            && delivery.history.newest_attempt().is_none_or(is_success);
+        if self.log_deliveries == LogDeliveries::All || !at_first {
+            delivered(delivery, age_ms);
+        }
     }
 
     /// Logs and counts an attempt that was abandoned after so long without an answer. It counts for
@@ -342,6 +349,55 @@ impl Telemetry {
 
     fn count_end(&self, metric: Metric, delivery: &Delivery, reason: &Word<Reason>) {
         self.meter.count(metric, &delivery.subscription, Label::Reason(reason.clone()));
+    }
+}
+
+/// Whether an attempt delivered.
+fn is_success(attempt: &Entry) -> bool {
+    attempt.outcome == Outcome::Success
+}
+
+/// Logs an attempt that did not end its delivery with success.
+fn attempt(delivery: &Delivery, verdict: &str, wait_ms: Option<u64>, why: Option<&str>) {
+    let Some(attempt) = delivery.history.newest_attempt() else { return };
+    line!(
+        Level::INFO,
+        delivery,
+        leg = delivery.target.as_str(),
+        attempt = delivery.attempts,
+        outcome = %attempt.outcome,
+        status = attempt.status,
+        verdict,
+        wait_ms,
+        duration_ms = attempt.duration_ms,
+        why = why.map(short),
+        "delivery.attempted"
+    );
+}
+
+/// Logs a delivery that ended with success, and the attempt that did it, if one did: an answer may have come
+/// late, and an event may go on to another topic.
+fn delivered(delivery: &Delivery, age_ms: u64) {
+    let attempt = delivery.history.newest_attempt().filter(|attempt| is_success(attempt));
+    let leg = delivery.target.as_str();
+    line!(
+        Level::INFO,
+        delivery,
+        // Nearly every line is about an event.
+        leg = (delivery.target != DeliveryTarget::Destination).then_some(leg),
+        attempt = delivery.attempts,
+        status = attempt.and_then(|attempt| attempt.status),
+        duration_ms = attempt.map(|attempt| attempt.duration_ms),
+        age_ms,
+        "delivery.delivered"
+    );
+}
+
+/// Logs an attempt that delivered, and whose delivery has not ended: what follows from it could not be sent, so
+/// it will be repeated.
+pub fn repeated(delivery: &Delivery) {
+    if delivery.history.newest_attempt().is_some_and(is_success) {
+        attempt(delivery, "delivered", None, None);
     }
 }
 

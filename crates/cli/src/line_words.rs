@@ -102,6 +102,14 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             ..attempt(line, Kind::UnderWay)
         },
         "delivery.attempted" => attempted(line),
+        // The late answer was told before, and what goes on to another topic is told there.
+        "delivery.delivered" if line.field("duration_ms").is_empty() => return None,
+        "delivery.delivered" => LineWords {
+            outcome: text::outcome(None, line.field("status").parse().ok()),
+            duration_ms: number(line, "duration_ms"),
+            next: "delivered".to_owned(),
+            ..attempt(line, Kind::Good)
+        },
         "delivery.answered_late" => LineWords {
             outcome: text::outcome(None, line.field("status").parse().ok()),
             duration_ms: number(line, "duration_ms"),
@@ -110,7 +118,6 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
         },
         "delivery.held" | "delivery.put_off" | "delivery.abandoned" => waiting(line),
         "delivery.ended" => match line.field("end") {
-            "Delivered" => return None,
             "DeadLettered" => LineWords { next: after(line), ..reason(Kind::End, "dead-lettered") },
             _ => LineWords { next: after(line), ..reason(Kind::End, "dropped") },
         },
@@ -310,11 +317,13 @@ mod tests {
         );
         let last = (Kind::Failed, Style::Bad, said, "no attempt is left".to_owned());
         assert_eq!(attempted(&busy), last);
-        let delivered = [("outcome", "Success"), ("status", "200"), ("verdict", "delivered")];
-        assert_eq!(attempted(&delivered).1, Style::Good);
+        let delivered = [("status", "200"), ("attempt", "2"), ("duration_ms", "5")];
+        let delivered = words(&line("delivery.delivered", &delivered)).unwrap();
+        assert_eq!((delivered.name.as_str(), delivered.style()), ("attempt 2", Style::Good));
+        assert_eq!((delivered.outcome.as_str(), delivered.next.as_str()), ("200 OK", "delivered"));
         let silent = [("outcome", "SocketError"), ("verdict", "undeliverable")];
         assert_eq!(attempted(&silent).3, "not retried");
-        assert!(words(&line("delivery.ended", &[("end", "Delivered")])).is_none());
+        assert!(words(&line("delivery.delivered", &[("attempt", "1")])).is_none());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! What could not be sent is noted as such, and its record is redelivered.
 
 use adapters::runtime::contained;
+use adapters::telemetry;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::replay::{ReplayEnd, ReplayOutcome};
 use delivery::delivery::{DeadLetter, DeliveryTarget};
@@ -107,6 +108,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             self.finish(of, in_flight, End::Done).await;
         } else {
             // The delivery will be repeated: a second request is better than a lost reply.
+            telemetry::repeated(&in_flight.delivery);
             of.progress.set(in_flight.id, Stage::SendFailed);
         }
     }

@@ -4,17 +4,20 @@
 use std::sync::{Arc, Mutex};
 
 use adapters::json_log::JsonLayer;
+use adapters::metrics::{MetricsSettings, NAMESPACE};
+use adapters::telemetry::{LogDeliveries, Telemetry};
 use deadletter::DeadLetters;
 use delivery::delivery::Delivery;
 use delivery::delivery::replay::Replay;
 use delivery::ports::{Message, PutError, QueueName, Record};
+use delivery::subscription::ReplyTo;
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use uuid::Uuid;
 
-use super::reactions::{answers, times_out_after};
+use super::reactions::{answers, replies, times_out_after};
 use super::{
     ENDS_MS, EVENT, dead_letter_record, delivery, dispatch, letter, long_given_up, retry_record,
     subscription,
@@ -122,6 +125,61 @@ fn the_line_of_an_attempt_has_its_outcome_and_its_verdict() {
     let fields = ["attempt", "outcome", "status", "verdict", "wait_ms", "duration_ms"]
         .map(|name| line[name].to_string());
     assert_eq!(fields, ["1", r#""Busy""#, "503", r#""retry""#, "2000", "7"]);
+}
+
+#[test]
+fn a_delivery_that_succeeds_at_its_first_attempt_has_one_line_of_attempt_and_end() {
+    let ports = FakePorts::new(subscriptions(1)).with_duration_ms(7);
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let lines = log_lines(tracing::Level::INFO, || {
+        ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
+    });
+    assert_eq!(messages(&lines), ["delivery.delivered"]);
+    let line = &lines[0];
+    let fields = ["event_id", "subscription", "attempt", "status", "duration_ms", "age_ms"]
+        .map(|name| line[name].to_string());
+    assert_eq!(fields, [r#""1""#, r#""shop/orders/s0""#, "1", "200", "7", "17"], "{line}");
+    assert!(line.get("leg").is_none() && line.get("verdict").is_none(), "{line}");
+}
+
+#[test]
+fn of_failures_alone_every_line_is_written_and_all_deliveries_are_counted() {
+    let ports = FakePorts::new(subscriptions(1))
+        .with_reactions("s0", &[answers(200), answers(503), answers(200)]);
+    let metrics = MetricsSettings { namespace: NAMESPACE.to_owned(), per_subscription: false };
+    let telemetry = Telemetry::new(metrics).with_log_deliveries(LogDeliveries::Failures);
+    let dispatch = Dispatch::new(ports.clone(), container(), None).with_telemetry(telemetry);
+    let run = |record: Record, now_ms: u64| {
+        log_lines(tracing::Level::INFO, || {
+            ports.run(dispatch.handle(&[record], &Deadline::new(now_ms, 0)));
+        })
+    };
+    assert_eq!(run(record("m1", EVENT), NOW_MS), [] as [Value; 0]);
+    assert_eq!(messages(&run(record("m2", EVENT), NOW_MS)), ["delivery.attempted"]);
+    ports.advance_ms(3_000);
+    let retry = received_from(&ports.sent()[0].1, QueueName::Retry);
+    let retried = run(retry, NOW_MS + 3_000);
+    assert_eq!(messages(&retried), ["delivery.delivered"]);
+    assert_eq!(retried[0]["attempt"], 2);
+    assert!(dispatch.metrics()[0].contains(r#""DeliverySuccessCount":2"#), "{retried:?}");
+}
+
+#[test]
+fn an_attempt_whose_reply_cannot_be_sent_is_logged_and_its_delivery_has_not_ended() {
+    let mut replying = subscription("shop/orders/s0");
+    replying.reply = Some(ReplyTo::Address("https://r.example.com/".parse().expect("a URL")));
+    let reply = r#"{"specversion":"1.0","id":"r1","source":"/s0","type":"noted"}"#;
+    let ports = FakePorts::new(catalogue_of([replying]))
+        .with_reactions("s0", &[replies(reply)])
+        .with_failing_queue();
+    let dispatch = Dispatch::new(ports.clone(), container(), None);
+    let lines = log_lines(tracing::Level::INFO, || {
+        let records = [record("m1", EVENT)];
+        assert_eq!(ports.run(dispatch.handle(&records, &Deadline::new(NOW_MS, 0))), ["m1"]);
+    });
+    let attempted = lines.iter().find(|line| line["message"] == "delivery.attempted");
+    assert_eq!(attempted.expect("the attempt")["verdict"], "delivered", "{lines:#?}");
+    assert!(!messages(&lines).contains(&"delivery.delivered"), "{lines:#?}");
 }
 
 #[test]

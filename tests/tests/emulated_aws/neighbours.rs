@@ -294,7 +294,7 @@ async fn accounts(subscriber: &Subscriber, stack: &Stack) -> BTreeMap<String, Ac
         let Some(id) = line["event_id"].as_str() else { continue };
         let account = accounts.entry(id.to_owned()).or_default();
         match line["message"].as_str() {
-            Some("delivery.attempted") => {
+            Some("delivery.attempted" | "delivery.delivered") => {
                 account.counted.push(line["attempt"].as_u64().expect("a number"));
             }
             Some("delivery.abandoned") => account.abandoned += 1,

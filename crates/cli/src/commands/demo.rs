@@ -196,6 +196,15 @@ struct Ended {
     blob: Option<String>,
 }
 
+impl Ended {
+    fn note(&mut self, line: &Line, attempts: &str, end: &str) {
+        line.field("event_id").clone_into(&mut self.event);
+        line.field("subscription").clone_into(&mut self.subscription);
+        line.field(attempts).clone_into(&mut self.attempts);
+        end.clone_into(&mut self.end);
+    }
+}
+
 /// Prints log lines until this many deliveries have ended and every dead letter is stored. Each dead
 /// letter is listed as soon as it is stored, so that an interrupted demo leaves none unlisted.
 async fn wait_for_ends(
@@ -216,14 +225,8 @@ async fn wait_for_ends(
         }
         let ended = ends.entry(line.field("delivery_id").to_owned());
         match line.name.as_str() {
-            "delivery.ended" => {
-                let ended = ended.or_default();
-                ended.event = line.field("event_id").to_owned();
-                ended.subscription = line.field("subscription").to_owned();
-                ended.attempts = line.field("attempts").to_owned();
-                let reason = line.field("reason");
-                ended.end = if reason.is_empty() { line.field("end") } else { reason }.to_owned();
-            }
+            "delivery.delivered" => ended.or_default().note(&line, "attempt", "Delivered"),
+            "delivery.ended" => ended.or_default().note(&line, "attempts", line.field("reason")),
             "deadletter.stored" => {
                 let blob = format!("{}/{}", line.field("container"), line.field("key"));
                 writeln!(list, "{blob}")?;

@@ -94,7 +94,7 @@ impl Recorder {
         let subscription =
             name.and_then(|name| last.reading.catalogue.subscription(&name).cloned());
         let exchange = match line.name.as_str() {
-            "delivery.attempted" | "delivery.answered_late" => {
+            "delivery.attempted" | "delivery.delivered" | "delivery.answered_late" => {
                 self.pending.take(line, of.delivery, subscription.as_deref())
             }
             _ => None,
@@ -115,7 +115,10 @@ impl Recorder {
         }
         self.app.change(|feed| match (line.name.as_str(), of.delivery) {
             ("delivery.attempting", _) => feed.begin(of, what),
-            ("delivery.attempted" | "delivery.abandoned", Some(delivery)) => {
+            (
+                "delivery.attempted" | "delivery.delivered" | "delivery.abandoned",
+                Some(delivery),
+            ) => {
                 feed.end(delivery);
                 feed.add(of, what, exchange);
             }

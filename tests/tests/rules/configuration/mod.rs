@@ -38,8 +38,9 @@ const NEEDED: [(&str, &str); 12] = [
 ];
 
 /// What a variable may default to: the value that changes nothing is its default.
-const DEFAULTS: [(&str, &str); 4] = [
+const DEFAULTS: [(&str, &str); 5] = [
     ("MAX_CONCURRENCY", "1"),
+    ("LOG_DELIVERIES", "all"),
     ("METRICS_NAMESPACE", NAMESPACE),
     ("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001"),
     ("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT", "2773"),
