@@ -19,6 +19,9 @@ use crate::http::{Body, respond};
 
 /// The prefix of every path.
 pub(crate) const PREFIX: &str = "/2018-06-01/runtime/";
+/// The same, of the API with which a function asks to be told before it is ended.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
+pub(crate) const EXTENSIONS: &str = "/2020-01-01/extension/";
 /// The deadline of an invocation that the function is given.
 const INVOCATION_MAX_MS: u128 = 120_000;
 const FUNCTION_ARN: &str = "arn:aws:lambda:us-east-1:000000000000:function:bench";
@@ -51,6 +54,17 @@ pub(crate) fn runtime_api() -> (RuntimeApi, Invoker) {
         RuntimeApi { invocations: Mutex::new(queued), calls },
         Invoker { invocations, calls: received },
     )
+}
+
+/// Answers an extension: it is registered, and then waits for events, of which none come.
+pub(crate) async fn extension(path: &str) -> Response<Body> {
+    if path.ends_with("/next") {
+        std::future::pending::<()>().await;
+    }
+    let mut registered = respond(StatusCode::OK, "application/json", Bytes::from_static(b"{}"));
+    let id = http::HeaderValue::from_static("bench");
+    registered.headers_mut().insert("lambda-extension-identifier", id);
+    registered
 }
 
 impl RuntimeApi {

@@ -96,6 +96,8 @@ async fn handle(
     let path = request.uri().path();
     let response = if path.starts_with(runtime_api::PREFIX) {
         runtime_api.handle(request).await
+    } else if path.starts_with(runtime_api::EXTENSIONS) {
+        Ok(runtime_api::extension(path).await)
     } else if let Some(status) = path.strip_prefix(HOOK) {
         let status = status.parse().unwrap_or(StatusCode::NOT_FOUND);
         let read = request.into_body().collect().await;

@@ -7,7 +7,7 @@
 //! fresh, and [`live_catalogue`] reads those of a catalogue by need; [`secrets`] looks up secrets; [`consents`] keeps which endpoints want events; [`machine`]
 //! is the clock and the random numbers, and the only file that reads either; [`settings`] reads the
 //! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;
-//! [`json_log`] formats the log's lines; [`runtime`] runs a function. [`aws_ports::AwsPorts`] puts
+//! [`json_log`] formats the log's lines; [`runtime`] runs a function, and [`stop`] hears when it has to end. [`aws_ports::AwsPorts`] puts
 //! them together as the ports of one function.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
@@ -31,6 +31,7 @@ pub mod secrets;
 pub mod settings;
 pub mod shared_documents;
 pub mod sinks;
+pub mod stop;
 pub mod storage;
 pub mod subscriptions;
 pub mod telemetry;

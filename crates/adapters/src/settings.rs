@@ -11,7 +11,7 @@ use delivery::subscription::sink::Container;
 use thiserror::Error;
 
 use crate::metrics::emf::is_namespace;
-use crate::metrics::{MetricsSettings, NAMESPACE};
+use crate::metrics::{MetricsSettings, NAMESPACE, Splits};
 use crate::subscriptions::Location;
 use crate::telemetry::LogDeliveries;
 
@@ -53,6 +53,10 @@ pub const FAIR_QUEUES: &str = "FAIR_QUEUES";
 pub const LOG_DELIVERIES: &str = "LOG_DELIVERIES";
 /// The CloudWatch namespace of the metrics; each deployment in an account needs one of its own.
 pub const METRICS_NAMESPACE: &str = "METRICS_NAMESPACE";
+/// Whether metrics are also written by topic: `true` or `false`.
+pub const METRICS_PER_TOPIC: &str = "METRICS_PER_TOPIC";
+/// Whether metrics are also written by the outcome of an attempt and by the reason of an end: `true` or `false`.
+pub const METRICS_PER_OUTCOME: &str = "METRICS_PER_OUTCOME";
 /// Whether each subscription has metrics of its own: `true` or `false`.
 pub const METRICS_PER_SUBSCRIPTION: &str = "METRICS_PER_SUBSCRIPTION";
 /// Whether S3 is addressed by path: `true` or `false`.
@@ -299,7 +303,12 @@ impl<F: Fn(&str) -> Option<String>> Lookup<F> {
             }
             Ok(text.to_owned())
         })?;
-        Ok(MetricsSettings { namespace, per_subscription: self.switch(METRICS_PER_SUBSCRIPTION)? })
+        let splits = Splits {
+            topic: self.switch(METRICS_PER_TOPIC)?,
+            outcome: self.switch(METRICS_PER_OUTCOME)?,
+            subscription: self.switch(METRICS_PER_SUBSCRIPTION)?,
+        };
+        Ok(MetricsSettings { namespace, splits })
     }
 
     fn log_deliveries(&self) -> Result<LogDeliveries, SettingsError> {
@@ -384,7 +393,7 @@ mod tests {
         assert_eq!(settings.log_deliveries, LogDeliveries::All);
         assert_eq!(
             settings.metrics,
-            MetricsSettings { namespace: "lastmile".to_owned(), per_subscription: false }
+            MetricsSettings { namespace: "lastmile".to_owned(), splits: Splits::default() }
         );
     }
 

@@ -18,7 +18,7 @@ use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget, Entry, Returned, 
 use delivery::event::Event;
 use delivery::machine::consent::Answer;
 use delivery::machine::step::{End, Settled};
-use delivery::ports::{PublishingError, QueueName, SecretError};
+use delivery::ports::{Clock as _, PublishingError, QueueName, SecretError};
 use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use tracing::{Level, enabled, error, event, info, warn};
@@ -27,6 +27,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::json_log::{JsonLayer, flush, write_line};
+use crate::machine::Machine;
 use crate::metrics::{Label, Meter, Metric, MetricsSettings};
 
 /// Values that publishers choose are cut to this length: CloudWatch limits the size of a line.
@@ -77,7 +78,7 @@ fn short(value: &str) -> &str {
 
 /// Writes metric lines to standard output, where CloudWatch finds them, after all buffered log
 /// lines.
-pub fn write(lines: &[String]) {
+fn write(lines: &[String]) {
     lines.iter().for_each(|line| write_line(Level::INFO, &format!("{line}\n")));
     flush();
 }
@@ -169,10 +170,25 @@ impl Telemetry {
         Self { log_deliveries, ..self }
     }
 
-    /// The metric lines for everything since the last call.
+    /// The metric lines for everything that is not written yet.
     #[must_use]
     pub fn metrics(&self, now_ms: u64) -> Vec<String> {
-        self.meter.read(now_ms)
+        self.meter.rest(now_ms)
+    }
+
+    /// Writes what is due when an invocation begins.
+    pub fn invocation_begins(&self) {
+        write(&self.meter.due_at_begin(Machine.now_ms()));
+    }
+
+    /// Writes what is due when an invocation ends, after all buffered log lines.
+    pub fn invocation_ends(&self) {
+        write(&self.meter.due_at_end(Machine.now_ms()));
+    }
+
+    /// Writes everything, because the process ends.
+    pub fn process_ends(&self) {
+        write(&self.meter.rest(Machine.now_ms()));
     }
 
     /// Counts a published event that matches a subscription, once its record is done.
@@ -532,6 +548,11 @@ pub fn isolated(message: &str, receives: u32) {
 /// Logs a record that is divided into so many parts, because it holds too much for one invocation.
 pub fn divided(message: &str, parts: usize) {
     info!(message_id = message, parts, "record.divided");
+}
+
+/// Logs that this process is not told before it is ended: the metrics that it keeps are lost then.
+pub fn stop_unannounced(problem: &str) {
+    warn!(problem, "stop.unannounced");
 }
 
 /// Logs a panic that was contained: a bug of ours.

@@ -24,7 +24,8 @@ async fn serve() -> Result<(), Error> {
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
         let records = records::read(invocation.payload, queues)?;
         let redeliver = function.handle(&records).await;
-        telemetry::write(&function.metrics());
+        // All that it counts is urgent, so nothing is kept for the next one.
+        function.telemetry().invocation_ends();
         Ok::<_, Error>(records::answer(redeliver))
     }))
     .await

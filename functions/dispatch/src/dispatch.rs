@@ -107,6 +107,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         Self { telemetry, ..self }
     }
 
+    /// What it logs and counts with.
+    pub fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
+    }
+
     /// The metric lines of what happened since they were read last.
     pub fn metrics(&self) -> Vec<String> {
         self.telemetry.metrics(self.ports.now_ms())

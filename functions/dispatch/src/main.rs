@@ -4,9 +4,9 @@
 
 use adapters::aws_ports::{AwsPorts, aws_config};
 use adapters::records::{self, Batch, SourceQueues};
-use adapters::runtime;
 use adapters::settings::DispatchSettings;
 use adapters::telemetry::{self, Telemetry};
+use adapters::{runtime, stop};
 use anyhow::Context as _;
 use delivery::ports::{Clock as _, QueueName};
 use dispatch::{Deadline, Dispatch};
@@ -20,15 +20,22 @@ fn main() -> Result<(), Error> {
 async fn serve() -> Result<(), Error> {
     let started = start().await.map_err(|error| format!("dispatch cannot start: {error:#}"))?;
     let (dispatch, queues) = &started;
-    lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
+    let stop = stop::announced().await;
+    let serving = lambda_runtime::run(service_fn(|invocation: LambdaEvent<Batch>| async move {
+        dispatch.telemetry().invocation_begins();
         let records = records::read(invocation.payload, queues)?;
         let deadline =
             Deadline::new(adapters::machine::Machine.now_ms(), invocation.context.deadline);
         let redeliver = dispatch.handle(&records, &deadline).await;
-        telemetry::write(&dispatch.metrics());
+        dispatch.telemetry().invocation_ends();
         Ok::<_, Error>(records::answer(redeliver))
-    }))
-    .await
+    }));
+    let ended = tokio::select! {
+        ended = serving => ended,
+        () = stop => Ok(()),
+    };
+    dispatch.telemetry().process_ends();
+    ended
 }
 
 async fn start() -> anyhow::Result<(Dispatch<AwsPorts>, SourceQueues)> {

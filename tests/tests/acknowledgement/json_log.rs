@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use adapters::json_log::JsonLayer;
-use adapters::metrics::{MetricsSettings, NAMESPACE};
+use adapters::metrics::{MetricsSettings, NAMESPACE, Splits};
 use adapters::telemetry::{LogDeliveries, Telemetry};
 use deadletter::DeadLetters;
 use delivery::delivery::Delivery;
@@ -146,7 +146,8 @@ fn a_delivery_that_succeeds_at_its_first_attempt_has_one_line_of_attempt_and_end
 fn of_failures_alone_every_line_is_written_and_all_deliveries_are_counted() {
     let ports = FakePorts::new(subscriptions(1))
         .with_reactions("s0", &[answers(200), answers(503), answers(200)]);
-    let metrics = MetricsSettings { namespace: NAMESPACE.to_owned(), per_subscription: false };
+    let metrics =
+        MetricsSettings { namespace: NAMESPACE.to_owned(), splits: Splits::default() };
     let telemetry = Telemetry::new(metrics).with_log_deliveries(LogDeliveries::Failures);
     let dispatch = Dispatch::new(ports.clone(), container(), None).with_telemetry(telemetry);
     let run = |record: Record, now_ms: u64| {

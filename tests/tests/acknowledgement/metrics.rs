@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use adapters::metrics::{Metric, MetricsSettings, NAMESPACE};
+use adapters::metrics::{Metric, MetricsSettings, NAMESPACE, Splits};
 use adapters::telemetry::Telemetry;
 use deadletter::DeadLetters;
 use delivery::delivery::DeadLetter;
@@ -61,8 +61,10 @@ fn catalogue() -> Catalogue {
         .expect("the subscriptions are valid")
 }
 
-fn telemetry(per_subscription: bool) -> Telemetry {
-    Telemetry::new(MetricsSettings { namespace: NAMESPACE.to_owned(), per_subscription })
+/// Split by everything, by subscription only if asked for.
+fn telemetry(subscription: bool) -> Telemetry {
+    let splits = Splits { subscription, ..Splits::ALL };
+    Telemetry::new(MetricsSettings { namespace: NAMESPACE.to_owned(), splits })
 }
 
 fn with_telemetry(ports: &FakePorts, per_subscription: bool) -> Dispatch<FakePorts> {

@@ -91,6 +91,19 @@ async fn an_event_without_a_topic_has_the_default_one() {
 }
 
 #[tokio::test]
+async fn of_failures_alone_a_delivery_that_succeeds_has_no_line_but_is_counted() {
+    let world = World::start().await;
+    let failures = [("LOG_DELIVERIES", "failures")];
+    let records = [published("m1", "shop/taken"), published("m2", "shop/later")];
+    let mut function = world.run(&DISPATCH, &failures, invocation(&records)).await;
+    assert_eq!(function.returned().await, [""; 0]);
+    function.stop().await;
+    assert_eq!(function.line("_aws").await["DeliverySuccessCount"], 1);
+    assert_eq!(function.line("delivery.attempted").await["subscription"], "shop/later/s");
+    assert!(!function.has_line("delivery.delivered"));
+}
+
+#[tokio::test]
 async fn log_and_metrics_of_dispatch_are_lines_of_json() {
     let world = World::start().await;
     let mut function =
@@ -98,6 +111,11 @@ async fn log_and_metrics_of_dispatch_are_lines_of_json() {
     assert_eq!(function.returned().await, [""; 0]);
     let loaded = function.line("subscriptions.loaded").await;
     assert_eq!(loaded["source"], "s3://config/subscriptions.yaml");
+    let delivered = function.line("delivery.delivered").await;
+    assert_eq!((&delivered["attempt"], &delivered["status"]), (&1.into(), &200.into()));
+    // Counted, and kept for half a minute or until the process is told to stop.
+    assert!(!function.has_line("_aws"));
+    function.stop().await;
     let metrics = function.line("_aws").await;
     assert_eq!(metrics["DeliverySuccessCount"], 1);
     assert_eq!(metrics["_aws"]["CloudWatchMetrics"][0]["Namespace"], "lastmile/tested");

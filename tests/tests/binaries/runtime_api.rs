@@ -11,6 +11,8 @@ use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 use serde_json::Value;
 
 const NEXT: &str = "GET /2018-06-01/runtime/invocation/next ";
+const REGISTER: &str = "POST /2020-01-01/extension/register ";
+const NEXT_EVENT: &str = "GET /2020-01-01/extension/event/next ";
 
 /// One invocation.
 pub(crate) struct Invocation {
@@ -26,6 +28,12 @@ impl RuntimeApi {
     pub(crate) async fn start(invocations: Vec<Invocation>) -> Self {
         let waiting = Mutex::new(VecDeque::from(invocations));
         let script = move |request: &ScriptedRequest| {
+            if request.head.starts_with(REGISTER) {
+                return vec![answer("200 OK", &[("lambda-extension-identifier", "it")], b"{}")];
+            }
+            if request.head.starts_with(NEXT_EVENT) {
+                return vec![Step::Silence];
+            }
             if !request.head.starts_with(NEXT) {
                 return vec![answer("202 Accepted", &[], b"")];
             }
@@ -40,10 +48,16 @@ impl RuntimeApi {
         format!("127.0.0.1:{}", self.0.port())
     }
 
+    /// Whether the process waits to be told to stop.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.0.requests().iter().any(|request| request.head.starts_with(NEXT_EVENT))
+    }
+
     /// The response of the invocation, once there is one.
     pub(crate) fn response(&self) -> Option<Value> {
         let requests = self.0.requests();
-        let posted = requests.iter().find(|request| request.head.starts_with("POST "))?;
+        let is_posted = |head: &str| head.starts_with("POST ") && !head.starts_with(REGISTER);
+        let posted = requests.iter().find(|request| is_posted(&request.head))?;
         let path = posted.head.split(' ').nth(1).unwrap_or_default();
         let text = String::from_utf8_lossy(&posted.body);
         assert!(path.ends_with("/response"), "{path}: {text}");

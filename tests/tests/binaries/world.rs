@@ -65,6 +65,29 @@ impl Running {
         tokio::time::timeout(LIMIT, answered).await.expect("the function responds")
     }
 
+    /// Tells it to stop, as Lambda does with a process that is registered as an extension, and waits until it has
+    /// ended by itself.
+    pub(crate) async fn stop(&mut self) {
+        assert!(self.runtime_api.is_awaited(), "without an extension Lambda tells nobody");
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill runs").success());
+        let ended = async {
+            loop {
+                if let Some(status) = self.process.try_wait().expect("a process of ours") {
+                    return status;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let status = tokio::time::timeout(LIMIT, ended).await.expect("it ends");
+        assert!(status.success(), "{status}");
+    }
+
+    /// Whether it has written a line with this text.
+    pub(crate) fn has_line(&self, text: &str) -> bool {
+        fs::read_to_string(self.output.path()).expect("a text").contains(text)
+    }
+
     /// The records that its invocation returns to their queue.
     pub(crate) async fn returned(&mut self) -> Vec<String> {
         let response = self.response().await;

@@ -48,6 +48,15 @@ struct Counted {
 fn metric_lines_in_the_logs_are_valid_for_cloudwatch_with_one_value_per_metric_and_dimension_set() {
     on_deployment(|deployment| async move {
         deployment.stack.publish("shop/counted", &event("counted-1")).await;
+        // What a process has counted, it writes with a later invocation.
+        let invoking = tokio::spawn(async {
+            loop {
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                for _ in 0..20 {
+                    deployment.stack.publish("shop/uncounted", &event("uncounted")).await;
+                }
+            }
+        });
         let read_all =
             |lines: &[String]| lines.iter().filter_map(|line| read(line)).collect::<Vec<Counted>>();
         let is_ended = |lines: &[String]| {
@@ -58,6 +67,7 @@ fn metric_lines_in_the_logs_are_valid_for_cloudwatch_with_one_value_per_metric_a
                     == matched
         };
         let lines = log_lines_until(deployment, is_ended).await;
+        invoking.abort();
         let counted = read_all(&lines);
         let mut once = BTreeSet::new();
         for line in counted

@@ -27,7 +27,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// The stack's parameters: short timeouts, so that a message of a killed function is redelivered
 /// within a test. The emulated AWS has no saved queries.
-const PARAMETERS: [&str; 12] = [
+const PARAMETERS: [&str; 14] = [
     "DispatchTimeout=20",
     "VisibilityTimeout=30",
     "AllowPrivateDestinations=127.0.0.1",
@@ -35,6 +35,8 @@ const PARAMETERS: [&str; 12] = [
     "S3ForcePathStyle=true",
     "Ingress=iam",
     "Observability=true",
+    "MetricsPerTopic=true",
+    "MetricsPerOutcome=true",
     "SavedQueries=false",
     "AlarmTopicArn=arn:aws:sns:us-east-1:000000000000:alarms",
     // What the examples of docs/publishing.md publish with.

@@ -1,8 +1,8 @@
 //! A tally in CloudWatch's embedded metric format: JSON lines on standard output. Pure.
 //!
 //! One line per combination of dimension values, with one dimension set: a line with two sets would
-//! attribute its values to both. The lines are built as text: no part of them needs escaping, and
-//! they are written in every invocation.
+//! attribute its values to both. More values than a line can hold go on in further lines, which have
+//! nothing else, so that every value is written. The lines are built as text: no part of them needs escaping.
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
 use super::tally::{Tally, Totals};
@@ -26,10 +26,25 @@ pub fn is_namespace(text: &str) -> bool {
 /// The lines of a tally, without line ends. The namespace has to be [valid](is_namespace).
 #[must_use]
 pub fn lines(tally: &Tally, namespace: &str, now_ms: u64) -> Vec<String> {
-    tally
-        .totals()
-        .map(|(dimensions, values, totals)| line(namespace, now_ms, dimensions, &values, totals))
-        .collect()
+    let mut lines = Vec::new();
+    for (dimensions, values, totals) in tally.totals() {
+        for index in 0..totals.most_values().div_ceil(VALUES_MAX).max(1) {
+            let metrics = metrics(totals, index);
+            lines.push(line(namespace, now_ms, dimensions, &values, &metrics));
+        }
+    }
+    lines
+}
+
+/// What a line of these totals has: the first one the counts, and each as many values as fit.
+fn metrics(totals: &Totals, index: usize) -> Vec<(Metric, String)> {
+    let counts = totals.counts.iter().filter(|_| index == 0);
+    let counts = counts.map(|(metric, count)| (*metric, count.to_string()));
+    let measured = totals.measured.iter().filter_map(|(metric, values)| {
+        let values = values.chunks(VALUES_MAX).nth(index)?;
+        Some((*metric, format!("[{}]", joined(values))))
+    });
+    counts.chain(measured).collect()
 }
 
 fn line(
@@ -37,14 +52,9 @@ fn line(
     now_ms: u64,
     dimensions: Dimensions,
     values: &[String],
-    totals: &Totals,
+    metrics: &[(Metric, String)],
 ) -> String {
     let names = dimensions.names();
-    let counted = totals.counts.iter().map(|(metric, count)| (*metric, count.to_string()));
-    let measured = totals.measured.iter();
-    let measured =
-        measured.map(|(metric, values)| (*metric, format!("[{}]", joined(thinned(values)))));
-    let metrics: Vec<(Metric, String)> = counted.chain(measured).collect();
     let directive = format!(
         r#"{{"Namespace":"{namespace}","Dimensions":[[{}]],"Metrics":[{}]}}"#,
         joined(names.iter().map(|name| format!("\"{name}\""))),
@@ -62,17 +72,6 @@ fn definition(metric: Metric) -> String {
     format!(r#"{{"Name":"{}","Unit":"{}"}}"#, metric.name(), metric.unit())
 }
 
-/// The values, or as many as a line can hold: then the smallest, the largest, and evenly spaced
-/// ones between, sorted, so that percentiles stay right. Another metric counts how many there were.
-fn thinned(values: &[u64]) -> Vec<u64> {
-    if values.len() <= VALUES_MAX {
-        return values.to_vec();
-    }
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
-    (0..VALUES_MAX).map(|index| sorted[index * (sorted.len() - 1) / (VALUES_MAX - 1)]).collect()
-}
-
 fn joined<T: ToString>(parts: impl IntoIterator<Item = T>) -> String {
     let parts: Vec<String> = parts.into_iter().map(|part| part.to_string()).collect();
     parts.join(",")
@@ -86,7 +85,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::metrics::Label;
+    use crate::metrics::{Label, Splits};
+
+    const BY_TOPIC: Splits = Splits { topic: true, outcome: false, subscription: false };
 
     fn name(text: &str) -> SubscriptionName {
         text.parse().unwrap()
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_line_has_the_members_of_the_specification() {
-        let mut tally = Tally::new(false);
+        let mut tally = Tally::new(BY_TOPIC);
         tally.count(Metric::DeliverySuccessCount, &name("shop/orders/billing"), Label::None);
         tally.measure(Metric::EventAgeAtDeliveryInMs, &name("shop/orders/billing"), 42);
         let directive = |dimensions: Value| {
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_metric_in_every_dimension_set_is_one_line_per_combination_of_one_line_each() {
-        let mut tally = Tally::new(true);
+        let mut tally = Tally::new(Splits::ALL);
         for topic in ["shop/orders", "\"quoted\\/näme"] {
             let of = name(&format!("{topic}/billing"));
             tally.count(Metric::DeliveryAttemptFailCount, &of, Label::Outcome(Outcome::TimedOut));
@@ -145,22 +146,27 @@ mod tests {
     }
 
     #[test]
-    fn more_values_than_a_line_can_hold_are_sampled() {
-        for (count, sent) in [(99, 99), (100, 100), (101, 100), (5_000, 100)] {
-            let mut tally = Tally::new(false);
-            for value in (1..=count).rev() {
+    fn values_that_a_line_cannot_hold_go_on_in_further_lines_and_counts_are_written_once() {
+        for (count, expected) in [(99, 1), (100, 1), (101, 2), (5_000, 50)] {
+            let mut tally = Tally::new(Splits::default());
+            for value in 0..count {
+                tally.count(Metric::DeliverySuccessCount, &name("a/b/c"), Label::None);
                 tally.measure(Metric::DestinationProcessingDurationInMs, &name("a/b/c"), value);
             }
-            let line = &parsed(&tally)[0];
-            let mut values: Vec<u64> =
-                serde_json::from_value(line["DestinationProcessingDurationInMs"].clone()).unwrap();
-            values.sort_unstable();
-            assert_eq!((values.len(), values[0], *values.last().unwrap()), (sent, 1, count));
-            assert!(
-                values[sent / 2].abs_diff(count / 2) <= count / 50 + 1,
-                "the median of {count} is {}",
-                values[sent / 2]
-            );
+            tally.measure(Metric::EventAgeAtDeliveryInMs, &name("a/b/c"), 1);
+            let lines = parsed(&tally);
+            assert_eq!(lines.len(), expected);
+            let counts: Vec<u64> =
+                lines.iter().filter_map(|line| line["DeliverySuccessCount"].as_u64()).collect();
+            assert_eq!(counts, [count]);
+            let values = lines.iter().flat_map(|line| {
+                let values = line["DestinationProcessingDurationInMs"].as_array().unwrap();
+                assert!((1..=VALUES_MAX).contains(&values.len()));
+                values.iter().map(|value| value.as_u64().unwrap())
+            });
+            assert!(values.eq(0..count), "every value, once");
+            let ages = lines.iter().filter(|line| line.get("EventAgeAtDeliveryInMs").is_some());
+            assert_eq!(ages.count(), 1);
         }
     }
 

@@ -1,26 +1,24 @@
-//! The metrics: counted while an invocation runs, and written at its end as one CloudWatch metric
-//! line per combination of dimension values.
+//! The metrics: counted while invocations run, added up over half a minute in the process, and written as
+//! CloudWatch metric lines, one per combination of dimension values.
 //!
-//! Separate from the log because it does not depend on the log level, and because a line per event
-//! would cost as much as the event's delivery. [`tally`] adds the values up and [`emf`] writes them
-//! in CloudWatch's embedded metric format; both are pure. [`Meter`] holds the tally of a function.
+//! Separate from the log because it does not depend on the log level, and because a line per invocation
+//! would cost as much as the invocation. [`tally`] adds the values up and [`emf`] writes them
+//! in CloudWatch's embedded metric format; [`meter`] holds the tally of a function and says when it is
+//! written. All are pure.
 //!
-//! Promises: a metric is written at most once per invocation and combination of dimension values.
-//! Combinations are only those that [`Metric::dimensions`] names, and none contains free text of a
-//! publisher, because each combination is billed. `docs/observability.md` describes what each metric
-//! counts; a test compares it with this file.
+//! Promises: every value is written once. Combinations are only those that a deployment asks for and
+//! [`Metric::dimensions`] names, and none contains free text of a publisher, because each combination is
+//! billed. `docs/observability.md` describes what each metric counts; a test compares it with this file.
 
 pub mod emf;
+pub mod meter;
 pub mod tally;
-
-use std::sync::{Mutex, PoisonError};
 
 use delivery::delivery::Word;
 use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
-use delivery::subscription::name::SubscriptionName;
 
-use self::tally::Tally;
+pub use self::meter::Meter;
 
 /// The CloudWatch namespace of the metrics, unless a deployment sets another.
 pub const NAMESPACE: &str = "lastmile";
@@ -126,8 +124,23 @@ impl Metric {
         !matches!(self, Self::UnmatchedEventCount) && !self.is_of_unhealthy()
     }
 
-    /// The dimension sets it has in every deployment; `[topic, subscription]` is added where a
-    /// deployment asks for it.
+    /// Whether it is written when the invocation ends that counted it, and not with others: alarms wait for
+    /// it, and it is rare.
+    #[must_use]
+    pub const fn is_urgent(self) -> bool {
+        matches!(
+            self,
+            Self::DeadLetteredCount
+                | Self::DroppedEventCount
+                | Self::FailedDeadLetteredCount
+                | Self::DestinationFailingCount
+                | Self::DestinationSlowCount
+                | Self::DestinationDisabledCount
+        )
+    }
+
+    /// The dimension sets it can have: none, and where a deployment asks for them, the others.
+    /// `[topic, subscription]` is not named here.
     #[must_use]
     pub const fn dimensions(self) -> &'static [Dimensions] {
         match self {
@@ -195,55 +208,33 @@ pub enum Label {
 pub struct MetricsSettings {
     /// The CloudWatch namespace.
     pub namespace: String,
-    /// Whether each subscription has metrics of its own; each combination is billed.
-    pub per_subscription: bool,
+    /// What they are split by.
+    pub splits: Splits,
 }
 
-/// Holds the tally of a function between two readings. One without settings counts nothing: a tally
-/// that nobody reads would only grow.
-#[derive(Debug, Default)]
-pub struct Meter {
-    settings: Option<MetricsSettings>,
-    tally: Mutex<Tally>,
+/// What metrics are split by besides their totals. Each combination of values is billed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Splits {
+    /// By topic.
+    pub topic: bool,
+    /// By what happened in an attempt, and by why a delivery ended.
+    pub outcome: bool,
+    /// By topic and subscription.
+    pub subscription: bool,
 }
 
-impl Meter {
-    /// A meter that counts.
+impl Splits {
+    /// Everything.
+    pub const ALL: Self = Self { topic: true, outcome: true, subscription: true };
+
+    /// Whether metrics are written with this set.
     #[must_use]
-    pub fn new(settings: MetricsSettings) -> Self {
-        Self { tally: Mutex::new(Tally::new(settings.per_subscription)), settings: Some(settings) }
-    }
-
-    /// Counts one.
-    pub fn count(&self, metric: Metric, subscription: &SubscriptionName, label: Label) {
-        self.with(|tally| tally.count(metric, subscription, label));
-    }
-
-    /// Counts one of the whole deployment.
-    pub fn count_alone(&self, metric: Metric) {
-        self.with(|tally| tally.count_alone(metric));
-    }
-
-    /// Adds a measured value.
-    pub fn measure(&self, metric: Metric, subscription: &SubscriptionName, value: u64) {
-        self.with(|tally| tally.measure(metric, subscription, value));
-    }
-
-    /// The lines for everything since the last reading.
-    pub fn read(&self, now_ms: u64) -> Vec<String> {
-        let Some(settings) = &self.settings else { return Vec::new() };
-        // Taken out, so that the lines are formatted without the lock.
-        let tally = std::mem::replace(&mut *self.lock(), Tally::new(settings.per_subscription));
-        emf::lines(&tally, &settings.namespace, now_ms)
-    }
-
-    fn with(&self, act: impl FnOnce(&mut Tally)) {
-        if self.settings.is_some() {
-            act(&mut self.lock());
+    pub const fn has(self, dimensions: Dimensions) -> bool {
+        match dimensions {
+            Dimensions::None => true,
+            Dimensions::Topic => self.topic,
+            Dimensions::Outcome | Dimensions::Reason => self.outcome,
+            Dimensions::Subscription => self.subscription,
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::subscription::name::{SubscriptionName, TopicName, segment};
 
-use super::{Dimensions, Label, Metric};
+use super::{Dimensions, Label, Metric, Splits};
 
 /// The counts and measured values of one combination of dimension values.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -21,10 +21,17 @@ pub struct Totals {
     pub(super) measured: BTreeMap<Metric, Vec<u64>>,
 }
 
+impl Totals {
+    /// How many values were measured, of the metric that has most.
+    pub(super) fn most_values(&self) -> usize {
+        self.measured.values().map(Vec::len).max().unwrap_or(0)
+    }
+}
+
 /// All counts and measured values.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
-    per_subscription: bool,
+    splits: Splits,
     all: Totals,
     topics: BTreeMap<TopicName, Totals>,
     outcomes: BTreeMap<Outcome, Totals>,
@@ -33,10 +40,28 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally; with or without metrics of each subscription.
+    /// An empty tally.
     #[must_use]
-    pub fn new(per_subscription: bool) -> Self {
-        Self { per_subscription, ..Self::default() }
+    pub fn new(splits: Splits) -> Self {
+        Self { splits, ..Self::default() }
+    }
+
+    /// Whether nothing was counted. Whatever is counted is in the sum of all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all == Totals::default()
+    }
+
+    /// Whether something was counted that does not wait for others.
+    #[must_use]
+    pub fn is_urgent(&self) -> bool {
+        self.all.counts.keys().any(|metric| metric.is_urgent())
+    }
+
+    /// How many values were measured, of the metric that has most.
+    #[must_use]
+    pub fn measured_values(&self) -> usize {
+        self.all.most_values()
     }
 
     /// Counts one.
@@ -60,8 +85,7 @@ impl Tally {
 
     /// The totals of each combination, with the values of its dimensions.
     pub fn totals(&self) -> impl Iterator<Item = (Dimensions, Vec<String>, &Totals)> {
-        let all =
-            (self.all != Totals::default()).then(|| (Dimensions::None, Vec::new(), &self.all));
+        let all = (!self.is_empty()).then(|| (Dimensions::None, Vec::new(), &self.all));
         let topics = self
             .topics
             .iter()
@@ -102,13 +126,19 @@ impl Tally {
             (&subscription.topic, subscription)
         };
         add(&mut self.all);
-        add(entry(&mut self.topics, topic));
-        match label {
-            Label::None => {}
-            Label::Outcome(outcome) => add(self.outcomes.entry(outcome).or_default()),
-            Label::Reason(reason) => add(self.reasons.entry(reason).or_default()),
+        if self.splits.topic {
+            add(entry(&mut self.topics, topic));
         }
-        if self.per_subscription && metric.is_per_subscription() {
+        match label {
+            Label::Outcome(outcome) if self.splits.outcome => {
+                add(self.outcomes.entry(outcome).or_default());
+            }
+            Label::Reason(reason) if self.splits.outcome => {
+                add(self.reasons.entry(reason).or_default());
+            }
+            Label::None | Label::Outcome(_) | Label::Reason(_) => {}
+        }
+        if self.splits.subscription && metric.is_per_subscription() {
             add(entry(&mut self.subscriptions, subscription));
         }
     }
@@ -134,6 +164,8 @@ fn value_of(topic: &TopicName) -> String {
 mod tests {
     use super::*;
 
+    const BY_TOPIC_AND_OUTCOME: Splits = Splits { subscription: false, ..Splits::ALL };
+
     fn name(text: &str) -> SubscriptionName {
         text.parse().unwrap()
     }
@@ -158,12 +190,12 @@ mod tests {
 
     #[test]
     fn an_empty_tally_has_no_totals() {
-        assert!(table(&Tally::new(true)).is_empty());
+        assert!(table(&Tally::new(Splits::ALL)).is_empty());
     }
 
     #[test]
     fn each_count_is_added_once_in_each_dimension_set_of_its_metric() {
-        let mut tally = Tally::new(false);
+        let mut tally = Tally::new(BY_TOPIC_AND_OUTCOME);
         tally.count(Metric::MatchedEventCount, &name("shop/orders/billing"), Label::None);
         tally.count(Metric::MatchedEventCount, &name("shop/orders/audit"), Label::None);
         tally.count(Metric::MatchedEventCount, &name("shop/returns/audit"), Label::None);
@@ -185,8 +217,22 @@ mod tests {
     }
 
     #[test]
+    fn without_splits_there_is_one_combination_of_everything() {
+        let mut tally = Tally::new(Splits::default());
+        for topic in ["shop/orders", "shop/returns"] {
+            let of = name(&format!("{topic}/billing"));
+            tally.count(Metric::MatchedEventCount, &of, Label::None);
+            tally.count(Metric::DeliveryAttemptFailCount, &of, Label::Outcome(Outcome::Busy));
+            tally.measure(Metric::EventAgeAtDeliveryInMs, &of, 7);
+        }
+        let counted = "[][] MatchedEventCount=2 DeliveryAttemptFailCount=2 EventAgeAtDeliveryInMs=[7, 7]";
+        assert_eq!(table(&tally), [counted]);
+        assert!(!tally.is_empty() && !tally.is_urgent() && tally.measured_values() == 2);
+    }
+
+    #[test]
     fn subscriptions_have_metrics_of_their_own_only_where_that_is_asked_for() {
-        let mut tally = Tally::new(true);
+        let mut tally = Tally::new(Splits::ALL);
         tally.count(Metric::MatchedEventCount, &name("shop/orders/billing"), Label::None);
         tally.count(Metric::UnmatchedEventCount, &name("shop/orders/_"), Label::None);
         let [.., last] = &table(&tally)[..] else { panic!() };
@@ -199,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_reason_of_a_newer_version_is_counted_under_its_own_word() {
-        let mut tally = Tally::new(false);
+        let mut tally = Tally::new(BY_TOPIC_AND_OUTCOME);
         for reason in [Word::Other("Superseded".into()), Reason::ReplyLoop.into()] {
             tally.count(Metric::DeadLetteredCount, &name("a/b/c"), Label::Reason(reason));
         }
@@ -214,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_topic_that_only_a_publisher_names_is_no_dimension_value() {
-        let mut tally = Tally::new(true);
+        let mut tally = Tally::new(Splits::ALL);
         for topic in ["a/1", "a/2", "a/3"] {
             let unknown = name(&format!("{topic}/_unknown"));
             tally.count(
@@ -234,7 +280,7 @@ mod tests {
 
     #[test]
     fn dimension_values_are_what_cloudwatch_takes() {
-        let mut tally = Tally::new(true);
+        let mut tally = Tally::new(Splits::ALL);
         let long = "ü".repeat(42);
         tally.count(
             Metric::MatchedEventCount,

@@ -1,0 +1,229 @@
+//! When metrics are written: a function's tally between two writings.
+//!
+//! Most invocations count a few successes, and a line for each would cost more than their log. So counts are
+//! kept in the process for half a minute. What alarms wait for is written when its invocation ends.
+//!
+//! A process that is killed without being told to stop loses what it has not written: what the invocation
+//! counted that was killed, and what ended invocations counted in less than half a minute before it began, at
+//! most [`VALUES_MAX`] measured values of them. Nothing is lost when a sandbox is idle and Lambda ends it:
+//! then the process is told.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use delivery::subscription::name::SubscriptionName;
+use delivery::time::duration::SECOND_MS;
+
+use super::tally::Tally;
+use super::{Label, Metric, MetricsSettings, emf};
+
+/// Counts are kept for so long, and then written when an invocation begins or ends.
+pub const KEPT_MS: u64 = 30 * SECOND_MS;
+/// They are written earlier when there are so many measured values: it bounds memory and what can be lost.
+pub const VALUES_MAX: usize = 1_000;
+
+/// Holds the tally of a function between two writings. One without settings counts nothing: a tally
+/// that nobody reads would only grow.
+#[derive(Debug, Default)]
+pub struct Meter {
+    settings: Option<MetricsSettings>,
+    kept: Mutex<Kept>,
+}
+
+/// What is not written yet.
+#[derive(Debug, Default)]
+struct Kept {
+    tally: Tally,
+    /// When the first invocation ended whose counts are in it.
+    since_ms: Option<u64>,
+    /// When the last one ended.
+    until_ms: Option<u64>,
+}
+
+impl Kept {
+    fn is_old(&self, now_ms: u64) -> bool {
+        self.since_ms.is_some_and(|since_ms| now_ms.saturating_sub(since_ms) >= KEPT_MS)
+    }
+}
+
+impl Meter {
+    /// A meter that counts.
+    #[must_use]
+    pub fn new(settings: MetricsSettings) -> Self {
+        let kept = Mutex::new(Kept { tally: Tally::new(settings.splits), ..Kept::default() });
+        Self { kept, settings: Some(settings) }
+    }
+
+    /// Counts one.
+    pub fn count(&self, metric: Metric, subscription: &SubscriptionName, label: Label) {
+        self.with(|tally| tally.count(metric, subscription, label));
+    }
+
+    /// Counts one of the whole deployment.
+    pub fn count_alone(&self, metric: Metric) {
+        self.with(|tally| tally.count_alone(metric));
+    }
+
+    /// Adds a measured value.
+    pub fn measure(&self, metric: Metric, subscription: &SubscriptionName, value: u64) {
+        self.with(|tally| tally.measure(metric, subscription, value));
+    }
+
+    /// The lines to write when an invocation begins: what earlier ones counted, if that is old.
+    #[must_use]
+    pub fn due_at_begin(&self, now_ms: u64) -> Vec<String> {
+        let kept = self.lock();
+        if kept.is_old(now_ms) { self.take(kept, now_ms) } else { Vec::new() }
+    }
+
+    /// The lines to write when an invocation ends: everything, if some of it is old, urgent, or much.
+    #[must_use]
+    pub fn due_at_end(&self, now_ms: u64) -> Vec<String> {
+        let mut kept = self.lock();
+        if kept.tally.is_empty() {
+            return Vec::new();
+        }
+        kept.since_ms.get_or_insert(now_ms);
+        kept.until_ms = Some(now_ms);
+        let is_due = kept.is_old(now_ms)
+            || kept.tally.is_urgent()
+            || kept.tally.measured_values() >= VALUES_MAX;
+        if is_due { self.take(kept, now_ms) } else { Vec::new() }
+    }
+
+    /// The lines for everything that is not written yet.
+    #[must_use]
+    pub fn rest(&self, now_ms: u64) -> Vec<String> {
+        self.take(self.lock(), now_ms)
+    }
+
+    /// The lines for what is kept, with the time at which it was counted.
+    fn take(&self, mut kept: MutexGuard<'_, Kept>, now_ms: u64) -> Vec<String> {
+        let Some(settings) = &self.settings else { return Vec::new() };
+        let empty = Kept { tally: Tally::new(settings.splits), ..Kept::default() };
+        let taken = std::mem::replace(&mut *kept, empty);
+        // The lines are formatted without the lock.
+        drop(kept);
+        emf::lines(&taken.tally, &settings.namespace, taken.until_ms.unwrap_or(now_ms))
+    }
+
+    fn with(&self, act: impl FnOnce(&mut Tally)) {
+        if self.settings.is_some() {
+            act(&mut self.lock().tally);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::metrics::{NAMESPACE, Splits};
+
+    const AT_MS: u64 = 1_795_158_180_000;
+
+    fn meter() -> Meter {
+        let namespace = NAMESPACE.to_owned();
+        Meter::new(MetricsSettings { namespace, splits: Splits::default() })
+    }
+
+    fn delivers(meter: &Meter, times: usize) {
+        let name: SubscriptionName = "shop/orders/billing".parse().unwrap();
+        for _ in 0..times {
+            meter.count(Metric::DeliverySuccessCount, &name, Label::None);
+            meter.measure(Metric::EventAgeAtDeliveryInMs, &name, 7);
+        }
+    }
+
+    /// The time of the lines, the successes and the number of ages in them.
+    fn written(lines: &[String]) -> Option<(u64, u64, usize)> {
+        let lines: Vec<Value> =
+            lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let at_ms = lines.first()?["_aws"]["Timestamp"].as_u64().unwrap();
+        let counts = lines.iter().filter_map(|line| line["DeliverySuccessCount"].as_u64());
+        let ages = lines.iter().filter_map(|line| line["EventAgeAtDeliveryInMs"].as_array());
+        Some((at_ms, counts.sum(), ages.map(Vec::len).sum()))
+    }
+
+    #[test]
+    fn what_invocations_count_is_added_up_over_half_a_minute_and_written_when_one_ends() {
+        let meter = meter();
+        for second in 0..=30 {
+            assert!(meter.due_at_begin(AT_MS + second * 1_000).is_empty());
+            delivers(&meter, 2);
+            let lines = meter.due_at_end(AT_MS + second * 1_000);
+            let expected = (second == 30).then_some((AT_MS + 30_000, 62, 62));
+            assert_eq!(written(&lines), expected, "second {second}");
+            assert!(lines.len() < 2, "one line without splits");
+        }
+        assert!(meter.rest(AT_MS).is_empty());
+    }
+
+    #[test]
+    fn what_waited_for_long_is_written_when_the_next_invocation_begins_with_its_own_time() {
+        let meter = meter();
+        delivers(&meter, 1);
+        assert!(meter.due_at_end(AT_MS).is_empty());
+        assert!(meter.due_at_begin(AT_MS + KEPT_MS - 1).is_empty());
+        assert_eq!(written(&meter.due_at_begin(AT_MS + 600_000)), Some((AT_MS, 1, 1)));
+        assert!(meter.due_at_end(AT_MS + 600_001).is_empty(), "nothing is written twice");
+    }
+
+    #[test]
+    fn what_alarms_wait_for_is_written_when_its_invocation_ends_with_all_the_rest() {
+        for metric in Metric::ALL {
+            let meter = meter();
+            delivers(&meter, 1);
+            meter.count_alone(metric);
+            assert_eq!(meter.due_at_end(AT_MS).len(), usize::from(metric.is_urgent()), "{metric:?}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_told_to_stop_writes_the_rest_with_the_time_at_which_it_was_counted() {
+        let meter = meter();
+        delivers(&meter, 3);
+        assert!(meter.due_at_end(AT_MS).is_empty());
+        assert_eq!(written(&meter.rest(AT_MS + 900_000)), Some((AT_MS, 3, 3)));
+    }
+
+    #[test]
+    fn every_value_is_written_and_a_kill_loses_half_a_minute_and_a_thousand_values_at_most() {
+        // Invocations of each length, in each rhythm, for each number of deliveries.
+        for length_ms in [1, 900, 45_000] {
+            for pause_ms in [0, 1, 700, 29_000, 30_000, 3_600_000] {
+                for deliveries in [1, 9, 400, 5_000] {
+                    let (meter, mut now_ms, mut all, mut lines) = (meter(), AT_MS, 0, Vec::new());
+                    // The ends of invocations whose counts are not written, and the number of these.
+                    let mut unwritten: Vec<(u64, usize)> = Vec::new();
+                    for _ in 0..40 {
+                        let wrote = |lines: Vec<String>, unwritten: &mut Vec<_>| {
+                            if !lines.is_empty() {
+                                unwritten.clear();
+                            }
+                            lines
+                        };
+                        lines.extend(wrote(meter.due_at_begin(now_ms), &mut unwritten));
+                        // Killed in this invocation, all of these are lost.
+                        let lost: usize = unwritten.iter().map(|(_, count)| count).sum();
+                        let oldest_ms = unwritten.first().map_or(now_ms, |(end_ms, _)| *end_ms);
+                        assert!(lost < VALUES_MAX && now_ms - oldest_ms < KEPT_MS, "{lost}");
+                        delivers(&meter, deliveries);
+                        all += deliveries;
+                        now_ms += length_ms;
+                        unwritten.push((now_ms, deliveries));
+                        lines.extend(wrote(meter.due_at_end(now_ms), &mut unwritten));
+                        now_ms += pause_ms;
+                    }
+                    lines.extend(meter.rest(now_ms));
+                    let (_, counted, ages) = written(&lines).unwrap();
+                    assert_eq!((usize::try_from(counted).unwrap(), ages), (all, all));
+                }
+            }
+        }
+    }
+}

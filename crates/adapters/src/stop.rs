@@ -1,0 +1,80 @@
+//! Being told to stop: before Lambda ends a sandbox, it sends SIGTERM to a process that has registered as an
+//! extension, and leaves it half a second.
+//!
+//! Separate from `runtime`, because it needs Lambda's Extensions API. The extension asks for no events, so no
+//! invocation waits for it. Where nobody serves that API, the function works the same, and is ended untold.
+//! <https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html#runtimes-lifecycle-shutdown>
+
+use std::future;
+use std::time::Duration;
+
+use ::http::{Request, Uri};
+use futures::future::BoxFuture;
+use lambda_runtime_api_client::PooledClient;
+use lambda_runtime_api_client::body::Body;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::settings::AWS_LAMBDA_RUNTIME_API;
+use crate::telemetry;
+
+/// <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-extensions-api.html>
+const REGISTER: &str = "/2020-01-01/extension/register";
+const NEXT: &str = "/2020-01-01/extension/event/next";
+const NAME: &str = "lastmile-stop";
+const ID_HEADER: &str = "lambda-extension-identifier";
+/// A start does not wait longer for the registration.
+const REGISTER_WITHIN: Duration = Duration::from_secs(1);
+
+/// Registers; has to be called before the first invocation is asked for. The future that it returns ends when the
+/// process is told to stop.
+pub async fn announced() -> impl Future<Output = ()> {
+    let registered = tokio::time::timeout(REGISTER_WITHIN, register()).await;
+    let waiting = match registered.unwrap_or_else(|_| Err("no answer".to_owned())) {
+        Ok(waiting) => Some(waiting),
+        Err(problem) => {
+            telemetry::stop_unannounced(&problem);
+            None
+        }
+    };
+    async move {
+        tokio::select! {
+            () = terminated() => {}
+            () = never(waiting) => {}
+        }
+    }
+}
+
+/// Waits for events, of which none come. Lambda ends a start when every extension waits.
+async fn never(waiting: Option<BoxFuture<'static, ()>>) {
+    if let Some(waiting) = waiting {
+        waiting.await;
+    }
+    future::pending().await
+}
+
+async fn terminated() {
+    match signal(SignalKind::terminate()) {
+        Ok(mut signals) => {
+            signals.recv().await;
+        }
+        Err(_) => future::pending().await,
+    }
+}
+
+/// Registers for no events; returns the request for the next one.
+async fn register() -> Result<BoxFuture<'static, ()>, String> {
+    let api = std::env::var(AWS_LAMBDA_RUNTIME_API).map_err(|error| error.to_string())?;
+    let endpoint: Uri = format!("http://{api}").parse().map_err(|_| format!("{api} is no address"))?;
+    let client = PooledClient::builder().with_endpoint(endpoint).build();
+    let register = Request::post(REGISTER).header("lambda-extension-name", NAME);
+    let register = register.body(Body::from(r#"{"events":[]}"#)).map_err(|it| it.to_string())?;
+    let response = client.call(register).await.map_err(|error| error.to_string())?;
+    let id = response.headers().get(ID_HEADER).filter(|_| response.status().is_success());
+    let id = id.ok_or_else(|| format!("{} without {ID_HEADER}", response.status()))?;
+    let next = Request::get(NEXT).header(ID_HEADER, id).body(Body::empty());
+    let next = client.call(next.map_err(|error| error.to_string())?);
+    Ok(Box::pin(async move {
+        // Whatever it says: the signal counts.
+        let _ = next.await;
+    }))
+}
