@@ -101,7 +101,7 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),
         ("AWS_ENDPOINT_URL", url.clone()),
-        // The level of the template: two log lines per event are part of the cost.
+        // The level of the template: a log line per event is part of the cost.
         ("RUST_LOG", "warn,adapters=info,dispatch=info,deadletter=info".to_owned()),
         ("TARGET_URL", format!("http://{}/hook/204", server.subscriber)),
         ("BUCKET", "dead-letters".to_owned()),

@@ -1,6 +1,6 @@
 //! Log lines: one JSON object each, with the time, the level, the message and the fields.
 //!
-//! Our own formatter, because two lines are written for every delivered event, and a general one
+//! Our own formatter, because a line is written for every delivered event, and a general one
 //! took as much of an event's time as its request did. Each line is built in one string and
 //! buffered; several are written in one system call, when `runtime` flushes them. Spans
 //! are not logged; nothing here opens one.

@@ -49,7 +49,7 @@ async fn never(waiting: Option<BoxFuture<'static, ()>>) {
     if let Some(waiting) = waiting {
         waiting.await;
     }
-    future::pending().await
+    future::pending::<()>().await;
 }
 
 async fn terminated() {
@@ -64,7 +64,8 @@ async fn terminated() {
 /// Registers for no events; returns the request for the next one.
 async fn register() -> Result<BoxFuture<'static, ()>, String> {
     let api = std::env::var(AWS_LAMBDA_RUNTIME_API).map_err(|error| error.to_string())?;
-    let endpoint: Uri = format!("http://{api}").parse().map_err(|_| format!("{api} is no address"))?;
+    let endpoint: Uri =
+        format!("http://{api}").parse().map_err(|_| format!("{api} is no address"))?;
     let client = PooledClient::builder().with_endpoint(endpoint).build();
     let register = Request::post(REGISTER).header("lambda-extension-name", NAME);
     let register = register.body(Body::from(r#"{"events":[]}"#)).map_err(|it| it.to_string())?;

@@ -44,10 +44,8 @@ async fn start() -> anyhow::Result<(Dispatch<AwsPorts>, SourceQueues)> {
     let ports =
         AwsPorts::new(&aws_config().await, &settings).context("the HTTP client cannot be built")?;
     let dispatch = Dispatch::new(ports, settings.container, settings.default_topic);
-    let dispatch = dispatch
-        .with_max_concurrency(settings.max_concurrency)
-        .with_telemetry(
-            Telemetry::new(settings.metrics).with_log_deliveries(settings.log_deliveries),
-        );
+    let dispatch = dispatch.with_max_concurrency(settings.max_concurrency).with_telemetry(
+        Telemetry::new(settings.metrics).with_log_deliveries(settings.log_deliveries),
+    );
     Ok((dispatch, queues))
 }

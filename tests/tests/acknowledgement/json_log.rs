@@ -146,8 +146,7 @@ fn a_delivery_that_succeeds_at_its_first_attempt_has_one_line_of_attempt_and_end
 fn of_failures_alone_every_line_is_written_and_all_deliveries_are_counted() {
     let ports = FakePorts::new(subscriptions(1))
         .with_reactions("s0", &[answers(200), answers(503), answers(200)]);
-    let metrics =
-        MetricsSettings { namespace: NAMESPACE.to_owned(), splits: Splits::default() };
+    let metrics = MetricsSettings { namespace: NAMESPACE.to_owned(), splits: Splits::default() };
     let telemetry = Telemetry::new(metrics).with_log_deliveries(LogDeliveries::Failures);
     let dispatch = Dispatch::new(ports.clone(), container(), None).with_telemetry(telemetry);
     let run = |record: Record, now_ms: u64| {

@@ -123,7 +123,8 @@ fn the_log_shows_the_progress_of_an_event_by_its_id() {
         };
         let lines = of_event(&log_lines_until(deployment, ends).await);
         let is_attempt = |line: &&Value| {
-            ["delivery.attempted", "delivery.delivered"].contains(&line["message"].as_str().unwrap_or_default())
+            ["delivery.attempted", "delivery.delivered"]
+                .contains(&line["message"].as_str().unwrap_or_default())
         };
         assert!(lines.iter().filter(is_attempt).count() >= 3, "{lines:#?}");
         for line in &lines {

@@ -98,11 +98,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     {
         return Err(usage_error("--events: more than 1e13 deliveries a day are not estimated"));
     }
-    if plan.traffic.publish_batch * plan.traffic.event_bytes
-        > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?)
-    {
+    let Traffic { publish_batch, events_per_message, event_bytes, .. } = plan.traffic;
+    let request_bytes = publish_batch * events_per_message * event_bytes;
+    if request_bytes > f64::from(u32::try_from(MESSAGE_MAX_BYTES)?) {
         return Err(usage_error(
-            "--publish-batch: this many events of --event-bytes exceed the 1 MiB of one request",
+            "--publish-batch: so many messages of --events-per-message events of --event-bytes exceed the 1 MiB of one request",
         ));
     }
     let estimate = estimate(&plan, &subscription);

@@ -3,17 +3,24 @@
 //! Separate because rounding happens here: each average is rounded once, and everything after that
 //! is whole numbers.
 
+use adapters::metrics::emf::VALUES_MAX;
+use adapters::metrics::meter::KEPT_MS;
 use delivery::time::duration::DAY_MS;
 
 use super::average::{AverageDelivery, Wait, as_f64};
 use super::load::Load;
-use super::plan::{Architecture, LogLevel, Plan};
+use super::measured::{
+    DELIVERED_LINE_BYTES, ENDED_LINE_BYTES, FAILED_LINE_BYTES, MEASURED_VALUES_BYTES,
+    METRICS_LINE_BYTES, STORED_LINE_BYTES,
+};
+use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan};
 use super::prices::{
     API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, GET, INVOCATION, LOGS,
-    LOGS_KEPT, METRIC, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, X86_64,
+    LOGS_KEPT, METRIC, PUB_SUB, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED,
+    SVIX, X86_64,
 };
 use super::queue_load::{QueueLoad, chunks, idle_polls};
-use super::shared_state::SharedState;
+use super::shared_state::{SharedState, processes};
 use super::subscription_reads::SubscriptionReads;
 use crate::numbers::{count, decimals, precise, rounded};
 
@@ -21,29 +28,20 @@ use crate::numbers::{count, decimals, precise, rounded};
 pub(crate) const MONTH_DAYS: u32 = 30;
 /// A GB, as memory, logs and storage are billed.
 const GB: f64 = 1_073_741_824.0;
+/// Pub/Sub bills a message as at least so many bytes.
+/// <https://cloud.google.com/pubsub/pricing>
+const PUB_SUB_LEAST_BYTES: f64 = 1_000.0;
 /// CloudWatch bills these bytes on top of each log line.
 /// <https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html>
 const LINE_OVERHEAD_BYTES: f64 = 26.0;
-/// A log line `delivery.attempted`, held by a test that writes one.
-pub(crate) const ATTEMPT_LINE_BYTES: f64 = 375.0;
-/// A log line `delivery.ended`, held by the same test.
-pub(crate) const END_LINE_BYTES: f64 = 310.0;
-/// A log line `deadletter.stored`, held by the same test.
-pub(crate) const STORED_LINE_BYTES: f64 = 420.0;
 /// Lambda's own two log lines of an invocation, `platform.start` and `platform.report`. Assumed.
 const PLATFORM_LINES_BYTES: f64 = 145.0 + 260.0 + 2.0 * LINE_OVERHEAD_BYTES;
-/// A log line of metrics: a combination of dimensions with four metrics, in CloudWatch's embedded
-/// metric format. An invocation that counts anything writes one without dimensions, one for its
-/// topic, and with `MetricsPerSubscription` one for its subscription.
-const METRICS_LINE_BYTES: f64 = 480.0 + LINE_OVERHEAD_BYTES;
 /// About what a dead letter holds besides its event: see `tests/golden/blobs`.
 const BLOB_OVERHEAD_BYTES: f64 = 700.0;
 /// Headers of a request, and what TLS adds. Assumed.
 const REQUEST_OVERHEAD_BYTES: f64 = 600.0;
 /// `RetentionInDays` of the log groups.
 const LOGS_KEPT_DAYS: f64 = 30.0;
-/// `MemorySize` of the deadletter function.
-pub(crate) const DEAD_LETTER_MEMORY_MB: u32 = 256;
 
 /// One line of the bill.
 #[derive(Debug)]
@@ -121,11 +119,16 @@ fn drained(queue: &QueueLoad, [received, deleted]: [&'static str; 2]) -> [CostIt
 fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     let traffic = &plan.traffic;
     let deliveries = count(load.deliveries);
+    let message_bytes = traffic.events_per_message * traffic.event_bytes;
+    let arrays = match traffic.events_per_message {
+        one if one <= 1.0 => String::new(),
+        many => format!(" in arrays of {}", count(many)),
+    };
     let published = format!(
-        "{} events, {} a request × {} of 64 KiB",
+        "{} events{arrays}, {} a request × {} of 64 KiB",
         count(traffic.events),
         count(traffic.publish_batch),
-        count(chunks(traffic.publish_batch * traffic.event_bytes))
+        count(chunks(traffic.publish_batch * message_bytes))
     );
     let parts =
         format!("{} parts of events for many subscriptions, 10 a request", count(load.parts));
@@ -204,70 +207,101 @@ fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
         item("dispatch for events", &load.events, deployment.memory_mb),
         item("dispatch for waits", &load.retries, deployment.memory_mb),
         CostItem::new("deadletter invoked", stores.invocations, &INVOCATION, dead_letters),
-        item("deadletter", stores, DEAD_LETTER_MEMORY_MB),
+        item("deadletter", stores, deployment.dead_letter_memory_mb),
     ]
 }
 
-/// The logged bytes of attempts, ends and dead letters, with their formula.
-fn attempt_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64, String) {
-    let attempts = load.deliveries * average.attempts;
-    let dead_letters = load.deliveries * average.dead_letters;
-    let per_attempt = ATTEMPT_LINE_BYTES + LINE_OVERHEAD_BYTES;
-    let per_end = END_LINE_BYTES + LINE_OVERHEAD_BYTES;
-    let per_dead_letter = STORED_LINE_BYTES + LINE_OVERHEAD_BYTES;
-    let bytes = match plan.deployment.log_level {
-        LogLevel::Info => {
-            attempts * per_attempt + load.deliveries * per_end + dead_letters * per_dead_letter
-        }
-        LogLevel::Warn => 0.0,
+/// The logged bytes of deliveries and dead letters, with their formula.
+fn delivery_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64, String) {
+    let Deployment { log_level, log_deliveries, .. } = &plan.deployment;
+    let is_logged = |level: LogLevel| if level == LogLevel::Info { 1.0 } else { 0.0 };
+    let logged = load.deliveries * is_logged(*log_level);
+    let delivered = match log_deliveries {
+        LogDeliveries::All => 1.0,
+        LogDeliveries::Failures => average.first_fails,
     };
-    let formula = format!(
-        "{} attempts × {} B + {} ends × {} B + {} dead letters × {} B",
-        count(attempts),
-        count(per_attempt),
-        count(load.deliveries),
-        count(per_end),
-        count(dead_letters),
-        count(per_dead_letter)
-    );
-    (bytes, formula)
+    let lines = [
+        (logged * (delivered - average.dead_letters).max(0.0), "delivered", DELIVERED_LINE_BYTES),
+        (logged * average.failures, "failed attempts", FAILED_LINE_BYTES),
+        (
+            logged * average.dead_letters,
+            "dead letters",
+            ENDED_LINE_BYTES + LINE_OVERHEAD_BYTES + STORED_LINE_BYTES,
+        ),
+    ];
+    let of = |bytes: f64| bytes + LINE_OVERHEAD_BYTES;
+    let formula: Vec<String> = lines
+        .iter()
+        .map(|(number, what, bytes)| format!("{} {what} × {} B", count(*number), count(of(*bytes))))
+        .collect();
+    (lines.iter().map(|(number, _, bytes)| number * of(*bytes)).sum(), formula.join(" + "))
 }
 
-/// The logged bytes of invocations and their metrics, with their formula.
-fn invocation_log_bytes(plan: &Plan, load: &Load) -> (f64, String) {
+/// The logged bytes of Lambda for invocations, with their formula.
+fn platform_log_bytes(plan: &Plan, load: &Load) -> (f64, String) {
     let invocations =
         load.events.invocations + load.retries.invocations + load.dead_letters.invocations;
-    let metrics_bytes =
-        METRICS_LINE_BYTES * if plan.deployment.metrics_per_subscription { 3.0 } else { 2.0 };
-    // A record of the events queue counts its match, a dead letter itself; a hop counts nothing.
-    let with_metrics =
-        load.events.invocations + load.retries.attempting + load.dead_letters.invocations;
-    let bytes = invocations * PLATFORM_LINES_BYTES + with_metrics * metrics_bytes;
+    let bytes = match plan.deployment.system_log_level {
+        LogLevel::Info => PLATFORM_LINES_BYTES,
+        LogLevel::Warn => 0.0,
+    };
+    (
+        invocations * bytes,
+        format!("{} invocations × {} B of Lambda", count(invocations), count(bytes)),
+    )
+}
+
+/// The logged bytes of metrics, with their formula: each process writes once in half a minute, if it counted
+/// anything, and deadletter in each invocation; and there are lines for all measured values.
+fn metric_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64, String) {
+    let deployment = &plan.deployment;
+    let windows = |queue: &QueueLoad, limit: u32| {
+        let windows = processes(queue, limit) * as_f64(DAY_MS / KEPT_MS);
+        windows.min(queue.attempting)
+    };
+    let writings = windows(&load.events, deployment.events_concurrency)
+        + windows(&load.retries, deployment.retry_concurrency)
+        + load.dead_letters.invocations;
+    let attempts = load.deliveries * average.attempts;
+    let writings = writings.max(attempts / as_f64(VALUES_MAX as u64));
+    // No more combinations are written than there are deliveries.
+    let per_writing = if writings > 0.0 { load.deliveries / writings } else { 0.0 };
+    let splits = deployment.splits();
+    let combinations =
+        |wanted: bool, values: f64| if wanted { values.min(per_writing) } else { 0.0 };
+    let lines = 1.0
+        + combinations(splits.topic, deployment.topics)
+        + combinations(splits.subscription, deployment.subscriptions);
+    let sets = 1.0
+        + [splits.topic, splits.subscription].map(|it| f64::from(u8::from(it))).iter().sum::<f64>();
+    let (line_bytes, values) = (METRICS_LINE_BYTES + LINE_OVERHEAD_BYTES, attempts * sets);
     let formula = format!(
-        "{} invocations × {} B of Lambda + {} with metrics × {} B of them",
-        count(invocations),
-        count(PLATFORM_LINES_BYTES),
-        count(with_metrics),
-        count(metrics_bytes)
+        "{} lines × {} B + {} attempts × {} B",
+        count(writings * lines),
+        count(line_bytes),
+        count(values),
+        count(MEASURED_VALUES_BYTES)
     );
-    (bytes, formula)
+    (writings * lines * line_bytes + values * MEASURED_VALUES_BYTES, formula)
 }
 
 fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
-    let (attempt_bytes, attempt_bytes_how) = attempt_log_bytes(plan, average, load);
-    let (invocation_bytes, invocation_bytes_how) = invocation_log_bytes(plan, load);
+    let logs = [
+        ("logs of deliveries", delivery_log_bytes(plan, average, load)),
+        ("logs of invocations", platform_log_bytes(plan, load)),
+        ("logs of metrics", metric_log_bytes(plan, average, load)),
+    ];
     let attempts = load.deliveries * average.attempts;
-    let kept_gb_months =
-        (attempt_bytes + invocation_bytes) / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);
+    let bytes: f64 = logs.iter().map(|(_, (bytes, _))| bytes).sum();
+    let kept_gb_months = bytes / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);
     let kept_how = "the same for 30 days, not compressed".to_owned();
     let metrics = if attempts > 0.0 { plan.deployment.metrics() } else { 0.0 };
     let metrics_how = format!("{} combinations ÷ {MONTH_DAYS} days", count(metrics));
-    vec![
-        CostItem::new("logs of attempts and ends", attempt_bytes / GB, &LOGS, attempt_bytes_how),
-        CostItem::new("logs of invocations", invocation_bytes / GB, &LOGS, invocation_bytes_how),
-        CostItem::new("logs kept", kept_gb_months, &LOGS_KEPT, kept_how),
-        CostItem::new("metrics", metrics / f64::from(MONTH_DAYS), &METRIC, metrics_how),
-    ]
+    let written = logs.map(|(what, (bytes, how))| CostItem::new(what, bytes / GB, &LOGS, how));
+    let mut items = Vec::from(written);
+    items.push(CostItem::new("logs kept", kept_gb_months, &LOGS_KEPT, kept_how));
+    items.push(CostItem::new("metrics", metrics / f64::from(MONTH_DAYS), &METRIC, metrics_how));
+    items
 }
 
 fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
@@ -344,12 +378,22 @@ pub(crate) fn alternatives(
     let chunked = chunks(traffic.event_bytes);
     let operations = (events + attempts) * chunked;
     let operations_how = format!("{} events + {} attempts", count(events), count(attempts));
+    let each_bytes = traffic.event_bytes.max(PUB_SUB_LEAST_BYTES);
+    let throughput = (events + attempts) * each_bytes;
+    let throughput_how = format!(
+        "({} events + {} attempts) × {} B",
+        count(events),
+        count(attempts),
+        count(each_bytes)
+    );
     let mut items = vec![
         CostItem::new("events on a bus", events * chunked, &EVENT_BUS, events_how()),
         CostItem::new("API destinations", attempts * chunked, &API_DESTINATION, attempts_how()),
         CostItem::new("publications", events * chunked, &SNS_PUBLISH, events_how()),
         CostItem::new("HTTP deliveries", attempts * chunked, &SNS_HTTP, attempts_how()),
         CostItem::new("publications and attempts", operations, &EVENT_GRID, operations_how),
+        CostItem::new("throughput", throughput / GB, &PUB_SUB, throughput_how),
+        CostItem::new("messages", deliveries, &SVIX, format!("{} deliveries", count(deliveries))),
         scheduled_waits(deliveries, average, waits),
     ];
     items.retain(|item| item.thousandths > 0);

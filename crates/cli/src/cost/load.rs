@@ -11,9 +11,11 @@ use delivery::subscription::Subscription;
 use dispatch::{PARTS_MAX, REQUESTS_IN_PLACE, RESPONSE_MARGIN_MS};
 
 use super::average::{AverageDelivery, as_f64};
+use super::measured;
 use super::plan::{Deployment, Plan, Traffic};
 use super::queue_load::{
-    EventSourceMapping, QueueLoad, QueueWork, REQUEST_ENTRIES, REQUEST_MS, any, chunks,
+    EventSourceMapping, ProcessorTime, QueueLoad, QueueWork, REQUEST_ENTRIES, REQUEST_MS, any,
+    chunks,
 };
 use super::shared_state::{SharedState, Users};
 use super::subscription_reads::SubscriptionReads;
@@ -71,19 +73,25 @@ impl Load {
     pub(crate) fn of(plan: &Plan, subscription: &Subscription, average: &AverageDelivery) -> Self {
         let Plan { traffic, deployment } = plan;
         let deliveries = traffic.events * traffic.fan_out;
-        let parts = traffic.events * parts(traffic.fan_out);
+        let messages = traffic.events / traffic.events_per_message;
+        let message_bytes = traffic.events_per_message * traffic.event_bytes;
+        let parts = messages * parts(traffic.fan_out * traffic.events_per_message);
+        // A delivery that waits has one event.
         let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
-        let mapping = |concurrency| EventSourceMapping {
+        let published_bytes = message_bytes + MESSAGE_OVERHEAD_BYTES;
+        let mapping = |concurrency, bytes| EventSourceMapping {
             batch_size: deployment.batch_size.min(fitting(bytes)),
             window_s: deployment.batch_window_s,
             concurrency,
         };
-        let fresh = fresh(traffic, subscription, average, deliveries, parts);
-        let events = QueueLoad::of(&fresh, &mapping(deployment.events_concurrency), bytes);
-        let retried = retried(traffic, subscription, average, deliveries);
-        let retries = QueueLoad::of(&retried, &mapping(deployment.retry_concurrency), bytes);
+        let fresh = fresh(plan, subscription, average, parts);
+        let of_events = mapping(deployment.events_concurrency, published_bytes);
+        let events = QueueLoad::of(&fresh, &of_events, published_bytes);
+        let retried = retried(plan, subscription, average, deliveries);
+        let of_retries = mapping(deployment.retry_concurrency, bytes);
+        let retries = QueueLoad::of(&retried, &of_retries, bytes);
         let dead_letters = deliveries * average.dead_letters;
-        let queue = QueueLoad::of(&stored(dead_letters), &DEAD_LETTER_MAPPING, bytes);
+        let queue = QueueLoad::of(&stored(dead_letters, deployment), &DEAD_LETTER_MAPPING, bytes);
         let (hops, hops_together) = hops(deliveries, average, &retries);
         let users = Users {
             queues: [&events, &retries],
@@ -92,10 +100,10 @@ impl Load {
         };
         Self {
             deliveries,
-            publishes: traffic.events / traffic.publish_batch
-                * chunks(traffic.publish_batch * traffic.event_bytes),
+            publishes: messages / traffic.publish_batch
+                * chunks(traffic.publish_batch * message_bytes),
             parts,
-            part_sends: parts / REQUEST_ENTRIES * chunks(REQUEST_ENTRIES * bytes),
+            part_sends: parts / REQUEST_ENTRIES * chunks(REQUEST_ENTRIES * part_bytes(traffic)),
             wait_sends: deliveries * average.waits * chunks(bytes),
             hops_together,
             hop_sends: hops / hops_together * chunks(hops_together * bytes),
@@ -123,6 +131,13 @@ fn parts(fan_out: f64) -> f64 {
     sum
 }
 
+/// The size of a part: its own elements, for some subscriptions.
+fn part_bytes(traffic: &Traffic) -> f64 {
+    let events = as_f64(REQUESTS_IN_PLACE as u64) / traffic.fan_out.max(1.0);
+    events.clamp(1.0, traffic.events_per_message.max(1.0)) * traffic.event_bytes
+        + MESSAGE_OVERHEAD_BYTES
+}
+
 /// Messages of this size that fit into one invocation.
 fn fitting(bytes: f64) -> u32 {
     u32::try_from(rounded((PAYLOAD_MAX_BYTES / bytes).floor())).unwrap_or(u32::MAX).max(1)
@@ -137,6 +152,16 @@ fn hops(deliveries: f64, average: &AverageDelivery, retries: &QueueLoad) -> (f64
     (hops, if requests > 0.0 { each / requests } else { 1.0 })
 }
 
+/// What dispatch does with a record, and deadletter with one.
+const DISPATCH: ProcessorTime = ProcessorTime {
+    invocation_us: measured::DISPATCH_INVOCATION_US,
+    record_us: measured::DISPATCH_RECORD_US,
+};
+const DEAD_LETTER: ProcessorTime = ProcessorTime {
+    invocation_us: measured::DEAD_LETTER_INVOCATION_US,
+    record_us: measured::DEAD_LETTER_RECORD_US,
+};
+
 /// The event source mapping of the deadletter function.
 const DEAD_LETTER_MAPPING: EventSourceMapping = EventSourceMapping {
     batch_size: DEAD_LETTER_BATCH_SIZE,
@@ -145,22 +170,21 @@ const DEAD_LETTER_MAPPING: EventSourceMapping = EventSourceMapping {
 };
 
 /// Records of the events queue: one attempt per delivery, and its retries in place.
-fn fresh(
-    traffic: &Traffic,
-    of: &Subscription,
-    average: &AverageDelivery,
-    deliveries: f64,
-    parts: f64,
-) -> QueueWork {
-    let records = traffic.events + parts;
-    let per_record = if records > 0.0 { deliveries / records } else { 0.0 };
+fn fresh(plan: &Plan, of: &Subscription, average: &AverageDelivery, parts: f64) -> QueueWork {
+    let traffic = &plan.traffic;
+    let messages = traffic.events / traffic.events_per_message;
+    let records = messages + parts;
+    let part = |of: f64| if records > 0.0 { of / records } else { 0.0 };
+    let per_record = part(traffic.events * traffic.fan_out);
     QueueWork {
         records,
         attempts_per_record: per_record,
+        events_per_record: traffic.events_per_message.min(per_record),
+        processor: DISPATCH,
+        memory_mb: plan.deployment.memory_mb,
         fails: average.first_fails,
-        sends: (per_record * average.first_fails
-            + if parts > 0.0 { traffic.events / records } else { 0.0 })
-        .min(1.0),
+        sends: (per_record * average.first_fails + if parts > 0.0 { part(messages) } else { 0.0 })
+            .min(1.0),
         in_place_ms: per_record
             * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),
         answer_ms: traffic.answer_ms,
@@ -171,11 +195,12 @@ fn fresh(
 
 /// Records of the retry queue: hops, and the attempts at their end.
 fn retried(
-    traffic: &Traffic,
+    plan: &Plan,
     of: &Subscription,
     average: &AverageDelivery,
     deliveries: f64,
 ) -> QueueWork {
+    let traffic = &plan.traffic;
     let records = deliveries * average.messages;
     let part = |of: f64, whole: f64| if whole > 0.0 { (of / whole).clamp(0.0, 1.0) } else { 0.0 };
     let attempts = average.attempts_after_messages();
@@ -183,6 +208,9 @@ fn retried(
     QueueWork {
         records,
         attempts_per_record: part(attempts, average.messages),
+        events_per_record: 1.0,
+        processor: DISPATCH,
+        memory_mb: plan.deployment.memory_mb,
         fails,
         sends: part(average.messages - attempts + attempts * fails, average.messages),
         in_place_ms: 0.0,
@@ -193,10 +221,13 @@ fn retried(
 }
 
 /// Records of the dead-letter queue: one blob each, those of an invocation written concurrently.
-fn stored(dead_letters: f64) -> QueueWork {
+fn stored(dead_letters: f64, deployment: &Deployment) -> QueueWork {
     QueueWork {
         records: dead_letters,
         attempts_per_record: 1.0,
+        events_per_record: 1.0,
+        processor: DEAD_LETTER,
+        memory_mb: deployment.dead_letter_memory_mb,
         fails: 0.0,
         sends: 0.0,
         in_place_ms: 0.0,
@@ -233,12 +264,11 @@ impl Deployment {
             Dimensions::Reason => REASONS,
             Dimensions::Subscription => self.subscriptions,
         };
-        let subscription = |of: Metric| self.metrics_per_subscription && of.is_per_subscription();
+        let splits = self.splits();
         let sets = |of: Metric| {
-            let sets = of.dimensions().iter();
-            sets.chain(subscription(of).then_some(&Dimensions::Subscription))
-                .map(values)
-                .sum::<f64>()
+            let subscription = of.is_per_subscription().then_some(&Dimensions::Subscription);
+            let sets = of.dimensions().iter().chain(subscription);
+            sets.filter(|of| splits.has(**of)).map(values).sum::<f64>()
         };
         Metric::ALL.into_iter().filter(|of| !of.is_of_unhealthy()).map(sets).sum()
     }

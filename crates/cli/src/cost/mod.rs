@@ -12,13 +12,17 @@
 //! Does not model bursts (the load is spread evenly over the day), cold starts, probation, late
 //! answers, batches of several events in one request, replies, free tiers and volume discounts.
 //!
-//! Imports run one way: `report` → `estimate` → `needs`, `cost_items` → `load` → `subscription_reads` →
-//! `shared_state` → `queue_load` → `average`, `plan`, `prices`.
+//! Imports run one way: `report` → `levers` → `estimate` → `needs`, `cost_items` → `load` → `subscription_reads` →
+//! `shared_state` → `queue_load` → `average`, `plan`, `prices`, `measured`.
 
 mod average;
 mod cost_items;
 pub(crate) mod estimate;
+mod levers;
 mod load;
+mod measured;
+#[cfg(test)]
+mod measuring;
 mod needs;
 pub(crate) mod plan;
 mod prices;

@@ -8,16 +8,16 @@ use delivery::time::duration::SECOND_MS;
 
 use super::average::{AverageDelivery, as_f64};
 use super::load::{DEAD_LETTER_CONCURRENCY, Load};
-use super::plan::Plan;
+use super::plan::{Deployment, Plan};
 use super::queue_load::{DAY_S, QueueLoad};
 use crate::numbers::{count, decimals};
 
 /// The most messages of a queue that are received and not yet deleted.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>
 const IN_FLIGHT: Limit = (120_000.0, "SQS, per queue");
-/// The default concurrency quota of an account.
+/// The concurrency quota of a new account: it is raised on request.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
-const ACCOUNT_CONCURRENCY: Limit = (1_000.0, "a new account");
+const NEW_ACCOUNT_CONCURRENCY: u32 = 10;
 /// The most writes per second below one prefix: here, an hour of a subscription.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html>
 const WRITES_PER_PREFIX: Limit = (3_500.0, "S3, per prefix");
@@ -68,7 +68,7 @@ pub(crate) fn needs(plan: &Plan, life: &Life, average: &AverageDelivery, load: &
         concurrency("invocations at once, events", events, events_limit),
         concurrency("invocations at once, waits", retries, retries_limit),
         concurrency("invocations at once, letters", dead_letters, dead_letters_limit),
-        account([events, retries, dead_letters]),
+        account(deployment, [events, retries, dead_letters]),
         in_flight("in flight, events queue", events, window_ms),
         in_flight("in flight, retry queue", retries, window_ms),
         waiting(average, load),
@@ -91,12 +91,15 @@ fn concurrency(what: &'static str, queue: &QueueLoad, limit: Limit) -> Need {
     Need { share: queue.concurrency_full / limit.0, ..need }
 }
 
-fn account(queues: [&QueueLoad; 3]) -> Need {
+fn account(deployment: &Deployment, queues: [&QueueLoad; 3]) -> Need {
     let at_once = queues.iter().map(|queue| queue.concurrency).sum();
     let full: f64 = queues.iter().map(|queue| queue.concurrency_full).sum();
     let formula = format!("the three above; {} with full batches", decimals(full));
-    let need = Need::limited("invocations at once, all", at_once, ACCOUNT_CONCURRENCY, formula);
-    Need { share: full / ACCOUNT_CONCURRENCY.0, ..need }
+    let is_new = deployment.account_concurrency <= NEW_ACCOUNT_CONCURRENCY;
+    let who = if is_new { "a new account" } else { "the account" };
+    let limit = (f64::from(deployment.account_concurrency), who);
+    let need = Need::limited("invocations at once, all", at_once, limit, formula);
+    Need { share: full / limit.0, ..need }
 }
 
 fn in_flight(what: &'static str, queue: &QueueLoad, window_ms: f64) -> Need {

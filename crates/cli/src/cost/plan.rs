@@ -1,6 +1,7 @@
 //! The input of an estimate: a load, and the deployment that carries it. Both are options of the
 //! command line.
 
+use adapters::metrics::Splits;
 use clap::ValueEnum;
 use clap::builder::TypedValueParser as _;
 use delivery::explain::Always;
@@ -37,7 +38,10 @@ pub(crate) struct Traffic {
     /// The size of an event
     #[arg(long, value_name = "BYTES", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=EVENT_MAX_BYTES).map(f64::from))]
     pub(crate) event_bytes: f64,
-    /// Events that a publisher sends in one request
+    /// Events that a publisher puts into one message, as an array
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1_000).map(f64::from))]
+    pub(crate) events_per_message: f64,
+    /// Messages that a publisher sends in one request
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10).map(f64::from))]
     pub(crate) publish_batch: f64,
     /// The response time of destinations
@@ -61,6 +65,7 @@ pub(crate) struct Traffic {
 /// The template parameters that matter here, with the defaults of the template, and what is logged
 /// and stored.
 #[derive(Debug, Clone, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[command(next_help_heading = "Deployment, with the template's defaults")]
 pub(crate) struct Deployment {
     /// DispatchBatchSize
@@ -75,9 +80,15 @@ pub(crate) struct Deployment {
     /// RetryConcurrency
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) retry_concurrency: u32,
-    /// MemorySize of dispatch
-    #[arg(long = "memory", value_name = "MB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(128..=10_240))]
+    /// DispatchMemory
+    #[arg(long = "memory", value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(128..=10_240))]
     pub(crate) memory_mb: u32,
+    /// DeadLetterMemory
+    #[arg(long = "dead-letter-memory", value_name = "MB", default_value_t = 128, value_parser = clap::value_parser!(u32).range(128..=10_240))]
+    pub(crate) dead_letter_memory_mb: u32,
+    /// Lambda's quota of concurrent executions; that of a new account is 10, until you ask for more
+    #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) account_concurrency: u32,
     /// Architecture
     #[arg(long, value_enum, default_value_t = Architecture::Arm64)]
     pub(crate) architecture: Architecture,
@@ -87,12 +98,24 @@ pub(crate) struct Deployment {
     /// LogLevel; warn leaves out the log lines of attempts and ends
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     pub(crate) log_level: LogLevel,
+    /// LogDeliveries; failures leaves out the line of a delivery that succeeds at its first attempt
+    #[arg(long, value_enum, default_value_t = LogDeliveries::All)]
+    pub(crate) log_deliveries: LogDeliveries,
+    /// SystemLogLevel; info adds two lines of Lambda for each invocation
+    #[arg(long, value_enum, default_value_t = LogLevel::Warn)]
+    pub(crate) system_log_level: LogLevel,
     /// Topics with traffic
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).map(f64::from))]
     pub(crate) topics: f64,
     /// Subscriptions with traffic
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).map(f64::from))]
     pub(crate) subscriptions: f64,
+    /// MetricsPerTopic
+    #[arg(long)]
+    pub(crate) metrics_per_topic: bool,
+    /// MetricsPerOutcome
+    #[arg(long)]
+    pub(crate) metrics_per_outcome: bool,
     /// MetricsPerSubscription
     #[arg(long)]
     pub(crate) metrics_per_subscription: bool,
@@ -115,6 +138,23 @@ pub(crate) enum Architecture {
 pub(crate) enum LogLevel {
     Info,
     Warn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogDeliveries {
+    All,
+    Failures,
+}
+
+impl Deployment {
+    /// What metrics are split by.
+    pub(crate) fn splits(&self) -> Splits {
+        Splits {
+            topic: self.metrics_per_topic,
+            outcome: self.metrics_per_outcome,
+            subscription: self.metrics_per_subscription,
+        }
+    }
 }
 
 /// This load, on this deployment.

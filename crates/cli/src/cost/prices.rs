@@ -48,6 +48,9 @@ const SNS: Service = Service("SNS", "https://aws.amazon.com/sns/pricing/");
 const AZURE: Service =
     Service("Event Grid", "https://azure.microsoft.com/pricing/details/event-grid/");
 
+const GOOGLE: Service = Service("Pub/Sub", "https://cloud.google.com/pubsub/pricing");
+const SVIX_PLANS: Service = Service("Svix", "https://www.svix.com/pricing/");
+
 impl Service {
     /// The price of something that is counted, quoted for a million.
     const fn per_million(self, unit: &'static str, cents: u128) -> Price {
@@ -103,6 +106,11 @@ pub(crate) const SNS_PUBLISH: Price = SNS.per_million("events", 50);
 pub(crate) const SNS_HTTP: Price = SNS.per_million("attempts", 60);
 /// An operation of Event Grid's basic tier: a publication or an attempt.
 pub(crate) const EVENT_GRID: Price = AZURE.per_million("operations", 60);
+
+/// A GiB that is published or delivered: $40 a TiB.
+pub(crate) const PUB_SUB: Price = GOOGLE.per_unit("GiB", DOLLAR * 40 / 1_024);
+/// A message to an endpoint, beyond those of a plan, whose price per month is not included.
+pub(crate) const SVIX: Price = SVIX_PLANS.per_million("messages", 10_000);
 
 impl Price {
     /// The cost of this many thousandths of a unit, in millionths of a millionth of a dollar.

@@ -21,8 +21,9 @@ pub(crate) const CHUNK_BYTES: f64 = 65_536.0;
 pub(crate) const POLLERS: f64 = 5.0;
 /// The duration of a poll that finds nothing: `ReceiveMessageWaitTimeSeconds`.
 pub(crate) const POLL_S: f64 = 20.0;
-/// The time of an invocation besides attempts and sends. Assumed.
-pub(crate) const INVOCATION_OVERHEAD_MS: f64 = 2.0;
+/// A function with this memory has one processor, and one with less has a share of it.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html>
+const MEMORY_OF_A_PROCESSOR_MB: u32 = 1_769;
 /// The time of a request to SQS or S3. Assumed.
 pub(crate) const REQUEST_MS: f64 = 10.0;
 /// The most messages of one request.
@@ -57,10 +58,31 @@ pub(crate) struct QueueLoad {
     pub(crate) deletes_per_invocation: f64,
 }
 
+/// The processor time of an invocation, as `bench/run` measures it on a whole processor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProcessorTime {
+    pub(super) invocation_us: f64,
+    pub(super) record_us: f64,
+}
+
+impl ProcessorTime {
+    /// How long so many records take a function with this memory.
+    fn ms(self, records: f64, memory_mb: u32) -> f64 {
+        let share = f64::from(memory_mb.min(MEMORY_OF_A_PROCESSOR_MB))
+            / f64::from(MEMORY_OF_A_PROCESSOR_MB);
+        (self.invocation_us + self.record_us * records) / 1_000.0 / share
+    }
+}
+
 /// What the records of a queue cause.
 pub(super) struct QueueWork {
     pub(super) records: f64,
     pub(super) attempts_per_record: f64,
+    /// The events of a record for one subscription.
+    pub(super) events_per_record: f64,
+    /// What a record costs the function that handles it.
+    pub(super) processor: ProcessorTime,
+    pub(super) memory_mb: u32,
     /// The probability that an attempt fails.
     pub(super) fails: f64,
     /// The probability that a record sends a message.
@@ -148,12 +170,14 @@ impl QueueWork {
     fn invocation_ms(&self, records: u32) -> f64 {
         let attempts = (f64::from(records) * self.attempts_per_record).ceil();
         let attempts = u32::try_from(rounded(attempts)).unwrap_or(u32::MAX);
-        let rounds = f64::from(records.div_ceil(self.max_concurrency.max(1)));
+        let of_subscription = f64::from(records) * self.events_per_record;
+        let rounds = (of_subscription / f64::from(self.max_concurrency.max(1))).ceil();
         let slower_ms = (self.failure_ms - self.answer_ms).max(0.0) * any(self.fails, attempts);
         let send_ms = as_f64(BATCH_WINDOW.as_millis().try_into().unwrap_or(SECOND_MS)) + REQUEST_MS;
         let attempts_ms = rounds * self.any_attempt(records) * (self.answer_ms + slower_ms);
         // Lambda bills whole milliseconds.
-        (INVOCATION_OVERHEAD_MS
+        let handled = f64::from(records) * self.attempts_per_record.max(1.0);
+        (self.processor.ms(handled, self.memory_mb)
             + attempts_ms
             + self.in_place_ms
             + send_ms * any(self.sends, records))

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::average::{HOP_MS, Wait, hops};
 use super::cost_items::{CostItem, MONTH_DAYS};
 use super::estimate::Estimate;
+use super::levers::{Advice, Lever, advice};
 use super::needs::{Need, tightest};
 use super::plan::Plan;
 use super::prices::{PRICES_FROM, dollars};
@@ -60,12 +61,13 @@ pub(crate) fn text(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         dollars(total.month),
         dollars(total.million_events)
     );
+    let levers = advised(&advice(plan, subscription, estimate));
     let needs = format!("\n{}\n{}", needed(&estimate.needs), bottleneck(plan, &estimate.needs));
     let alternatives = format!(
         "\nother services, by list price, without network costs\n{}\n",
         bill(&estimate.alternatives)
     );
-    format!("{head}{one}\n{}\n{money}{needs}{alternatives}", bill(&estimate.items))
+    format!("{head}{one}\n{}\n{money}{levers}{needs}{alternatives}", bill(&estimate.items))
 }
 
 fn waits(waits: &[Wait]) -> String {
@@ -108,6 +110,22 @@ fn bill(items: &[CostItem]) -> String {
     table.to_string()
 }
 
+/// The levers that save most.
+fn advised(advice: &Advice) -> String {
+    if advice.levers.is_empty() {
+        return String::new();
+    }
+    let head = ["what saves most, each alone", "option", "$ a day less", "latency", "and"];
+    let mut table = table(&head, &[2]);
+    for Lever { change, saves, latency } in &advice.levers {
+        let [what, option] = [&change.what, &change.option].map(ToOwned::to_owned);
+        table.add_row([what, option, dollars(*saves), latency.clone(), change.besides.to_owned()]);
+    }
+    let total = advice.together.total;
+    let (day, million) = (dollars(total.day), dollars(total.million_events));
+    format!("\n{table}\nwith all of them: a day: ${day}   a million events: ${million}\n")
+}
+
 fn needed(needs: &[Need]) -> String {
     let mut table =
         table(&["need", "amount", "limit", "used, with full batches", "formula"], &[1, 2, 3]);
@@ -145,6 +163,7 @@ fn bottleneck(plan: &Plan, needs: &[Need]) -> String {
 pub(crate) fn json(plan: &Plan, subscription: &Subscription, estimate: &Estimate) -> Value {
     let traffic = &plan.traffic;
     let average = &estimate.average;
+    let advice = advice(plan, subscription, estimate);
     json!({
         "events": rounded(traffic.events),
         "deliveries": rounded(estimate.load.deliveries),
@@ -164,6 +183,8 @@ pub(crate) fn json(plan: &Plan, subscription: &Subscription, estimate: &Estimate
             "month": dollars_plain(estimate.total.month),
             "million_events": dollars_plain(estimate.total.million_events),
         },
+        "levers": advice.levers.iter().map(lever_json).collect::<Vec<_>>(),
+        "usd_with_levers": dollars_plain(advice.together.total.day),
         "needs": estimate.needs.iter().map(need_json).collect::<Vec<_>>(),
         "gives_way_first": tightest(&estimate.needs).map(|need| need.what),
         "elsewhere": estimate.alternatives.iter().map(item_json).collect::<Vec<_>>(),
@@ -193,6 +214,16 @@ fn item_json(item: &CostItem) -> Value {
         "usd": dollars_plain(item.pico_dollars()),
         "how": item.formula,
         "source": item.price.source,
+    })
+}
+
+fn lever_json(lever: &Lever) -> Value {
+    json!({
+        "what": lever.change.what,
+        "option": lever.change.option,
+        "usd_less": dollars_plain(lever.saves),
+        "latency": lever.latency,
+        "besides": lever.change.besides,
     })
 }
 

@@ -13,6 +13,31 @@ use serde_json::Value;
 
 /// The deployment of the estimates for a billion events: batches of 50 with a window of a second.
 const TUNED: &str = "--batch-size 50 --batch-window 1";
+/// What a deployment can do without its publishers.
+const TUNED_ALONE: &str = "--batch-size 100 --batch-window 1 --log-deliveries failures";
+
+/// Loads with 99 % successful attempts, and what a million of their events shall cost without the network: with a line
+/// for each delivery, and with lines of failures only.
+const GOALS: [(&str, &str, [f64; 2]); 6] = [
+    ("1 M a day, the defaults", "--events 1e6", [2.20, 2.00]),
+    ("1 M a day, window 1 s", "--events 1e6 --batch-window 1", [1.45, 1.25]),
+    ("10 M a day, window 1 s", "--events 1e7 --batch-window 1", [0.82, 0.60]),
+    (
+        "the same, publishers send ten messages per request",
+        "--events 1e7 --batch-window 1 --publish-batch 10",
+        [0.46, 0.25],
+    ),
+    (
+        "100 M a day, window 1 s, arrays of ten",
+        "--events 1e8 --batch-window 1 --events-per-message 10",
+        [0.34, 0.12],
+    ),
+    (
+        "10 M a day, window 1 s, ten subscriptions each",
+        "--events 1e7 --batch-window 1 --fan-out 10",
+        [3.10, 0.80],
+    ),
+];
 
 fn run(arguments: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
@@ -48,6 +73,18 @@ fn sum(estimate: &Value, member: &str, of: impl Fn(&str, &str) -> bool) -> f64 {
     let lines =
         list(estimate, "lines").iter().filter(|line| of(text(line, "service"), text(line, "what")));
     lines.map(|line| number(line, member)).sum()
+}
+
+/// What a million events cost without the network, which costs the same everywhere.
+fn million(estimate: &Value) -> f64 {
+    let network = sum(estimate, "usd", |service, _| service == "network");
+    (number(&estimate["usd"], "day") - network) / number(estimate, "events") * 1e6
+}
+
+/// The same through another service.
+fn elsewhere_million(estimate: &Value, service: &str) -> f64 {
+    let lines = list(estimate, "elsewhere").iter().filter(|line| line["service"] == service);
+    lines.map(|line| number(line, "usd")).sum::<f64>() / number(estimate, "events") * 1e6
 }
 
 fn need<'a>(estimate: &'a Value, what: &str) -> &'a Value {
@@ -223,6 +260,7 @@ fn unit_price(estimate: &Value, what: &str) -> f64 {
 
 fn limits() -> String {
     let rows = [
+        ("99 %, a new account", "--success 0.99 --account-concurrency 10"),
         ("99 %", "--success 0.99"),
         ("90 %", "--success 0.9"),
         ("99 %, failures hang for 30 s", "--success 0.99 --outcome timeout"),
@@ -242,11 +280,13 @@ fn limits() -> String {
         ("99 %, batches of 50 in 1 s", "--success 0.99 --batch-size 50 --batch-window 1"),
         (
             "99 %, the same, EventsConcurrency 1000",
-            "--success 0.99 --batch-size 50 --batch-window 1 --events-concurrency 1000",
+            "--success 0.99 --batch-size 50 --batch-window 1 --events-concurrency 1000 --account-concurrency 2000",
         ),
     ]
     .map(|(name, load)| {
-        let estimate = json(&format!("--events 1e6 {load}"));
+        // All others are of an account whose quota was raised.
+        let quota = if load.contains("account") { "" } else { "--account-concurrency 1000" };
+        let estimate = json(&format!("--events 1e6 {load} {quota}"));
         let first = text(&estimate, "gives_way_first");
         let nearest = need(&estimate, first);
         let (limit, who) = (short(number(nearest, "limit")), text(nearest, "set_by"));
@@ -283,27 +323,59 @@ fn shared_state() -> String {
     table("| load | options | reads | writes | $ a day |", &rows)
 }
 
+/// The services beside, in the order of the tables.
+const OTHERS: [&str; 5] = ["EventBridge", "SNS", "Event Grid", "Pub/Sub", "Svix"];
+const OTHERS_HEAD: &str =
+    "EventBridge, API destinations | SNS, HTTP | Event Grid, basic | Pub/Sub, push | Svix";
+
 fn elsewhere() -> String {
     let rows = LOADS.map(|(name, load)| {
         let estimate = json(&format!("--events 1e6 {load} --dialect eventgrid --batch-window 5"));
-        let of = |wanted: &str| {
-            let lines =
-                list(&estimate, "elsewhere").iter().filter(|line| line["service"] == wanted);
-            short(lines.map(|line| number(line, "usd")).sum())
-        };
-        let network = sum(&estimate, "usd", |service, _| service == "network");
-        let ours = short(number(&estimate["usd"], "day") - network);
+        let others = OTHERS.map(|service| short(elsewhere_million(&estimate, service)));
+        format!("| {name} | {} | {} |", short(million(&estimate)), others.join(" | "))
+    });
+    table(&format!("| attempts succeed | lastmile | {OTHERS_HEAD} |"), &rows)
+}
+
+fn volumes() -> String {
+    let rows = ["1e6", "1e7", "1e8", "1e9"].map(|events| {
+        let of = |options: &str| json(&format!("--events {events} --success 0.99 {options}"));
+        let default = of("");
+        let tuned = ["", "--publish-batch 10", "--events-per-message 10"]
+            .map(|more| of(&format!("{TUNED_ALONE} {more}")));
+        let ours = [&default].into_iter().chain(&tuned).map(|it| format!("{:.2}", million(it)));
+        let others = OTHERS.map(|service| short(elsewhere_million(&default, service)));
+        let a_day = [&default, &tuned[0]].map(|it| short(number(&it["usd"], "day")));
+        let ours: Vec<String> = ours.collect();
         format!(
-            "| {name} | {ours} | {} | {} | {} |",
-            of("EventBridge"),
-            of("SNS"),
-            of("Event Grid")
+            "| {events} | {} | {} / {} | {} |",
+            ours.join(" | "),
+            a_day[0],
+            a_day[1],
+            others.join(" | ")
         )
     });
-    table(
-        "| attempts succeed | lastmile | EventBridge, API destinations | SNS, HTTP | Event Grid, basic |",
-        &rows,
-    )
+    let head = format!(
+        "| events a day | default | tuned | tuned, ten messages per request | tuned, arrays of ten | $ a day with the network, default / tuned | {OTHERS_HEAD} |"
+    );
+    table(&head, &rows)
+}
+
+fn goals() -> String {
+    let rows = GOALS.map(|(name, options, bounds)| {
+        let of = |logged: &str, bound: f64| {
+            let load = format!("{options} --success 0.99 --log-deliveries {logged}");
+            let costs = million(&json(&load));
+            let over = costs - bound;
+            let verdict =
+                if over <= 0.0 { "met".to_owned() } else { format!("**missed by {over:.3}**") };
+            format!("{costs:.2} | {bound:.2}, {verdict}")
+        };
+        let cells = [of("all", bounds[0]), of("failures", bounds[1])];
+        format!("| {name} | `{options}` | {} |", cells.join(" | "))
+    });
+    let head = "| load, 99 % | options | all logged | at most | failures only | at most |";
+    table(head, &rows)
 }
 
 fn turned_down() -> String {
@@ -311,16 +383,21 @@ fn turned_down() -> String {
     let base = number(&json(LOAD)["usd"], "day");
     let rows = [
         ("as the template has it", ""),
+        ("publishers send arrays of ten", "--events-per-message 10"),
         ("batches wait 5 s", "--batch-window 5"),
-        ("no line per attempt and end", "--log-level warn"),
         ("publishers send ten at a time", "--publish-batch 10"),
+        ("half the memory", "--memory 128"),
+        ("no line of what succeeds at once", "--log-deliveries failures"),
+        ("no line of any delivery", "--log-level warn"),
         ("no fair queues", "--fair-queues false"),
-        ("half the memory", "--memory 256"),
         (
-            "all of these",
-            "--batch-window 5 --log-level warn --publish-batch 10 --fair-queues false --memory 256",
+            "all but the arrays",
+            "--batch-window 5 --log-deliveries failures --publish-batch 10 --memory 128",
         ),
+        ("twice the memory", "--memory 512"),
+        ("Lambda's own lines", "--system-log-level info"),
         ("x86_64", "--architecture x86_64"),
+        ("metrics of 10 topics", "--topics 10 --metrics-per-topic"),
         ("metrics of 100 subscriptions", "--subscriptions 100 --metrics-per-subscription"),
         ("answers take a second", "--answer PT1S"),
         ("failures hang for 30 s", "--outcome timeout"),
@@ -345,6 +422,8 @@ fn expected(name: &str) -> String {
         "limits" => limits(),
         "shared state" => shared_state(),
         "elsewhere" => elsewhere(),
+        "volumes" => volumes(),
+        "goals" => goals(),
         "turned down" => turned_down(),
         command => {
             let arguments = command
@@ -371,12 +450,18 @@ fn every_number_of_docs_scale_is_that_of_the_command() {
         rest = after;
     }
     written.push_str(rest);
-    assert!(
-        ["needed", "money", "limits", "waits", "shared state", "elsewhere", "turned down"]
-            .iter()
-            .all(|name| names.contains(name)),
-        "{names:?}"
-    );
+    let tables = [
+        "needed",
+        "money",
+        "limits",
+        "waits",
+        "shared state",
+        "elsewhere",
+        "volumes",
+        "goals",
+        "turned down",
+    ];
+    assert!(tables.iter().all(|name| names.contains(name)), "{names:?}");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         return std::fs::write(&path, written)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));

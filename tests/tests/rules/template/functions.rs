@@ -146,6 +146,17 @@ fn a_log_is_encrypted_with_the_key_of_the_stack() {
 }
 
 #[test]
+fn lambdas_own_lines_have_the_level_that_is_asked_for_and_nothing_filters_those_of_a_function() {
+    for function in ["DispatchFunction", "DeadLetterFunction", INGRESS] {
+        let logging = &properties(function)["LoggingConfig"];
+        assert_eq!(logging["SystemLogLevel"], "SystemLogLevel", "{function}");
+        assert_eq!(logging["ApplicationLogLevel"], "TRACE", "{function}");
+    }
+    assert_eq!(properties("DispatchFunction")["MemorySize"], "DispatchMemory");
+    assert_eq!(properties("DeadLetterFunction")["MemorySize"], "DeadLetterMemory");
+}
+
+#[test]
 fn secrets_are_cached_once() {
     for function in ["DispatchFunction", INGRESS] {
         for variable in ["SECRETS_MANAGER_TTL", "SSM_PARAMETER_STORE_TTL"] {

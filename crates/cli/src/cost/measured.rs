@@ -1,0 +1,23 @@
+//! What was measured: bytes of log lines, by a test that writes them, and processor time, by `bench/run`.
+//!
+//! Written by a test of `cost`; do not edit. `UPDATE_GOLDEN=1 cargo test -p lastmile --bin lastmile measured`
+//! writes it again.
+
+/// `delivery.delivered`.
+pub(crate) const DELIVERED_LINE_BYTES: f64 = 326.0;
+/// `delivery.attempted` of an attempt that failed.
+pub(crate) const FAILED_LINE_BYTES: f64 = 376.0;
+/// `delivery.ended` of a dead letter.
+pub(crate) const ENDED_LINE_BYTES: f64 = 329.0;
+/// `deadletter.stored`.
+pub(crate) const STORED_LINE_BYTES: f64 = 421.0;
+/// A line of metrics about deliveries, without measured values.
+pub(crate) const METRICS_LINE_BYTES: f64 = 448.0;
+/// The measured values of a delivery in such a line.
+pub(crate) const MEASURED_VALUES_BYTES: f64 = 9.0;
+/// An invocation of dispatch, and each record in it: microseconds of a whole processor.
+pub(crate) const DISPATCH_INVOCATION_US: f64 = 253.4;
+pub(crate) const DISPATCH_RECORD_US: f64 = 34.7;
+/// The same of deadletter.
+pub(crate) const DEAD_LETTER_INVOCATION_US: f64 = 267.1;
+pub(crate) const DEAD_LETTER_RECORD_US: f64 = 102.9;
