@@ -18,7 +18,7 @@ apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: refunds, name: a}
 spec:
-  destination: {url: 'https://a.example.com/'}
+  destination: {url: 'https://a.example.com/', auth: {basic: {user: größe 7, password: 'env:P'}}}
   filter: {any: [{suffix: {source: /eu}}, {not: {prefix: {subject: x}}}, {cesql: 'n = 1'}]}
   retry: {schedule: {kind: waits, waits: [PT1S, 'PT1,5M']}}
   deadLetter: none
@@ -51,6 +51,7 @@ spec:
       schema: eventgrid
       maxConcurrency: 1000
       headers: [{name: a, value: true}, {name: b, path: data.id}, {name: c, secret: 'secretsmanager:shop#token'}]
+      auth: {bearer: {token: 'env:A'}}
       signing: {secrets: ['env:A']}
       maxPerSecond: 10000
       sharedLimit: partner
@@ -163,6 +164,8 @@ fn a_field_that_the_reader_does_not_know_is_in_no_part_of_the_schema() {
         ("{name: x-tenant", "{extra: 1, name: x-tenant"),
         ("{exact: {", "{extra: 1, exact: {"),
         ("destination: {timeout", "destination: {extra: 1, timeout"),
+        ("auth: {", "auth: {extra: 1, "),
+        ("{header: {", "{header: {extra: 1, "),
         ("signing: {", "signing: {extra: 1, "),
         ("consent: {", "consent: {extra: 1, "),
         ("batch: {", "batch: {extra: 1, "),
@@ -219,6 +222,17 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("secret: \"env:BILLING_TOKEN\"", "secret: \"env:A=B\""),
         ("secret: \"env:BILLING_TOKEN\"", "secret: \"secretsmanager:#a\""),
         ("\"ssm:/billing/old\"", "\"env:BILLING_SIGNING_SECRET\""),
+        ("auth: {header: {name: x-partner", "auth: {bearer: {name: x-partner"),
+        (
+            "auth: {header: {name: x-partner, value: \"secretsmanager:billing#partner\"}}",
+            "auth: {}",
+        ),
+        ("auth: {header", "auth: {bearer: {token: 'env:A'}, header"),
+        ("auth: {header: {name: x-partner", "auth: {header: {name: ce-partner"),
+        ("value: \"secretsmanager:billing#partner\"", "value: hunter2"),
+        ("auth: {header: {name: x-partner, value:", "auth: {basic: {user: 'a:b', password:"),
+        ("auth: {header: {name: x-partner, value:", "auth: {basic: {user: ' a', password:"),
+        ("auth: {header: {name: x-partner, value:", "auth: {basic: {user: '', password:"),
         ("signing: {secrets", "signing: {secret"),
         ("[\"env:BILLING_SIGNING_SECRET\", \"ssm:/billing/old\"]", "[]"),
         ("neverRetry: [409", "neverRetry: [99"),

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::json_log::log_lines;
 use super::reactions::{Reaction, answers, replies, times_out_after};
 use super::{ENDS_MS, EVENT, carried, deadletter, dispatch, letter, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record};
+use crate::fake_ports::{FakePorts, catalogue_of, record, subscriptions_with_destination};
 
 /// What the subscription of these tests sends as credentials; the secret is that of the fake ports.
 const VALUES: [&str; 8] = [
@@ -53,8 +53,12 @@ spec:
 
 /// Everything that dispatch and deadletter send, store and log about an event that is answered so.
 fn traces_of(dead_letter: &str, reaction: Reaction) -> String {
-    let ports =
-        FakePorts::new(subscriptions(dead_letter)).with_reactions("s0.example.com", &[reaction]);
+    traces_with(subscriptions(dead_letter), reaction)
+}
+
+/// The same for these subscriptions.
+fn traces_with(subscriptions: Catalogue, reaction: Reaction) -> String {
+    let ports = FakePorts::new(subscriptions).with_reactions("s0.example.com", &[reaction]);
     let lines = log_lines(tracing::Level::TRACE, || {
         assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
         for (queue, message) in ports.sent() {
@@ -121,6 +125,24 @@ fn no_credential_is_in_a_dead_letter_of_any_format() {
             let traces = traces_of(&format!("format: {format}"), answers(400).with_body(&body));
             assert_hidden(&traces, &Spelling { echo: body, core: value.to_owned() });
             assert!(traces.contains("https://s0.example.com/[secret]"), "{traces}");
+        }
+    }
+}
+
+#[test]
+fn what_tells_who_is_calling_is_hidden_in_every_spelling() {
+    // The secret of the fake ports is `hush`.
+    for (auth, values) in [
+        ("{basic: {user: us3r-name, password: 'env:P'}}", &["dXMzci1uYW1lOmh1c2g=", "hush"][..]),
+        ("{bearer: {token: 'env:T'}}", &["Bearer hush", "hush"]),
+        ("{header: {name: x-partner, value: 'env:V'}}", &["hush"]),
+    ] {
+        let catalogue = || subscriptions_with_destination(&format!("auth: {auth}"));
+        for spelling in values.iter().flat_map(|value| spellings(value)) {
+            let body = format!(r#"{{"error":["{}","that was all"]}}"#, spelling.echo);
+            let traces = traces_with(catalogue(), answers(400).with_body(&body));
+            assert!(traces.contains("that was all"), "the rest of the answer is kept: {traces}");
+            assert_hidden(&traces, &spelling);
         }
     }
 }

@@ -10,8 +10,9 @@ use super::{ENDS_MS, EVENT, carried, dispatch, retry_record};
 use crate::fake_ports::{FakePorts, record, subscriptions, subscriptions_with_destination};
 
 /// Everything that a request to a destination may need secrets for.
-const SENDING: [&str; 3] = [
+const SENDING: [&str; 4] = [
     "headers: [{name: x-token, secret: 'env:TOKEN'}]",
+    "auth: {bearer: {token: 'env:TOKEN'}}",
     "signing: {secrets: ['env:TOKEN']}",
     "headers: [{name: x-token, secret: 'env:TOKEN'}], consent: {handshake: eventgrid}",
 ];
@@ -31,7 +32,7 @@ fn under(mut catalogue: Catalogue, policy: SecretPolicy) -> FakePorts {
 
 #[test]
 fn a_forbidden_secret_is_not_sent_and_the_delivery_waits_by_its_schedule_for_a_repaired_policy() {
-    for destination in &SENDING[..2] {
+    for destination in &SENDING[..3] {
         let catalogue = || subscriptions_with_destination(destination);
         let ports = under(catalogue(), allowing("other.example.com"));
         let lines = log_lines(tracing::Level::TRACE, || {
@@ -60,7 +61,7 @@ fn a_forbidden_secret_is_not_sent_and_the_delivery_waits_by_its_schedule_for_a_r
 #[test]
 fn a_validation_does_not_send_a_forbidden_secret_either() {
     for (host, requests) in [("other.example.com", 0), ("s0.example.com", 1)] {
-        let ports = under(subscriptions_with_destination(SENDING[2]), allowing(host));
+        let ports = under(subscriptions_with_destination(SENDING[3]), allowing(host));
         assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
         assert_eq!((ports.validation_requests().len(), ports.requests()), (requests, 0));
     }

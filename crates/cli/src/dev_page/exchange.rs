@@ -7,6 +7,7 @@
 
 use delivery::delivery::outcome::Exchange;
 use delivery::request::{Method, Request};
+use delivery::subscription::auth::Auth;
 use delivery::subscription::credentials::{Credentials, HIDDEN, is_credential};
 use delivery::subscription::header::Value;
 use delivery::subscription::{Subscription, display};
@@ -135,7 +136,8 @@ fn url(request: &Request, subscription: Option<&Subscription>) -> String {
 /// Whether a header's value is no secret.
 fn is_shown(name: &str, value: &str, subscription: Option<&Subscription>) -> bool {
     let lower = name.to_ascii_lowercase();
-    if is_credential(&lower) {
+    let of_auth = subscription.and_then(|it| it.destination.auth.as_ref()).map(Auth::header_name);
+    if is_credential(&lower) || of_auth.is_some_and(|of| of.eq_ignore_ascii_case(name)) {
         return false;
     }
     let is_ours = OUR_HEADERS.contains(&lower.as_str())

@@ -1,6 +1,7 @@
 //! The command line as a person uses it: the binary run as a process, its output, its files, its
 //! exit codes, and its pages over HTTP and in a browser.
 
+mod auth;
 mod catalogue_reading;
 mod catalogue_versions;
 mod catalogues;

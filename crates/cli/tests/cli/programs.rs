@@ -139,7 +139,7 @@ pub(crate) fn exchange(address: &str, line: &str, headers: &str, body: &str) -> 
 
 /// A receiver that gives every request this response: its address, and what it received.
 pub(crate) fn receiver(answer: &'static str) -> (String, Receiver<String>) {
-    receiver_that_waits(answer, || ())
+    deciding_receiver(move |_| answer.to_owned())
 }
 
 /// The same, which answers each request when it is told to.
@@ -148,27 +148,30 @@ pub(crate) fn waiting_receiver(answer: &'static str) -> (String, Receiver<String
     let answers = Mutex::new(answers);
     // The test has ended: then nobody is left to wait.
     let wait = move || answers.lock().expect("no thread panics").recv().unwrap_or_default();
-    let (url, received) = receiver_that_waits(answer, wait);
+    let (url, received) = deciding_receiver(move |_| {
+        wait();
+        answer.to_owned()
+    });
     (url, received, sender)
 }
 
-fn receiver_that_waits(
-    answer: &'static str,
-    wait: impl Fn() + Send + Sync + 'static,
+/// The same, which decides by each request how it responds.
+pub(crate) fn deciding_receiver(
+    decide: impl Fn(&str) -> String + Send + Sync + 'static,
 ) -> (String, Receiver<String>) {
-    let wait = Arc::new(wait);
+    let decide = Arc::new(decide);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("http://{}/", listener.local_addr().expect("it listens"));
     let (sender, received) = channel();
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            let (sender, wait) = (sender.clone(), Arc::clone(&wait));
+            let (sender, decide) = (sender.clone(), Arc::clone(&decide));
             // A connection without a request holds up no other.
             std::thread::spawn(move || {
+                let request = request(&mut stream);
                 // The test has ended, or sees that there is no response.
-                let _ = sender.send(request(&mut stream));
-                wait();
-                let _ = stream.write_all(answer.as_bytes());
+                let _ = sender.send(request.clone());
+                let _ = stream.write_all(decide(&request).as_bytes());
             });
         }
     });

@@ -429,5 +429,12 @@ fn own_headers(
         let value = header.value(event, keyring).transpose()?;
         Some(value.map(|value| (header.name.clone(), value.into_owned())))
     });
-    Ok(named.collect::<Result<_, HeaderError>>()?)
+    let mut headers: Vec<(String, String)> = named.collect::<Result<_, HeaderError>>()?;
+    if let Some(auth) = &destination.auth {
+        let sent = auth.header(keyring)?;
+        // Two would contradict each other; a file of another dialect may list one too.
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case(&sent.0));
+        headers.push(sent);
+    }
+    Ok(headers)
 }

@@ -87,8 +87,6 @@ impl Header {
         event: &Event,
         keyring: &'a Keyring,
     ) -> Result<Option<Cow<'a, str>>, HeaderError> {
-        let cannot =
-            |problem: String| format!("the header {} cannot be sent: {problem}", self.name);
         let value: Cow<'_, str> = match &self.value {
             Value::Static(value) | Value::Concealed(value) => value.into(),
             Value::Path(path) => match path.scalar(&event.members()) {
@@ -96,17 +94,32 @@ impl Header {
                 None => return Ok(None),
             },
             Value::Secret(name) => {
-                // Trimmed below: a secret that was stored from a file often ends with a line feed.
-                let missing =
-                    || HeaderError::Secret(cannot(format!("its secret {name} was not looked up")));
-                let secret = keyring.get(name).ok_or_else(missing)?.expose().trim();
-                check_value(secret).map_err(|problem| HeaderError::Secret(cannot(problem)))?;
-                return Ok(Some(secret.into()));
+                return secret_value(&self.name, name, keyring).map(|value| Some(value.into()));
             }
         };
-        check_value(&value).map_err(|problem| HeaderError::Value(cannot(problem)))?;
+        check_value(&value)
+            .map_err(|problem| HeaderError::Value(cannot_be_sent(&self.name, &problem)))?;
         Ok(Some(value))
     }
+}
+
+fn cannot_be_sent(header: &str, problem: &str) -> String {
+    format!("the header {header} cannot be sent: {problem}")
+}
+
+/// The value of a secret that is sent in a header: without what is blank around it, since a secret that was
+/// stored from a file often ends with a line feed.
+pub(super) fn secret_value<'a>(
+    header: &str,
+    secret: &SecretName,
+    keyring: &'a Keyring,
+) -> Result<&'a str, HeaderError> {
+    let cannot = |problem: &str| HeaderError::Secret(cannot_be_sent(header, problem));
+    let value = keyring.get(secret);
+    let value = value.ok_or_else(|| cannot(&format!("its secret {secret} was not looked up")))?;
+    let value = value.expose().trim();
+    check_value(value).map_err(|problem| cannot(&problem))?;
+    Ok(value)
 }
 
 /// Whether a text is the name of a header: a token of RFC 9110, 5.6.2.

@@ -5,6 +5,7 @@
 //! [`profile`] has the defaults of each dialect, [`schedule`] computes every wait, [`filter`]
 //! decides which events match. Imports events, not deliveries.
 
+pub mod auth;
 pub mod catalogue;
 pub mod credentials;
 pub mod dead_letter_format;

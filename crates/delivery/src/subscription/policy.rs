@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::event::schema::Schema;
+use crate::subscription::auth::Auth;
 use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::{LeastWaits, Profile, StatusSet};
 use crate::subscription::schedule::{Kind, Schedule};
@@ -78,6 +79,7 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         Setting::optional("schema", destination.schema.map(Schema::as_str), "as published"),
         Setting::plain("hidePath", destination.hide_path),
         headers(&destination.headers),
+        auth(destination.auth.as_ref()),
         signing(&destination.signing),
         max_concurrency(destination),
         Setting::optional("maxPerSecond", destination.max_per_second, "no limit"),
@@ -154,6 +156,24 @@ fn header_text(header: &Header) -> String {
         HeaderValue::Path(path) => format!("{name} from {path}"),
         HeaderValue::Secret(secret) => format!("{name} from {secret}"),
     }
+}
+
+/// How a destination learns who is calling; secrets by name.
+pub(crate) fn auth(auth: Option<&Auth>) -> Setting {
+    let Some(auth) = auth else { return Setting::new("auth", Value::Null, "none") };
+    let (fields, text) = match auth {
+        Auth::Basic { user, password } => (
+            json!({ "user": user, "password": password.to_string() }),
+            format!("user {user}, password from {password}"),
+        ),
+        Auth::Bearer { token } => {
+            (json!({ "token": token.to_string() }), format!("token from {token}"))
+        }
+        Auth::Header { name, value } => {
+            (json!({ "name": name, "value": value.to_string() }), format!("{name} from {value}"))
+        }
+    };
+    Setting::new("auth", json!({ auth.kind(): fields }), format!("{}: {text}", auth.kind()))
 }
 
 /// The secrets that sign requests, by name.

@@ -13,6 +13,7 @@ use url::Url;
 use crate::event::Event;
 use crate::event::mapping::Mapping;
 use crate::event::schema::Schema;
+use crate::subscription::auth::Auth;
 use crate::subscription::credentials::{
     Credentials, HIDDEN, is_credential, is_credential_parameter,
 };
@@ -41,6 +42,8 @@ pub struct Destination {
     pub plain_json: bool,
     /// Headers of every request.
     pub headers: Vec<Header>,
+    /// How it learns who is calling; `None` means not at all, or by one of the headers.
+    pub auth: Option<Auth>,
     /// The secrets that sign requests, each with its own signature; empty means unsigned.
     pub signing: Vec<SecretName>,
     /// Whether requests carry Event Grid's own headers.
@@ -131,6 +134,7 @@ impl Destination {
             schema: None,
             plain_json: false,
             headers: Vec::new(),
+            auth: None,
             signing: Vec::new(),
             notification_headers: false,
             max_concurrency: MAX_CONCURRENCY,
@@ -191,6 +195,8 @@ impl Destination {
                 Value::Static(_) | Value::Path(_) => {}
             }
         }
+        let of_auth = self.auth.as_ref().and_then(|auth| auth.header(keyring).ok());
+        of_auth.iter().for_each(|(_, value)| credentials.add_header(value));
         credentials
     }
 
@@ -200,7 +206,7 @@ impl Destination {
             Value::Secret(name) => Some(name),
             Value::Static(_) | Value::Concealed(_) | Value::Path(_) => None,
         });
-        of_headers.chain(&self.signing)
+        of_headers.chain(self.auth.iter().flat_map(Auth::secrets)).chain(&self.signing)
     }
 
     /// The topic to whose subscriptions its events go on, where it is one: then no request is made.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use delivery::event::Input;
 use delivery::event::mapping::{Field, Mapping};
+use delivery::subscription::auth::Auth;
 use delivery::subscription::catalogue::Topic;
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::profile::Dialect;
@@ -128,6 +129,21 @@ fn every_word_keeps_its_meaning() {
         of.retry.schedule.kind = kind;
         let text = write_subscription(&of);
         assert!(text.contains(&format!(r#""kind":"{word}","delayMs":1"#)), "{text}");
+    }
+    let secret = || "env:A".parse().expect("the name of a secret");
+    for (auth, text) in [
+        (
+            Auth::Basic { user: "acme".to_owned(), password: secret() },
+            r#"{"basic":{"user":"acme","password":"env:A"}}"#,
+        ),
+        (Auth::Bearer { token: secret() }, r#"{"bearer":{"token":"env:A"}}"#),
+        (
+            Auth::Header { name: "X-Key".to_owned(), value: secret() },
+            r#"{"header":{"name":"X-Key","value":"env:A"}}"#,
+        ),
+    ] {
+        of.destination.auth = Some(auth);
+        assert!(write_subscription(&of).contains(&format!(r#""auth":{text}"#)), "{text}");
     }
     of.dead_letter.sink = Sink::None;
     assert!(write_subscription(&of).contains(r#""sink":"none""#));

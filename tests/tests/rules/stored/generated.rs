@@ -6,6 +6,7 @@ use delivery::event::Input;
 use delivery::event::mapping::{Field, Mapping};
 use delivery::event::path::Path;
 use delivery::event::schema::Schema;
+use delivery::subscription::auth::{Auth, check_user};
 use delivery::subscription::catalogue::Topic;
 use delivery::subscription::dead_letter_format::{
     DeadLetterFormat, ErrorData, Format, Layout, Response,
@@ -73,6 +74,15 @@ fn header() -> impl Strategy<Value = Header> {
     ("[A-Za-z!#$%&'*+.^_`|~-]{1,12}", value).prop_map(|(name, value)| Header { name, value })
 }
 
+fn auth() -> impl Strategy<Value = Auth> {
+    let user = "\\PC{1,9}".prop_filter("a user", |user| check_user(user).is_ok());
+    prop_oneof![
+        (user, secret()).prop_map(|(user, password)| Auth::Basic { user, password }),
+        secret().prop_map(|token| Auth::Bearer { token }),
+        ("[A-Za-z-]{1,9}", secret()).prop_map(|(name, value)| Auth::Header { name, value }),
+    ]
+}
+
 fn consent() -> impl Strategy<Value = Consent> {
     let cloud_events = ("[a-z.]{1,20}", option::of(1..=u32::MAX))
         .prop_map(|(origin, rate)| Consent::CloudEvents { origin, rate });
@@ -85,10 +95,11 @@ fn destination() -> impl Strategy<Value = Destination> {
     let shared = arbitrary::name().prop_map(|name| name.name);
     (
         (recipient(), any::<[bool; 5]>(), any::<[u64; 3]>(), option::of(select(&Schema::ALL[..]))),
-        (vec(header(), 0..4), vec(secret(), 0..3), option::of(disable), option::of(consent())),
+        (vec(header(), 0..4), option::of(auth()), vec(secret(), 0..3)),
+        (option::of(disable), option::of(consent())),
         (1..=u32::MAX, option::of(1..=u32::MAX), option::of(shared)),
     )
-        .prop_map(|(first, (headers, signing, disable, consent), limits)| {
+        .prop_map(|(first, (headers, auth, signing), (disable, consent), limits)| {
             let (url, flags, [response_timeout_ms, slow_after_ms, late_window_ms], schema) = first;
             let [hide_path, plain_json, notification_headers, shares_concurrency, probation] =
                 flags;
@@ -100,6 +111,7 @@ fn destination() -> impl Strategy<Value = Destination> {
                 schema,
                 plain_json,
                 headers,
+                auth,
                 signing,
                 notification_headers,
                 max_concurrency,

@@ -175,7 +175,7 @@ const ADDED: [(&str, &str); 12] = [
 ];
 
 /// The same in its destination.
-const ADDED_TO_DESTINATION: [(&str, &str); 11] = [
+const ADDED_TO_DESTINATION: [(&str, &str); 15] = [
     (
         r#""sharedLimit":"a/b""#,
         "destination.sharedLimit: a name is 1 to 255 bytes once percent-encoded, without / and control characters",
@@ -195,6 +195,22 @@ const ADDED_TO_DESTINATION: [(&str, &str); 11] = [
     (
         r#""headers":[{"name":"a","path":"$.*"}]"#,
         r#"destination.headers, a: "$.*" is not a path: a path leads to one value, such as $.data.order.id, $['data']['a b'] or $.data.items[0]"#,
+    ),
+    (
+        r#""auth":{"bearer":{"token":"hush"}}"#,
+        r#"destination.auth.bearer.token: "hush" is not the name of a secret: a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME"#,
+    ),
+    (
+        r#""auth":{"basic":{"user":"a:b","password":"env:A"}}"#,
+        "destination.auth.basic.user: a user is not empty and has no colon",
+    ),
+    (
+        r#""auth":{"header":{"name":"a b","value":"env:A"}}"#,
+        r#"destination.auth.header: "a b" is not the name of a header"#,
+    ),
+    (
+        r#""auth":{"kerberos":{}}"#,
+        "unknown variant `kerberos`, expected one of `basic`, `bearer`, `header`",
     ),
     (
         r#""signing":["vault:x"]"#,

@@ -17,7 +17,9 @@ use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::policy::{headers, listed, reply, settings, signing, sink, sink_text};
+use crate::subscription::policy::{
+    auth, headers, listed, reply, settings, signing, sink, sink_text,
+};
 use crate::subscription::secret_policy::{NamePattern, SecretRule};
 use crate::time::moment::rfc3339;
 
@@ -173,6 +175,7 @@ fn added(new: &Arc<Subscription>) -> Vec<(&'static str, String)> {
     let mut shown = vec![("destination.url", destination.display())];
     let usual = [
         ("headers", !destination.headers.is_empty(), headers(&destination.headers).text),
+        ("auth", destination.auth.is_some(), auth(destination.auth.as_ref()).text),
         ("signing", !destination.signing.is_empty(), signing(&destination.signing).text),
         ("secrets", destination.secrets().next().is_some(), secrets(new)),
         ("filter", new.filter != Filter::EVERYTHING, new.filter.to_string()),

@@ -11,7 +11,7 @@ use super::super::headers;
 use super::super::limits;
 use super::super::names;
 use super::super::reader::{Cursor, Fields};
-use super::consent;
+use super::{auth, consent};
 use crate::event::path::PATH_RULE;
 use crate::event::schema::Schema;
 use crate::subscription::header::{Header, Value};
@@ -77,6 +77,7 @@ fn stated(fields: &Fields<'_>) -> impl FnOnce(Destination) -> Destination + use<
     let hide_path = fields.read("hidePath", Cursor::boolean);
     let schema = fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str));
     let headers = fields.read("headers", |at| headers::list(at, header));
+    let auth = auth::read(fields, headers.as_deref().unwrap_or_default());
     let signing = fields.section("signing", signing).flatten();
     let max_per_second = fields.read("maxPerSecond", |at| at.integer(limits::PER_SECOND));
     let shared_limit = fields.read("sharedLimit", names::read);
@@ -88,6 +89,7 @@ fn stated(fields: &Fields<'_>) -> impl FnOnce(Destination) -> Destination + use<
         hide_path: hide_path.unwrap_or(base.hide_path),
         schema: schema.or(base.schema),
         headers: headers.unwrap_or(base.headers),
+        auth: auth.or(base.auth),
         signing: signing.unwrap_or(base.signing),
         max_concurrency: max_concurrency.unwrap_or(base.max_concurrency),
         shares_concurrency: max_concurrency.is_some() || base.shares_concurrency,
@@ -161,6 +163,7 @@ fn signing(fields: &Fields<'_>) -> Option<Vec<SecretName>> {
     Some(names)
 }
 
-fn secret(cursor: &Cursor<'_>) -> Option<SecretName> {
+/// The name of a secret.
+pub(super) fn secret(cursor: &Cursor<'_>) -> Option<SecretName> {
     cursor.parsed("the name of a secret", SECRET_NAME_RULE)
 }

@@ -7,6 +7,7 @@
 //!
 //! Does not read `Destinations` documents: every family uses those.
 
+mod auth;
 mod consent;
 mod dead_letter;
 mod destination;

@@ -5,9 +5,10 @@
 use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
 use super::super::sinks::DeadLettersAt;
+use super::auth;
 
 /// Field → the path in a `spec` or `delivery` that states it.
-const FIELD_PATHS: [(&str, &str); 34] = [
+const FIELD_PATHS: [(&str, &str); 35] = [
     ("maxAttempts", "retry.maxAttempts"),
     ("timeToLive", "retry.timeToLive"),
     ("schedule", "retry.schedule"),
@@ -17,6 +18,7 @@ const FIELD_PATHS: [(&str, &str); 34] = [
     ("schema", "destination.schema"),
     ("maxConcurrency", "destination.maxConcurrency"),
     ("headers", "destination.headers"),
+    ("auth", "destination.auth"),
     ("signing", "destination.signing"),
     ("maxPerSecond", "destination.maxPerSecond"),
     ("sharedLimit", "destination.sharedLimit"),
@@ -96,17 +98,24 @@ impl<'a> Stated<'a> {
             dead_letters_at,
             secrets_at: secrets_at(
                 peek("destination.headers"),
+                peek("destination.auth"),
                 peek("destination.signing.secrets"),
             ),
         }
     }
 }
 
-/// Where these headers and signatures name secrets.
-fn secrets_at<'a>(headers: Option<Cursor<'a>>, signing: Option<Cursor<'a>>) -> Vec<Cursor<'a>> {
+/// Where these headers, this `auth` and these signatures name secrets.
+fn secrets_at<'a>(
+    headers: Option<Cursor<'a>>,
+    auth: Option<Cursor<'a>>,
+    signing: Option<Cursor<'a>>,
+) -> Vec<Cursor<'a>> {
     let elements = |of: Option<Cursor<'a>>| {
         of.filter(Cursor::is_list).and_then(|list| list.list()).unwrap_or_default()
     };
     let of_headers = elements(headers).into_iter().filter_map(|header| header.peek("secret"));
-    of_headers.chain(elements(signing)).collect()
+    let of_auth =
+        auth.iter().flat_map(|of| auth::SECRETS_AT.iter().filter_map(move |path| of.peek(path)));
+    of_headers.chain(of_auth).chain(elements(signing)).collect()
 }

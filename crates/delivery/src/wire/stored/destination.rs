@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{DisabledV1, SchemaV1};
 use super::{address_or_topic, at_least_one, of_field};
+use crate::subscription::auth::{self, Auth};
 use crate::subscription::header::{self, Header, Value};
 use crate::subscription::name;
 use crate::subscription::{Consent, Destination, Disable};
@@ -21,6 +22,8 @@ pub(super) struct DestinationV1 {
     plain_json: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     headers: Vec<HeaderV1>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auth: Option<AuthV1>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     signing: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -59,6 +62,14 @@ struct HeaderV1 {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+enum AuthV1 {
+    Basic { user: String, password: String },
+    Bearer { token: String },
+    Header { name: String, value: String },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct DisableV1 {
     after_ms: u64,
     then: DisabledV1,
@@ -85,6 +96,7 @@ impl From<&Destination> for DestinationV1 {
             schema,
             plain_json,
             headers,
+            auth,
             signing,
             notification_headers,
             max_concurrency,
@@ -104,6 +116,7 @@ impl From<&Destination> for DestinationV1 {
             schema: schema.map(SchemaV1),
             plain_json: *plain_json,
             headers: headers.iter().map(HeaderV1::from).collect(),
+            auth: auth.as_ref().map(AuthV1::from),
             signing: signing.iter().map(ToString::to_string).collect(),
             notification_headers: *notification_headers,
             max_concurrency: *max_concurrency,
@@ -135,6 +148,7 @@ impl DestinationV1 {
                 .into_iter()
                 .map(HeaderV1::into_header)
                 .collect::<Result<_, _>>()?,
+            auth: self.auth.map(AuthV1::into_auth).transpose()?,
             signing: of_field("destination.signing", signing)?,
             notification_headers: self.notification_headers,
             max_concurrency: at_least_one("destination.maxConcurrency", self.max_concurrency)?,
@@ -184,6 +198,43 @@ impl HeaderV1 {
             (_, _, _, _) => Err("one of value, concealed, path and secret is expected".to_owned()),
         };
         Ok(Header { value: of_field(&format!("destination.headers, {name}"), value)?, name })
+    }
+}
+
+impl From<&Auth> for AuthV1 {
+    fn from(auth: &Auth) -> Self {
+        match auth {
+            Auth::Basic { user, password } => {
+                Self::Basic { user: user.clone(), password: password.to_string() }
+            }
+            Auth::Bearer { token } => Self::Bearer { token: token.to_string() },
+            Auth::Header { name, value } => {
+                Self::Header { name: name.clone(), value: value.to_string() }
+            }
+        }
+    }
+}
+
+impl AuthV1 {
+    fn into_auth(self) -> Result<Auth, String> {
+        let secret = |field: &str, name: String| {
+            of_field(&format!("destination.auth.{field}"), name.parse())
+        };
+        match self {
+            Self::Basic { user, password } => {
+                of_field("destination.auth.basic.user", auth::check_user(&user))?;
+                Ok(Auth::Basic { user, password: secret("basic.password", password)? })
+            }
+            Self::Bearer { token } => Ok(Auth::Bearer { token: secret("bearer.token", token)? }),
+            Self::Header { name, value } => {
+                if !header::is_name(&name) {
+                    return Err(format!(
+                        "destination.auth.header: {name:?} is not the name of a header"
+                    ));
+                }
+                Ok(Auth::Header { name, value: secret("header.value", value)? })
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::delivery::outcome::{Content, TransportResult};
+use crate::subscription::auth::Auth;
 use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::Dialect;
 use crate::subscription::secret::{Keyring, Secret};
@@ -89,6 +90,11 @@ fn a_question_carries_the_headers_that_need_no_event_and_the_signature() {
     ];
     let request = asked(&subscription, &cloud_events(None), None);
     assert_eq!(pairs(&request)[1..], [("x-tenant", "acme"), ("authorization", "hush")]);
+    // What auth sends replaces a header of the same name.
+    let auth = Auth::Bearer { token: "env:TOKEN".parse().unwrap() };
+    subscription.destination.auth = Some(auth);
+    let request = asked(&subscription, &cloud_events(None), None);
+    assert_eq!(pairs(&request)[1..], [("x-tenant", "acme"), ("authorization", "Bearer hush")]);
     subscription.destination.signing = vec!["env:OTHER".parse().unwrap()];
     let context = AttemptContext { keyring: &Keyring::default(), now_ms: 0, timeout_ms: 1 };
     let problem = ask(&subscription, &Consent::EventGrid, &question(None), context).unwrap_err();

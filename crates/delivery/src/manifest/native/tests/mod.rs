@@ -4,6 +4,7 @@ use super::super::{Reading, Source, read};
 use crate::event::Input;
 use crate::event::mapping::{Field, Mapping};
 use crate::event::schema::Schema;
+use crate::subscription::auth::Auth;
 use crate::subscription::catalogue::Topic;
 use crate::subscription::dead_letter_format::{
     DeadLetterFormat, ErrorData, Format, Layout, Response,
@@ -40,6 +41,7 @@ fn with_spec(spec: &str) -> Arc<Subscription> {
     subscription(&format!("{HEAD}{URL}{spec}"))
 }
 
+mod auth;
 mod batches;
 mod origins;
 mod publishers;
@@ -84,6 +86,8 @@ fn every_field_reaches_its_place() {
             header("authorization", Value::Secret("env:BILLING_TOKEN".parse().unwrap())),
         ]
     );
+    let value = "secretsmanager:billing#partner".parse().unwrap();
+    assert_eq!(destination.auth, Some(Auth::Header { name: "x-partner".to_owned(), value }));
     assert_eq!(destination.schema, Some(Schema::CloudEventsStructured));
     assert_eq!(destination.max_concurrency, 20);
     assert_eq!(

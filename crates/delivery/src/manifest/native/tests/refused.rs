@@ -4,7 +4,7 @@
 use super::{HEAD, TOPIC, URL, read_one, shown};
 
 /// Each spec has one finding: an error at its `^`, about `spec.` and the rest as given.
-fn each_is_refused(first_line: &str, table: &[(&str, &str)]) {
+pub(super) fn each_is_refused(first_line: &str, table: &[(&str, &str)]) {
     each_is_refused_after(&format!("{HEAD}{first_line}"), table);
 }
 

@@ -1,0 +1,91 @@
+//! `auth` of a destination, stated by a Subscription or by its Topic.
+
+use super::refused::each_is_refused;
+use super::{HEAD, TOPIC, read_one, shown, subscription};
+use crate::subscription::auth::Auth;
+
+#[test]
+fn each_kind_is_read() {
+    let secret = |name: &str| name.parse().expect("the name of a secret");
+    let basic = Auth::Basic { user: "acme".to_owned(), password: secret("env:P") };
+    for (text, auth) in [
+        ("{basic: {user: acme, password: env:P}}", Some(basic)),
+        ("{bearer: {token: ssm:/t}}", Some(Auth::Bearer { token: secret("ssm:/t") })),
+        (
+            "{header: {name: X-Key, value: env:K}}",
+            Some(Auth::Header { name: "X-Key".to_owned(), value: secret("env:K") }),
+        ),
+        ("null", None),
+    ] {
+        let destination = format!("  destination: {{url: 'http://h/', auth: {text}}}\n");
+        let subscription = subscription(&format!("{HEAD}{destination}"));
+        assert_eq!(subscription.destination.auth, auth, "{text}");
+    }
+}
+
+#[test]
+fn a_subscription_replaces_the_kind_of_its_topic() {
+    let of_topic = |own: &str| {
+        let delivery = "{destination: {auth: {bearer: {token: env:T}}}}";
+        read_one(&format!(
+            "{TOPIC}spec: {{delivery: {delivery}}}\n---\n{HEAD}  destination: {{url: 'http://h/', {own}}}\n"
+        ))
+    };
+    for (own, kind) in
+        [("timeout: PT1S", "bearer"), ("auth: {header: {name: a, value: env:K}}", "header")]
+    {
+        let reading = of_topic(own);
+        assert_eq!(shown(&reading), Vec::<String>::new(), "{own}");
+        let subscription = reading.catalogue.subscriptions().next().expect("it is valid");
+        assert_eq!(subscription.destination.auth.as_ref().map(Auth::kind), Some(kind), "{own}");
+    }
+    // The header of the topic's kind is listed by the subscription.
+    let reading = of_topic("headers: [{name: Authorization, secret: env:A}]");
+    let found = shown(&reading);
+    assert!(
+        matches!(&found[..], [one] if one.starts_with("f:10:") && one.contains("\"authorization\" is listed in headers too")),
+        "{found:?}"
+    );
+    assert_eq!(reading.catalogue.subscriptions().count(), 0);
+}
+
+#[test]
+fn what_is_wrong_is_refused_at_its_position() {
+    each_is_refused(
+        "",
+        &[
+            (
+                "destination: {url: http://h/, auth: ^{}}",
+                "destination.auth: the kind is missing; basic, bearer, header",
+            ),
+            (
+                "destination: {url: http://h/, auth: ^{bearer: {token: env:A}, basic: {}}}",
+                "destination.auth: auth has one kind; basic, bearer, header",
+            ),
+            (
+                "destination: {url: http://h/, auth: ^bearer}",
+                "destination.auth: expected a mapping, found text",
+            ),
+            (
+                "destination: {url: http://h/, auth: {bearer: ^{}}}",
+                "destination.auth.bearer.token: token is missing",
+            ),
+            (
+                "destination: {url: http://h/, auth: {bearer: {token: ^hunter2}}}",
+                "destination.auth.bearer.token: not the name of a secret; a secret is env:NAME",
+            ),
+            (
+                "destination: {url: http://h/, auth: {basic: {user: ^'a:b', password: env:A}}}",
+                "destination.auth.basic.user: a user is not empty and has no colon",
+            ),
+            (
+                "destination: {url: http://h/, auth: {header: {name: ^content-type, value: env:A}}}",
+                "destination.auth.header.name: the header \"content-type\" cannot be set by a subscription",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: X-Key, value: a}], auth: ^{header: {name: x-key, value: env:A}}}",
+                "destination.auth: the header \"x-key\" is listed in headers too; leave it to auth, or to headers",
+            ),
+        ],
+    );
+}

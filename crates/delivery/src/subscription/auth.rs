@@ -1,0 +1,169 @@
+//! [`Auth`]: how a destination learns who is calling.
+//!
+//! Separate from the headers of a subscription, because what is sent here is made of secrets and never of the
+//! event, and because a kind knows its own form: which secrets it needs, and what a request carries.
+//!
+//! Promises: no value of a secret is in an error or printed. Does not look secrets up: they are in the keyring of
+//! the request.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::subscription::header::{HeaderError, check_value, secret_value};
+use crate::subscription::secret::{Keyring, SecretName};
+
+/// The header of every kind but one that names its own.
+pub const AUTHORIZATION: &str = "authorization";
+
+/// How a destination learns who is calling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Auth {
+    /// A user and a password (RFC 7617).
+    Basic {
+        /// Who is calling.
+        user: String,
+        /// The password.
+        password: SecretName,
+    },
+    /// A token (RFC 6750).
+    Bearer {
+        /// The token, without the word before it.
+        token: SecretName,
+    },
+    /// A secret in a header of its own.
+    Header {
+        /// The name of the header.
+        name: String,
+        /// Its value.
+        value: SecretName,
+    },
+}
+
+impl Auth {
+    /// The word for its kind in files.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Basic { .. } => "basic",
+            Self::Bearer { .. } => "bearer",
+            Self::Header { .. } => "header",
+        }
+    }
+
+    /// The secrets that a request needs.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        let (Self::Basic { password: secret, .. }
+        | Self::Bearer { token: secret }
+        | Self::Header { value: secret, .. }) = self;
+        std::iter::once(secret)
+    }
+
+    /// The name of the header that a request carries.
+    #[must_use]
+    pub fn header_name(&self) -> &str {
+        match self {
+            Self::Basic { .. } | Self::Bearer { .. } => AUTHORIZATION,
+            Self::Header { name, .. } => name,
+        }
+    }
+
+    /// That header.
+    ///
+    /// # Errors
+    /// [`HeaderError`] when a secret is missing or cannot be sent.
+    pub fn header(&self, keyring: &Keyring) -> Result<(String, String), HeaderError> {
+        let name = self.header_name();
+        let value = match self {
+            Self::Basic { user, password } => {
+                let password = secret_value(name, password, keyring)?;
+                format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
+            }
+            Self::Bearer { token } => bearer(secret_value(name, token, keyring)?)?,
+            Self::Header { value, .. } => secret_value(name, value, keyring)?.to_owned(),
+        };
+        Ok((name.to_owned(), value))
+    }
+}
+
+/// The value of the header that shows a token.
+fn bearer(token: &str) -> Result<String, HeaderError> {
+    if token.contains(char::is_whitespace) {
+        let problem = "a token has no spaces, and no Bearer before it";
+        return Err(HeaderError::Secret(format!(
+            "the header {AUTHORIZATION} cannot be sent: {problem}"
+        )));
+    }
+    Ok(format!("Bearer {token}"))
+}
+
+/// Whether a text can be the user of [`Auth::Basic`] (RFC 7617, 2).
+///
+/// # Errors
+/// What is wrong.
+pub fn check_user(user: &str) -> Result<(), String> {
+    if user.is_empty() || user.contains(':') {
+        return Err("a user is not empty and has no colon".to_owned());
+    }
+    check_value(user).map_err(|_| {
+        "a user has no control characters and no spaces around it, and at most 4096 bytes"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subscription::secret::Secret;
+
+    fn sent(auth: &Auth, value: &str) -> Result<(String, String), String> {
+        let keyring: Keyring =
+            auth.secrets().map(|name| (name.clone(), Secret::new(value.to_owned()))).collect();
+        auth.header(&keyring).map_err(|error| error.to_string())
+    }
+
+    fn each() -> [Auth; 3] {
+        let secret = || "env:A".parse().expect("a name");
+        [
+            Auth::Basic { user: "größe".to_owned(), password: secret() },
+            Auth::Bearer { token: secret() },
+            Auth::Header { name: "X-Key".to_owned(), value: secret() },
+        ]
+    }
+
+    #[test]
+    fn a_header_is_made_of_the_secret() {
+        let [basic, bearer, header] = each();
+        for (auth, name, value) in [
+            // printf 'größe:hush hush' | base64
+            (basic, "authorization", "Basic Z3LDtsOfZTpodXNoIGh1c2g="),
+            (header, "X-Key", "hush hush"),
+        ] {
+            // A secret that was stored from a file often ends with a line feed.
+            assert_eq!(sent(&auth, "hush hush\n"), Ok((name.to_owned(), value.to_owned())));
+        }
+        let value = ("authorization".to_owned(), "Bearer hush".to_owned());
+        assert_eq!(sent(&bearer, "hush\n"), Ok(value));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_refused_without_its_value() {
+        for auth in each() {
+            let (missing, broken) = (auth.header(&Keyring::default()), sent(&auth, "hush\r\nx: y"));
+            let missing = missing.expect_err("it was not looked up").to_string();
+            assert!(missing.contains("env:A was not looked up"), "{missing}");
+            let broken = broken.expect_err("it would split the request");
+            assert!(broken.contains("control characters") && !broken.contains("hush"), "{broken}");
+        }
+        let [_, bearer, _] = each();
+        let twice = sent(&bearer, "Bearer hush").expect_err("the word would be there twice");
+        assert!(twice.contains("no Bearer before it") && !twice.contains("hush"), "{twice}");
+    }
+
+    #[test]
+    fn a_user_can_be_told_from_the_password() {
+        for user in ["", "a:b", "a\nb", " a"] {
+            assert!(check_user(user).is_err(), "{user:?}");
+        }
+        assert_eq!(check_user("größe 7"), Ok(()));
+    }
+}
