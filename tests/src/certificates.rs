@@ -3,16 +3,36 @@
 use std::sync::Arc;
 
 use adapters::http::Certificate;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, Error, IsCa, Issuer, KeyPair, date_time_ymd};
-use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig};
 
 /// A certificate authority that only clients with its certificate trust.
 #[derive(Debug)]
 pub struct Authority {
     certificate: rcgen::Certificate,
     issuer: Issuer<'static, KeyPair>,
+}
+
+/// Bytes in PEM form (RFC 7468).
+fn pem(label: &str, der: &[u8]) -> String {
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
+}
+
+/// What a client shows who it is by.
+#[derive(Debug, Clone)]
+pub struct ClientIdentity {
+    /// The certificate in PEM form.
+    pub certificate: String,
+    /// Its key in PEM form.
+    pub key: String,
+    /// The certificate as a server sees it.
+    pub der: Vec<u8>,
 }
 
 /// When a certificate is valid.
@@ -51,6 +71,47 @@ impl Authority {
         self.certificate.der()
     }
 
+    /// The certificate in PEM form.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        pem("CERTIFICATE", self.der())
+    }
+
+    /// A certificate of this authority for a client, and its key, both in PEM form.
+    ///
+    /// # Errors
+    /// If no key can be generated.
+    pub fn client(&self, name: &str) -> Result<ClientIdentity, Error> {
+        let key = KeyPair::generate()?;
+        let certificate =
+            CertificateParams::new([name.to_owned()])?.signed_by(&key, &self.issuer)?;
+        Ok(ClientIdentity {
+            der: certificate.der().to_vec(),
+            certificate: pem("CERTIFICATE", certificate.der()),
+            key: pem("PRIVATE KEY", &key.serialize_der()),
+        })
+    }
+
+    /// The same server, which asks clients for a certificate of another authority; whoever has none is served all
+    /// the same, or not.
+    ///
+    /// # Errors
+    /// If no key can be generated.
+    pub fn server_that_asks(
+        &self,
+        name: &str,
+        clients: &Self,
+        is_required: bool,
+    ) -> Result<Arc<ServerConfig>, Error> {
+        let mut roots = RootCertStore::empty();
+        roots.add(clients.certificate()).expect("it is an authority");
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+        let verifier = if is_required { verifier } else { verifier.allow_unauthenticated() };
+        let verifier = verifier.build().expect("there is an authority");
+        self.server_with(name, Validity::Always, &["http/1.1"], Some(verifier))
+    }
+
     /// The configuration of a server with a certificate of this authority, for this name or
     /// address, that offers these protocols by ALPN.
     ///
@@ -61,6 +122,16 @@ impl Authority {
         name: &str,
         validity: Validity,
         protocols: &[&str],
+    ) -> Result<Arc<ServerConfig>, Error> {
+        self.server_with(name, validity, protocols, None)
+    }
+
+    fn server_with(
+        &self,
+        name: &str,
+        validity: Validity,
+        protocols: &[&str],
+        clients: Option<Arc<dyn ClientCertVerifier>>,
     ) -> Result<Arc<ServerConfig>, Error> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new([name.to_owned()])?;
@@ -77,7 +148,9 @@ impl Authority {
         let config = config
             .with_safe_default_protocol_versions()
             .expect("TLS 1.2 and 1.3")
-            .with_no_client_auth();
+            .with_client_cert_verifier(
+                clients.unwrap_or_else(WebPkiClientVerifier::no_client_auth),
+            );
         let mut config = config
             .with_single_cert(vec![certificate.der().clone()], key)
             .expect("the key belongs to the certificate");

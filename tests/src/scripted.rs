@@ -32,6 +32,8 @@ pub struct ScriptedRequest {
     pub head: String,
     /// The body, as long as `content-length` says.
     pub body: Vec<u8>,
+    /// The certificate that the client showed by TLS.
+    pub certificate: Option<Vec<u8>>,
 }
 
 impl ScriptedRequest {
@@ -222,17 +224,27 @@ async fn handshake_and_serve(
 /// A connection with or without TLS.
 trait Connection: AsyncRead + AsyncWrite + Unpin {
     fn tcp(&self) -> &TcpStream;
+
+    fn certificate(&self) -> Option<Vec<u8>>;
 }
 
 impl Connection for TcpStream {
     fn tcp(&self) -> &TcpStream {
         self
     }
+
+    fn certificate(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 impl Connection for TlsStream<TcpStream> {
     fn tcp(&self) -> &TcpStream {
         self.get_ref().0
+    }
+
+    fn certificate(&self) -> Option<Vec<u8>> {
+        Some(self.get_ref().1.peer_certificates()?.first()?.to_vec())
     }
 }
 
@@ -248,6 +260,7 @@ async fn serve_connection(
     };
     let mut received = Vec::new();
     while let Some(request) = next_request(&mut stream, &mut received).await? {
+        let request = ScriptedRequest { certificate: stream.certificate(), ..request };
         let steps = script(&request);
         recorded.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         if !run_steps(&mut stream, &steps).await? {
@@ -336,7 +349,7 @@ fn first_request(received: &[u8]) -> Option<(ScriptedRequest, usize)> {
     const END: &[u8] = b"\r\n\r\n";
     let head_length = received.windows(END.len()).position(|window| window == END)?;
     let head = String::from_utf8_lossy(&received[..head_length]).into_owned();
-    let mut request = ScriptedRequest { head, body: Vec::new() };
+    let mut request = ScriptedRequest { head, body: Vec::new(), certificate: None };
     let body_length =
         request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     let body_at = head_length + END.len();

@@ -4,7 +4,7 @@
 //! sends messages, several times if `resend` says so; [`http`] makes one exchange; [`storage`] reads and writes objects of a bucket or
 //! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
 //! queues, as `delivery` decides, by [`dead_letter_store`]; [`events_queue`] publishes what came over HTTP; [`subscriptions`] keeps those of a file
-//! fresh, and [`live_catalogue`] reads those of a catalogue by need; [`secrets`] looks up secrets; [`consents`] keeps which endpoints want events; [`machine`]
+//! fresh, and [`live_catalogue`] reads those of a catalogue by need; [`secrets`] looks up secrets, and [`tokens`] fetches tokens with them; [`consents`] keeps which endpoints want events; [`machine`]
 //! is the clock and the random numbers, and the only file that reads either; [`settings`] reads the
 //! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;
 //! [`json_log`] formats the log's lines; [`runtime`] runs a function, and [`stop`] hears when it has to end. [`aws_ports::AwsPorts`] puts
@@ -36,3 +36,4 @@ pub mod storage;
 pub mod subscriptions;
 pub mod telemetry;
 pub mod timeouts;
+pub mod tokens;

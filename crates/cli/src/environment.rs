@@ -51,9 +51,9 @@ pub(crate) fn receivers<'a>(
 ) -> Receivers {
     let mut receivers = Receivers::new();
     for Subscription { destination, .. } in subscriptions {
-        for secret in destination.secrets() {
+        for (secret, to) in destination.secrets_with_addresses() {
             if let SecretName::Environment(name) = secret {
-                receivers.entry(name.clone()).or_default().insert(destination.host());
+                receivers.entry(name.clone()).or_default().insert(host_of(to));
             }
         }
     }
@@ -123,7 +123,9 @@ pub(crate) fn lookup(
 /// Who receives the variables that these subscriptions send to other machines.
 pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     let all = catalogue.subscriptions().map(AsRef::as_ref);
-    receivers(all.filter(|of: &&Subscription| !is_here(&of.destination.url)))
+    let is_elsewhere =
+        |of: &&Subscription| of.destination.secrets_with_addresses().any(|(_, to)| !is_here(to));
+    receivers(all.filter(is_elsewhere))
 }
 
 /// Says who receives which variables.

@@ -52,6 +52,7 @@ spec:
       maxConcurrency: 1000
       headers: [{name: a, value: true}, {name: b, path: data.id}, {name: c, secret: 'secretsmanager:shop#token'}]
       auth: {bearer: {token: 'env:A'}}
+      tls: {caBundle: \"-----BEGIN CERTIFICATE-----\\nMA==\\n-----END CERTIFICATE-----\\n\"}
       signing: {secrets: ['env:A']}
       maxPerSecond: 10000
       sharedLimit: partner
@@ -67,8 +68,26 @@ spec:
 ---
 apiVersion: lastmile.dev/v1
 kind: Subscription
+metadata: {namespace: shop, topic: orders, name: partner}
+spec:
+  destination:
+    url: https://partner.example.com/
+    auth:
+      oauth2:
+        tokenUrl: https://login.example.com/token
+        clientId: lastmile
+        clientSecret: env:CLIENT
+        scope: orders.write orders.read
+        audience: https://partner.example.com
+        resource: https://partner.example.com/
+        style: post
+        parameters: {tenant: acme, version: 2}
+    tls: {caBundle: \"-----BEGIN CERTIFICATE-----\\nMA==\\n-----END CERTIFICATE-----\\n\"}
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
 metadata: {namespace: shop, topic: orders, name: slow}
-spec: {destination: {url: 'https://slow.example.com/', hidePath: false, slowAfter: PT10S, maxPerSecond: 1, sharedLimit: partner, disable: {after: PT1H, then: hold}}}
+spec: {destination: {url: 'https://slow.example.com/', auth: {clientCertificate: {certificate: 'env:C', key: 'env:K'}}, hidePath: false, slowAfter: PT10S, maxPerSecond: 1, sharedLimit: partner, disable: {after: PT1H, then: hold}}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Notifications
@@ -246,6 +265,39 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("lateResponseWindow: PT2M", "lateResponseWindow: 120"),
         ("probation: true", "probation: PT1M"),
     ]);
+}
+
+#[test]
+fn a_bad_client_is_refused_by_both() {
+    let good = "oauth2: {tokenUrl: 'https://login.example.com/', clientId: a, clientSecret: 'env:A', style: post, parameters: {b: c}}";
+    let with = |client: &str| {
+        let full = FULL.replacen("name: authorization", "name: x-token", 1);
+        full.replacen(
+            "header: {name: x-partner, value: \"secretsmanager:billing#partner\"}",
+            client,
+            1,
+        )
+    };
+    assert!(accepts(&schema(), &with(good)) && reads(&with(good)));
+    for (right, wrong) in [
+        ("tokenUrl: 'https://login.example.com/', ", ""),
+        ("https://login.example.com/", "login.example.com"),
+        ("https://login.example.com/", "s3://login"),
+        ("clientId: a, ", ""),
+        ("clientId: a", "clientId: ''"),
+        ("clientSecret: 'env:A'", "clientSecret: hunter2"),
+        ("style: post", "style: header"),
+        ("{b: c}", "{scope: c}"),
+        ("{b: c}", "{b: ''}"),
+        ("{b: c}", "[b]"),
+        ("{b: c}", "{a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1}"),
+        ("style: post", "extra: 1, style: post"),
+        ("oauth2: {", "clientCertificate: {certificate: 'env:A'}, oauth2: {"),
+    ] {
+        let changed = with(&good.replacen(right, wrong, 1));
+        assert!(!accepts(&schema(), &changed), "the schema takes {wrong}");
+        assert!(!reads(&changed), "the reader takes {wrong}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use adapters::runtime::contained;
 use adapters::telemetry::Telemetry;
+use adapters::tokens::Tokens;
 use delivery::ports::{DispatchPorts, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
@@ -41,6 +42,7 @@ pub struct Dispatch<P> {
     pub(crate) dead_letters: DeadLetterCounts,
     pub(crate) adaptive: Adaptive,
     pub(crate) gates: ConsentGates,
+    pub(crate) tokens: Tokens,
     pub(crate) finished: Mutex<FinishedDeliveries>,
     pub(crate) telemetry: Telemetry,
 }
@@ -79,7 +81,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
         let (health, rates, leases, dead_letters, adaptive) = Default::default();
         let gates = ConsentGates::shared_by(1);
-        let (finished, telemetry) = (Mutex::default(), Telemetry::default());
+        let (tokens, finished, telemetry) =
+            (Tokens::default(), Mutex::default(), Telemetry::default());
         Self {
             ports,
             container,
@@ -90,6 +93,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             dead_letters,
             adaptive,
             gates,
+            tokens,
             finished,
             telemetry,
         }

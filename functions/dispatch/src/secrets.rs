@@ -1,23 +1,23 @@
-//! The secrets of a request, unless the deployment's policy keeps them from its destination.
+//! The secrets of a request and its token, unless the deployment's policy keeps them from its destination.
 //!
 //! The policy is that of the newest subscriptions which this process has read, and not that of the
 //! invocation: in a catalogue, whoever may write a subscription need not be who wrote the policy, and an
 //! invocation may have begun before it. A secret that is not allowed is a failed attempt, as one that cannot
-//! be read: an operator can repair both.
+//! be read, or a token that cannot be had: an operator can repair each.
 
-use delivery::delivery::outcome::Unsendable;
+use delivery::delivery::outcome::{Exchange, Outcome, Unsendable};
 use delivery::ports::DispatchPorts;
-use delivery::subscription::Destination;
-use delivery::subscription::secret::{Keyring, SecretName};
+use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::{Destination, Subscription};
 
 use crate::deadline::Deadline;
 use crate::dispatch::Dispatch;
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// The secrets of these names, for requests to a destination.
+    /// The secrets of these names and the token, for requests to a destination.
     ///
     /// # Errors
-    /// [`Unsendable::Unready`] when one of them may not be sent there or cannot be read.
+    /// [`Unsendable::Unready`] when one of them may not be sent there or cannot be had.
     pub(crate) async fn keyring(
         &self,
         names: &[&SecretName],
@@ -41,12 +41,33 @@ impl<P: DispatchPorts> Dispatch<P> {
         let newest = self.ports.current().await.map_err(|problem| {
             Unsendable::Unready(format!("where secrets may be sent is not known: {problem}"))
         })?;
-        let policy = &newest.settings().secrets;
-        let refusal = names.iter().find_map(|name| policy.refusal(name, &destination.url));
-        if let Some(refusal) = refusal {
+        if let Some(refusal) = newest.settings().secrets.refusal_for(destination) {
             return Err(Unsendable::Unready(refusal.to_string()));
         }
-        let keyring = self.ports.keyring(names, &destination.url).await;
-        keyring.map_err(|error| Unsendable::Unready(error.to_string()))
+        let keyring = self.tokens.keyring(&self.ports, names, destination).await;
+        keyring.map_err(Unsendable::Unready)
+    }
+
+    /// The same secrets with another token, if the destination refused that of its request and there is another one.
+    ///
+    /// # Errors
+    /// [`Unsendable::Unready`] when none can be had.
+    pub(crate) async fn keyring_after(
+        &self,
+        exchange: &Exchange,
+        keyring: &Keyring,
+        subscription: &Subscription,
+        until_ms: u64,
+        deadline: &Deadline,
+    ) -> Result<Option<Keyring>, Unsendable> {
+        let is_refused = exchange.outcome(&subscription.retry) == Outcome::Unauthorized;
+        let Some(refused) = keyring.token().filter(|_| is_refused) else { return Ok(None) };
+        let timeout_ms = until_ms.saturating_sub(self.ports.now_ms());
+        let destination = &subscription.destination;
+        let token = self.tokens.instead(&self.ports, refused, destination, timeout_ms);
+        let token = self.in_time(token, deadline).await;
+        let token = token.unwrap_or_else(|| Err("no token could be fetched in time".to_owned()));
+        let keyring = |token: Option<Secret>| token.map(|token| keyring.clone().with_token(token));
+        token.map(keyring).map_err(Unsendable::Unready)
     }
 }

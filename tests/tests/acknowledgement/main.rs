@@ -31,6 +31,7 @@ mod sending;
 mod shared;
 mod sinks;
 mod slow;
+mod tokens;
 mod trust;
 mod unreadable;
 mod virtual_clock;

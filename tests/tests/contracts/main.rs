@@ -26,3 +26,4 @@ mod storage;
 mod storage_errors;
 mod subscriptions;
 mod tls;
+mod tokens;

@@ -1,4 +1,5 @@
-//! How the sender reports a certificate that no trusted authority issued.
+//! How the sender reports a certificate that no trusted authority issued, which authorities a request may add, and by
+//! which certificate it shows who is calling.
 //!
 //! The certificate in `golden/tls` is self-signed, for 127.0.0.1; it and its key protect nothing.
 
@@ -12,6 +13,15 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
+
+use delivery::delivery::outcome::Exchange;
+use delivery::ports::SendHttp as _;
+use delivery::request::Request;
+use delivery::request::tls::{Identity, RequestTls};
+use delivery::subscription::secret::Secret;
+use delivery::subscription::tls::CaBundle;
+use lastmile_tests::certificates::{Authority, ClientIdentity};
+use lastmile_tests::scripted::{Script, Scripted, Step, answer};
 
 use crate::http::{LONG_MS, exchange_with, request, sender};
 
@@ -55,4 +65,99 @@ async fn an_untrusted_certificate_is_distinguished_from_a_broken_connection() {
         .expect("no panic")
         .expect_err("the client disconnects before it sends a request");
     assert!(refused.to_string().contains("fatal alert"), "{refused}");
+}
+
+/// A server with a certificate of a private authority, which asks clients for one of another authority, and closes each
+/// connection after its answer: the next one may resume the session.
+async fn asking(authority: &Authority, clients: &Authority, is_required: bool) -> Scripted {
+    let config = authority.server_that_asks("127.0.0.1", clients, is_required);
+    let closing = || vec![answer("200 OK", &[("connection", "close")], b""), Step::Close];
+    let script = Script::Answers(Arc::new(move |_| closing()));
+    let address = "127.0.0.1:0".parse().expect("an address");
+    Scripted::serve(address, Some(config.expect("a key")), script).await.expect("a free port")
+}
+
+fn with(
+    server: &Scripted,
+    trusted: Option<&Authority>,
+    identity: Option<&ClientIdentity>,
+) -> Request {
+    let identity = identity.map(|of| Identity {
+        certificate: Secret::new(of.certificate.clone()),
+        key: Secret::new(of.key.clone()),
+    });
+    let ca_bundle = trusted.map(|of| CaBundle::new(&of.pem()).expect("a certificate"));
+    Request { tls: RequestTls { ca_bundle, identity }, ..request(&server.endpoint(), LONG_MS) }
+}
+
+fn status(exchange: &Exchange) -> Result<u16, &TransportResult> {
+    exchange.status().ok_or(&exchange.result)
+}
+
+#[tokio::test]
+async fn a_request_trusts_its_own_authorities_and_no_other_request_does() {
+    let [ours, theirs] = [(); 2].map(|()| Authority::new().expect("a key"));
+    let (server, sender) = (asking(&ours, &theirs, false).await, sender());
+    for (trusted, expected) in [
+        (None, Err(&TransportResult::TlsError)),
+        (Some(&ours), Ok(200)),
+        (Some(&theirs), Err(&TransportResult::TlsError)),
+        (None, Err(&TransportResult::TlsError)),
+    ] {
+        let exchange = sender.exchange(&with(&server, trusted, None)).await;
+        assert_eq!(status(&exchange), expected, "{exchange:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_is_shown_by_its_own_requests_only_also_when_a_session_is_resumed() {
+    let [ours, clients] = [(); 2].map(|()| Authority::new().expect("a key"));
+    let [a, b] =
+        ["a.example.com", "b.example.com"].map(|name| clients.client(name).expect("a key"));
+    let (server, sender) = (asking(&ours, &clients, false).await, sender());
+    let order = [None, Some(&a), Some(&b), None, Some(&a), Some(&a), None, Some(&b)];
+    for identity in order {
+        let exchange = sender.exchange(&with(&server, Some(&ours), identity)).await;
+        assert_eq!(status(&exchange), Ok(200), "{exchange:?}");
+    }
+    let seen: Vec<_> = server.requests().into_iter().map(|request| request.certificate).collect();
+    let expected: Vec<_> = order.iter().map(|of| of.map(|of| of.der.clone())).collect();
+    assert!(seen == expected, "another identity was shown");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_certificate_of_its_authority_takes_no_other_and_not_none() {
+    let [ours, clients, others] = [(); 3].map(|()| Authority::new().expect("a key"));
+    let (server, sender) = (asking(&ours, &clients, true).await, sender());
+    let [right, wrong] = [&clients, &others].map(|of| of.client("a.example.com").expect("a key"));
+    let exchange = sender.exchange(&with(&server, Some(&ours), Some(&right))).await;
+    assert_eq!(status(&exchange), Ok(200), "{exchange:?}");
+    for identity in [None, Some(&wrong)] {
+        let exchange = sender.exchange(&with(&server, Some(&ours), identity)).await;
+        assert_eq!(status(&exchange), Err(&TransportResult::SocketError), "{exchange:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_is_no_certificate_aborts_the_attempt_and_is_not_quoted() {
+    let [ours, clients] = [(); 2].map(|()| Authority::new().expect("a key"));
+    let (server, sender) = (asking(&ours, &clients, true).await, sender());
+    let [a, b] =
+        ["a.example.com", "b.example.com"].map(|name| clients.client(name).expect("a key"));
+    for (certificate, key, why) in [
+        ("hush", &*a.key, "its secret holds no certificate in PEM form"),
+        (&*a.certificate, "hush", "holds no private key in PEM form"),
+        (&a.certificate, &b.key, "KeyMismatch"),
+    ] {
+        let identity = ClientIdentity {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            der: Vec::new(),
+        };
+        let exchange = sender.exchange(&with(&server, Some(&ours), Some(&identity))).await;
+        let detail = exchange.detail.as_deref().unwrap_or_default();
+        assert_eq!(exchange.result, TransportResult::Aborted);
+        assert!(detail.contains(why) && !detail.contains("hush"), "{detail}");
+    }
+    assert_eq!(server.connections(), 0);
 }

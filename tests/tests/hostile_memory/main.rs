@@ -141,6 +141,7 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
         body: "{}".into(),
         timeout_ms: TIMEOUT_MS,
         answer_max_bytes,
+        tls: delivery::request::tls::RequestTls::default(),
         deliveries: Vec::new(),
     }
 }

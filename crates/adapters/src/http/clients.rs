@@ -1,4 +1,5 @@
-//! The clients of the sender: one for each origin, which is a kind of client, a host and a port.
+//! The clients of the sender: one for each origin, which is a kind of client, a host and a port, and what
+//! TLS needs for it.
 //!
 //! A client keeps idle connections and cannot close one of them: it can only be dropped with all of
 //! them. An endpoint that sends frames without end keeps such a connection busy long after its
@@ -8,22 +9,20 @@
 //! noticed either is an endpoint that answers and then sends frames without end: its connection is
 //! closed once nobody has used it for [`POOL_IDLE`].
 //!
-//! One TLS configuration serves all clients: reading the machine's certificates takes milliseconds, and
-//! megabytes of memory.
+//! Requests with an identity or authorities of their own have clients of their own, and so connections of their own (`tls.rs`).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use delivery::address::{AddressPolicy, ClientKind};
+use delivery::request::tls::RequestTls;
 use delivery::subscription::MAX_CONCURRENCY;
 use reqwest::{Client, redirect};
-use rustls::ClientConfig;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls_platform_verifier::Verifier;
 use thiserror::Error;
 use url::{Position, Url};
 
 use super::recent::Recent;
+use super::tls::TlsConfigs;
 use super::{Network, names};
 
 /// So many origins have a client; with one more, the least recently used client is retired. A
@@ -63,6 +62,12 @@ pub enum ClientError {
     /// For another reason.
     #[error("no HTTP client can be built")]
     Http(#[from] reqwest::Error),
+    /// The secrets of a subscription are no certificate and its key.
+    #[error("the client certificate cannot be used: {0}")]
+    Identity(String),
+    /// A bundle of a subscription cannot be trusted.
+    #[error("the caBundle cannot be used: {0}")]
+    CaBundle(String),
 }
 
 /// The clients, built at first use.
@@ -70,7 +75,7 @@ pub enum ClientError {
 pub(super) struct Clients {
     network: Network,
     policy: Arc<AddressPolicy>,
-    tls: ClientConfig,
+    tls: TlsConfigs,
     recent: Mutex<Recent<Origin, Client>>,
 }
 
@@ -80,6 +85,8 @@ struct Origin {
     kind: ClientKind,
     /// The host, with the port unless it is that of the scheme.
     host: String,
+    /// What TLS needs for it, if that is more than for others.
+    tls: Option<[u8; 32]>,
 }
 
 /// The use of a client for one exchange. Unless it is [kept](Lease::keep), the client is retired with it.
@@ -99,15 +106,20 @@ impl Clients {
         network: &Network,
         policy: Arc<AddressPolicy>,
     ) -> Result<Self, rustls::Error> {
-        let (network, tls) = (network.clone(), tls_config(network)?);
+        let (network, tls) = (network.clone(), TlsConfigs::new(network)?);
         Ok(Self { network, policy, tls, recent: Mutex::new(Recent::new(CLIENTS_MAX)) })
     }
 
-    /// The client of a URL's origin.
-    pub(super) fn lease(&self, url: &Url, kind: ClientKind) -> Result<Lease<'_>, reqwest::Error> {
+    /// The client of a URL's origin, for requests that need this of TLS.
+    pub(super) fn lease(
+        &self,
+        url: &Url,
+        kind: ClientKind,
+        tls: &RequestTls,
+    ) -> Result<Lease<'_>, ClientError> {
         let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
-        let origin = Origin { kind, host };
-        let (client, number) = self.recent().get_or_insert(&origin, || self.client(kind))?;
+        let origin = Origin { kind, host, tls: tls.fingerprint() };
+        let (client, number) = self.recent().get_or_insert(&origin, || self.client(kind, tls))?;
         Ok(Lease { clients: self, origin, number, client, is_kept: false })
     }
 
@@ -117,7 +129,7 @@ impl Clients {
 
     /// A client that checks addresses by the rules of this kind; one for plain HTTP trusts no
     /// certificate.
-    fn client(&self, kind: ClientKind) -> Result<Client, reqwest::Error> {
+    fn client(&self, kind: ClientKind, tls: &RequestTls) -> Result<Client, ClientError> {
         let (lookup, policy) = (Arc::clone(&self.network.lookup), Arc::clone(&self.policy));
         let builder = Client::builder()
             .user_agent(USER_AGENT)
@@ -142,11 +154,14 @@ impl Clients {
             .dns_resolver(names::CheckingResolver { lookup, policy, kind });
         #[cfg(target_os = "linux")]
         let builder = builder.tcp_user_timeout(UNSENT_MAX);
-        let builder = match kind.in_clear {
-            true => builder.tls_certs_only([]),
-            false => builder.tls_backend_preconfigured(self.tls.clone()),
+        let builder = match (kind.in_clear, &tls.identity) {
+            (true, None) => builder.tls_certs_only([]),
+            (true, Some(_)) => {
+                return Err(ClientError::Identity("it is shown by https only".to_owned()));
+            }
+            (false, _) => builder.tls_backend_preconfigured(self.tls.of(tls)?),
         };
-        builder.build()
+        Ok(builder.build()?)
     }
 }
 
@@ -169,21 +184,4 @@ impl Drop for Lease<'_> {
             drop(retired);
         }
     }
-}
-
-/// TLS 1.2 or later for HTTP/2 and HTTP/1.1, with the certificate authorities of the machine and
-/// the network.
-fn tls_config(network: &Network) -> Result<ClientConfig, rustls::Error> {
-    let provider = CryptoProvider::get_default().cloned();
-    let provider = provider.unwrap_or_else(|| Arc::new(aws_lc_rs::default_provider()));
-    let authorities = network.authorities.iter().cloned();
-    let verifier = Verifier::new_with_extra_roots(authorities, Arc::clone(&provider))?;
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
-        // The verifier checks as much as the default one, by the machine's own certificates.
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
-    config.alpn_protocols = ["h2", "http/1.1"].map(|name| name.as_bytes().to_vec()).to_vec();
-    Ok(config)
 }

@@ -43,7 +43,8 @@ pub(super) fn detail(failure: reqwest::Error) -> String {
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
-fn with_causes(error: &dyn Error) -> String {
+/// An error's message and those of its causes.
+pub(super) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

@@ -14,6 +14,7 @@ mod clients;
 mod failure;
 mod names;
 mod recent;
+mod tls;
 
 use std::fmt;
 use std::sync::Arc;
@@ -123,11 +124,11 @@ impl HttpSender {
     async fn send(&self, request: &Request, headers: HeaderMap, kind: ClientKind) -> Exchange {
         let ended = |result| Exchange::new(result, 0, 0);
         // Dropped with this exchange, however that ends.
-        let lease = match self.clients.lease(&request.url, kind) {
+        let lease = match self.clients.lease(&request.url, kind, &request.tls) {
             Ok(lease) => lease,
-            // A fault of this machine, so other attempts follow.
+            // A fault of this machine, or of a secret that can be repaired, so other attempts follow.
             Err(failure) => {
-                return ended(TransportResult::Aborted).with_detail(failure::detail(failure));
+                return ended(TransportResult::Aborted).with_detail(failure::with_causes(&failure));
             }
         };
         match self.send_with(lease.client(), request, headers).await {

@@ -7,7 +7,6 @@
 
 use delivery::delivery::outcome::Exchange;
 use delivery::request::{Method, Request};
-use delivery::subscription::auth::Auth;
 use delivery::subscription::credentials::{Credentials, HIDDEN, is_credential};
 use delivery::subscription::header::Value;
 use delivery::subscription::{Subscription, display};
@@ -136,7 +135,7 @@ fn url(request: &Request, subscription: Option<&Subscription>) -> String {
 /// Whether a header's value is no secret.
 fn is_shown(name: &str, value: &str, subscription: Option<&Subscription>) -> bool {
     let lower = name.to_ascii_lowercase();
-    let of_auth = subscription.and_then(|it| it.destination.auth.as_ref()).map(Auth::header_name);
+    let of_auth = subscription.and_then(|it| it.destination.auth.as_ref()?.header_name());
     if is_credential(&lower) || of_auth.is_some_and(|of| of.eq_ignore_ascii_case(name)) {
         return false;
     }
@@ -198,6 +197,7 @@ mod tests {
             body: "{}".into(),
             timeout_ms: 1,
             answer_max_bytes: 1,
+            tls: delivery::request::tls::RequestTls::default(),
             deliveries: Vec::new(),
         }
     }

@@ -249,6 +249,7 @@ mod tests {
             body: body.into(),
             timeout_ms: 1,
             answer_max_bytes: 1,
+            tls: delivery::request::tls::RequestTls::default(),
             deliveries,
         }
     }

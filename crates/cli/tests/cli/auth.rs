@@ -1,11 +1,13 @@
 //! `auth` of a destination, delivered by `dev` to a receiver that refuses everybody else, and what of it is
 //! printed or stored: nothing.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::programs::{Running, deciding_receiver, lastmile, run, word};
+use crate::clients::installed_from;
+use crate::programs::{Running, deciding_receiver, exchange, lastmile, run, word};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
 const WAIT: Duration = Duration::from_secs(60);
@@ -49,16 +51,16 @@ fn dev(folder: &Path, wrong: &str) -> Command {
 }
 
 /// No file below this folder holds one of the values.
-fn assert_not_stored(folder: &Path) {
+fn assert_not_stored(folder: &Path, values: &[&str]) {
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"))
     {
         if entry.file_type().expect("a type").is_dir() {
-            assert_not_stored(&entry.path());
+            assert_not_stored(&entry.path(), values);
             continue;
         }
         let bytes = std::fs::read(entry.path()).expect("a file");
         let text = String::from_utf8_lossy(&bytes);
-        let found: Vec<&str> = VALUES.into_iter().filter(|value| text.contains(value)).collect();
+        let found: Vec<_> = values.iter().filter(|value| text.contains(**value)).collect();
         assert!(found.is_empty(), "{found:?} in {}", entry.path().display());
     }
 }
@@ -99,6 +101,104 @@ fn each_kind_is_welcome_where_nobody_else_is_and_a_wrong_secret_ends_as_the_poli
         let seen = running.seen();
         let found: Vec<&str> = VALUES.into_iter().filter(|value| seen.contains(value)).collect();
         assert!(found.is_empty(), "{found:?} in {seen}");
-        assert_not_stored(folder.path());
+        assert_not_stored(folder.path(), &VALUES);
     }
+}
+
+const CLIENT_SECRET: &str = "cl1ent: s+cret/of%acme";
+
+/// oidc-provider and a destination that takes its tokens; ended with its standard input.
+struct TokenServer {
+    address: String,
+    process: std::process::Child,
+}
+
+impl TokenServer {
+    /// `None`, having said so, where this machine lacks Node.
+    fn start() -> Option<Self> {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/token_server");
+        let libraries = installed_from(&sources, "token-server", "node")?;
+        let mut command = Command::new("node");
+        command.arg(sources.join("token_server.mjs")).arg(libraries);
+        command.env("CLIENT_SECRET", CLIENT_SECRET);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().expect("node starts");
+        let mut port = String::new();
+        let printed = process.stdout.take().expect("it is piped");
+        BufReader::new(printed).read_line(&mut port).expect("it prints its port");
+        assert!(!port.is_empty(), "the token server does not start");
+        Some(Self { address: format!("127.0.0.1:{}", port.trim()), process })
+    }
+
+    /// Ends every token that was granted.
+    fn revoke(&self) {
+        exchange(&self.address, "POST /revoke", "host: a\r\n", "");
+    }
+
+    /// The granted tokens, and how many requests were taken and refused.
+    fn seen(&self) -> (Vec<String>, u64, u64) {
+        let answer = exchange(&self.address, "GET /seen", "host: a\r\n", "");
+        let body = answer.rsplit("\r\n\r\n").next().unwrap_or_default();
+        let json = body.find('{').and_then(|at| body.get(at..=body.rfind('}')?));
+        let seen: serde_json::Value =
+            serde_json::from_str(json.unwrap_or_default()).unwrap_or_else(|_| panic!("{answer}"));
+        let granted = seen["granted"].as_array().expect("a list").iter();
+        let granted = granted.map(|of| of.as_str().expect("a token").to_owned()).collect();
+        (granted, seen["delivered"].as_u64().unwrap_or(0), seen["refused"].as_u64().unwrap_or(0))
+    }
+}
+
+impl Drop for TokenServer {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn tokens_of_a_server_of_others_are_fetched_once_replaced_when_revoked_and_never_shown() {
+    let Some(server) = TokenServer::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let address = &server.address;
+    let documents = ["basic", "post"].map(|style| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {style}}}\n\
+             spec: {{destination: {{url: 'http://{address}/in/{style}', auth: {{oauth2: {{\
+             tokenUrl: 'http://{address}/token', clientId: {style}, clientSecret: 'env:CLIENT_SECRET', \
+             scope: orders.write, style: {style}}}}}}}}}\n"
+        )
+    });
+    std::fs::write(folder.path().join("subscriptions.yaml"), documents.join("---\n"))
+        .expect("a file");
+    let events: Vec<String> =
+        (0..20).map(|n| EVENT.replace(r#""id":"1""#, &format!(r#""id":"{n}""#))).collect();
+    std::fs::write(folder.path().join("event.json"), format!("[{}]", events.join(",")))
+        .expect("a file");
+    let mut command = lastmile(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]);
+    command.env("CLIENT_SECRET", CLIENT_SECRET);
+    let mut running = Running::start(command);
+    let queue = word(&running.line_with("ready:").replace("queue ", "queue="), "queue=");
+    let queue = queue.trim_start_matches("queue=");
+    let publish = ["publish", "--topic", "shop/orders", "--queue-url", queue, "event.json"];
+    for round in 1..=2 {
+        assert_eq!(run(folder.path(), &publish).1, Some(0));
+        for _ in 0..40 {
+            running.line_with("200 OK");
+        }
+        let (granted, delivered, refused) = server.seen();
+        // One for each client and process; after all of them were revoked, another.
+        assert_eq!((granted.len(), delivered), (2 * round, 40 * round as u64));
+        assert_eq!(refused > 0, round == 2);
+        server.revoke();
+    }
+    running.signal("INT");
+    running.code();
+    let seen = running.seen();
+    assert!(!seen.contains("401 Unauthorized"), "{seen}");
+    let (granted, ..) = server.seen();
+    let secrets: Vec<&str> = granted.iter().map(String::as_str).chain([CLIENT_SECRET]).collect();
+    let found: Vec<_> = secrets.iter().filter(|value| seen.contains(**value)).collect();
+    assert!(found.is_empty(), "{found:?} in {seen}");
+    assert_not_stored(folder.path(), &secrets);
 }

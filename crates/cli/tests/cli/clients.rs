@@ -53,19 +53,24 @@ fn sources() -> PathBuf {
 
 /// The folder with the clients of a language; nothing, having said so, where this machine lacks it.
 fn installed(language: &str) -> Option<PathBuf> {
+    installed_from(&sources(), "clients", language)
+}
+
+/// The same for the libraries that are pinned in a folder, kept under a name.
+pub(crate) fn installed_from(pins: &Path, name: &str, language: &str) -> Option<PathBuf> {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let target =
         temporary.parent().expect("the folder for temporary files is in the target folder");
-    let folder = target.join("clients");
+    let folder = target.join(name);
     let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tests/receivers/setup.sh");
     let mut setup = Command::new(setup);
-    let done = setup.arg(&folder).arg(language).arg(sources()).stdin(Stdio::null()).output();
+    let done = setup.arg(&folder).arg(language).arg(pins).stdin(Stdio::null()).output();
     let done = done.expect("setup.sh starts");
     let said = String::from_utf8_lossy(&done.stderr);
     if done.status.code() == Some(MISSING) {
         // Past the test harness, which would swallow it.
         let line =
-            format!("SKIPPED: clients in {language}: {} is not on this machine\n", said.trim());
+            format!("SKIPPED: {name} in {language}: {} is not on this machine\n", said.trim());
         std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");
         return None;
     }

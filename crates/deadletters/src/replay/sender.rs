@@ -301,6 +301,7 @@ async fn post(
         body: letter.event.clone().into_bytes().into(),
         timeout_ms: RESPONSE_TIMEOUT_MS,
         answer_max_bytes: ANSWER_MAX_BYTES,
+        tls: delivery::request::tls::RequestTls::default(),
         deliveries: vec![*delivery],
     };
     let exchange = http.exchange(&request).await;

@@ -61,7 +61,8 @@ pub fn problems(subscription: &Subscription, topic: &Topic, secrets: &SecretPoli
 /// The secrets that it may not send.
 fn refused(subscription: &Subscription, secrets: &SecretPolicy) -> impl Iterator<Item = Message> {
     let destination = &subscription.destination;
-    let refused = destination.secrets().filter_map(|name| secrets.refusal(name, &destination.url));
+    let refused =
+        destination.secrets_with_addresses().filter_map(|(name, to)| secrets.refusal(name, to));
     refused.map(Into::into)
 }
 

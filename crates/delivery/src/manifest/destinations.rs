@@ -162,6 +162,12 @@ fn comparable(key: &str) -> Cow<'_, str> {
     if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
 }
 
+/// The address of an HTTP endpoint, which no document maps.
+pub(super) fn endpoint_at(at: &Cursor<'_>) -> Option<Url> {
+    let unknown = Message::new("not an address").help("https://… or http://…");
+    address(at.text()?, at).or_refuse(at, unknown)?.for_events(at)
+}
+
 /// An address. The text of a URL is in no message: it may hold credentials.
 fn address(text: &str, at: &Cursor<'_>) -> Resolved {
     match parsed(text) {

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use super::Described;
 use super::findings::{Message, quoted};
 use super::reader::{Cursor, Fields, read_each};
+use crate::subscription::display;
 use crate::subscription::secret_policy::{
     HOST_PATTERN_RULE, HostPattern, NAME_PATTERN_RULE, SecretPolicy, SecretRefusal, SecretRule,
 };
@@ -51,14 +52,13 @@ pub(super) fn may_have_secrets<'a>(
     let Described { subscription, secrets_at, .. } = described;
     let destination = &subscription.destination;
     let mut may_have_all = true;
-    for secret in destination.secrets() {
-        let Some(message) = policy.refusal(secret, &destination.url) else { continue };
+    for (secret, to) in destination.secrets_with_addresses() {
+        let Some(message) = policy.refusal(secret, to) else { continue };
         may_have_all = false;
         let name = secret.to_string();
         let at = secrets_at.iter().find(|at| at.peek_text() == Some(&name)).or(named_at);
-        let once = |at: &&Cursor<'a>| {
-            reported_at.insert(format!("{} {}", at.location(), destination.display()))
-        };
+        let once =
+            |at: &&Cursor<'a>| reported_at.insert(format!("{} {}", at.location(), display(to)));
         if let Some(at) = at.filter(once) {
             at.error(message);
         }

@@ -6,12 +6,16 @@
 //! Event Grid (`notification`), the trace, the subscription, and a signature over the body
 //! (`signature`, whose other end is [`verification`]).
 //!
+//! What is asked of a token server before is [`token`].
+//!
 //! Pure: time and secrets are arguments. An event that cannot be sent in the requested form is an
 //! error, never sent in another form.
 
 mod binary;
 mod notification;
 mod signature;
+pub mod tls;
+pub mod token;
 pub mod verification;
 
 use std::fmt;
@@ -22,6 +26,7 @@ use url::Url;
 use uuid::Uuid;
 
 pub use self::signature::KeyError;
+use self::tls::RequestTls;
 use crate::deadletter::blob::{Enriched, enriched};
 use crate::delivery::outcome::Unsendable;
 use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, trace};
@@ -58,6 +63,8 @@ pub struct Request {
     pub timeout_ms: u64,
     /// The most bytes of the answer's body that are read.
     pub answer_max_bytes: usize,
+    /// What its connection needs.
+    pub tls: RequestTls,
     /// The ids of the deliveries that it carries, which are not sent; none for a handshake.
     pub deliveries: Vec<Uuid>,
 }
@@ -161,6 +168,7 @@ pub fn compose(
         body,
         timeout_ms,
         answer_max_bytes,
+        tls: RequestTls::of(destination, context.keyring)?,
         deliveries: deliveries.iter().map(|delivery| delivery.id).collect(),
     })
 }
@@ -229,6 +237,7 @@ fn auxiliary_request(
         body,
         timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
+        tls: RequestTls::default(),
         deliveries: vec![delivery.id],
     }
 }
@@ -405,19 +414,19 @@ fn origin_header(destination: &Destination) -> Option<(String, String)> {
 }
 
 /// The headers of a request without an event: those of the subscription that do not depend on one,
-/// and the signature.
-pub(crate) fn headers_without_event(
+/// and the signature; and what its connection needs.
+pub(crate) fn parts_without_event(
     destination: &Destination,
     id: &str,
     body: &[u8],
     context: AttemptContext<'_>,
-) -> Result<Vec<(String, String)>, Unsendable> {
+) -> Result<(Vec<(String, String)>, RequestTls), Unsendable> {
     let no_event = Event::recall(&"{}".into(), Input::Auto);
     let mut headers = own_headers(destination, &no_event, context.keyring)?;
     if !destination.signing.is_empty() {
         headers.extend(signature::headers(&destination.signing, id, body, context)?);
     }
-    Ok(headers)
+    Ok((headers, RequestTls::of(destination, context.keyring)?))
 }
 
 fn own_headers(
@@ -430,8 +439,9 @@ fn own_headers(
         Some(value.map(|value| (header.name.clone(), value.into_owned())))
     });
     let mut headers: Vec<(String, String)> = named.collect::<Result<_, HeaderError>>()?;
-    if let Some(auth) = &destination.auth {
-        let sent = auth.header(keyring)?;
+    if let Some(auth) = &destination.auth
+        && let Some(sent) = auth.header(keyring)?
+    {
         // Two would contradict each other; a file of another dialect may list one too.
         headers.retain(|(name, _)| !name.eq_ignore_ascii_case(&sent.0));
         headers.push(sent);

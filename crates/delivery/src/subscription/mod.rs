@@ -20,6 +20,7 @@ pub mod secret_policy;
 pub mod sink;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod subscription;
+pub mod tls;
 pub mod topic_address;
 
 pub use subscription::{

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::event::schema::Schema;
 use crate::subscription::auth::Auth;
+use crate::subscription::auth::oauth2::ClientCredentials;
 use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::{LeastWaits, Profile, StatusSet};
 use crate::subscription::schedule::{Kind, Schedule};
@@ -80,6 +81,11 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         Setting::plain("hidePath", destination.hide_path),
         headers(&destination.headers),
         auth(destination.auth.as_ref()),
+        Setting::optional(
+            "tls.caBundle",
+            destination.ca_bundle.as_ref().map(ToString::to_string),
+            "none",
+        ),
         signing(&destination.signing),
         max_concurrency(destination),
         Setting::optional("maxPerSecond", destination.max_per_second, "no limit"),
@@ -172,8 +178,34 @@ pub(crate) fn auth(auth: Option<&Auth>) -> Setting {
         Auth::Header { name, value } => {
             (json!({ "name": name, "value": value.to_string() }), format!("{name} from {value}"))
         }
+        Auth::OAuth2(client) => client_credentials(client),
+        Auth::ClientCertificate { certificate, key } => (
+            json!({ "certificate": certificate.to_string(), "key": key.to_string() }),
+            format!("certificate from {certificate}, key from {key}"),
+        ),
     };
     Setting::new("auth", json!({ auth.kind(): fields }), format!("{}: {text}", auth.kind()))
+}
+
+/// A client; the values of its further parameters are not shown.
+fn client_credentials(client: &ClientCredentials) -> (Value, String) {
+    let (url, id, secret) =
+        (display(&client.token_url), &client.client_id, client.client_secret.to_string());
+    let parameters: Vec<&String> = client.parameters.iter().map(|(name, _)| name).collect();
+    let named =
+        [("scope", &client.scope), ("audience", &client.audience), ("resource", &client.resource)];
+    let told =
+        named.iter().filter_map(|(name, value)| Some(format!(", {name} {}", value.as_ref()?)));
+    let style = client.style.as_str();
+    let text =
+        format!("client {id} at {url}, {style}, secret from {secret}{}", told.collect::<String>());
+    let mut value = json!({
+        "tokenUrl": url, "clientId": id, "clientSecret": secret, "style": style, "parameters": parameters,
+    });
+    for (name, text) in named {
+        value[name] = json!(text);
+    }
+    (value, text)
 }
 
 /// The secrets that sign requests, by name.

@@ -99,21 +99,36 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The secrets of one request, by name.
+/// The secrets of one request, by name, and the token that was fetched for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keyring(BTreeMap<SecretName, Secret>);
+pub struct Keyring {
+    secrets: BTreeMap<SecretName, Secret>,
+    token: Option<Secret>,
+}
 
 impl Keyring {
     /// The value of this name.
     #[must_use]
     pub fn get(&self, name: &SecretName) -> Option<&Secret> {
-        self.0.get(name)
+        self.secrets.get(name)
+    }
+
+    /// The token.
+    #[must_use]
+    pub fn token(&self) -> Option<&Secret> {
+        self.token.as_ref()
+    }
+
+    /// The same with this token.
+    #[must_use]
+    pub fn with_token(self, token: Secret) -> Self {
+        Self { token: Some(token), ..self }
     }
 }
 
 impl FromIterator<(SecretName, Secret)> for Keyring {
     fn from_iter<T: IntoIterator<Item = (SecretName, Secret)>>(secrets: T) -> Self {
-        Self(secrets.into_iter().collect())
+        Self { secrets: secrets.into_iter().collect(), token: None }
     }
 }
 

@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 use url::{Host, Url};
 
+use super::Destination;
 use super::secret::SecretName;
 
 /// What names of secrets in policies may be, for error messages.
@@ -97,6 +98,12 @@ impl SecretPolicy {
     #[must_use]
     pub fn rules(&self) -> Option<&[SecretRule]> {
         self.rules.as_deref()
+    }
+
+    /// Why requests to this destination may not be made, if one of their secrets may not be sent.
+    #[must_use]
+    pub fn refusal_for(&self, destination: &Destination) -> Option<SecretRefusal> {
+        destination.secrets_with_addresses().find_map(|(name, to)| self.refusal(name, to))
     }
 
     /// Why this secret may not be sent to this address, if it may not.

@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::event::mapping::Mapping;
 use crate::event::schema::Schema;
 use crate::subscription::auth::Auth;
+use crate::subscription::auth::oauth2::ClientCredentials;
 use crate::subscription::credentials::{
     Credentials, HIDDEN, is_credential, is_credential_parameter,
 };
@@ -24,6 +25,7 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
 use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::sink::Sink;
+use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
 use crate::time::duration::SECOND_MS;
 
@@ -44,6 +46,8 @@ pub struct Destination {
     pub headers: Vec<Header>,
     /// How it learns who is calling; `None` means not at all, or by one of the headers.
     pub auth: Option<Auth>,
+    /// Authorities of its certificate, besides those that everybody trusts.
+    pub ca_bundle: Option<CaBundle>,
     /// The secrets that sign requests, each with its own signature; empty means unsigned.
     pub signing: Vec<SecretName>,
     /// Whether requests carry Event Grid's own headers.
@@ -135,6 +139,7 @@ impl Destination {
             plain_json: false,
             headers: Vec::new(),
             auth: None,
+            ca_bundle: None,
             signing: Vec::new(),
             notification_headers: false,
             max_concurrency: MAX_CONCURRENCY,
@@ -195,9 +200,23 @@ impl Destination {
                 Value::Static(_) | Value::Path(_) => {}
             }
         }
-        let of_auth = self.auth.as_ref().and_then(|auth| auth.header(keyring).ok());
+        let of_auth = self.auth.as_ref().and_then(|auth| auth.header(keyring).ok()?);
         of_auth.iter().for_each(|(_, value)| credentials.add_header(value));
         credentials
+    }
+
+    /// Every secret that a request needs, with each address for which it has to be allowed: who gets a token gets what
+    /// its secret stands for, although only the token server gets that.
+    pub fn secrets_with_addresses(&self) -> impl Iterator<Item = (&SecretName, &Url)> {
+        let client = self.client();
+        let of_client = client.map(|client| (&client.client_secret, &client.token_url));
+        self.secrets().map(|name| (name, &self.url)).chain(of_client)
+    }
+
+    /// The client whose token a request needs.
+    #[must_use]
+    pub fn client(&self) -> Option<&ClientCredentials> {
+        self.auth.as_ref().and_then(Auth::client)
     }
 
     /// Every secret that a request needs.

@@ -4,12 +4,13 @@ mod abandon;
 
 use delivery::delivery::Delivery;
 use delivery::delivery::health::DestinationKey;
-use delivery::delivery::outcome::Exchange;
+use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::machine::answer::{self, SentCredentials};
 use delivery::ports::{DispatchPorts, Late};
-use delivery::request::{self, AttemptContext};
+use delivery::request::{self, AttemptContext, Request};
 use delivery::subscription::Subscription;
-use delivery::subscription::secret::SecretName;
+use delivery::subscription::secret::{Keyring, SecretName};
+use futures::FutureExt as _;
 
 use crate::dispatch::{Dispatch, Invocation};
 use crate::progress::{InFlightDelivery, Stage};
@@ -33,25 +34,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         let timeout_ms = of.deadline.begin(now_ms, destination.response_timeout_ms)?;
         // Before the request: a panic from here on counts as an attempt.
         due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
-        let composed = match &keyring {
-            Ok(keyring) => {
-                let context = AttemptContext { keyring, now_ms, timeout_ms };
-                request::compose(subscription, &deliveries, context)
-            }
-            Err(problem) => Err(problem.clone()),
-        };
-        if composed.is_ok() {
-            deliveries.iter().for_each(|delivery| self.telemetry.attempting(delivery));
-        }
-        let (exchange, late) = match composed {
-            Ok(request) if destination.late_window_ms > 0 => {
-                self.ports.exchange_or_late(&request).await
-            }
-            Ok(request) => {
-                let exchange = self.exchange_or_abandon(&request, subscription, due, of).await?;
-                (exchange, None)
-            }
-            Err(problem) => (problem.exchange(now_ms), None),
+        let attempt = Attempt { subscription, due, deliveries: &deliveries, timeout_ms, of };
+        let (exchange, late, keyring) = match keyring {
+            Ok(keyring) => self.make(&attempt, keyring, now_ms).await?,
+            Err(problem) => (problem.exchange(now_ms), None, Keyring::default()),
         };
         admitted.record(&exchange);
         if destination.shares_concurrency {
@@ -60,7 +46,6 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         self.note_load(subscription, due, &exchange, of);
         // Hidden here, since the secrets' values are dropped with this attempt.
-        let keyring = keyring.unwrap_or_default();
         let sent = || SentCredentials::of(subscription, &deliveries, &keyring);
         let late = match (late, &subscription.reply) {
             (Some(late), Some(_)) => Some(hidden_in_late(late, sent())),
@@ -68,6 +53,89 @@ impl<P: DispatchPorts> Dispatch<P> {
         };
         let is_kept = answer::is_kept(&exchange, subscription);
         Some((if is_kept { sent().hide_in(exchange) } else { exchange }, late))
+    }
+}
+
+/// One attempt of the deliveries of a group.
+struct Attempt<'a> {
+    subscription: &'a Subscription,
+    due: &'a [InFlightDelivery],
+    deliveries: &'a [&'a Delivery],
+    timeout_ms: u64,
+    of: &'a Invocation<'a>,
+}
+
+impl<P: DispatchPorts> Dispatch<P> {
+    /// Makes the request, and once more with another token where the destination refused its token; with the secrets
+    /// of the last one. `None` when it was abandoned.
+    async fn make(
+        &self,
+        attempt: &Attempt<'_>,
+        keyring: Keyring,
+        now_ms: u64,
+    ) -> Option<(Exchange, Option<Late>, Keyring)> {
+        let composed = attempt.compose(&keyring, now_ms);
+        if composed.is_ok() {
+            attempt.deliveries.iter().for_each(|delivery| self.telemetry.attempting(delivery));
+        }
+        let (exchange, late) = self.exchange_once(attempt, composed, now_ms).await?;
+        if keyring.token().is_none() {
+            return Some((exchange, late, keyring));
+        }
+        // Boxed: it is rare, and would enlarge the future of every attempt.
+        self.make_again(attempt, exchange, late, keyring, now_ms).boxed().await
+    }
+
+    async fn make_again(
+        &self,
+        attempt: &Attempt<'_>,
+        exchange: Exchange,
+        late: Option<Late>,
+        keyring: Keyring,
+        started_ms: u64,
+    ) -> Option<(Exchange, Option<Late>, Keyring)> {
+        let until_ms = started_ms.saturating_add(attempt.timeout_ms);
+        let (subscription, deadline) = (attempt.subscription, attempt.of.deadline);
+        let other = self.keyring_after(&exchange, &keyring, subscription, until_ms, deadline).await;
+        let now_ms = self.ports.now_ms();
+        match other {
+            Ok(Some(keyring)) if now_ms < until_ms => {
+                // One attempt for everybody, so within its time.
+                let timeout_ms = until_ms - now_ms;
+                let attempt = Attempt { timeout_ms, ..*attempt };
+                let composed = attempt.compose(&keyring, now_ms);
+                let (exchange, late) = self.exchange_once(&attempt, composed, now_ms).await?;
+                Some((exchange, late, keyring))
+            }
+            Ok(_) => Some((exchange, late, keyring)),
+            Err(problem) => Some((problem.exchange(now_ms), None, keyring)),
+        }
+    }
+
+    async fn exchange_once(
+        &self,
+        attempt: &Attempt<'_>,
+        composed: Result<Request, Unsendable>,
+        now_ms: u64,
+    ) -> Option<(Exchange, Option<Late>)> {
+        let Attempt { subscription, due, of, .. } = attempt;
+        match composed {
+            Ok(request) if subscription.destination.late_window_ms > 0 => {
+                Some(self.ports.exchange_or_late(&request).await)
+            }
+            Ok(request) => {
+                let exchange = self.exchange_or_abandon(&request, subscription, due, of).await?;
+                Some((exchange, None))
+            }
+            Err(problem) => Some((problem.exchange(now_ms), None)),
+        }
+    }
+}
+
+impl Attempt<'_> {
+    fn compose(&self, keyring: &Keyring, now_ms: u64) -> Result<Request, Unsendable> {
+        let context = AttemptContext { keyring, now_ms, timeout_ms: self.timeout_ms };
+        request::compose(self.subscription, self.deliveries, context)
     }
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
         body: "{\"grüße\": \"🦀\"}".into(),
         timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
+        tls: delivery::request::tls::RequestTls::default(),
         deliveries: Vec::new(),
     }
 }

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use delivery::event::Input;
 use delivery::event::mapping::{Field, Mapping};
 use delivery::subscription::auth::Auth;
+use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
 use delivery::subscription::catalogue::Topic;
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::schedule::Kind;
 use delivery::subscription::sink::Sink;
+use delivery::subscription::tls::CaBundle;
 use delivery::wire::stored::{read_subscription, read_topic, write_subscription, write_topic};
 use serde_json::Value;
 
@@ -141,10 +143,31 @@ fn every_word_keeps_its_meaning() {
             Auth::Header { name: "X-Key".to_owned(), value: secret() },
             r#"{"header":{"name":"X-Key","value":"env:A"}}"#,
         ),
+        (
+            Auth::ClientCertificate { certificate: secret(), key: secret() },
+            r#"{"clientCertificate":{"certificate":"env:A","key":"env:A"}}"#,
+        ),
+        (
+            Auth::OAuth2(Box::new(ClientCredentials {
+                token_url: "https://login.example.com/t".parse().expect("a URL"),
+                client_id: "acme".to_owned(),
+                client_secret: secret(),
+                scope: Some("a b".to_owned()),
+                audience: Some("them".to_owned()),
+                resource: Some("urn:them".to_owned()),
+                style: Style::Post,
+                parameters: vec![("tenant".to_owned(), "7".to_owned())],
+            })),
+            r#"{"oauth2":{"tokenUrl":"https://login.example.com/t","clientId":"acme","clientSecret":"env:A","scope":"a b","audience":"them","resource":"urn:them","style":"post","parameters":[["tenant","7"]]}}"#,
+        ),
     ] {
         of.destination.auth = Some(auth);
         assert!(write_subscription(&of).contains(&format!(r#""auth":{text}"#)), "{text}");
     }
+    let pem = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+    of.destination.ca_bundle = CaBundle::new(pem).ok();
+    let bundle = r#""caBundle":"-----BEGIN CERTIFICATE-----\nMA==\n"#;
+    assert!(write_subscription(&of).contains(bundle));
     of.dead_letter.sink = Sink::None;
     assert!(write_subscription(&of).contains(r#""sink":"none""#));
     of.dead_letter.sink =

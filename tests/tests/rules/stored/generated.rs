@@ -6,6 +6,9 @@ use delivery::event::Input;
 use delivery::event::mapping::{Field, Mapping};
 use delivery::event::path::Path;
 use delivery::event::schema::Schema;
+use delivery::subscription::auth::oauth2::{
+    ClientCredentials, Style, check_parameter, check_parameter_name,
+};
 use delivery::subscription::auth::{Auth, check_user};
 use delivery::subscription::catalogue::Topic;
 use delivery::subscription::dead_letter_format::{
@@ -21,6 +24,7 @@ use delivery::subscription::profile::{Dialect, LeastWaits, RetryPolicy, StatusSe
 use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Sink;
+use delivery::subscription::tls::CaBundle;
 use delivery::subscription::topic_address::address_of;
 use delivery::subscription::{
     Batch, Consent, DeadLetterPolicy, Destination, Disable, Disabled, OnRefused, ReplyTo,
@@ -74,13 +78,45 @@ fn header() -> impl Strategy<Value = Header> {
     ("[A-Za-z!#$%&'*+.^_`|~-]{1,12}", value).prop_map(|(name, value)| Header { name, value })
 }
 
+fn client() -> impl Strategy<Value = ClientCredentials> {
+    let text = || "\\PC{1,9}".prop_filter("a value", |text| check_parameter(text).is_ok());
+    let name = "\\PC{1,9}".prop_filter("a name", |text| check_parameter_name(text).is_ok());
+    let optional = || option::of(text());
+    (
+        (url(), text(), secret(), select(&Style::ALL[..])),
+        (optional(), optional(), optional(), vec((name, text()), 0..3)),
+    )
+        .prop_map(|((token_url, client_id, client_secret, style), rest)| {
+            let (scope, audience, resource, parameters) = rest;
+            ClientCredentials {
+                token_url,
+                client_id,
+                client_secret,
+                scope,
+                audience,
+                resource,
+                style,
+                parameters,
+            }
+        })
+}
+
 fn auth() -> impl Strategy<Value = Auth> {
     let user = "\\PC{1,9}".prop_filter("a user", |user| check_user(user).is_ok());
     prop_oneof![
         (user, secret()).prop_map(|(user, password)| Auth::Basic { user, password }),
         secret().prop_map(|token| Auth::Bearer { token }),
+        (secret(), secret())
+            .prop_map(|(certificate, key)| Auth::ClientCertificate { certificate, key }),
+        client().prop_map(|client| Auth::OAuth2(Box::new(client))),
         ("[A-Za-z-]{1,9}", secret()).prop_map(|(name, value)| Auth::Header { name, value }),
     ]
+}
+
+fn ca_bundle() -> impl Strategy<Value = CaBundle> {
+    let pem =
+        "([ -,.-~]{0,9}\n-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n){1,3}";
+    pem.prop_map(|pem| CaBundle::new(&pem).expect("certificates"))
 }
 
 fn consent() -> impl Strategy<Value = Consent> {
@@ -95,36 +131,40 @@ fn destination() -> impl Strategy<Value = Destination> {
     let shared = arbitrary::name().prop_map(|name| name.name);
     (
         (recipient(), any::<[bool; 5]>(), any::<[u64; 3]>(), option::of(select(&Schema::ALL[..]))),
-        (vec(header(), 0..4), option::of(auth()), vec(secret(), 0..3)),
+        (vec(header(), 0..4), option::of(auth()), option::of(ca_bundle()), vec(secret(), 0..3)),
         (option::of(disable), option::of(consent())),
         (1..=u32::MAX, option::of(1..=u32::MAX), option::of(shared)),
     )
-        .prop_map(|(first, (headers, auth, signing), (disable, consent), limits)| {
-            let (url, flags, [response_timeout_ms, slow_after_ms, late_window_ms], schema) = first;
-            let [hide_path, plain_json, notification_headers, shares_concurrency, probation] =
-                flags;
-            let (max_concurrency, max_per_second, shared_limit) = limits;
-            Destination {
-                url,
-                hide_path,
-                response_timeout_ms,
-                schema,
-                plain_json,
-                headers,
-                auth,
-                signing,
-                notification_headers,
-                max_concurrency,
-                shares_concurrency,
-                max_per_second,
-                shared_limit,
-                slow_after_ms,
-                late_window_ms,
-                probation,
-                disable,
-                consent,
-            }
-        })
+        .prop_map(
+            |(first, (headers, auth, ca_bundle, signing), (disable, consent), limits)| {
+                let (url, flags, [response_timeout_ms, slow_after_ms, late_window_ms], schema) =
+                    first;
+                let [hide_path, plain_json, notification_headers, shares_concurrency, probation] =
+                    flags;
+                let (max_concurrency, max_per_second, shared_limit) = limits;
+                Destination {
+                    url,
+                    hide_path,
+                    response_timeout_ms,
+                    schema,
+                    plain_json,
+                    headers,
+                    auth,
+                    ca_bundle,
+                    signing,
+                    notification_headers,
+                    max_concurrency,
+                    shares_concurrency,
+                    max_per_second,
+                    shared_limit,
+                    slow_after_ms,
+                    late_window_ms,
+                    probation,
+                    disable,
+                    consent,
+                }
+            },
+        )
 }
 
 fn number() -> impl Strategy<Value = Number> {

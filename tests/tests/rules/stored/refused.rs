@@ -175,7 +175,7 @@ const ADDED: [(&str, &str); 12] = [
 ];
 
 /// The same in its destination.
-const ADDED_TO_DESTINATION: [(&str, &str); 15] = [
+const ADDED_TO_DESTINATION: [(&str, &str); 19] = [
     (
         r#""sharedLimit":"a/b""#,
         "destination.sharedLimit: a name is 1 to 255 bytes once percent-encoded, without / and control characters",
@@ -210,7 +210,23 @@ const ADDED_TO_DESTINATION: [(&str, &str); 15] = [
     ),
     (
         r#""auth":{"kerberos":{}}"#,
-        "unknown variant `kerberos`, expected one of `basic`, `bearer`, `header`",
+        "unknown variant `kerberos`, expected one of `basic`, `bearer`, `header`, `oauth2`, `clientCertificate`",
+    ),
+    (
+        r#""caBundle":"hush""#,
+        "destination.caBundle: not certificates in PEM form, -----BEGIN CERTIFICATE-----",
+    ),
+    (
+        r#""auth":{"oauth2":{"tokenUrl":"ftp://u:hush@l/","clientId":"a","clientSecret":"env:A","style":"post"}}"#,
+        "destination.auth.oauth2.tokenUrl: not an address, http://… or https://… is expected",
+    ),
+    (
+        r#""auth":{"oauth2":{"tokenUrl":"https://l/","clientId":"a","clientSecret":"env:A","style":"header"}}"#,
+        r#"auth.oauth2.style is "header", expected is one of basic, post"#,
+    ),
+    (
+        r#""auth":{"oauth2":{"tokenUrl":"https://l/","clientId":"a","clientSecret":"env:A","style":"post","parameters":[["scope","b"]]}}"#,
+        "destination.auth.oauth2.parameters: scope is a field of its own, or is sent anyway",
     ),
     (
         r#""signing":["vault:x"]"#,

@@ -23,6 +23,7 @@ use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use adapters::storage::Storage;
+use adapters::tokens::{CommandPorts, Tokens};
 use clap::ValueEnum;
 use confirmation_server::{Confirmation, ConfirmationServer};
 use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
@@ -30,7 +31,7 @@ use delivery::machine::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, ask, judge,
 };
 use delivery::manifest::Reading;
-use delivery::ports::{Clock as _, Consents as _, JitterSource as _, Secrets as _, SendHttp as _};
+use delivery::ports::{Clock as _, Consents as _, JitterSource as _, SendHttp as _};
 use delivery::request::AttemptContext;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::secret::SecretName;
@@ -102,8 +103,8 @@ enum Handshake {
 
 /// Runs the handshakes.
 struct Validator {
-    sender: HttpSender,
-    secrets: SecretStores,
+    ports: CommandPorts,
+    tokens: Tokens,
     /// Where secrets may be sent.
     policy: SecretPolicy,
     confirmations: Option<ConfirmationServer>,
@@ -229,8 +230,11 @@ impl Validator {
         };
         let storage = consent_place(arguments.config, arguments.stack).await?;
         Ok(Self {
-            sender: HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?,
-            secrets: SecretStores::new(lookup(allowed, false), Machine)?,
+            ports: CommandPorts {
+                sender: HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?,
+                secrets: SecretStores::new(lookup(allowed, false), Machine)?,
+            },
+            tokens: Tokens::default(),
             policy,
             confirmations,
             store: storage.map(|storage| ConsentStore::new(storage, Machine)),
@@ -261,19 +265,19 @@ impl Validator {
         question: &Question,
     ) -> Answer {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let to = &subscription.destination.url;
         // In a catalogue, who wrote the subscription need not be who wrote the policy.
-        if let Some(refusal) = names.iter().find_map(|name| self.policy.refusal(name, to)) {
+        if let Some(refusal) = self.policy.refusal_for(&subscription.destination) {
             return Answer::Refused(format!("the request was not sent: {refusal}"));
         }
-        let keyring = match self.secrets.keyring(&names, &subscription.destination.url).await {
+        let keyring = self.tokens.keyring(&self.ports, &names, &subscription.destination).await;
+        let keyring = match keyring {
             Ok(keyring) => keyring,
             Err(error) => return Answer::Refused(format!("the request was not sent: {error}")),
         };
         let timeout_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
         let context = AttemptContext { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms };
         let exchange = match ask(subscription, consent, question, context) {
-            Ok(request) => self.sender.exchange(&request).await,
+            Ok(request) => self.ports.exchange(&request).await,
             Err(problem) => problem.exchange(Machine.now_ms()),
         };
         let credentials = subscription.destination.credentials(&keyring, None);

@@ -13,7 +13,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::event::mapping::{Field, Mapping};
-use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -21,6 +20,7 @@ use crate::subscription::policy::{
     auth, headers, listed, reply, settings, signing, sink, sink_text,
 };
 use crate::subscription::secret_policy::{NamePattern, SecretRule};
+use crate::subscription::{Subscription, host_of};
 use crate::time::moment::rfc3339;
 
 /// What changes.
@@ -187,14 +187,16 @@ fn added(new: &Arc<Subscription>) -> Vec<(&'static str, String)> {
     shown
 }
 
-/// The names of the secrets that requests use, and the host that receives the requests.
+/// The names of the secrets that requests use, and the hosts that receive them.
 fn secrets(subscription: &Subscription) -> String {
     let destination = &subscription.destination;
     let names: BTreeSet<String> = destination.secrets().map(ToString::to_string).collect();
     if names.is_empty() {
         return listed(names.into_iter());
     }
-    format!("{} to {}", listed(names.into_iter()), destination.host())
+    let hosts: BTreeSet<String> =
+        destination.secrets_with_addresses().map(|(_, to)| host_of(to)).collect();
+    format!("{} to {}", listed(names.into_iter()), listed(hosts.into_iter()))
 }
 
 /// The fields in which two different subscriptions of one name differ; never empty.
@@ -229,6 +231,8 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     compare("destination.url", from.url != to.url, |of| of.destination.display());
     // Another host receives secrets although nothing else of them changes.
     compare("secrets", from.host() != to.host() && secrets(old) != secrets(new), secrets);
+    // Also what is not shown of it.
+    compare("auth", from.auth != to.auth, |of| auth(of.destination.auth.as_ref()).text);
     compare("headers", from.headers != to.headers, |of| headers(&of.destination.headers).text);
     compare("filter", old.filter != new.filter, |of| of.filter.to_string());
     compare("paused", old.paused != new.paused, |of| of.paused.to_string());

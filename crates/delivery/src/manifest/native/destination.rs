@@ -53,12 +53,14 @@ pub(super) fn read(
     };
     let stated = stated(fields);
     // Asked last: a missing URL ends the reading only when every field was read.
-    Some(stated(Destination {
+    let destination = stated(Destination {
         plain_json: true,
         late_window_ms: profile.late_window_ms,
         probation: profile.probation,
         ..Destination::new(url?, profile.response_timeout_ms)
-    }))
+    });
+    auth::report_in_clear(fields.own("auth").or_else(|| fields.own("url")).as_ref(), &destination);
+    Some(destination)
 }
 
 /// Reads the fields of a Topic's `destination`, and lays them over a destination of another family.
@@ -78,6 +80,7 @@ fn stated(fields: &Fields<'_>) -> impl FnOnce(Destination) -> Destination + use<
     let schema = fields.read("schema", |at| at.word(&Schema::ALL, Schema::as_str));
     let headers = fields.read("headers", |at| headers::list(at, header));
     let auth = auth::read(fields, headers.as_deref().unwrap_or_default());
+    let ca_bundle = fields.section("tls", auth::tls).flatten();
     let signing = fields.section("signing", signing).flatten();
     let max_per_second = fields.read("maxPerSecond", |at| at.integer(limits::PER_SECOND));
     let shared_limit = fields.read("sharedLimit", names::read);
@@ -90,6 +93,7 @@ fn stated(fields: &Fields<'_>) -> impl FnOnce(Destination) -> Destination + use<
         schema: schema.or(base.schema),
         headers: headers.unwrap_or(base.headers),
         auth: auth.or(base.auth),
+        ca_bundle: ca_bundle.or(base.ca_bundle),
         signing: signing.unwrap_or(base.signing),
         max_concurrency: max_concurrency.unwrap_or(base.max_concurrency),
         shares_concurrency: max_concurrency.is_some() || base.shares_concurrency,

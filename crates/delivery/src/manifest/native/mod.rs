@@ -13,6 +13,7 @@ mod dead_letter;
 mod destination;
 mod filter;
 mod mapping;
+mod oauth2;
 mod origins;
 mod publishers;
 mod retry;

@@ -8,7 +8,7 @@ use super::super::sinks::DeadLettersAt;
 use super::auth;
 
 /// Field → the path in a `spec` or `delivery` that states it.
-const FIELD_PATHS: [(&str, &str); 35] = [
+const FIELD_PATHS: [(&str, &str); 36] = [
     ("maxAttempts", "retry.maxAttempts"),
     ("timeToLive", "retry.timeToLive"),
     ("schedule", "retry.schedule"),
@@ -19,6 +19,7 @@ const FIELD_PATHS: [(&str, &str); 35] = [
     ("maxConcurrency", "destination.maxConcurrency"),
     ("headers", "destination.headers"),
     ("auth", "destination.auth"),
+    ("tls.caBundle", "destination.tls.caBundle"),
     ("signing", "destination.signing"),
     ("maxPerSecond", "destination.maxPerSecond"),
     ("sharedLimit", "destination.sharedLimit"),

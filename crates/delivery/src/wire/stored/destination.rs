@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::auth::AuthV1;
 use super::words::{DisabledV1, SchemaV1};
 use super::{address_or_topic, at_least_one, of_field};
-use crate::subscription::auth::{self, Auth};
 use crate::subscription::header::{self, Header, Value};
 use crate::subscription::name;
+use crate::subscription::tls::CaBundle;
 use crate::subscription::{Consent, Destination, Disable};
 
 #[derive(Serialize, Deserialize)]
@@ -24,6 +25,8 @@ pub(super) struct DestinationV1 {
     headers: Vec<HeaderV1>,
     #[serde(skip_serializing_if = "Option::is_none")]
     auth: Option<AuthV1>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ca_bundle: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     signing: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -62,14 +65,6 @@ struct HeaderV1 {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-enum AuthV1 {
-    Basic { user: String, password: String },
-    Bearer { token: String },
-    Header { name: String, value: String },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct DisableV1 {
     after_ms: u64,
     then: DisabledV1,
@@ -97,6 +92,7 @@ impl From<&Destination> for DestinationV1 {
             plain_json,
             headers,
             auth,
+            ca_bundle,
             signing,
             notification_headers,
             max_concurrency,
@@ -117,6 +113,7 @@ impl From<&Destination> for DestinationV1 {
             plain_json: *plain_json,
             headers: headers.iter().map(HeaderV1::from).collect(),
             auth: auth.as_ref().map(AuthV1::from),
+            ca_bundle: ca_bundle.as_ref().map(|of| of.pem().to_owned()),
             signing: signing.iter().map(ToString::to_string).collect(),
             notification_headers: *notification_headers,
             max_concurrency: *max_concurrency,
@@ -149,6 +146,7 @@ impl DestinationV1 {
                 .map(HeaderV1::into_header)
                 .collect::<Result<_, _>>()?,
             auth: self.auth.map(AuthV1::into_auth).transpose()?,
+            ca_bundle: self.ca_bundle.map(ca_bundle).transpose()?,
             signing: of_field("destination.signing", signing)?,
             notification_headers: self.notification_headers,
             max_concurrency: at_least_one("destination.maxConcurrency", self.max_concurrency)?,
@@ -164,6 +162,10 @@ impl DestinationV1 {
             consent: self.consent.map(ConsentV1::into_consent).transpose()?,
         })
     }
+}
+
+fn ca_bundle(pem: String) -> Result<CaBundle, String> {
+    of_field("destination.caBundle", CaBundle::new(&pem))
 }
 
 fn shared_limit(name: String) -> Result<String, String> {
@@ -198,43 +200,6 @@ impl HeaderV1 {
             (_, _, _, _) => Err("one of value, concealed, path and secret is expected".to_owned()),
         };
         Ok(Header { value: of_field(&format!("destination.headers, {name}"), value)?, name })
-    }
-}
-
-impl From<&Auth> for AuthV1 {
-    fn from(auth: &Auth) -> Self {
-        match auth {
-            Auth::Basic { user, password } => {
-                Self::Basic { user: user.clone(), password: password.to_string() }
-            }
-            Auth::Bearer { token } => Self::Bearer { token: token.to_string() },
-            Auth::Header { name, value } => {
-                Self::Header { name: name.clone(), value: value.to_string() }
-            }
-        }
-    }
-}
-
-impl AuthV1 {
-    fn into_auth(self) -> Result<Auth, String> {
-        let secret = |field: &str, name: String| {
-            of_field(&format!("destination.auth.{field}"), name.parse())
-        };
-        match self {
-            Self::Basic { user, password } => {
-                of_field("destination.auth.basic.user", auth::check_user(&user))?;
-                Ok(Auth::Basic { user, password: secret("basic.password", password)? })
-            }
-            Self::Bearer { token } => Ok(Auth::Bearer { token: secret("bearer.token", token)? }),
-            Self::Header { name, value } => {
-                if !header::is_name(&name) {
-                    return Err(format!(
-                        "destination.auth.header: {name:?} is not the name of a header"
-                    ));
-                }
-                Ok(Auth::Header { name, value: secret("header.value", value)? })
-            }
-        }
     }
 }
 

@@ -14,6 +14,7 @@
 //!
 //! Does not read or write objects, and does not check what needs other documents.
 
+mod auth;
 mod destination;
 mod filter;
 mod retry;

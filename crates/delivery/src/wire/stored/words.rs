@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::event::Input;
 use crate::event::schema::Schema;
+use crate::subscription::auth::oauth2::Style;
 use crate::subscription::dead_letter_format::{
     DeadLetterFormat, ErrorData, Format, Layout, Response,
 };
@@ -53,6 +54,10 @@ stored_words! {
         [CloudEventsBinary] = "cloudevents-binary",
         [EventGrid] = "eventgrid",
         [Custom] = "custom",
+    }
+    "auth.oauth2.style" StyleV1(Style) {
+        [Basic] = "basic",
+        [Post] = "post",
     }
     "disable.then" DisabledV1(Disabled) {
         [Hold] = "hold",

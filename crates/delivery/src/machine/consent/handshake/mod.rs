@@ -20,7 +20,7 @@ use crate::delivery::outcome::{Exchange, Unsendable};
 use crate::event::json::Object;
 use crate::machine::consent::Rate;
 use crate::request::{
-    ANSWER_MAX_BYTES, AttemptContext, JSON, Method, REQUEST_ORIGIN, Request, headers_without_event,
+    ANSWER_MAX_BYTES, AttemptContext, JSON, Method, REQUEST_ORIGIN, Request, parts_without_event,
 };
 use crate::subscription::credentials::Credentials;
 use crate::subscription::{Consent, Subscription};
@@ -107,7 +107,9 @@ pub fn ask(
         }
     };
     let destination = &subscription.destination;
-    headers.extend(headers_without_event(destination, &question.code.to_string(), &body, context)?);
+    let (of_subscription, tls) =
+        parts_without_event(destination, &question.code.to_string(), &body, context)?;
+    headers.extend(of_subscription);
     Ok(Request {
         method,
         url: destination.url.clone(),
@@ -115,6 +117,7 @@ pub fn ask(
         body: body.into(),
         timeout_ms: context.timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
+        tls,
         deliveries: Vec::new(),
     })
 }

@@ -3,11 +3,22 @@
 use super::refused::each_is_refused;
 use super::{HEAD, TOPIC, read_one, shown, subscription};
 use crate::subscription::auth::Auth;
+use crate::subscription::auth::oauth2::{ClientCredentials, Style};
 
 #[test]
 fn each_kind_is_read() {
     let secret = |name: &str| name.parse().expect("the name of a secret");
     let basic = Auth::Basic { user: "acme".to_owned(), password: secret("env:P") };
+    let client = ClientCredentials {
+        token_url: "https://login.example.com/t".parse().expect("a URL"),
+        client_id: "acme".to_owned(),
+        client_secret: secret("env:C"),
+        scope: None,
+        audience: None,
+        resource: None,
+        style: Style::Basic,
+        parameters: Vec::new(),
+    };
     for (text, auth) in [
         ("{basic: {user: acme, password: env:P}}", Some(basic)),
         ("{bearer: {token: ssm:/t}}", Some(Auth::Bearer { token: secret("ssm:/t") })),
@@ -15,9 +26,29 @@ fn each_kind_is_read() {
             "{header: {name: X-Key, value: env:K}}",
             Some(Auth::Header { name: "X-Key".to_owned(), value: secret("env:K") }),
         ),
+        (
+            "{oauth2: {tokenUrl: 'https://login.example.com/t', clientId: acme, clientSecret: env:C}}",
+            Some(Auth::OAuth2(Box::new(client.clone()))),
+        ),
+        (
+            "{oauth2: {tokenUrl: 'https://login.example.com/t', clientId: acme, clientSecret: env:C, scope: a b, \
+             audience: them, resource: 'urn:them', style: post, parameters: {tenant: 7}}}",
+            Some(Auth::OAuth2(Box::new(ClientCredentials {
+                scope: Some("a b".to_owned()),
+                audience: Some("them".to_owned()),
+                resource: Some("urn:them".to_owned()),
+                style: Style::Post,
+                parameters: vec![("tenant".to_owned(), "7".to_owned())],
+                ..client
+            }))),
+        ),
+        (
+            "{clientCertificate: {certificate: env:C, key: env:K}}",
+            Some(Auth::ClientCertificate { certificate: secret("env:C"), key: secret("env:K") }),
+        ),
         ("null", None),
     ] {
-        let destination = format!("  destination: {{url: 'http://h/', auth: {text}}}\n");
+        let destination = format!("  destination: {{url: 'https://h/', auth: {text}}}\n");
         let subscription = subscription(&format!("{HEAD}{destination}"));
         assert_eq!(subscription.destination.auth, auth, "{text}");
     }
@@ -56,11 +87,11 @@ fn what_is_wrong_is_refused_at_its_position() {
         &[
             (
                 "destination: {url: http://h/, auth: ^{}}",
-                "destination.auth: the kind is missing; basic, bearer, header",
+                "destination.auth: the kind is missing; basic, bearer, header, oauth2, clientCertificate",
             ),
             (
                 "destination: {url: http://h/, auth: ^{bearer: {token: env:A}, basic: {}}}",
-                "destination.auth: auth has one kind; basic, bearer, header",
+                "destination.auth: auth has one kind; basic, bearer, header, oauth2, clientCertificate",
             ),
             (
                 "destination: {url: http://h/, auth: ^bearer}",
@@ -81,6 +112,30 @@ fn what_is_wrong_is_refused_at_its_position() {
             (
                 "destination: {url: http://h/, auth: {header: {name: ^content-type, value: env:A}}}",
                 "destination.auth.header.name: the header \"content-type\" cannot be set by a subscription",
+            ),
+            (
+                "destination: {url: http://h/, auth: {oauth2: {tokenUrl: ^nowhere, clientId: a, clientSecret: env:C}}}",
+                "destination.auth.oauth2.tokenUrl: not an address; https://… or http://…",
+            ),
+            (
+                "destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: a, clientSecret: env:C, parameters: {^scope: b}}}}",
+                "destination.auth.oauth2.parameters.scope: \"scope\" cannot be a parameter; scope is a field of its own",
+            ),
+            (
+                "destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: ^'', clientSecret: env:C}}}",
+                "destination.auth.oauth2.clientId: has to be 1 to 4096 bytes",
+            ),
+            (
+                "destination: {url: http://h/, auth: ^{clientCertificate: {certificate: env:C, key: env:K}}}",
+                "destination.auth: a certificate is shown by https only; url: https://…",
+            ),
+            (
+                "destination: {url: https://h/, tls: {caBundle: ^hush}}",
+                "destination.tls.caBundle: not certificates in PEM form",
+            ),
+            (
+                "destination: {url: https://h/, tls: ^{}}",
+                "destination.tls.caBundle: caBundle is missing",
             ),
             (
                 "destination: {url: http://h/, headers: [{name: X-Key, value: a}], auth: ^{header: {name: x-key, value: env:A}}}",

@@ -6,9 +6,12 @@
 //! Promises: no value of a secret is in an error or printed. Does not look secrets up: they are in the keyring of
 //! the request.
 
+pub mod oauth2;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use self::oauth2::ClientCredentials;
 use crate::subscription::header::{HeaderError, check_value, secret_value};
 use crate::subscription::secret::{Keyring, SecretName};
 
@@ -37,6 +40,15 @@ pub enum Auth {
         /// Its value.
         value: SecretName,
     },
+    /// A token of OAuth 2.0, which is fetched before the request.
+    OAuth2(Box<ClientCredentials>),
+    /// A certificate of TLS and its key, both in PEM.
+    ClientCertificate {
+        /// The certificate, and those between it and its authority.
+        certificate: SecretName,
+        /// Its key.
+        key: SecretName,
+    },
 }
 
 impl Auth {
@@ -47,23 +59,42 @@ impl Auth {
             Self::Basic { .. } => "basic",
             Self::Bearer { .. } => "bearer",
             Self::Header { .. } => "header",
+            Self::OAuth2(_) => "oauth2",
+            Self::ClientCertificate { .. } => "clientCertificate",
         }
     }
 
     /// The secrets that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        let (Self::Basic { password: secret, .. }
-        | Self::Bearer { token: secret }
-        | Self::Header { value: secret, .. }) = self;
-        std::iter::once(secret)
+        let (first, second) = match self {
+            Self::Basic { password: secret, .. }
+            | Self::Bearer { token: secret }
+            | Self::Header { value: secret, .. } => (secret, None),
+            Self::OAuth2(client) => (&client.client_secret, None),
+            Self::ClientCertificate { certificate, key } => (certificate, Some(key)),
+        };
+        std::iter::once(first).chain(second)
     }
 
-    /// The name of the header that a request carries.
+    /// The client whose token a request needs.
     #[must_use]
-    pub fn header_name(&self) -> &str {
+    pub fn client(&self) -> Option<&ClientCredentials> {
         match self {
-            Self::Basic { .. } | Self::Bearer { .. } => AUTHORIZATION,
-            Self::Header { name, .. } => name,
+            Self::OAuth2(client) => Some(client),
+            Self::Basic { .. }
+            | Self::Bearer { .. }
+            | Self::Header { .. }
+            | Self::ClientCertificate { .. } => None,
+        }
+    }
+
+    /// The name of the header that a request carries, if it is shown in one.
+    #[must_use]
+    pub fn header_name(&self) -> Option<&str> {
+        match self {
+            Self::Basic { .. } | Self::Bearer { .. } | Self::OAuth2(_) => Some(AUTHORIZATION),
+            Self::Header { name, .. } => Some(name),
+            Self::ClientCertificate { .. } => None,
         }
     }
 
@@ -71,8 +102,8 @@ impl Auth {
     ///
     /// # Errors
     /// [`HeaderError`] when a secret is missing or cannot be sent.
-    pub fn header(&self, keyring: &Keyring) -> Result<(String, String), HeaderError> {
-        let name = self.header_name();
+    pub fn header(&self, keyring: &Keyring) -> Result<Option<(String, String)>, HeaderError> {
+        let Some(name) = self.header_name() else { return Ok(None) };
         let value = match self {
             Self::Basic { user, password } => {
                 let password = secret_value(name, password, keyring)?;
@@ -80,8 +111,13 @@ impl Auth {
             }
             Self::Bearer { token } => bearer(secret_value(name, token, keyring)?)?,
             Self::Header { value, .. } => secret_value(name, value, keyring)?.to_owned(),
+            Self::OAuth2(_) => {
+                let missing = || HeaderError::Secret("no token was fetched".to_owned());
+                bearer(keyring.token().ok_or_else(missing)?.expose())?
+            }
+            Self::ClientCertificate { .. } => return Ok(None),
         };
-        Ok((name.to_owned(), value))
+        Ok(Some((name.to_owned(), value)))
     }
 }
 
@@ -118,7 +154,8 @@ mod tests {
     fn sent(auth: &Auth, value: &str) -> Result<(String, String), String> {
         let keyring: Keyring =
             auth.secrets().map(|name| (name.clone(), Secret::new(value.to_owned()))).collect();
-        auth.header(&keyring).map_err(|error| error.to_string())
+        let header = auth.header(&keyring).map_err(|error| error.to_string())?;
+        Ok(header.expect("it is shown in a header"))
     }
 
     fn each() -> [Auth; 3] {

@@ -1,0 +1,148 @@
+//! The TLS configurations of the sender: one for all requests that need nothing of their own, and one for each identity
+//! and bundle of authorities.
+//!
+//! Separate because connections are told apart by it: whoever has another identity has another client, and no session of
+//! one configuration is resumed by another. Reading the machine's certificates takes milliseconds, and megabytes of memory;
+//! all configurations share them.
+//!
+//! Promises: at most [`CONFIGS_MAX`] are kept. No error quotes a certificate or a key.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use delivery::request::tls::{Identity, RequestTls};
+use delivery::subscription::tls::CaBundle;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, version};
+use rustls_platform_verifier::Verifier;
+
+use super::Network;
+use super::clients::ClientError;
+use super::recent::Recent;
+
+/// So many configurations besides the common one are kept.
+const CONFIGS_MAX: usize = 256;
+
+/// The configurations, each built at its first use.
+#[derive(Debug)]
+pub(super) struct TlsConfigs {
+    provider: Arc<CryptoProvider>,
+    /// Trusts the machine's authorities, and those of the network.
+    verifier: Arc<Verifier>,
+    common: ClientConfig,
+    own: Mutex<Recent<[u8; 32], ClientConfig>>,
+}
+
+impl TlsConfigs {
+    /// TLS 1.2 or later for HTTP/2 and HTTP/1.1, with the certificate authorities of the machine and
+    /// the network.
+    pub(super) fn new(network: &Network) -> Result<Self, Error> {
+        let provider = CryptoProvider::get_default().cloned();
+        let provider = provider.unwrap_or_else(|| Arc::new(aws_lc_rs::default_provider()));
+        let authorities = network.authorities.iter().cloned();
+        let verifier = Verifier::new_with_extra_roots(authorities, Arc::clone(&provider))?;
+        let verifier = Arc::new(verifier);
+        let mut common = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
+            // The verifier checks as much as the default one, by the machine's own certificates.
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::clone(&verifier) as Arc<dyn ServerCertVerifier>)
+            .with_no_client_auth();
+        common.alpn_protocols = ["h2", "http/1.1"].map(|name| name.as_bytes().to_vec()).to_vec();
+        Ok(Self { provider, verifier, common, own: Mutex::new(Recent::new(CONFIGS_MAX)) })
+    }
+
+    /// The configuration for requests like this.
+    pub(super) fn of(&self, tls: &RequestTls) -> Result<ClientConfig, ClientError> {
+        let Some(key) = tls.fingerprint() else { return Ok(self.common.clone()) };
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.get_or_insert(&key, || self.build(tls)).map(|(config, _)| config)
+    }
+
+    fn build(&self, tls: &RequestTls) -> Result<ClientConfig, ClientError> {
+        let mut config = self.common.clone();
+        // The sessions of the common one would be resumed without, or with another, identity.
+        config.resumption = Resumption::default();
+        if let Some(identity) = &tls.identity {
+            let key = certified_key(identity, &self.provider).map_err(ClientError::Identity)?;
+            config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(key));
+        }
+        if let Some(bundle) = &tls.ca_bundle {
+            let verifier = self.with_bundle(bundle).map_err(ClientError::CaBundle)?;
+            config.dangerous().set_certificate_verifier(Arc::new(verifier));
+        }
+        Ok(config)
+    }
+
+    fn with_bundle(&self, bundle: &CaBundle) -> Result<WithBundle, String> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(bundle.pem().as_bytes()) {
+            let certificate = certificate.map_err(|_| "it is not in PEM form".to_owned())?;
+            roots.add(certificate).map_err(|error| error.to_string())?;
+        }
+        let provider = Arc::clone(&self.provider);
+        let bundle = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let bundle = bundle.map_err(|error| error.to_string())?;
+        Ok(WithBundle { machine: Arc::clone(&self.verifier), bundle })
+    }
+}
+
+fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
+    // Not the reader's errors: they may quote a line.
+    let chain = CertificateDer::pem_slice_iter(identity.certificate.expose().as_bytes());
+    let chain = chain.collect::<Result<Vec<_>, _>>().ok().filter(|chain| !chain.is_empty());
+    let chain = chain.ok_or("its secret holds no certificate in PEM form")?;
+    let key = PrivateKeyDer::from_pem_slice(identity.key.expose().as_bytes());
+    let key = key
+        .map_err(|_| "the secret of its key holds no private key in PEM form without a password")?;
+    CertifiedKey::from_der(chain, key, provider).map_err(|error| error.to_string())
+}
+
+/// Trusts what the machine trusts, and what a bundle does.
+#[derive(Debug)]
+struct WithBundle {
+    machine: Arc<Verifier>,
+    bundle: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for WithBundle {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let by = |verifier: &dyn ServerCertVerifier| {
+            verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        };
+        by(&*self.bundle).or_else(|_| by(&*self.machine))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.bundle.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.bundle.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.bundle.supported_verify_schemes()
+    }
+}

@@ -1,0 +1,144 @@
+//! The secrets of a request with its token, and the tokens of this process.
+//!
+//! Separate because both who delivers and who validates a destination needs them. What is asked of a token server, what
+//! its answer means and how long a token is used is `delivery::request::token`; here one exchange is made for
+//! all who wait for it. It goes through the sender of deliveries: the same addresses are refused, no redirect is
+//! followed, and the answer is read up to the same limit.
+//!
+//! Promises: for each client one request at a time; at most [`CLIENTS_MAX`] clients are known. A token is in memory
+//! only. Does not share tokens with other processes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use delivery::delivery::outcome::Exchange;
+use delivery::ports::{Clock, SecretError, Secrets, SendHttp};
+use delivery::request::Request;
+use delivery::request::token::{self, Refused, TOKEN_TIMEOUT_MS, TokenState};
+use delivery::subscription::Destination;
+use delivery::subscription::auth::oauth2::ClientCredentials;
+use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::tls::CaBundle;
+use url::Url;
+
+use crate::http::HttpSender;
+use crate::machine::Machine;
+use crate::secrets::SecretStores;
+
+/// With more clients, those that nobody asks for at that moment are forgotten: their tokens are fetched again.
+const CLIENTS_MAX: usize = 1_024;
+
+/// One for each client, locked while its server is asked.
+type States = HashMap<ClientCredentials, Arc<tokio::sync::Mutex<TokenState>>>;
+
+/// The tokens of this process.
+#[derive(Debug, Default)]
+pub struct Tokens(Mutex<States>);
+
+/// The ports of a command that makes requests and is no function.
+#[derive(Debug)]
+pub struct CommandPorts {
+    /// Sends requests.
+    pub sender: HttpSender,
+    /// Looks up secrets.
+    pub secrets: SecretStores,
+}
+
+impl SendHttp for CommandPorts {
+    async fn exchange(&self, request: &Request) -> Exchange {
+        self.sender.exchange(request).await
+    }
+}
+
+impl Secrets for CommandPorts {
+    async fn keyring(&self, names: &[&SecretName], to: &Url) -> Result<Keyring, SecretError> {
+        self.secrets.keyring(names, to).await
+    }
+}
+
+impl Clock for CommandPorts {
+    fn now_ms(&self) -> u64 {
+        Machine.now_ms()
+    }
+
+    async fn sleep(&self, wait_ms: u64) {
+        Machine.sleep(wait_ms).await;
+    }
+}
+
+impl Tokens {
+    /// The secrets of these names and the token for a request to a destination.
+    ///
+    /// # Errors
+    /// Why there is none, for people; nothing in it is a secret.
+    pub async fn keyring<P: Secrets + SendHttp + Clock>(
+        &self,
+        ports: &P,
+        names: &[&SecretName],
+        destination: &Destination,
+    ) -> Result<Keyring, String> {
+        let keyring = ports.keyring(names, &destination.url).await;
+        let keyring = keyring.map_err(|error| error.to_string())?;
+        let Some(client) = destination.client() else { return Ok(keyring) };
+        let state = self.state(client);
+        let mut state = state.lock().await;
+        let (bundle, timeout_ms) =
+            (destination.ca_bundle.as_ref(), destination.response_timeout_ms);
+        let token = current_or_fetched(&mut state, ports, (client, bundle), timeout_ms).await?;
+        Ok(keyring.with_token(token))
+    }
+
+    /// Another token than this one, which the destination refused; `None` where the refusal stands.
+    ///
+    /// # Errors
+    /// Why there is none, for people; nothing in it is a secret.
+    pub async fn instead<P: Secrets + SendHttp + Clock>(
+        &self,
+        ports: &P,
+        refused: &Secret,
+        destination: &Destination,
+        timeout_ms: u64,
+    ) -> Result<Option<Secret>, String> {
+        let Some(client) = destination.client() else { return Ok(None) };
+        let state = self.state(client);
+        let mut state = state.lock().await;
+        match state.refused(refused, ports.now_ms()) {
+            Refused::Use(token) => Ok(Some(token)),
+            Refused::Stands => Ok(None),
+            Refused::Ended => {
+                let of = (client, destination.ca_bundle.as_ref());
+                current_or_fetched(&mut state, ports, of, timeout_ms).await.map(Some)
+            }
+        }
+    }
+
+    fn state(&self, client: &ClientCredentials) -> Arc<tokio::sync::Mutex<TokenState>> {
+        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = states.get(client) {
+            return Arc::clone(state);
+        }
+        if states.len() >= CLIENTS_MAX {
+            states.retain(|_, state| Arc::strong_count(state) > 1);
+        }
+        Arc::clone(states.entry(client.clone()).or_default())
+    }
+}
+
+/// The token that is known, or the one that its server grants.
+async fn current_or_fetched<P: Secrets + SendHttp + Clock>(
+    state: &mut TokenState,
+    ports: &P,
+    (client, bundle): (&ClientCredentials, Option<&CaBundle>),
+    timeout_ms: u64,
+) -> Result<Secret, String> {
+    if let Some(current) = state.current(ports.now_ms()) {
+        return current;
+    }
+    let keyring = ports.keyring(&[&client.client_secret], &client.token_url).await;
+    let keyring = keyring.map_err(|error| error.to_string())?;
+    let request = token::ask(client, bundle, &keyring, timeout_ms.min(TOKEN_TIMEOUT_MS))?;
+    let exchange = ports.exchange(&request).await;
+    let now_ms = ports.now_ms();
+    state.keep(token::read(client, &keyring, &exchange), now_ms);
+    state.current(now_ms).unwrap_or_else(|| Err("the token server was not asked".to_owned()))
+}

@@ -1,0 +1,103 @@
+//! [`RequestTls`]: what the connection of a request needs that those of others do not.
+//!
+//! Separate because connections are shared, and two requests may share one only if all of this is the same.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::delivery::outcome::Unsendable;
+use crate::subscription::Destination;
+use crate::subscription::auth::Auth;
+use crate::subscription::secret::{Keyring, Secret, SecretName};
+use crate::subscription::tls::CaBundle;
+
+/// What the connection of a request needs that those of others do not; nothing by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestTls {
+    /// The certificate authorities that it trusts besides those of the machine.
+    pub ca_bundle: Option<CaBundle>,
+    /// What it shows who is calling by.
+    pub identity: Option<Identity>,
+}
+
+/// A certificate and its key, both in PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificate, and those between it and its authority.
+    pub certificate: Secret,
+    /// Its key.
+    pub key: Secret,
+}
+
+impl RequestTls {
+    /// That of a request to a destination.
+    ///
+    /// # Errors
+    /// [`Unsendable`] when a secret was not looked up.
+    pub(super) fn of(destination: &Destination, keyring: &Keyring) -> Result<Self, Unsendable> {
+        let secret = |name: &SecretName| {
+            let missing = || Unsendable::Unready(format!("the secret {name} was not looked up"));
+            keyring.get(name).cloned().ok_or_else(missing)
+        };
+        let identity = match &destination.auth {
+            Some(Auth::ClientCertificate { certificate, key }) => {
+                Some(Identity { certificate: secret(certificate)?, key: secret(key)? })
+            }
+            Some(
+                Auth::Basic { .. } | Auth::Bearer { .. } | Auth::Header { .. } | Auth::OAuth2(_),
+            )
+            | None => None,
+        };
+        Ok(Self { ca_bundle: destination.ca_bundle.clone(), identity })
+    }
+
+    /// By which connections are told apart; `None` if nothing is needed.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<[u8; 32]> {
+        let Self { ca_bundle, identity } = self;
+        if ca_bundle.is_none() && identity.is_none() {
+            return None;
+        }
+        let mut digest = Sha256::new();
+        let bundle = ca_bundle.as_ref().map(CaBundle::pem);
+        let certificate = identity.as_ref().map(|of| of.certificate.expose());
+        let key = identity.as_ref().map(|of| of.key.expose());
+        for part in [bundle, certificate, key].map(Option::unwrap_or_default) {
+            // With its length, so that nothing moves from one part to the next.
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+        Some(digest.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_tells_connections_apart() {
+        let identity = |certificate: &str, key: &str| RequestTls {
+            ca_bundle: None,
+            identity: Some(Identity {
+                certificate: Secret::new(certificate.to_owned()),
+                key: Secret::new(key.to_owned()),
+            }),
+        };
+        let pem = include_str!("../../../../tests/golden/tls/untrusted-certificate.pem");
+        let bundle = CaBundle::new(pem).ok();
+        let all = [
+            RequestTls::default(),
+            identity("a", "b"),
+            identity("ab", ""),
+            identity("b", "a"),
+            RequestTls { ca_bundle: bundle.clone(), identity: None },
+            RequestTls { ca_bundle: bundle, ..identity("a", "b") },
+        ];
+        let prints: std::collections::BTreeSet<_> =
+            all.iter().map(RequestTls::fingerprint).collect();
+        assert_eq!(prints.len(), all.len());
+        assert_eq!(RequestTls::default().fingerprint(), None);
+        assert_eq!(identity("a", "b").fingerprint(), identity("a", "b").fingerprint());
+        assert!(!format!("{:?}", identity("hush", "hush")).contains("hush"));
+    }
+}

@@ -1,0 +1,171 @@
+use super::*;
+use crate::delivery::outcome::Content;
+
+const SECRET: &str = "p+ss w/rd";
+
+fn client(style: Style) -> ClientCredentials {
+    ClientCredentials {
+        token_url: "https://login.example.com:8443/token?tenant=acme".parse().expect("a URL"),
+        client_id: "acme:größe".to_owned(),
+        client_secret: "env:CLIENT".parse().expect("a name"),
+        scope: Some("orders.write orders.read".to_owned()),
+        audience: None,
+        resource: Some("https://api.example.com/".to_owned()),
+        style,
+        parameters: vec![("tenant".to_owned(), "a&b".to_owned())],
+    }
+}
+
+fn keyring() -> Keyring {
+    let name = "env:CLIENT".parse().expect("a name");
+    // A secret that was stored from a file often ends with a line feed.
+    [(name, Secret::new(format!("{SECRET}\n")))].into_iter().collect()
+}
+
+fn answered(status: u16, body: &str) -> Exchange {
+    let body = body.as_bytes().to_vec();
+    let result = TransportResult::Answered { status, retry_after: None, body };
+    let content = Content { whole: true, ..Content::default() };
+    Exchange { content: Some(content), ..Exchange::new(result, 1_000, 50) }
+}
+
+fn granted_by(body: &str) -> Result<(String, u64), String> {
+    let token = read(&client(Style::Basic), &keyring(), &answered(200, body))?;
+    Ok((token.value.expose().to_owned(), token.until_ms))
+}
+
+#[test]
+fn the_secret_of_a_client_is_in_the_header_or_in_the_form() {
+    let asked = |style| ask(&client(style), None, &keyring(), 7).expect("the secret is there");
+    let rest =
+        "scope=orders.write+orders.read&resource=https%3A%2F%2Fapi.example.com%2F&tenant=a%26b";
+    let basic = asked(Style::Basic);
+    assert_eq!(basic.body, format!("grant_type=client_credentials&{rest}"));
+    // printf 'acme%%3Agr%%C3%%B6%%C3%%9Fe:p%%2Bss+w%%2Frd' | base64
+    let header = "Basic YWNtZSUzQWdyJUMzJUI2JUMzJTlGZTpwJTJCc3MrdyUyRnJk";
+    assert_eq!(basic.headers.last().map(|(_, value)| value.as_str()), Some(header));
+    let post = asked(Style::Post);
+    let of_client = "client_id=acme%3Agr%C3%B6%C3%9Fe&client_secret=p%2Bss+w%2Frd";
+    assert_eq!(post.body, format!("grant_type=client_credentials&{of_client}&{rest}"));
+    assert!(!post.headers.iter().any(|(name, _)| name == "authorization"));
+    for request in [basic, post] {
+        assert_eq!((request.timeout_ms, request.deliveries.len()), (7, 0));
+        assert_eq!(request.url, client(Style::Basic).token_url);
+    }
+    assert!(ask(&client(Style::Post), None, &Keyring::default(), 7).is_err());
+}
+
+#[test]
+fn a_token_is_used_until_a_minute_before_its_end() {
+    for (expires_in, until_ms) in [
+        ("3600", 1_000 + 3_540_000),
+        ("\"3600\"", 1_000 + 3_540_000),
+        ("120", 61_000),
+        ("60", 31_000),
+        ("10", 6_000),
+        // Lies: it is used for what waited for it, or until it is refused.
+        ("0", 2_050),
+        ("-5", 301_000),
+        ("null", 301_000),
+        ("1e3", 301_000),
+        ("18446744073709551615", u64::MAX - 60_000 + 1_000),
+    ] {
+        let body =
+            format!(r#"{{"access_token":"t","token_type":"bearer","expires_in":{expires_in}}}"#);
+        assert_eq!(granted_by(&body), Ok(("t".to_owned(), until_ms)), "{expires_in}");
+    }
+    let untold = granted_by(r#"{"access_token":"t.o-k~e+n/=="}"#);
+    assert_eq!(untold, Ok(("t.o-k~e+n/==".to_owned(), 301_000)));
+}
+
+#[test]
+fn why_there_is_no_token_is_told_without_a_secret() {
+    let long = format!(r#"{{"access_token":"{}"}}"#, "x".repeat(TOKEN_MAX_BYTES + 1));
+    for (body, why) in [
+        ("", "its answer is not a JSON object with an access_token"),
+        (r#"{"token":"t"}"#, "its answer is not a JSON object with an access_token"),
+        (r#"{"access_token":7}"#, "its answer is not a JSON object with an access_token"),
+        (r#"{"access_token":""}"#, "its access_token is not a text of visible characters"),
+        (r#"{"access_token":"a b"}"#, "its access_token is not a text of visible characters"),
+        (r#"{"access_token":"a\r\nx: y"}"#, "its access_token is not a text of visible characters"),
+        (r#"{"access_token":"t","token_type":"DPoP"}"#, "its token is of another type than Bearer"),
+        (&long, "its access_token has more than 16384 bytes"),
+    ] {
+        let told = format!("no token from login.example.com:8443: {why}");
+        assert_eq!(granted_by(body), Err(told), "{body}");
+    }
+    let told = |exchange: &Exchange| {
+        read(&client(Style::Basic), &keyring(), exchange).expect_err("there is no token")
+    };
+    for (status, body, why) in [
+        (
+            401,
+            r#"{"error":"invalid_client","error_description":"no p+ss w/rd"}"#,
+            "it answered 401, invalid_client",
+        ),
+        (400, r#"{"error":"no p+ss w/rd"}"#, "it answered 400"),
+        (302, "", "it answered 302"),
+        (204, "", "it answered 204"),
+        (500, "<html>", "it answered 500"),
+    ] {
+        let told = told(&answered(status, body));
+        assert_eq!(told, format!("no token from login.example.com:8443: {why}"), "{body}");
+    }
+    let cut = Content { whole: false, ..Content::default() };
+    let cut = Exchange { content: Some(cut), ..answered(200, r#"{"access_token":"t"}"#) };
+    assert!(told(&cut).ends_with("its answer has more than 65536 bytes"));
+    let broken =
+        Exchange::new(TransportResult::SocketError, 0, 0).with_detail("p+ss w/rd was refused");
+    assert!(told(&broken).ends_with(": [secret] was refused"));
+    let blocked = Exchange::new(TransportResult::Blocked, 0, 0);
+    assert!(told(&blocked).ends_with("its address is not allowed"));
+}
+
+#[test]
+fn an_error_code_that_is_the_secret_is_hidden() {
+    let name = "env:CLIENT".parse().expect("a name");
+    let keyring: Keyring = [(name, Secret::new("hush-hush".to_owned()))].into_iter().collect();
+    let told = read(&client(Style::Post), &keyring, &answered(400, r#"{"error":"hush-hush"}"#));
+    assert_eq!(
+        told,
+        Err("no token from login.example.com:8443: it answered 400, [secret]".to_owned())
+    );
+}
+
+fn secret(value: &str) -> Secret {
+    Secret::new(value.to_owned())
+}
+
+fn token(value: &str, until_ms: u64) -> Token {
+    Token { value: secret(value), until_ms }
+}
+
+#[test]
+fn a_token_is_kept_until_it_ends_and_a_failure_for_seconds() {
+    let mut state = TokenState::default();
+    assert_eq!(state.current(0), None);
+    state.keep(Err("why".to_owned()), 1_000);
+    assert_eq!(state.current(1_000), Some(Err("why".to_owned())));
+    assert_eq!(state.current(5_999), Some(Err("why".to_owned())));
+    assert_eq!(state.current(6_000), None);
+    state.keep(Ok(token("a", 60_000)), 6_000);
+    assert_eq!(state.current(6_000), Some(Ok(secret("a"))));
+    assert_eq!(state.current(59_999), Some(Ok(secret("a"))));
+    assert_eq!(state.current(60_000), None);
+}
+
+#[test]
+fn a_refused_token_is_replaced_once_a_minute() {
+    let mut state = TokenState::default();
+    state.keep(Ok(token("a", u64::MAX)), 0);
+    assert_eq!(state.refused(&secret("a"), 1_000), Refused::Ended);
+    assert_eq!(state.current(1_000), None, "nobody uses it any more");
+    assert_eq!(state.refused(&secret("a"), 1_001), Refused::Ended);
+    state.keep(Ok(token("b", u64::MAX)), 1_100);
+    // Whoever was refused with the old one uses the new one.
+    assert_eq!(state.refused(&secret("a"), 1_200), Refused::Use(secret("b")));
+    assert_eq!(state.refused(&secret("b"), 1_200), Refused::Stands);
+    assert_eq!(state.current(1_200), Some(Ok(secret("b"))));
+    assert_eq!(state.refused(&secret("b"), 60_999), Refused::Stands);
+    assert_eq!(state.refused(&secret("b"), 61_000), Refused::Ended);
+}

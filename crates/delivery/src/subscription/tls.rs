@@ -1,0 +1,102 @@
+//! [`CaBundle`]: the certificate authorities that a destination's own certificate may be issued by, besides those that
+//! everybody trusts.
+//!
+//! Separate because it is no secret and no identity: it stands in files as it is.
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+/// The longest bundle: a file of subscriptions may hold many.
+pub const CA_BUNDLE_MAX_BYTES: usize = 64 * 1_024;
+
+/// Certificates in PEM, at least one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CaBundle(Arc<str>);
+
+impl fmt::Debug for CaBundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CaBundle({self})")
+    }
+}
+
+/// How many there are, and a digest to compare.
+impl fmt::Display for CaBundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digest = hex::encode(&Sha256::digest(self.pem().as_bytes())[..8]);
+        let count = certificates(self.pem()).unwrap_or_default();
+        let many = if count == 1 { "" } else { "s" };
+        write!(f, "{count} certificate{many}, SHA-256 of the text {digest}…")
+    }
+}
+
+impl CaBundle {
+    /// The certificates of a text.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(pem: &str) -> Result<Self, String> {
+        if pem.len() > CA_BUNDLE_MAX_BYTES {
+            return Err(format!(
+                "a bundle has at most {CA_BUNDLE_MAX_BYTES} bytes, this has {}",
+                pem.len()
+            ));
+        }
+        if pem.contains("PRIVATE KEY-----") {
+            return Err("a bundle holds certificates only, and this has a private key".to_owned());
+        }
+        match certificates(pem) {
+            Some(1..) => Ok(Self(pem.into())),
+            Some(0) | None => {
+                Err("not certificates in PEM form, -----BEGIN CERTIFICATE-----".to_owned())
+            }
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn pem(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How many certificates a text has (RFC 7468); `None` if one of them is broken.
+fn certificates(pem: &str) -> Option<usize> {
+    let mut count = 0;
+    for rest in pem.split("-----BEGIN CERTIFICATE-----").skip(1) {
+        let (encoded, _) = rest.split_once("-----END CERTIFICATE-----")?;
+        let encoded: String = encoded.split_ascii_whitespace().collect();
+        STANDARD.decode(encoded).ok().filter(|der| !der.is_empty())?;
+        count += 1;
+    }
+    Some(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEM: &str = include_str!("../../../../tests/golden/tls/untrusted-certificate.pem");
+
+    #[test]
+    fn certificates_are_counted_and_everything_else_is_refused() {
+        let shown = |pem: &str| CaBundle::new(pem).map(|bundle| bundle.to_string());
+        assert!(shown(PEM).is_ok_and(|of| of.starts_with("1 certificate, SHA-256 of the text ")));
+        assert!(shown(&PEM.repeat(2)).is_ok_and(|of| of.starts_with("2 certificates, ")));
+        let key = "-----BEGIN PRIVATE KEY-----\nMA==\n-----END PRIVATE KEY-----\n";
+        for (pem, problem) in [
+            ("", "not certificates"),
+            ("hush", "not certificates"),
+            ("-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n", "not certificates"),
+            (key, "private key"),
+            (&format!("{PEM}{key}"), "private key"),
+            (&PEM.repeat(100), "at most 65536 bytes"),
+        ] {
+            let refused = shown(pem).expect_err(problem);
+            assert!(refused.contains(problem), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Tokens of OAuth 2.0: fetched once for all who need one, replaced once they are refused, and never shown.
+
+use std::collections::BTreeSet;
+
+use delivery::ports::QueueName;
+use delivery::request::Request;
+use delivery::request::token::TOKEN_TIMEOUT_MS;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::secret_policy::{SecretPolicy, SecretRule};
+use dispatch::{Deadline, Dispatch};
+
+use super::json_log::log_lines;
+use super::reactions::{Reaction, answers, times_out_after};
+use super::{ENDS_MS, EVENT, carried, letter};
+use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions_with_destination};
+
+const SERVER: &str = "login.example.com";
+const DESTINATION: &str = "s0.example.com";
+
+fn catalogue(more: &str) -> Catalogue {
+    let client =
+        "{tokenUrl: 'https://login.example.com/token', clientId: acme, clientSecret: 'env:CLIENT'}";
+    subscriptions_with_destination(&format!("auth: {{oauth2: {client}}}{more}"))
+}
+
+/// The server grants this token for so many seconds.
+fn grants(token: &str, seconds: u64) -> Reaction {
+    let members =
+        format!(r#""access_token":"{token}","token_type":"Bearer","expires_in":{seconds}"#);
+    answers(200).with_body(&format!("{{{members}}}")).after_ms(20)
+}
+
+/// The destination answers these, and the token server those.
+fn ports(destination: &[Reaction], server: &[Reaction]) -> FakePorts {
+    FakePorts::new(catalogue(""))
+        .with_reactions(SERVER, server)
+        .with_reactions(DESTINATION, destination)
+}
+
+/// A process and the invocations it has had.
+struct Process(Dispatch<FakePorts>, FakePorts);
+
+impl Process {
+    fn new(ports: &FakePorts) -> Self {
+        Self(Dispatch::new(ports.clone(), container(), None), ports.clone())
+    }
+
+    /// An invocation with so many new events.
+    fn handles(&self, events: usize) {
+        let event = |n: usize| EVENT.replace(r#""id":"1""#, &format!(r#""id":"{n}""#));
+        let records: Vec<_> = (0..events).map(|n| record(&format!("m{n}"), &event(n))).collect();
+        let now_ms = NOW_MS + self.1.elapsed_ms();
+        let deadline = Deadline::new(now_ms, now_ms + 120_000);
+        assert_eq!(self.1.run(self.0.handle(&records, &deadline)), [""; 0]);
+    }
+}
+
+fn to_server(ports: &FakePorts) -> Vec<Request> {
+    ports.posts().into_iter().filter(|of| of.url.host_str() == Some(SERVER)).collect()
+}
+
+/// The `authorization` of each request to the destination.
+fn shown(ports: &FakePorts) -> Vec<String> {
+    let posts = ports.posts().into_iter().filter(|of| of.url.host_str() == Some(DESTINATION));
+    let shown = |of: Request| of.headers.into_iter().find(|(name, _)| name == "authorization");
+    posts.map(|of| shown(of).expect("it shows a token").1).collect()
+}
+
+#[test]
+fn a_thousand_events_at_once_need_one_token_and_two_when_it_ends_in_between() {
+    let ports = ports(&[answers(200)], &[grants("first", 120), grants("second", 3_600)]);
+    let process = Process::new(&ports);
+    process.handles(1_000);
+    assert_eq!((to_server(&ports).len(), shown(&ports).len()), (1, 1_000));
+    assert_eq!(
+        shown(&ports).into_iter().collect::<BTreeSet<_>>(),
+        ["Bearer first".to_owned()].into()
+    );
+    ports.advance_ms(59_000);
+    process.handles(1);
+    assert_eq!(to_server(&ports).len(), 1);
+    // A minute before its end.
+    ports.advance_ms(1_000);
+    process.handles(1_000);
+    assert_eq!((to_server(&ports).len(), shown(&ports).len()), (2, 2_001));
+    assert_eq!(shown(&ports).last().map(String::as_str), Some("Bearer second"));
+    assert_eq!(ports.sent(), []);
+}
+
+#[test]
+fn a_token_that_is_refused_is_replaced_and_the_request_repeated_uncounted() {
+    let refused = [answers(401), answers(401), answers(401), answers(200)];
+    let ports = ports(&refused, &[grants("old", 3_600), grants("new", 3_600)]);
+    let lines = log_lines(tracing::Level::TRACE, || Process::new(&ports).handles(3));
+    // All three were under way with the old one; one of them fetched the new one for all.
+    assert_eq!((to_server(&ports).len(), ports.sent().len()), (2, 0));
+    let mut expected = ["Bearer old"; 3].to_vec();
+    expected.extend(["Bearer new"; 3]);
+    assert_eq!(shown(&ports), expected);
+    let attempted: Vec<_> =
+        lines.iter().filter(|line| line["message"] == "delivery.attempted").collect();
+    assert_eq!(attempted.len(), 3, "{lines:?}");
+    assert!(attempted.iter().all(|line| line["outcome"] == "Success"), "{attempted:?}");
+}
+
+#[test]
+fn a_second_refusal_stands_and_counts_once() {
+    let ports = ports(&[answers(401)], &[grants("old", 3_600), grants("new", 3_600)]);
+    let process = Process::new(&ports);
+    process.handles(1);
+    process.handles(1);
+    // Within a minute the second event has no further token.
+    assert_eq!((to_server(&ports).len(), shown(&ports).len()), (2, 3));
+    let sent = ports.sent();
+    assert_eq!(sent.len(), 2);
+    for (queue, message) in &sent {
+        assert_eq!(*queue, QueueName::DeadLetter);
+        assert_eq!(letter(message).delivery.attempts, 1);
+    }
+    ports.advance_ms(60_000);
+    process.handles(1);
+    assert_eq!((to_server(&ports).len(), shown(&ports).len()), (3, 5));
+}
+
+#[test]
+fn without_a_token_the_attempt_is_aborted_says_why_and_blames_nobody() {
+    let refusal =
+        answers(400).with_body(r#"{"error":"invalid_client","error_description":"no hush"}"#);
+    let ports = ports(&[answers(200)], &[refusal, grants("at-last", 3_600)]);
+    let process = Process::new(&ports);
+    let lines = log_lines(tracing::Level::TRACE, || process.handles(50));
+    assert_eq!((to_server(&ports).len(), shown(&ports).len()), (1, 0));
+    let sent = ports.sent();
+    assert_eq!(sent.len(), 50);
+    for (queue, message) in &sent {
+        assert_eq!((*queue, carried(message).attempts), (QueueName::Retry, 1));
+    }
+    let why = "no token from login.example.com: it answered 400, invalid_client";
+    let aborted = lines.iter().filter(|line| line["outcome"] == "Aborted" && line["why"] == why);
+    assert_eq!(aborted.count(), 50, "{lines:?}");
+    assert!(lines.iter().all(|line| !line.to_string().contains("hush")), "{lines:?}");
+    // The destination is not on probation: the next event is attempted as soon as there is a token.
+    ports.advance_ms(5_000);
+    process.handles(1);
+    assert_eq!((to_server(&ports).len(), shown(&ports).len()), (2, 1));
+}
+
+#[test]
+fn a_token_server_that_hangs_is_waited_for_once() {
+    let ports = ports(&[answers(200)], &[times_out_after(TOKEN_TIMEOUT_MS)]);
+    let process = Process::new(&ports);
+    process.handles(1_000);
+    let asked = to_server(&ports);
+    assert_eq!((asked.len(), shown(&ports).len(), ports.sent().len()), (1, 0, 1_000));
+    assert_eq!(asked[0].timeout_ms, TOKEN_TIMEOUT_MS);
+    assert_eq!(ports.elapsed_ms(), TOKEN_TIMEOUT_MS);
+}
+
+#[test]
+fn no_token_is_in_what_is_logged_and_sent_and_the_server_may_not_repeat_the_secret() {
+    let echo = answers(400)
+        .with_body("you sent Bearer t0ken-of-client, t0ken-of-client, dDBrZW4tb2YtY2xpZW50");
+    let ports = ports(&[echo], &[grants("t0ken-of-client", 3_600)]);
+    let lines = log_lines(tracing::Level::TRACE, || Process::new(&ports).handles(1));
+    let traces = format!("{lines:?} {:?}", ports.sent());
+    assert_eq!(ports.sent().len(), 1);
+    for value in ["t0ken", "dDBrZW4", "hush"] {
+        assert!(!traces.contains(value), "{value} in {traces}");
+    }
+}
+
+#[test]
+fn the_secret_of_a_client_has_to_be_allowed_for_both_hosts() {
+    for (hosts, is_sent) in
+        [(&[SERVER, DESTINATION][..], true), (&[SERVER], false), (&[DESTINATION], false)]
+    {
+        let mut policy = SecretPolicy::default();
+        let hosts = hosts.iter().map(|host| host.parse().expect("a host")).collect();
+        policy.add(SecretRule { name: "env:CLIENT".parse().expect("a name"), hosts });
+        let mut catalogue = catalogue("");
+        catalogue.restrict_secrets(policy);
+        let ports = FakePorts::new(catalogue).with_reactions(SERVER, &[grants("token", 3_600)]);
+        Process::new(&ports).handles(1);
+        assert_eq!(
+            (to_server(&ports).len(), ports.sent().len()),
+            (usize::from(is_sent), usize::from(!is_sent))
+        );
+    }
+}
+
+#[test]
+fn a_validation_shows_the_token_too() {
+    let more = ", consent: {handshake: cloudevents, origin: events.example.com}";
+    let ports = FakePorts::new(catalogue(more)).with_reactions(SERVER, &[grants("token", 3_600)]);
+    assert_eq!(super::dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+    let asked = ports.validation_requests();
+    assert!(asked[0].headers.contains(&("authorization".to_owned(), "Bearer token".to_owned())));
+}

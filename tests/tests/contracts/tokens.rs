@@ -1,0 +1,98 @@
+//! `Tokens` with a token server that hangs, floods, redirects or is not where it may be: bounded, refused, told.
+
+use adapters::http::HttpSender;
+use adapters::machine::Machine;
+use adapters::secrets::SecretStores;
+use adapters::tokens::{CommandPorts, Tokens};
+use delivery::request::ANSWER_MAX_BYTES;
+use delivery::subscription::Destination;
+use delivery::subscription::auth::Auth;
+use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
+use delivery::subscription::secret::Secret;
+use futures::future::join_all;
+use lastmile_tests::scripted::{Scripted, Step, answer};
+
+use crate::http::sender;
+
+const SECRET: &str = "hush-hush";
+
+fn ports(sender: HttpSender) -> CommandPorts {
+    let secrets = SecretStores::new(|_, _| Some(SECRET.to_owned()), Machine);
+    CommandPorts { sender, secrets: secrets.expect("an HTTP client can be built") }
+}
+
+fn destination(server: &str, timeout_ms: u64) -> Destination {
+    let client = ClientCredentials {
+        token_url: format!("{server}/token").parse().expect("a URL"),
+        client_id: "acme".to_owned(),
+        client_secret: "env:CLIENT".parse().expect("a name"),
+        scope: None,
+        audience: None,
+        resource: None,
+        style: Style::Post,
+        parameters: Vec::new(),
+    };
+    let url = "https://destination.example.com/".parse().expect("a URL");
+    Destination { auth: Some(Auth::OAuth2(Box::new(client))), ..Destination::new(url, timeout_ms) }
+}
+
+async fn token(server: &str, timeout_ms: u64) -> Result<String, String> {
+    let destination = destination(server, timeout_ms);
+    let names: Vec<_> = destination.secrets().collect();
+    let keyring = Tokens::default().keyring(&ports(sender()), &names, &destination).await?;
+    Ok(keyring.token().map(Secret::expose).unwrap_or_default().to_owned())
+}
+
+/// Why there is no token from a server that runs these steps after each request.
+async fn refusal(steps: &[Step], timeout_ms: u64) -> String {
+    let script = steps.to_vec();
+    let server = Scripted::start(move |_| script.clone()).await.expect("a free port");
+    let why = token(&server.endpoint(), timeout_ms).await.expect_err("no token");
+    assert!(why.starts_with("no token from 127.0.0.1:") && !why.contains(SECRET), "{why}");
+    assert_eq!(server.requests().len(), 1);
+    why
+}
+
+#[tokio::test]
+async fn a_token_server_that_lies_is_bounded_refused_and_told() {
+    let hangs = refusal(&[Step::Silence], 300).await;
+    assert!(hangs.contains("no whole answer within 300 ms"), "{hangs}");
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{{", 10 * 1_024 * 1_024);
+    let floods = [Step::Write(head.into_bytes()), Step::Flood(vec![b' '; 1_024])];
+    let floods = refusal(&floods, 60_000).await;
+    assert!(floods.contains(&format!("more than {ANSWER_MAX_BYTES} bytes")), "{floods}");
+    let to = [("location", "http://169.254.169.254/latest/meta-data/")];
+    let redirects = refusal(&[answer("302 Found", &to, b"")], 60_000).await;
+    assert!(redirects.contains("it answered 302"), "{redirects}");
+    let echoes = format!("{{\"error\": \"{SECRET}\"}}");
+    let echoes = refusal(&[answer("400 Bad Request", &[], echoes.as_bytes())], 60_000).await;
+    assert!(echoes.contains("it answered 400, [secret]"), "{echoes}");
+}
+
+#[tokio::test]
+async fn a_token_server_at_a_private_address_is_not_asked() {
+    for server in ["http://10.0.0.1", "https://169.254.169.254", "http://[fd00::1]"] {
+        let why = token(server, 60_000).await.expect_err("it is not allowed");
+        assert!(why.starts_with("no token from "), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn many_at_once_ask_once() {
+    let body = br#"{"access_token":"one","token_type":"bearer","expires_in":3600}"#;
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], body)]).await.expect("a free port");
+    let (ports, tokens) = (ports(sender()), Tokens::default());
+    let destination = destination(&server.endpoint(), 60_000);
+    let names: Vec<_> = destination.secrets().collect();
+    let all = (0..1_000).map(|_| tokens.keyring(&ports, &names, &destination));
+    for keyring in join_all(all).await {
+        assert_eq!(
+            keyring.map(|of| of.token().map(|of| of.expose().to_owned())),
+            Ok(Some("one".to_owned()))
+        );
+    }
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1);
+    let body = String::from_utf8_lossy(&requests[0].body).into_owned();
+    assert_eq!(body, "grant_type=client_credentials&client_id=acme&client_secret=hush-hush");
+}
