@@ -92,7 +92,7 @@ fn every_fixture_is_used_by_the_tests() {
 }
 
 #[test]
-fn every_word_keeps_its_meaning() {
+fn every_word_of_a_topic_keeps_its_meaning() {
     const INPUTS: [&str; 9] = [
         "auto",
         "cloudevents",
@@ -109,6 +109,10 @@ fn every_word_keeps_its_meaning() {
         let text = write_topic(&Topic { input, ..topic.clone() });
         assert!(text.contains(&format!(r#""input":"{word}""#)), "{text}");
     }
+}
+
+#[test]
+fn every_word_of_a_dead_letter_and_a_schedule_keeps_its_meaning() {
     let mut of = subscription(Dialect::Native);
     for (format, word) in [
         (DeadLetterFormat::Fixed(Format::Namespace), "namespace"),
@@ -132,6 +136,17 @@ fn every_word_keeps_its_meaning() {
         let text = write_subscription(&of);
         assert!(text.contains(&format!(r#""kind":"{word}","delayMs":1"#)), "{text}");
     }
+    of.dead_letter.sink = Sink::None;
+    assert!(write_subscription(&of).contains(r#""sink":"none""#));
+    of.dead_letter.sink =
+        Sink::Address("https://lost.example.com/?code=0815".parse().expect("a URL"));
+    let sink = r#""sink":{"url":"https://lost.example.com/?code=0815"}"#;
+    assert!(write_subscription(&of).contains(sink));
+}
+
+#[test]
+fn every_word_of_a_destination_keeps_its_meaning() {
+    let mut of = subscription(Dialect::Native);
     let secret = || "env:A".parse().expect("the name of a secret");
     for (auth, text) in [
         (
@@ -168,12 +183,6 @@ fn every_word_keeps_its_meaning() {
     of.destination.ca_bundle = CaBundle::new(pem).ok();
     let bundle = r#""caBundle":"-----BEGIN CERTIFICATE-----\nMA==\n"#;
     assert!(write_subscription(&of).contains(bundle));
-    of.dead_letter.sink = Sink::None;
-    assert!(write_subscription(&of).contains(r#""sink":"none""#));
-    of.dead_letter.sink =
-        Sink::Address("https://lost.example.com/?code=0815".parse().expect("a URL"));
-    let sink = r#""sink":{"url":"https://lost.example.com/?code=0815"}"#;
-    assert!(write_subscription(&of).contains(sink));
 }
 
 /// The names of all members, at any depth.
