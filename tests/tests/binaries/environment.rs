@@ -2,23 +2,47 @@
 //! of the local AWS, and the defaults of parameters.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// A function of the template, and its binary.
+/// A function of the template, its package, and the binary of this build.
 pub(crate) struct Function {
     resource: &'static str,
-    pub(crate) program: &'static str,
+    package: &'static str,
+    built: &'static str,
 }
 
-pub(crate) const DISPATCH: Function =
-    Function { resource: "DispatchFunction", program: env!("CARGO_BIN_EXE_dispatch-function") };
-pub(crate) const DEADLETTER: Function =
-    Function { resource: "DeadLetterFunction", program: env!("CARGO_BIN_EXE_deadletter-function") };
-pub(crate) const INGRESS: Function =
-    Function { resource: "IngressFunction", program: env!("CARGO_BIN_EXE_ingress-function") };
+pub(crate) const DISPATCH: Function = Function {
+    resource: "DispatchFunction",
+    package: "dispatch",
+    built: env!("CARGO_BIN_EXE_dispatch-function"),
+};
+pub(crate) const DEADLETTER: Function = Function {
+    resource: "DeadLetterFunction",
+    package: "deadletter",
+    built: env!("CARGO_BIN_EXE_deadletter-function"),
+};
+pub(crate) const INGRESS: Function = Function {
+    resource: "IngressFunction",
+    package: "ingress",
+    built: env!("CARGO_BIN_EXE_ingress-function"),
+};
+
+impl Function {
+    /// The program and its arguments: the binary of this build, or `PACKAGE/bootstrap` of the folder
+    /// `LASTMILE_FUNCTIONS`, as cargo-lambda leaves them in `target/lambda`; run by the program
+    /// `LASTMILE_EMULATOR` if they are for another processor.
+    pub(crate) fn command(&self) -> Vec<String> {
+        let binary = match env::var("LASTMILE_FUNCTIONS") {
+            Ok(folder) => format!("{folder}/{}/bootstrap", self.package),
+            Err(_) => self.built.to_owned(),
+        };
+        env::var("LASTMILE_EMULATOR").into_iter().chain([binary]).collect()
+    }
+}
 
 /// The resources that variables name, and what they are called locally.
 const QUEUES: [(&str, &str); 8] = [

@@ -217,11 +217,9 @@ fn command(address: &str, subscriptions: &str) -> std::process::Child {
     let mut variables: BTreeMap<String, String> =
         environment(&DISPATCH, &format!("http://{address}"), address);
     variables.insert("SUBSCRIPTIONS_URI".to_owned(), subscriptions.to_owned());
-    let program =
-        std::env::var("LASTMILE_DISPATCH").unwrap_or_else(|_| DISPATCH.program.to_owned());
-    let limited = format!("ulimit -n {FILES_MAX}; exec \"$0\"");
+    let limited = format!("ulimit -n {FILES_MAX}; exec \"$0\" \"$@\"");
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", &limited, &program]).env_clear().envs(&variables);
+    command.args(["-c", &limited]).args(DISPATCH.command()).env_clear().envs(&variables);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("the binary starts")
 }

@@ -233,7 +233,8 @@ async fn destination() -> Scripted {
 
 /// The binary with this environment and no other.
 pub(crate) fn command(function: &Function, variables: &BTreeMap<String, String>) -> Command {
-    let mut command = Command::new(function.program);
-    command.env_clear().envs(variables).stdin(Stdio::null());
+    let [program, arguments @ ..] = &function.command()[..] else { unreachable!("a program") };
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(variables).stdin(Stdio::null());
     command
 }
