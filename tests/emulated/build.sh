@@ -4,6 +4,11 @@
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
+if [[ -n ${LASTMILE_RELEASE:-} ]]; then
+  echo "deploying $LASTMILE_RELEASE, nothing is built" >&2
+  exit 0
+fi
+
 # The host's linker instead of zig: there is no other platform to link for.
 export CARGO_LAMBDA_COMPILER=cargo
 # A separate folder, so that these binaries are never mistaken for a release build; shared by the functions, so that

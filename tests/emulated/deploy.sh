@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# deploy.sh <build folder> <port> <Parameter=Value>…: deploys what build.sh built to the emulated AWS on that port
-# and prints the outputs of the stack as one JSON object on standard output. All other output goes to standard error.
+# deploy.sh <build folder> <port> <Parameter=Value>…: deploys to the emulated AWS on that port what build.sh built, or the
+# folder of a release for this processor, LASTMILE_RELEASE. Prints the outputs of the stack as one JSON object on standard
+# output. All other output goes to standard error.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
@@ -8,8 +9,11 @@ export AWS_ENDPOINT_URL=http://127.0.0.1:$2
 # The emulated deployment ends at once; polling every five seconds, the default, would take most of the time.
 export SAM_CLI_POLL_DELAY=0.2
 
+# A release has what it needs.
+[[ -z ${LASTMILE_RELEASE:-} ]] || export PATH=$venv/bin:/usr/bin:/bin
+
 sam deploy \
-  --template-file "$build/sam/template.yaml" \
+  --template-file "${LASTMILE_RELEASE:-$build/sam}/template.yaml" \
   --stack-name lastmile \
   --resolve-s3 \
   --capabilities CAPABILITY_IAM \

@@ -7,6 +7,7 @@ mod access;
 mod buckets;
 mod functions;
 mod queues;
+mod release;
 
 use std::fs;
 use std::path::Path;
