@@ -1,6 +1,6 @@
 //! A fake SQS and S3 that accept every request and count.
 //!
-//! Nothing is stored: a message gets an id, an object gets an ETag. The one object that can be read
+//! Nothing is stored: a message gets an id and is handed on if somebody wants it, an object gets an ETag. The one object that can be read
 //! is the subscriptions file. Requests to SQS and the messages in them are counted, because SQS
 //! bills by request.
 
@@ -11,6 +11,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::http::{Body, respond};
 
@@ -29,6 +30,31 @@ pub(crate) struct Cloud {
     requests: AtomicU64,
     messages: AtomicU64,
     storage_requests: AtomicU64,
+    sent: Option<UnboundedSender<Sent>>,
+}
+
+/// A message that was sent to SQS.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    /// The name of its queue.
+    pub(crate) queue: String,
+    pub(crate) body: String,
+    /// As the API of SQS has them.
+    pub(crate) attributes: Value,
+    pub(crate) delay_seconds: u64,
+}
+
+impl Sent {
+    fn of(queue_url: &Value, message: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let queue = text(queue_url);
+        Self {
+            queue: queue.rsplit('/').next().unwrap_or_default().to_owned(),
+            body: text(&message["MessageBody"]),
+            attributes: message["MessageAttributes"].clone(),
+            delay_seconds: message["DelaySeconds"].as_u64().unwrap_or_default(),
+        }
+    }
 }
 
 /// The requests that SQS has received.
@@ -44,6 +70,11 @@ impl Cloud {
     /// Services that return this subscriptions file for every read of S3.
     pub(crate) fn new(subscriptions: String) -> Self {
         Self { subscriptions: subscriptions.into(), ..Self::default() }
+    }
+
+    /// The same, and every message goes there.
+    pub(crate) fn sending(self, sent: UnboundedSender<Sent>) -> Self {
+        Self { sent: Some(sent), ..self }
     }
 
     /// The requests that SQS has received so far.
@@ -93,15 +124,27 @@ impl Cloud {
                 let request: Value = serde_json::from_slice(body)?;
                 let entries = request["Entries"].as_array().map_or(&[][..], Vec::as_slice);
                 self.messages.fetch_add(entries.len() as u64, Ordering::Relaxed);
+                entries.iter().for_each(|entry| self.hand_on(&request["QueueUrl"], entry));
                 accept_all(entries)
             }
             "SendMessage" => {
+                let request: Value = serde_json::from_slice(body)?;
                 self.messages.fetch_add(1, Ordering::Relaxed);
+                self.hand_on(&request["QueueUrl"], &request);
                 json!({"MessageId": "0", "MD5OfMessageBody": MD5})
             }
             _ => json!({}),
         };
         Ok(respond(StatusCode::OK, AWS_JSON, response.to_string().into()))
+    }
+}
+
+impl Cloud {
+    fn hand_on(&self, queue_url: &Value, message: &Value) {
+        if let Some(sent) = &self.sent {
+            // Whoever wanted them has ended.
+            let _ = sent.send(Sent::of(queue_url, message));
+        }
     }
 }
 

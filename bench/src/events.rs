@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::contenders::Job;
 
@@ -78,24 +78,37 @@ pub(crate) fn batch(job: Job, topic: Topic, records: usize) -> Bytes {
 
 /// A batch of one record for each of these topics.
 pub(crate) fn batch_of(job: Job, topics: impl Iterator<Item = impl AsRef<str>>) -> Bytes {
-    let records = topics.enumerate().map(|(index, topic)| record(job, topic.as_ref(), index));
+    let records = topics.enumerate().map(|(index, topic)| of_job(job, topic.as_ref(), index));
     let records: Vec<_> = records.collect();
     Bytes::from(json!({ "Records": records }).to_string())
 }
 
-fn record(job: Job, topic: &str, index: usize) -> serde_json::Value {
+fn of_job(job: Job, topic: &str, index: usize) -> Value {
+    let mut attributes = json!({"topic": attribute(&format!("shop/{topic}"))});
+    if job == Job::Store {
+        let state = dead_letter_state(&message_id(index), crate::clock::unix_ms());
+        attributes["deadletter"] = attribute(&state);
+    }
+    record("events", index, &event(index), &attributes)
+}
+
+/// An attribute of a message, as a record has it.
+pub(crate) fn attribute(value: &str) -> Value {
+    json!({"stringValue": value, "stringListValues": [], "binaryListValues": [], "dataType": "String"})
+}
+
+fn message_id(index: usize) -> String {
+    format!("059f36b4-87a3-44ab-83d2-{index:012}")
+}
+
+/// A message of a queue as Lambda hands it to a function; the index makes its id.
+pub(crate) fn record(queue: &str, index: usize, body: &str, attributes: &Value) -> Value {
     // The time of sending is publication: an old one would make the event expire.
     let now_ms = crate::clock::unix_ms();
-    let id = format!("059f36b4-87a3-44ab-83d2-{index:012}");
-    let text = |value: &str| json!({"stringValue": value, "stringListValues": [], "binaryListValues": [], "dataType": "String"});
-    let mut attributes = json!({"topic": text(&format!("shop/{topic}"))});
-    if job == Job::Store {
-        attributes["deadletter"] = text(&dead_letter_state(&id, now_ms));
-    }
     json!({
-        "messageId": id,
+        "messageId": message_id(index),
         "receiptHandle": format!("AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a{index}"),
-        "body": event(index),
+        "body": body,
         "attributes": {
             "ApproximateReceiveCount": "1",
             "SentTimestamp": now_ms.to_string(),
@@ -105,12 +118,13 @@ fn record(job: Job, topic: &str, index: usize) -> serde_json::Value {
         "messageAttributes": attributes,
         "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
         "eventSource": "aws:sqs",
-        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:events",
+        "eventSourceARN": format!("arn:aws:sqs:us-east-1:000000000000:{queue}"),
         "awsRegion": "us-east-1"
     })
 }
 
-fn event(index: usize) -> String {
+/// The event with this number; its id ends with it.
+pub(crate) fn event(index: usize) -> String {
     let lines: Vec<_> = (1..=4)
         .map(|line| json!({"sku": format!("A-{line}"), "quantity": line, "price": "19.90"}))
         .collect();

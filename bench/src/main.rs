@@ -13,6 +13,7 @@ mod events;
 mod goals;
 mod http;
 mod instructions;
+mod latency;
 mod machine;
 mod measure;
 mod report;
@@ -56,6 +57,12 @@ async fn main() -> anyhow::Result<()> {
         && mode == "catalogues"
     {
         println!("{}", catalogues::measure(Path::new(binaries), Path::new(folder)).await?);
+        return Ok(());
+    }
+    if let [mode, binaries] = given.as_slice()
+        && mode == "latency"
+    {
+        println!("{}", latency::measure(Path::new(binaries)).await?);
         return Ok(());
     }
     let arguments = arguments()?;

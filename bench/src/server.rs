@@ -49,6 +49,14 @@ impl Server {
 
     /// The same with the subscriber on this port.
     pub(crate) async fn start_with(subscriber: u16) -> anyhow::Result<(Self, Invoker)> {
+        Self::start_of(subscriber, |subscriber| Cloud::new(events::subscriptions(subscriber))).await
+    }
+
+    /// The same with services made for the address of the subscriber.
+    pub(crate) async fn start_of(
+        subscriber: u16,
+        cloud: impl FnOnce(SocketAddr) -> Cloud,
+    ) -> anyhow::Result<(Self, Invoker)> {
         let listen = async |port| {
             // A server that ended has its port until its tasks are dropped.
             for _ in 0..50 {
@@ -63,7 +71,7 @@ impl Server {
         };
         let (aws, subscriber) = (listen(0).await?, listen(subscriber).await?);
         let addresses = (aws.local_addr()?, subscriber.local_addr()?);
-        let cloud = Arc::new(Cloud::new(events::subscriptions(addresses.1)));
+        let cloud = Arc::new(cloud(addresses.1));
         let (runtime_api, invoker) = runtime_api();
         let runtime_api = Arc::new(runtime_api);
         let serving = [aws, subscriber]
