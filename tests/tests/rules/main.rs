@@ -20,6 +20,7 @@ mod credentials;
 mod documented;
 mod events;
 mod formats;
+mod knative_fields;
 mod letter_fidelity;
 mod lifetimes;
 mod manifests;

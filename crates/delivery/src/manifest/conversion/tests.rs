@@ -143,6 +143,12 @@ fn subscriptions_of_other_families_are_checked_against_a_native_topic() {
     let knative = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s, namespace: n}\nspec:\n  \
                    channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: t}\n  \
                    subscriber: {uri: 'https://h/'}\n  delivery: {format: binary}\n";
+    // No file has the channel itself, of which there is a warning.
+    let found = |text: &str| {
+        let (mut found, left) = found(text);
+        found.retain(|finding| !finding.contains("is not in any of the files"));
+        (found, left)
+    };
     for (text, input, expected) in [
         (
             grid,

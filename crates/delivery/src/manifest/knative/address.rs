@@ -177,7 +177,10 @@ struct Key {
 }
 
 fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
-    fields.accept(&["address", "group"]);
+    fields.accept(&["group"]);
+    if let Some(key) = fields.given_key("address") {
+        key.warn("address is not used by this version");
+    }
     let [api_version, kind, name] =
         ["apiVersion", "kind", "name"].map(|field| fields.required(field)?.text());
     let namespace =

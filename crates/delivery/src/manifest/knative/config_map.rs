@@ -39,8 +39,8 @@ pub(super) struct Template<'a> {
 pub(super) struct BrokerDefaults<'a> {
     /// The class of one without an annotation, and where it is written.
     pub(super) class: Option<(String, Cursor<'a>)>,
-    /// The ConfigMap of its channels.
-    pub(super) config: Option<TopicName>,
+    /// The ConfigMap of its channels, and where it is named.
+    pub(super) config: Option<(TopicName, Cursor<'a>)>,
     /// Its delivery settings.
     pub(super) delivery: Option<Delivery<'a>>,
 }
@@ -51,6 +51,7 @@ type Text<'a> = (&'a str, Cursor<'a>);
 /// The ConfigMaps of all files.
 #[derive(Default)]
 pub(super) struct ConfigMaps<'a> {
+    names: BTreeSet<TopicName>,
     templates: BTreeMap<TopicName, Text<'a>>,
     brokers: Option<Text<'a>>,
     channels: Option<Text<'a>>,
@@ -71,35 +72,36 @@ impl<'a> ConfigMaps<'a> {
                 let at = data.as_ref()?.peek(key)?;
                 Some((at.peek_text()?, at))
             };
-            if object.name.topic == BROKERS.0 {
-                maps.brokers = maps.brokers.or_else(|| text(BROKERS.1));
-            }
-            if object.name.topic == CHANNELS.0 {
-                maps.channels = maps.channels.or_else(|| text(CHANNELS.1));
-            }
+            let default = |(name, key): (&str, &str)| {
+                if object.name.topic == name { text(key) } else { None }
+            };
+            let (brokers, channels) = (default(BROKERS), default(CHANNELS));
             let template = TEMPLATES.iter().find_map(|key| text(key));
-            let is_default =
-                |(name, key): (&str, &str)| object.name.topic == name && text(key).is_some();
-            match template {
-                Some(template) => {
-                    maps.templates.insert(object.name.clone(), template);
-                }
-                None if is_default(BROKERS) || is_default(CHANNELS) => {}
-                None => {
-                    object.document.warn("a ConfigMap without a channel template has no effect");
-                }
+            if brokers.is_none() && channels.is_none() && template.is_none() {
+                object.document.warn("a ConfigMap without a channel template has no effect");
             }
+            keep_first(&mut maps.brokers, brokers);
+            keep_first(&mut maps.channels, channels);
+            let mut named = maps.templates.remove(&object.name);
+            keep_first(&mut named, template);
+            maps.templates.extend(named.map(|named| (object.name.clone(), named)));
+            maps.names.insert(object.name.clone());
         }
         maps
     }
 
     /// The template in the ConfigMap of this name. References in it are relative to the namespace of the broker.
+    /// One that no file has is reported where it is named.
     pub(super) fn template(
         &self,
         name: &TopicName,
+        named_at: &Cursor<'_>,
         addresses: &Addresses<'_>,
         namespace: &str,
     ) -> Option<Template<'a>> {
+        if !self.names.contains(name) {
+            self.report_absent(name, named_at);
+        }
         let (text, at) = self.templates.get(name)?;
         let read = |root: &Cursor<'_>| {
             let found = template(root, at, addresses, namespace)?;
@@ -111,6 +113,15 @@ impl<'a> ConfigMaps<'a> {
             Some(found)
         };
         self.document(text, at, read).flatten()
+    }
+
+    fn report_absent(&self, name: &TopicName, named_at: &Cursor<'_>) {
+        let message = format!(
+            "the ConfigMap {name} is not in any of the files: the channels of the broker are taken for InMemoryChannels"
+        );
+        if self.reported.borrow_mut().insert(format!("{} {message}", named_at.location())) {
+            named_at.warn(Message::new(message).help("their retries are numbered from zero"));
+        }
     }
 
     /// The template of a plain channel in this namespace that has none.
@@ -138,14 +149,13 @@ impl<'a> ConfigMaps<'a> {
         let read = |root: &Cursor<'_>| {
             let of_scopes = defaults_for(root, namespace);
             let default_class = of_scopes.iter().find_map(class_name);
-            let wanted = class.or(default_class);
-            let settings = of_scopes.iter().find_map(|of| of_class(of, wanted));
+            let settings = broker_config(root, namespace, class);
             let (config, delivery) = settings
                 .map(|of| broker_settings(&of, at, addresses, namespace))
                 .unwrap_or_default();
             BrokerDefaults {
                 class: default_class.map(|name| (name.to_owned(), at.clone())),
-                config,
+                config: config.map(|name| (name, at.clone())),
                 delivery,
             }
         };
@@ -172,6 +182,18 @@ impl<'a> ConfigMaps<'a> {
             }
         }
         value
+    }
+}
+
+/// Keeps the text that is there; a further one is reported.
+fn keep_first<'a>(kept: &mut Option<Text<'a>>, further: Option<Text<'a>>) {
+    let Some((text, at)) = further else { return };
+    match kept {
+        Some((_, first)) => {
+            let message = format!("not used: the one at {} holds", first.location());
+            at.warn(Message::new(message).help("remove one of them"));
+        }
+        None => *kept = Some((text, at)),
     }
 }
 
@@ -203,13 +225,33 @@ fn class_name<'x>(of: &Cursor<'x>) -> Option<&'x str> {
     of.peek("brokerClass")?.peek_text()
 }
 
-/// The settings of a class: beside its name where it is the default one, else under its own.
-fn of_class<'x>(of: &Cursor<'x>, wanted: Option<&str>) -> Option<Cursor<'x>> {
-    let has_settings = ["kind", "name", "delivery"].iter().any(|field| of.peek(field).is_some());
-    if has_settings && (wanted.is_none() || class_name(of) == wanted) {
-        return Some(of.clone());
-    }
-    of.peek("brokerClasses")?.peek(wanted?)
+/// The settings of brokers that name this class, as Knative finds them: in the namespace those of the class that is the
+/// default there, else those under its own name; in the cluster the same, and the default ones for any other class.
+/// Those of the cluster count only where it has default ones.
+fn broker_config<'x>(
+    root: &Cursor<'x>,
+    namespace: &str,
+    class: Option<&str>,
+) -> Option<Cursor<'x>> {
+    let of_namespace = root.peek("namespaceDefaults").and_then(|of| of.peek(namespace));
+    let class = class.or_else(|| of_namespace.as_ref().and_then(class_name));
+    let of_class = |of: &Cursor<'x>| of.peek("brokerClasses")?.peek(class?);
+    let in_namespace = of_namespace.and_then(|of| match class_name(&of) {
+        name if name.is_some() && name == class => Some(of).filter(has_settings),
+        _ => of_class(&of),
+    });
+    let in_cluster = || {
+        let of = root.peek("clusterDefault").filter(has_settings)?;
+        let of_other = if class_name(&of) == class { None } else { of_class(&of) };
+        Some(of_other.unwrap_or(of))
+    };
+    in_namespace.or_else(in_cluster)
+}
+
+/// Whether defaults have settings of their own, beside those of classes.
+fn has_settings(of: &Cursor<'_>) -> bool {
+    let fields = ["apiVersion", "kind", "namespace", "name", "delivery"];
+    fields.iter().any(|field| of.peek(field).is_some())
 }
 
 fn broker_settings<'a>(

@@ -23,6 +23,7 @@ mod old;
 mod parent;
 mod partial;
 mod role;
+mod source;
 mod subscribers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +38,7 @@ use partial::PartialSubscription;
 use role::Role;
 
 use super::destinations::Destinations;
-use super::findings::Message;
+use super::findings::{Message, quoted};
 use super::reader::{Cursor, Fields};
 use super::{Draft, names};
 use crate::subscription::ReplyTo;
@@ -52,8 +53,8 @@ const BROKER: &str = "default";
 struct Reader<'a, 'd> {
     addresses: Addresses<'d>,
     config_maps: ConfigMaps<'a>,
-    /// The channels that have Subscriptions.
-    subscribed: BTreeSet<TopicName>,
+    /// How many Subscriptions the files have of each channel.
+    subscribed: BTreeMap<TopicName, usize>,
     /// `None` where it has errors, so that its subscriptions are left out.
     parents: BTreeMap<(TopicKind, TopicName), Option<Parent<'a>>>,
 }
@@ -75,12 +76,13 @@ pub(super) fn read<'a>(
     let config_maps =
         objects.iter().filter(|(role, _)| *role == Role::ConfigMap).map(|(_, object)| object);
     let config_maps = ConfigMaps::read(config_maps);
-    let subscriptions = objects.iter().filter(|(role, _)| *role == Role::Subscription);
-    let subscribed = subscriptions.map(|(_, object)| TopicName {
-        topic: object.document.text_at("spec.channel.name").to_owned(),
-        ..object.name.clone()
-    });
-    let subscribed = subscribed.collect();
+    let mut subscribed = BTreeMap::new();
+    for (_, object) in objects.iter().filter(|(role, _)| *role == Role::Subscription) {
+        let namespace = object.document.peek("spec.channel.namespace");
+        let namespace = namespace.and_then(|at| at.peek_text()).unwrap_or(&object.name.namespace);
+        let topic = object.document.text_at("spec.channel.name").to_owned();
+        *subscribed.entry(TopicName { namespace: namespace.to_owned(), topic }).or_default() += 1;
+    }
     let mut reader = Reader {
         addresses: Addresses { destinations, topics },
         config_maps,
@@ -161,11 +163,16 @@ impl<'a> Reader<'a, '_> {
             fields.accept(&["apiVersion", "kind"]);
             (fields.given("namespace").and_then(|at| names::read(&at)), fields.required("name"))
         });
+        let reference_is_given = reference.is_some();
         let (namespace, broker) = reference.unwrap_or_default();
         if let Some(key) = spec.given_key("brokerRef").filter(|_| spec.given("broker").is_some()) {
             key.warn("not used: broker is given too");
         }
         let broker = spec.given("broker").or(broker);
+        if broker.is_none() && !reference_is_given {
+            let message = format!("no broker is named: read as {}", quoted(BROKER));
+            spec.parent().warn(Message::new(message).help(format!("broker: {BROKER}")));
+        }
         let namespace = namespace.unwrap_or_else(|| object.name.namespace.clone());
         let topic_and_parent =
             broker.as_ref().map_or_else(|| Some(BROKER.to_owned()), names::read).and_then(|name| {
@@ -203,7 +210,13 @@ impl<'a> Reader<'a, '_> {
         let topic_and_parent = channel
             .and_then(|channel| channel.mapping(|fields| self.channel(fields, namespace)))
             .flatten();
-        let reply = spec.given("reply").and_then(|reply| self.addresses.read(&reply, namespace));
+        let reply = spec.given("reply");
+        if let Some(reply) = reply.as_ref().filter(|_| spec.given("subscriber").is_none()) {
+            // Without a subscriber the events themselves are what goes there.
+            let to = self.addresses.read(reply, namespace);
+            return self.partial(spec, to, object, topic_and_parent);
+        }
+        let reply = reply.and_then(|reply| self.addresses.read(&reply, namespace));
         let reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
         let reply = reply.and_then(ResolvedAddress::reply);
         let subscriber = self.destination(spec, "subscriber", object);
@@ -225,67 +238,21 @@ impl<'a> Reader<'a, '_> {
         let kind = kind?;
         let (api_version, kind_name) = (api_version?.text()?, kind.text()?);
         let topic = TopicName { namespace: namespace?, topic: name? };
-        let parent = match self.parents.get(&(TopicKind::Channel, topic.clone())) {
-            Some(parent) => parent.clone()?,
-            None if kind_name == "Channel" => {
-                let defaults =
-                    || self.config_maps.channel_defaults(&self.addresses, &topic.namespace);
-                let class = Class::of_channel(api_version, kind_name);
-                let class = class.or_else(|| defaults().map(|(class, _)| class));
-                Parent::absent(class.unwrap_or(Class::LITERAL))
-            }
-            None => Parent::absent(Class::of_channel_at(api_version, &kind)),
+        if let Some(parent) = self.parents.get(&(TopicKind::Channel, topic.clone())) {
+            return Some((topic, parent.clone()?));
+        }
+        let message =
+            format!("the channel {topic} is not in any of the files: its delivery is not known");
+        fields.parent().warn(Message::new(message).help("put its Channel into the files"));
+        let parent = if kind_name == "Channel" {
+            let defaults = || self.config_maps.channel_defaults(&self.addresses, &topic.namespace);
+            let class = Class::of_channel(api_version, kind_name);
+            let class = class.or_else(|| defaults().map(|(class, _)| class));
+            Parent::absent(class.unwrap_or(Class::LITERAL))
+        } else {
+            Parent::absent(Class::of_channel_at(api_version, &kind))
         };
         Some((topic, parent))
-    }
-
-    /// An event source: its topic has its name, and so has the subscription to its sink. Where the
-    /// sink is a broker or channel that no file has, that is the topic, and no subscription is needed.
-    fn source(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<PartialSubscription<'a>> {
-        // The other fields configure the source itself.
-        spec.accept_rest();
-        let sink = self.destination(spec, "sink", object);
-        if let Some((topic, sink)) =
-            sink.as_ref().and_then(|sink| Some((self.publishes_itself(sink, object)?, sink)))
-        {
-            if let Some(key) = spec.given_key("delivery") {
-                key.warn(format!("not used: what publishes to {topic} has to try again itself"));
-            }
-            let not_run = "event sources are not run";
-            let message =
-                format!("{not_run}; this one publishes to {topic} and needs no subscription");
-            sink.at.warn(
-                Message::new(message).help(format!("publish its events to {topic} yourself")),
-            );
-            return None;
-        }
-        let message = format!("event sources are not run; publish their events to {}", object.name);
-        object.document.warn(message);
-        if let Some(key) = spec.key("ceOverrides") {
-            key.warn(
-                "ceOverrides are not supported by this version; events are sent as they were published",
-            );
-        }
-        self.partial(
-            spec,
-            sink,
-            object,
-            Some((object.name.clone(), Parent::absent(Class::LITERAL))),
-        )
-    }
-
-    /// The topic to which a source publishes by itself: a broker or channel that no file has; or any, where
-    /// another object has the topic of the source's name.
-    fn publishes_itself<'s>(
-        &self,
-        sink: &'s ResolvedAddress<'a>,
-        object: &Object<'a>,
-    ) -> Option<&'s TopicName> {
-        let is_taken = |kind| self.addresses.topics.contains(&(kind, object.name.clone()));
-        if is_taken(TopicKind::Broker) || is_taken(TopicKind::Channel) {
-            return sink.publishes_to.as_ref();
-        }
-        sink.topic_elsewhere()
     }
 
     /// The required destination of this name.

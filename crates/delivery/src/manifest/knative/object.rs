@@ -35,6 +35,8 @@ const RESPONSE: &str = "lastmile.dev/dead-letter-response";
 const MAX_REPLIES: &str = "lastmile.dev/max-replies";
 /// The annotation of Knative by which a trigger of a Kafka broker keeps the order of events.
 const ORDER: &str = "kafka.eventing.knative.dev/delivery.order";
+/// The annotation of Knative by which a Kafka broker has the events of a topic that is there already.
+const EXTERNAL_TOPIC: &str = "kafka.eventing.knative.dev/external.topic";
 /// The annotation of Knative by which a trigger of a RabbitMQ broker says how many events are sent at once.
 const PARALLELISM: &str = "rabbitmq.eventing.knative.dev/parallelism";
 /// All of ours.
@@ -155,19 +157,28 @@ impl<'a> Metadata<'a> {
 
 /// Reports what annotations of Knative promise and is not kept here.
 fn report_unkept(annotations: &BTreeMap<&str, Cursor<'_>>) {
-    if let Some(at) = annotations.get(ORDER).filter(|at| at.peek_text() == Some("ordered")) {
+    if let Some(at) = annotations.get(ORDER).filter(|at| at.peek_text() != Some("unordered")) {
         let message = "the order of events is not kept here: one that is retried is overtaken";
         at.warn(
             Message::new(message).help("let the subscriber compare times or numbers of events"),
         );
     }
     if let Some(at) = annotations.get(PARALLELISM) {
-        let message = match at.peek_text() {
-            Some("1") => "not used: events are sent at once, and their order is not kept",
-            Some(_) | None => "not used: how many events are sent at once is not limited by it",
-        };
-        at.warn(Message::new(message).help(format!("{MAX_PER_SECOND} limits a rate")));
+        report_parallelism(at);
     }
+    if let Some(at) = annotations.get(EXTERNAL_TOPIC) {
+        let message = "not used: no topic of Kafka is read";
+        at.warn(Message::new(message).help("publish its events to this broker"));
+    }
+}
+
+/// Reports a limit of how many events are sent at once.
+pub(super) fn report_parallelism(at: &Cursor<'_>) {
+    let message = match at.peek_text() {
+        Some("1") => "not used: events are sent at once, and their order is not kept",
+        Some(_) | None => "not used: how many events are sent at once is not limited by it",
+    };
+    at.warn(Message::new(message).help(format!("{MAX_PER_SECOND} limits a rate")));
 }
 
 /// The annotations that change what a delivery does: the meaning of statuses, the rate, and what is kept

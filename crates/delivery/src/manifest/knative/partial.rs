@@ -54,6 +54,9 @@ impl<'a> PartialSubscription<'a> {
         let delivery = self.parent.delivery_of(self.delivery);
         let overrides = metadata.overrides.with_fallback(&self.parent.overrides);
         let mut retry = delivery.retry_policy(self.parent.class, &profile);
+        if retry.max_attempts > 1 {
+            self.parent.report_unstated();
+        }
         overrides.apply(&mut retry);
         let mut origins = delivery.origins(self.parent.class);
         overrides.note(&mut origins);

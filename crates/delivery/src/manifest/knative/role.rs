@@ -55,11 +55,17 @@ impl Role {
             (GOOGLE, "Channel") => Self::Topic(TopicKind::Channel),
             ("", "ConfigMap") => Self::ConfigMap,
             ("eventing.knative.dev", "RabbitmqBrokerConfig") => Self::BrokerConfig,
-            (_, _) if has_sink => Self::Source,
+            // What has a sink there takes events itself, such as an EventTransform.
+            (group, _) if has_sink && !is_core(group) => Self::Source,
             ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::Ignored,
             (_, _) => Self::Unknown,
         }
     }
+}
+
+/// Whether the objects of a group are no event sources.
+fn is_core(group: &str) -> bool {
+    ["eventing.knative.dev", "messaging.knative.dev", "flows.knative.dev"].contains(&group)
 }
 
 /// Reports a version of the API that is not read.
@@ -82,8 +88,7 @@ pub(super) fn report_unknown(object: &Object<'_>) {
                 object.api_version
             );
             let help = hint(object.kind, &KINDS);
-            let is_misspelt = help.starts_with("did you mean")
-                && matches!(object.group(), "messaging.knative.dev" | "eventing.knative.dev");
+            let is_misspelt = help.starts_with("did you mean") && is_core(object.group());
             let message = Message::new(message).help(help);
             if is_misspelt { kind.error(message) } else { kind.warn(message) }
         }

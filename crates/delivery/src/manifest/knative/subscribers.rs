@@ -20,10 +20,18 @@ impl<'a> Reader<'a, '_> {
     pub(super) fn read_subscribers(&self, object: &Object<'a>, draft: &mut Draft<'a>) {
         let list = PATHS.iter().find_map(|path| object.document.peek(path));
         let Some(list) = list.filter(|list| !list.is_null()) else { return };
-        if self.subscribed.contains(&object.name) {
+        let subscribers = list.list().unwrap_or_default();
+        if let Some(subscribed) = self.subscribed.get(&object.name) {
+            let missing = subscribers.len().saturating_sub(*subscribed);
+            if missing > 0 {
+                let message =
+                    format!("no file has the Subscriptions of {missing} of these subscribers");
+                list.warn(
+                    Message::new(message).help("put them into the files: these are not read"),
+                );
+            }
             return;
         }
-        let subscribers = list.list().unwrap_or_default();
         if !subscribers.is_empty() {
             let message =
                 "no file has Subscriptions of this channel: its subscribers are read instead";

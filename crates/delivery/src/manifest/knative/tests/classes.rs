@@ -8,6 +8,8 @@ const EXPONENTIAL: [u64; 5] = [2, 4, 8, 16, 32];
 const LINEAR_FROM_ZERO: [u64; 5] = [0, 1, 2, 3, 4];
 const EXPONENTIAL_FROM_ZERO: [u64; 5] = [1, 2, 4, 8, 16];
 const FROM_ONE: [[u64; 5]; 2] = [LINEAR, EXPONENTIAL];
+/// What is said where no file states the class.
+const UNSTATED: &str = "no file states its class";
 const FROM_ZERO: [[u64; 5]; 2] = [LINEAR_FROM_ZERO, EXPONENTIAL_FROM_ZERO];
 
 /// A subscription of a channel of this API and kind, with `delivery` in it, after the other
@@ -52,7 +54,7 @@ fn each_policy_waits(
 fn every_class_of_brokers_numbers_its_retries_in_its_way() {
     let unknown = "the broker class \"Kafkaa\" is not known here; its retries are numbered from one; did you mean Kafka?";
     for (annotations, expected, warning) in [
-        (String::new(), FROM_ONE, None),
+        (String::new(), FROM_ONE, Some(UNSTATED)),
         (class("Kafkaa"), FROM_ONE, Some(unknown)),
         (class("Kafka"), FROM_ONE, None),
         (class("RabbitMQBroker"), FROM_ONE, None),
@@ -86,7 +88,7 @@ fn a_channel_based_broker_follows_its_channels_if_the_files_define_them() {
     let config =
         "config: {apiVersion: v1, kind: ConfigMap, name: channels, namespace: knative-eventing}";
     for (documents, spec, expected, warning) in [
-        (String::new(), config, FROM_ZERO, None),
+        (String::new(), config, FROM_ZERO, Some("taken for InMemoryChannels")),
         (template("channel-template-spec", "KafkaChannel"), config, FROM_ONE, None),
         (template("channelTemplateSpec", "KafkaChannel"), config, FROM_ONE, None),
         (template("channel-template-spec", "InMemoryChannel"), config, FROM_ZERO, None),
@@ -126,7 +128,8 @@ fn every_kind_of_channels_numbers_its_retries_in_its_way() {
     ] {
         let object = channel(api_version, kind, "{}");
         each_policy_waits(|of| of_channel(&object, api_version, kind, of), expected, warning);
-        each_policy_waits(|of| of_channel("", api_version, kind, of), expected, warning);
+        let (alone, _) = subscription(&of_channel("", api_version, kind, "{retry: 5}"));
+        assert_eq!(waits_ms(&alone.retry.schedule, 5), expected[1].map(|s| s * 1_000), "{kind}");
         let with_delivery = |of: &str| channel(api_version, kind, &format!("{{delivery: {of}}}"));
         each_policy_waits(
             |of| of_channel(&with_delivery(of), api_version, kind, ""),
@@ -147,9 +150,10 @@ fn every_kind_of_channels_numbers_its_retries_in_its_way() {
     each_policy_waits(
         |of| of_channel(&channel(CORE, "Channel", "{}"), CORE, "Channel", of),
         FROM_ONE,
-        None,
+        Some(UNSTATED),
     );
-    each_policy_waits(|of| of_channel("", CORE, "Channel", of), FROM_ONE, None);
+    let absent = "the channel default/c is not in any of the files";
+    each_policy_waits(|of| of_channel("", CORE, "Channel", of), FROM_ONE, Some(absent));
 }
 
 #[test]

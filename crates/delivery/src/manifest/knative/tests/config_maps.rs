@@ -71,7 +71,8 @@ fn each_class_of_brokers_may_have_its_own_defaults() {
         "clusterDefault:\n  brokerClass: Kafka\n  delivery: {retry: 1}\n  brokerClasses:\n    \
          RabbitMQBroker: {delivery: {retry: 2}}\n",
     );
-    for (class_name, attempts) in [("Kafka", 2), ("RabbitMQBroker", 3), ("MTChannelBasedBroker", 1)]
+    // A class without defaults of its own has those of the default class.
+    for (class_name, attempts) in [("Kafka", 2), ("RabbitMQBroker", 3), ("MTChannelBasedBroker", 2)]
     {
         let text = format!("{defaults}{}{}", broker(&class(class_name), "{}"), trigger(""));
         assert_eq!(subscription(&text).0.retry.max_attempts, attempts, "{class_name}");
@@ -162,4 +163,118 @@ fn the_config_of_a_rabbitmq_broker_is_no_riddle() {
         found,
         ["f:6:3: warning: spec.queueTipe: unknown field \"queueTipe\"; did you mean queueType?"]
     );
+}
+
+#[test]
+fn the_defaults_of_a_namespace_come_before_those_of_the_cluster() {
+    let defaults = broker_defaults(
+        "clusterDefault:\n  brokerClass: Kafka\n  delivery: {retry: 1}\n  brokerClasses: {googlecloud: {delivery: {retry: 2}}}\n\
+         namespaceDefaults:\n  default:\n    brokerClass: RabbitMQBroker\n    delivery: {retry: 3}\n    \
+         brokerClasses: {MTChannelBasedBroker: {delivery: {retry: 4}}}\n",
+    );
+    for (annotation, attempts) in [
+        (String::new(), 4),
+        (class("RabbitMQBroker"), 4),
+        (class("MTChannelBasedBroker"), 5),
+        (class("googlecloud"), 3),
+        (class("Kafka"), 2),
+    ] {
+        let text = format!("{defaults}{}{}", broker(&annotation, "{}"), trigger(""));
+        assert_eq!(subscription(&text).0.retry.max_attempts, attempts, "{annotation}");
+    }
+    // Without settings for its default class, a namespace has those of the cluster.
+    let defaults = broker_defaults(
+        "clusterDefault: {brokerClass: Kafka, delivery: {retry: 1}}\nnamespaceDefaults: {default: {brokerClass: RabbitMQBroker}}\n",
+    );
+    let text = format!("{defaults}{}{}", broker("", "{}"), trigger(""));
+    assert_eq!(subscription(&text).0.retry.max_attempts, 2);
+    // As in Knative, the settings of a class count only beside default ones.
+    let defaults = broker_defaults(
+        "clusterDefault: {brokerClass: Kafka, brokerClasses: {RabbitMQBroker: {delivery: {retry: 1}}}}\n",
+    );
+    let text = format!("{defaults}{}{}", broker(&class("RabbitMQBroker"), "{}"), trigger(""));
+    assert_eq!(subscription(&text).0.retry.max_attempts, 1);
+}
+
+#[test]
+fn a_second_config_map_of_the_same_use_is_not_used_and_a_warning() {
+    let of_brokers = |retry: u8| {
+        broker_defaults(&format!(
+            "clusterDefault: {{brokerClass: Kafka, delivery: {{retry: {retry}}}}}\n"
+        ))
+    };
+    let text = format!("{}{}{}{}", of_brokers(3), of_brokers(5), broker("", "{}"), trigger(""));
+    let (broker_default, found) = subscription(&text);
+    assert_eq!(broker_default.retry.max_attempts, 4);
+    assert_eq!(
+        found,
+        [
+            "f:13:5: warning: data.default-br-config: not used: the one at f:6:5 holds; remove one of them"
+        ]
+    );
+    let of_channels = config_map("default-ch-webhook", "default-ch-config", CHANNELS);
+    let template = config_map("channels", "channelTemplateSpec", "kind: KafkaChannel\n");
+    for (first, field) in [(of_channels, "default-ch-config"), (template, "channelTemplateSpec")] {
+        let found = shown(&read_one(format!("{first}{first}").trim_end_matches("---\n")));
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert!(
+            finding.contains(&format!("warning: data.{field}: not used: the one at f:")),
+            "{finding}"
+        );
+    }
+}
+
+#[test]
+fn a_config_map_that_no_file_has_is_a_warning_where_its_channels_matter() {
+    let config = "{config: {apiVersion: v1, kind: ConfigMap, name: absent}}";
+    let found = |class_name: &str| {
+        subscription(&format!("{}{}", broker(&class(class_name), config), trigger(""))).1
+    };
+    assert_eq!(
+        found("MTChannelBasedBroker"),
+        [
+            "f:4:56: warning: spec.config.name: the ConfigMap default/absent is not in any of the files: the channels of the \
+             broker are taken for InMemoryChannels; their retries are numbered from zero"
+        ]
+    );
+    assert_eq!(found("Kafka"), Vec::<String>::new());
+    let defaults = broker_defaults(
+        "clusterDefault: {brokerClass: MTChannelBasedBroker, kind: ConfigMap, name: absent, namespace: x}\n",
+    );
+    let other = broker("", "{}").replace("name: b,", "name: c,");
+    let found = shown(&read_one(&format!("{defaults}{}{other}{}", broker("", "{}"), trigger(""))));
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert!(
+        finding.contains("data.default-br-config: the ConfigMap x/absent is not in any"),
+        "{finding}"
+    );
+}
+
+#[test]
+fn a_class_that_no_file_states_is_one_warning_where_it_matters() {
+    let count = |text: &str| {
+        let found = shown(&read_one(text));
+        found.iter().filter(|finding| finding.contains("no file states its class")).count()
+    };
+    let own = "  delivery: {timeout: PT5S}\n";
+    for (of_broker, of_trigger, warnings) in [
+        ("{}", "", 0),
+        ("{}", own, 0),
+        ("{delivery: {timeout: PT9S}}", "", 0),
+        // Numbering.
+        ("{}", LINEAR, 1),
+        ("{delivery: {retry: 1}}", "", 1),
+        // Inheritance.
+        ("{delivery: {timeout: PT9S}}", own, 1),
+        ("{delivery: {retry: 1}}", LINEAR, 1),
+    ] {
+        let text = |annotations: &str| {
+            let other = trigger(of_trigger).replace("name: t", "name: u");
+            format!("{}{}---\n{other}", broker(annotations, of_broker), trigger(of_trigger))
+        };
+        assert_eq!(count(&text("")), warnings, "{of_broker} {of_trigger}");
+        assert_eq!(count(&text(&class("Kafka"))), 0);
+        let defaults = broker_defaults("clusterDefault: {brokerClass: Kafka}\n");
+        assert_eq!(count(&format!("{defaults}{}", text(""))), 0);
+    }
 }

@@ -124,7 +124,7 @@ fn a_trigger_overrides_its_broker_field_by_field_in_any_order() {
         ("{backoffMax: PT3S}", 6, Schedule { max_ms: Some(3_000), ..linear(2_000) }),
     ] {
         let (broker, trigger) =
-            (broker("", of_broker), trigger(&format!("  delivery: {of_trigger}\n")));
+            (broker(&class("Kafka"), of_broker), trigger(&format!("  delivery: {of_trigger}\n")));
         for text in [format!("{broker}{trigger}"), format!("{trigger}---\n{broker}")] {
             let (subscription, found) = subscription(&text);
             assert_eq!(found, Vec::<String>::new());
@@ -197,7 +197,7 @@ fn the_format_is_the_triggers_else_the_brokers_else_that_of_the_publisher() {
         ("format: json", "format: binary", binary),
         ("format: json", "format: null", json),
     ] {
-        let broker = broker("", &format!("{{delivery: {{{of_broker}}}}}"));
+        let broker = broker(&class("Kafka"), &format!("{{delivery: {{{of_broker}}}}}"));
         let (subscription, found) = subscription(&format!(
             "{broker}{}",
             trigger(&format!("  delivery: {{{of_trigger}}}\n"))
@@ -330,6 +330,7 @@ fn replies_go_to_an_address_or_to_a_topic() {
     let text = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s, namespace: n}\nspec:\n  \
                 channel: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}\n  \
                 subscriber: {uri: 'http://h/'}\n  reply: REPLY\n---\n\
+                apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata: {name: c, namespace: n}\n---\n\
                 apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata: {name: other, namespace: n}\n";
     let channel =
         "{ref: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: other}}";

@@ -5,7 +5,7 @@ use crate::subscription::filter::Filter;
 
 /// The findings about a trigger whose spec ends with this, and its subscription.
 fn of_trigger(rest: &str) -> (Arc<Subscription>, Vec<String>) {
-    subscription(&format!("{}{TRIGGER}{rest}", broker("", "{}")))
+    subscription(&format!("{}{TRIGGER}{rest}", broker(&class("Kafka"), "{}")))
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_broker_beside_a_broker_ref_decides() {
 #[test]
 fn the_items_of_a_list_are_read_as_documents() {
     let items = "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ''}\nitems:\n\
-         - apiVersion: eventing.knative.dev/v1\n  kind: Broker\n  metadata: {name: b}\n\
+         - apiVersion: eventing.knative.dev/v1\n  kind: Broker\n  metadata: {name: b, annotations: {eventing.knative.dev/broker.class: Kafka}}\n\
          - apiVersion: eventing.knative.dev/v1\n  kind: Trigger\n  metadata: {name: t}\n  \
            spec: {broker: b, subscriber: {uri: 'http://h/'}, delivery: {retry: many}}\n";
     let reading = read_one(items);

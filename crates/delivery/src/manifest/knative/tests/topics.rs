@@ -140,7 +140,103 @@ fn beside_its_subscriptions_the_subscribers_of_a_channel_are_a_copy() {
                         channel: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}\n  \
                         subscriber: {uri: 'http://a/'}\n";
     let reading = read_one(&format!("{}{subscription}", channel(SUBSCRIBERS)));
-    assert_eq!((reading.catalogue.subscriptions().count(), shown(&reading)), (1, vec![]));
+    let found = shown(&reading);
+    assert_eq!(reading.catalogue.subscriptions().count(), 1);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert!(
+        finding.contains("no file has the Subscriptions of 1 of these subscribers"),
+        "{finding}"
+    );
+    let both = format!("{subscription}{}", subscription.replace("name: s", "name: t"));
+    let reading = read_one(&format!("{}{both}", channel(SUBSCRIBERS)));
+    assert_eq!((reading.catalogue.subscriptions().count(), shown(&reading)), (2, vec![]));
+}
+
+#[test]
+fn a_subscription_without_a_subscriber_sends_the_events_to_its_reply() {
+    let text = |rest: &str| {
+        format!(
+            "{}---\napiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
+             channel: {{apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}}\n{rest}",
+            channel("[]")
+        )
+    };
+    let (to_reply, found) = subscription(&text("  reply: {uri: 'http://r/'}\n"));
+    assert_eq!((to_reply.destination.url.as_str(), &to_reply.reply), ("http://r/", &None));
+    assert_eq!((to_reply.retry.max_attempts, found), (5, vec![]));
+    let neither = shown(&read_one(&text("  delivery: {retry: 1}\n")));
+    assert!(neither.len() == 1 && neither[0].contains("subscriber is missing"), "{neither:?}");
+}
+
+#[test]
+fn a_channel_that_no_file_has_is_a_warning() {
+    let text = |kind: &str| {
+        format!(
+            "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
+             channel: {{apiVersion: messaging.knative.dev/v1, kind: {kind}, name: c}}\n  subscriber: {{uri: 'http://a/'}}\n"
+        )
+    };
+    for kind in ["InMemoryChannel", "Channel"] {
+        assert_eq!(
+            subscription(&text(kind)).1,
+            [
+                "f:5:12: warning: spec.channel: the channel default/c is not in any of the files: its delivery is not known; \
+                 put its Channel into the files"
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_trigger_that_names_no_broker_is_one_of_the_default_broker_with_a_warning() {
+    let default = broker("", "{}").replace("name: b,", "name: default,");
+    let (of_default, found) =
+        subscription(&format!("{default}{}", trigger("").replace("  broker: b\n", "")));
+    assert_eq!(of_default.name.to_string(), "default/default/t");
+    assert!(
+        found.len() == 1 && found[0].contains("no broker is named: read as \"default\""),
+        "{found:?}"
+    );
+}
+
+/// A source with these fields.
+fn source(kind: &str, fields: &str) -> Vec<String> {
+    let text = format!(
+        "apiVersion: sources.knative.dev/v1\nkind: {kind}\nmetadata: {{name: p}}\nspec: {{sink: {{uri: 'http://a/'}}{fields}}}\n"
+    );
+    subscription(&text).1
+}
+
+#[test]
+fn what_a_source_of_kafka_or_rabbitmq_does_otherwise_is_reported() {
+    let not_run = "event sources are not run";
+    let order = "the order of events is not kept here";
+    let once = "without delivery a KafkaSource of Knative tries ten times again";
+    let parallel = "not used: how many events are sent at once";
+    for (kind, fields, expected) in [
+        ("KafkaSource", "", &[not_run, order, once][..]),
+        ("KafkaSource", ", ordering: ordered, delivery: {retry: 1}", &[not_run, order]),
+        ("KafkaSource", ", ordering: unordered, delivery: {retry: 1}", &[not_run]),
+        ("PingSource", "", &[not_run]),
+        ("RabbitmqSource", ", rabbitmqResourcesConfig: {parallelism: 10}", &[not_run, parallel]),
+        ("RabbitmqSource", ", rabbitmqResourcesConfig: {queueName: q}", &[not_run]),
+    ] {
+        let found = source(kind, fields);
+        assert_eq!(found.len(), expected.len(), "{kind}{fields}: {found:#?}");
+        for part in expected {
+            assert!(found.iter().any(|finding| finding.contains(part)), "{part}: {found:#?}");
+        }
+    }
+}
+
+#[test]
+fn an_object_that_has_a_sink_and_changes_events_is_no_source() {
+    let text = "apiVersion: eventing.knative.dev/v1alpha1\nkind: EventTransform\nmetadata: {name: t}\nspec: {sink: {uri: \
+                'http://a/'}, jsonata: {expression: '{}'}}\n";
+    let reading = read_one(text);
+    let found = shown(&reading);
+    assert_eq!(reading.catalogue.subscriptions().count(), 0);
+    assert!(found.len() == 1 && found[0].contains("the kind \"EventTransform\""), "{found:?}");
 }
 
 #[test]
