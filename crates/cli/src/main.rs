@@ -26,6 +26,7 @@ mod files;
 mod filter_args;
 mod help;
 mod interrupt;
+mod key_sets;
 mod known_topic;
 mod line_words;
 mod lints;

@@ -8,7 +8,7 @@
 //! Promises: what was there before a write can be restored, if the bucket keeps versions. Does not
 //! lock: of two writes at once the later wins, and the earlier is a version.
 
-use adapters::storage::{StoredObject, Version};
+use adapters::storage::{Storage, StoredObject, Version};
 use adapters::subscriptions::Location;
 use anyhow::Context as _;
 use aws_sdk_s3::Client;
@@ -53,6 +53,11 @@ impl SubscriptionStore {
     /// Its address.
     pub(crate) fn name(&self) -> String {
         self.object.to_string()
+    }
+
+    /// Where it is, and what belongs to it.
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.object.storage
     }
 
     /// Its content; `None` when it does not exist.

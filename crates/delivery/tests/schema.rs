@@ -53,7 +53,7 @@ spec:
       headers: [{name: a, value: true}, {name: b, path: data.id}, {name: c, secret: 'secretsmanager:shop#token'}]
       auth: {bearer: {token: 'env:A'}}
       tls: {caBundle: \"-----BEGIN CERTIFICATE-----\\nMA==\\n-----END CERTIFICATE-----\\n\"}
-      signing: {secrets: ['env:A']}
+      signing: {secrets: ['env:A'], publicKeys: ['whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=']}
       maxPerSecond: 10000
       sharedLimit: partner
       slowAfter: PT10S
@@ -253,6 +253,14 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("auth: {header: {name: x-partner, value:", "auth: {basic: {user: ' a', password:"),
         ("auth: {header: {name: x-partner, value:", "auth: {basic: {user: '', password:"),
         ("signing: {secrets", "signing: {secret"),
+        (
+            "signing: {secrets",
+            "signing: {publicKeys: ['whsk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo='], secrets",
+        ),
+        (
+            "signing: {secrets",
+            "signing: {publicKeys: ['whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHUR='], secrets",
+        ),
         ("[\"env:BILLING_SIGNING_SECRET\", \"ssm:/billing/old\"]", "[]"),
         ("neverRetry: [409", "neverRetry: [99"),
         ("leastWaits: {503", "leastWaits: {5030"),

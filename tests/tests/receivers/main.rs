@@ -41,6 +41,10 @@ use serde_json::{Map, Value};
 /// The secret that the receivers verify with, and another that they do not know.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OTHER_SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+/// The key pairs of RFC 8037, appendix A, and of RFC 8032, 7.1, test 2; the receivers know the first one.
+const PRIVATE_KEY: &str = "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=";
+const PUBLIC_KEY: &str = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+const OTHER_PRIVATE_KEY: &str = "whsk_TM0Imyj/ltqdtsNG7BFOD1uKMZ81q6Yk2oz27U+4pvs=";
 
 /// When the events were published.
 const PUBLISHED_MS: u64 = 1_795_158_180_123;
@@ -86,7 +90,12 @@ fn composed(endpoint: &str, published: &str, mode: Mode, secrets: &[&str]) -> Re
 }
 
 fn composed_for(subscription: &Subscription, published: &str) -> Request {
-    let known = [("env:SIGNING", SECRET), ("env:OTHER", OTHER_SECRET)];
+    let known = [
+        ("env:SIGNING", SECRET),
+        ("env:OTHER", OTHER_SECRET),
+        ("env:PRIVATE", PRIVATE_KEY),
+        ("env:OTHER_PRIVATE", OTHER_PRIVATE_KEY),
+    ];
     let keyring: Keyring = known
         .map(|(name, value)| (name.parse().expect("a name"), Secret::new(value.to_owned())))
         .into_iter()
@@ -260,6 +269,39 @@ async fn count_signatures(results: &mut Results, sdk: Sdk, endpoint: &str, mode:
     let says = send(&sender, &tampered).await.signature;
     let is_refused = says.contains("No matching signature found");
     results.check(&format!("{sdk:?} {mode:?} tampered: {says}"), is_refused, None);
+}
+
+/// npm's and PyPI's library verify `v1` only: they have to pass by what is beside it. The Ed25519 of Node, which is that of
+/// OpenSSL, verifies `v1a` by the key set that `apply` writes.
+#[tokio::test]
+async fn a_private_key_signs_beside_a_secret_and_its_key_set_verifies_it() {
+    let sender = sender();
+    for sdk in Sdk::ALL {
+        let Some(endpoint) = sdk.endpoint() else { continue };
+        for (secrets, signature, verified) in [
+            (&["env:SIGNING", "env:PRIVATE"][..], "verified", 1),
+            (&["env:PRIVATE", "env:SIGNING"], "verified", 1),
+            (&["env:OTHER_PRIVATE", "env:PRIVATE"], "No matching signature found", 1),
+            (&["env:OTHER_PRIVATE", "env:SIGNING"], "verified", 0),
+            (&["env:SIGNING"], "verified", 0),
+        ] {
+            for mode in Mode::ALL {
+                let mut request = composed(endpoint, events::EXACT, mode, secrets);
+                let report = send(&sender, &request).await;
+                let case = format!("{sdk:?} {mode:?} {secrets:?}: {}", report.text);
+                assert!(report.signature.contains(signature), "{case}");
+                if sdk == Sdk::Python {
+                    continue;
+                }
+                let asymmetric = |text: &str| {
+                    serde_json::from_str::<Value>(text).expect("JSON")["asymmetric"].clone()
+                };
+                assert_eq!(asymmetric(&report.text), verified, "{case}");
+                request.body = [&request.body[..], b" "].concat().into();
+                assert_eq!(asymmetric(&send(&sender, &request).await.text), 0, "{case}, tampered");
+            }
+        }
+    }
 }
 
 #[tokio::test]

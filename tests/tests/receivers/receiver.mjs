@@ -1,10 +1,11 @@
 // A subscriber with the CloudEvents SDK for JavaScript: prints its port, then responds to each request with what it
-// received and what the SDK understood. Exits when its standard input is closed. WEBHOOK_SECRET verifies signatures;
-// the argument is the folder with the libraries.
+// received and what the SDK understood. Exits when its standard input is closed. WEBHOOK_SECRET verifies signatures, and
+// the JSON Web Key Set WEBHOOK_KEYS those of the kind v1a; the argument is the folder with the libraries.
 //
 // It consents to deliveries: to a validation event that Event Grid's own SDK can read, and to OPTIONS from any
 // origin, at any rate.
 
+import { createPublicKey, verify } from "node:crypto";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -15,6 +16,7 @@ const { EventGridDeserializer, isSystemEvent } = require("@azure/eventgrid");
 const { HTTP } = require("cloudevents");
 const { Webhook } = require("standardwebhooks");
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
+const keys = JSON.parse(process.env.WEBHOOK_KEYS).keys.map((key) => createPublicKey({ key, format: "jwk" }));
 
 // The body as web frameworks pass it: text if the content type is text or JSON, bytes otherwise, undefined if empty.
 function frameworkBody(type, bytes) {
@@ -45,6 +47,14 @@ function signature(headers, bytes) {
   }
 }
 
+// How many entries of the kind v1a are by one of the keys; the library leaves these out.
+function asymmetric(headers, bytes) {
+  const text = Buffer.concat([Buffer.from(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.`), bytes]);
+  const entries = (headers["webhook-signature"] ?? "").split(" ").filter((entry) => entry.startsWith("v1a,"));
+  const signatures = entries.map((entry) => Buffer.from(entry.slice(4), "base64"));
+  return signatures.filter((signature) => keys.some((key) => verify(null, text, key, signature))).length;
+}
+
 // The response to a validation event; undefined for any other.
 async function validation(headers, bytes) {
   if (headers["aeg-event-type"] !== "SubscriptionValidation") return undefined;
@@ -69,6 +79,7 @@ const server = createServer(async (request, response) => {
     body: body.toString("base64"),
     event: understood(request.headers, body),
     signature: signature(request.headers, body),
+    asymmetric: asymmetric(request.headers, body),
   };
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(report));

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use super::SECRET;
+use delivery::subscription::public_key::key_set;
+
+use super::{PUBLIC_KEY, SECRET};
 
 /// The exit status of `setup.sh` if this machine lacks the language.
 const MISSING: i32 = 3;
@@ -55,6 +57,7 @@ impl Sdk {
             Self::Node => "receiver.mjs",
         };
         command.arg(sources().join(program)).arg(&folder).env("WEBHOOK_SECRET", SECRET);
+        command.env("WEBHOOK_KEYS", key_set(&[PUBLIC_KEY.parse().expect("a public key")]));
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

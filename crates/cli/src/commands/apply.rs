@@ -24,7 +24,7 @@ use crate::missing_destinations::{PLACEHOLDER_HOST, has_placeholder};
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::store::{self, SubscriptionStore, Target};
-use crate::text;
+use crate::{key_sets, text};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -91,7 +91,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         out(&format!("{}: nothing to do, it is up to date\n", store.name()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let removes = print_changes(&current_catalogue(&store, old.as_deref()), &reading.catalogue)?;
+    let current = current_catalogue(&store, old.as_deref());
+    let removes = print_changes(&current, &reading.catalogue)?;
     if let (true, Some(stack)) = (removes, &stack) {
         let waiting = stack.retries_waiting().await?;
         out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
@@ -99,6 +100,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if !may_replace(arguments.yes, &store.name())? {
         return Ok(ExitCode::FAILURE);
     }
+    key_sets::write(store.storage(), &current, &reading.catalogue).await?;
     store.write(&text).await?;
     out(&format!("{}: applied\n", store.name()))?;
     Ok(ExitCode::SUCCESS)
@@ -142,6 +144,7 @@ async fn apply_to_catalogue(
     if !may_replace(arguments.yes, &folder.to_string())? {
         return Ok(ExitCode::FAILURE);
     }
+    key_sets::write(&folder.storage, &before, &after).await?;
     comparison.commit(&who(owner), print_committed).await?;
     out(&format!("{folder}: applied\n"))?;
     Ok(ExitCode::SUCCESS)

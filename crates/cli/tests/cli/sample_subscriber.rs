@@ -23,6 +23,11 @@ fn subscriber(folder: &Path, options: &[&str]) -> (Running, String) {
 
 /// The application, which signs for this receiver, and its events queue.
 fn dev(folder: &Path, address: &str) -> (Running, String) {
+    dev_with(folder, address, SECRET)
+}
+
+/// The same, which signs with this secret.
+fn dev_with(folder: &Path, address: &str, secret: &str) -> (Running, String) {
     let document = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: a}}\n\
          spec: {{destination: {{url: \"http://{address}/in\", signing: {{secrets: [\"env:SENDER_SECRET\"]}}}},\
@@ -32,7 +37,7 @@ fn dev(folder: &Path, address: &str) -> (Running, String) {
     std::fs::write(folder.join("event.json"), EVENT).expect("a file can be written");
     let arguments = ["dev", "--port", "0", "--aws-port", "0", "--subscriptions", "s.yaml"];
     let mut command = lastmile(folder, &arguments);
-    command.env("SENDER_SECRET", SECRET);
+    command.env("SENDER_SECRET", secret);
     let mut running = Running::start(command);
     let ready = running.line_with("ready:").replace("queue ", "queue=");
     (running, word(&ready, "queue=").replace("queue=", ""))
@@ -70,6 +75,25 @@ fn a_delivery_is_shown_with_its_headers_and_its_signature_is_checked() {
     let answer = exchange(&address, "OPTIONS /in", &handshake, "");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(!receiver.line_with("OPTIONS /in").contains("signature"));
+}
+
+#[test]
+fn a_signature_by_a_private_key_is_checked_with_the_public_one() {
+    const PRIVATE: &str = "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=";
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let public = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n";
+    std::fs::write(folder.path().join("key.txt"), public).expect("a file");
+    let (mut receiver, address) =
+        subscriber(folder.path(), &["--secret", "key.txt", "--require-signature"]);
+    for (secret, shown) in [
+        (PRIVATE, "signature: valid"),
+        (SECRET, "signature: invalid: webhook-signature has no entry that begins with v1a,"),
+    ] {
+        let (_dev, queue) = dev_with(folder.path(), &address, secret);
+        publish(folder.path(), &queue);
+        let line = receiver.line_with("POST /in");
+        assert!(line.ends_with(shown), "{line}");
+    }
 }
 
 #[test]

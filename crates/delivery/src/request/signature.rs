@@ -1,26 +1,28 @@
-//! Signs requests by Standard Webhooks 1.0, symmetric.
+//! Signs requests by Standard Webhooks 1.0: `v1` with a shared secret, `v1a` with a private key.
 //!
 //! `webhook-id` is the delivery's, the same in every attempt, so that a receiver recognises a
-//! redelivery; `webhook-timestamp` is the attempt's, in seconds; `webhook-signature` is one `v1,`
-//! entry per secret, so that a secret can be replaced while both are valid.
+//! redelivery; `webhook-timestamp` is the attempt's, in seconds; `webhook-signature` is one entry per
+//! secret, so that a secret can be replaced while both are valid. What a secret is says its beginning.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ed25519_dalek::{Signer as _, SigningKey};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use thiserror::Error;
 
 use super::AttemptContext;
 use crate::delivery::outcome::Unsendable;
+use crate::subscription::public_key::{PRIVATE_PREFIX, PUBLIC_KEY_RULE, PUBLIC_PREFIX, PublicKey};
 use crate::subscription::secret::SecretName;
 use crate::time::duration::SECOND_MS;
 
 /// Standard Webhooks, "signature scheme": a key has at least 192 bits.
 const KEY_MIN_BYTES: usize = 24;
-/// The optional prefix of a signing secret.
+/// The optional prefix of a shared secret.
 const PREFIX: &str = "whsec_";
 
 /// The three headers over this id, the current time and the body.
@@ -41,7 +43,9 @@ pub(super) fn headers(
         };
         let secret = context.keyring.get(name).ok_or_else(|| unready(&"was not looked up"))?;
         let key = Key::parse(secret.expose()).map_err(|problem| unready(&problem))?;
-        signatures.push(format!("v1,{}", STANDARD.encode(key.sign(id, &timestamp, body))));
+        let signature =
+            key.sign([id, &timestamp], body).ok_or_else(|| unready(&KeyError::Public))?;
+        signatures.push(format!("{},{}", key.scheme(), STANDARD.encode(signature)));
     }
     let named = [
         ("webhook-id", id.to_owned()),
@@ -60,43 +64,98 @@ pub enum KeyError {
     /// It has only so many bytes.
     #[error("has {0} bytes; at least {KEY_MIN_BYTES} are required")]
     TooShort(usize),
+    /// It begins as a private key, and is none.
+    #[error(
+        "is not {PRIVATE_PREFIX} and the 32 bytes of an Ed25519 key, or these and its public key, in base64"
+    )]
+    NotPrivate,
+    /// It begins as a public key, and is none.
+    #[error("is no public key: {PUBLIC_KEY_RULE}")]
+    NotPublic,
+    /// Nothing can be signed with a public key.
+    #[error(
+        "is a public key ({PUBLIC_PREFIX}), and a private one ({PRIVATE_PREFIX}) is required to sign"
+    )]
+    Public,
 }
 
-/// The key of a signing secret.
-pub(super) struct Key(Vec<u8>);
+/// The key of a signing secret, or of its other end.
+pub(super) enum Key {
+    /// `whsec_`: both ends have it.
+    Shared(Vec<u8>),
+    /// `whsk_`: signs.
+    Private(Box<SigningKey>),
+    /// `whpk_`: verifies.
+    Public(PublicKey),
+}
 
 impl Key {
-    /// Reads a secret: base64, with or without its prefix.
+    /// Reads a key by its prefix: base64; without a prefix it is a shared one.
     pub(super) fn parse(secret: &str) -> Result<Self, KeyError> {
-        let encoded = secret.trim();
-        let key = STANDARD.decode(encoded.strip_prefix(PREFIX).unwrap_or(encoded));
-        let key = key.map_err(|_| KeyError::NotBase64)?;
-        if key.len() < KEY_MIN_BYTES { Err(KeyError::TooShort(key.len())) } else { Ok(Self(key)) }
-    }
-
-    fn sign(&self, id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
-        self.signed_text(id, timestamp, body).finalize().into_bytes().into()
-    }
-
-    /// Whether this is its signature, compared in constant time.
-    pub(super) fn has_signed(
-        &self,
-        signature: &[u8],
-        id: &str,
-        timestamp: &str,
-        body: &[u8],
-    ) -> bool {
-        self.signed_text(id, timestamp, body).verify_slice(signature).is_ok()
-    }
-
-    fn signed_text(&self, id: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
-        let mut mac = Hmac::new_from_slice(&self.0).expect("HMAC takes keys of every length");
-        // The signed text of Standard Webhooks: id, timestamp and body, with points between.
-        for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
-            mac.update(part);
+        let secret = secret.trim();
+        if let Some(encoded) = secret.strip_prefix(PRIVATE_PREFIX) {
+            return private_key(encoded)
+                .map(|key| Self::Private(Box::new(key)))
+                .ok_or(KeyError::NotPrivate);
         }
-        mac
+        if secret.starts_with(PUBLIC_PREFIX) {
+            return secret.parse().map(Self::Public).map_err(|_| KeyError::NotPublic);
+        }
+        let key = STANDARD.decode(secret.strip_prefix(PREFIX).unwrap_or(secret));
+        let key = key.map_err(|_| KeyError::NotBase64)?;
+        if key.len() < KEY_MIN_BYTES {
+            Err(KeyError::TooShort(key.len()))
+        } else {
+            Ok(Self::Shared(key))
+        }
     }
+
+    /// What an entry of its signatures begins with.
+    pub(super) const fn scheme(&self) -> &'static str {
+        match self {
+            Self::Shared(_) => "v1",
+            Self::Private(_) | Self::Public(_) => "v1a",
+        }
+    }
+
+    /// The signature of a request; `None` of a public key.
+    fn sign(&self, head: [&str; 2], body: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Shared(key) => Some(mac(key, head, body).finalize().into_bytes().to_vec()),
+            Self::Private(key) => Some(key.sign(&signed(head, body).concat()).to_bytes().to_vec()),
+            Self::Public(_) => None,
+        }
+    }
+
+    /// Whether this is its signature; a shared key compares in constant time.
+    pub(super) fn has_signed(&self, signature: &[u8], head: [&str; 2], body: &[u8]) -> bool {
+        let by_public = |key: PublicKey| key.has_signed(&signed(head, body).concat(), signature);
+        match self {
+            Self::Shared(key) => mac(key, head, body).verify_slice(signature).is_ok(),
+            Self::Private(key) => by_public(key.verifying_key().into()),
+            Self::Public(key) => by_public(*key),
+        }
+    }
+}
+
+/// The seed of an Ed25519 key, or the seed and its public key (as libsodium and Standard Webhooks write it).
+fn private_key(encoded: &str) -> Option<SigningKey> {
+    let bytes = STANDARD.decode(encoded).ok()?;
+    match <&[u8; 64]>::try_from(&bytes[..]) {
+        Ok(pair) => SigningKey::from_keypair_bytes(pair).ok(),
+        Err(_) => Some(SigningKey::from_bytes(bytes[..].try_into().ok()?)),
+    }
+}
+
+/// The signed text of Standard Webhooks: id, timestamp and body, with points between.
+fn signed<'a>([id, timestamp]: [&'a str; 2], body: &'a [u8]) -> [&'a [u8]; 5] {
+    [id.as_bytes(), b".", timestamp.as_bytes(), b".", body]
+}
+
+fn mac(key: &[u8], head: [&str; 2], body: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::new_from_slice(key).expect("HMAC takes keys of every length");
+    signed(head, body).iter().for_each(|part| mac.update(part));
+    mac
 }
 
 #[cfg(test)]
@@ -130,13 +189,47 @@ mod tests {
         assert_eq!(signature, ("webhook-signature".to_owned(), format!("{one} {one}")));
     }
 
+    /// The key pair of RFC 8037, appendix A, as a seed and as a pair. Ed25519 is deterministic; openssl made this.
+    #[test]
+    fn a_private_key_signs_beside_a_secret_and_its_signature_is_that_of_openssl() {
+        const SEED: &str = "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=";
+        const PAIR: &str = "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2DXWpgBgrEKt9VL/tPJZAc6DuFy89qmIyWvAhpo9wdRGg==";
+        let keyring = keyring(&[
+            ("env:A", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
+            ("env:B", SEED),
+            ("env:C", PAIR),
+        ]);
+        let context =
+            AttemptContext { keyring: &keyring, now_ms: 1_614_265_330_999, timeout_ms: 1 };
+        let names = ["env:A", "env:B", "env:C"].map(|name| name.parse().unwrap());
+        let [_, _, signature] =
+            headers(&names, "msg_p5jXN8AQM9LWM0D4loKWxJek", br#"{"test": 2432232314}"#, context)
+                .unwrap();
+        let v1 = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+        let v1a = "v1a,fldxM4gAKugP6nnt1hdz3sgGfZ6d99nzrMFnZOELIxbzEHoVmAb2ADpkJK7zgPePmPsle0zV9jSeGlHFG2NVAw==";
+        assert_eq!(signature.1, format!("{v1} {v1a} {v1a}"));
+    }
+
     #[test]
     fn a_secret_that_is_none_is_named_and_not_shown() {
-        let keyring = keyring(&[("env:A", "not base64!"), ("env:B", "whsec_")]);
+        let keyring = keyring(&[
+            ("env:A", "not base64!"),
+            ("env:B", "whsec_"),
+            ("env:C", "whsk_aGFsZiBhIGtleQ=="),
+            // The pair above with another public key.
+            (
+                "env:D",
+                "whsk_nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2D1WpgBgrEKt9VL/tPJZAc6DuFy89qmIyWvAhpo9wdRGg==",
+            ),
+            ("env:E", "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="),
+        ]);
         let context = AttemptContext { keyring: &keyring, now_ms: 0, timeout_ms: 1 };
         for (name, says) in [
             ("env:A", "env:A is not base64"),
             ("env:B", "env:B has 0 bytes"),
+            ("env:C", "env:C is not whsk_ and the 32 bytes of an Ed25519 key"),
+            ("env:D", "env:D is not whsk_ and"),
+            ("env:E", "env:E is a public key (whpk_), and a private one (whsk_) is required"),
             ("ssm:b", "ssm:b was not looked up"),
         ] {
             let problem =

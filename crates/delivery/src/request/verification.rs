@@ -1,9 +1,9 @@
-//! Checks the signature of a received request by Standard Webhooks 1.0, symmetric.
+//! Checks the signature of a received request by Standard Webhooks 1.0: `v1` and `v1a`.
 //!
 //! The other end of `signature`, for receivers on a developer's machine. Says what is wrong for people; a
-//! request is valid if one of its signatures is by one of the secrets, so that both sides can replace
-//! theirs one after the other. The text that is signed has no other secret in it, so a wrong secret and a
-//! changed body cannot be told apart.
+//! request is valid if one of its signatures is by one of the keys, so that both sides can replace
+//! theirs one after the other. An entry counts only for keys of its own scheme. The text that is signed has no other
+//! secret in it, so a wrong key and a changed body cannot be told apart.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::time::duration::{MINUTE_MS, SECOND_MS, format_ms};
 /// How far the time of a request may be from now, as in the reference libraries.
 pub const TOLERANCE_MS: u64 = 5 * MINUTE_MS;
 
-/// The secrets that a receiver accepts. Its `Debug` shows how many.
+/// The secrets and public keys that a receiver accepts. Its `Debug` shows how many.
 pub struct Verifier {
     keys: Vec<Key>,
 }
@@ -43,11 +43,13 @@ pub enum InvalidSignature {
     /// The time is no number of seconds.
     #[error("webhook-timestamp is not a number of seconds since 1970")]
     InvalidTime,
-    /// No entry is one of a shared secret.
-    #[error("webhook-signature has no entry that begins with v1,")]
-    NoSymmetricEntry,
+    /// No entry is of the scheme of a key.
+    #[error("webhook-signature has no entry that begins with {0},")]
+    NoEntry(&'static str),
     /// None of the entries is by one of the secrets.
-    #[error("signed with another secret, or the body, webhook-id or webhook-timestamp was changed")]
+    #[error(
+        "signed with another secret or key, or the body, webhook-id or webhook-timestamp was changed"
+    )]
     NoMatch,
     /// It is by one of the secrets, and too old.
     #[error("the signature matches, but webhook-timestamp is {} ago; at most {} are accepted", format_ms(*.0), format_ms(TOLERANCE_MS))]
@@ -58,7 +60,8 @@ pub enum InvalidSignature {
 }
 
 impl Verifier {
-    /// One that accepts these secrets, in the form of a signing secret: base64, with or without `whsec_`.
+    /// One that accepts these keys: a secret in base64, with or without `whsec_`, or a public key, with `whpk_`. A
+    /// private key stands for its public one.
     ///
     /// # Errors
     /// When one is none; does not quote it.
@@ -82,16 +85,22 @@ impl Verifier {
         let id = headers.id.ok_or(missing("webhook-id"))?;
         let timestamp = headers.timestamp.ok_or(missing("webhook-timestamp"))?;
         let seconds: u64 = timestamp.parse().map_err(|_| InvalidSignature::InvalidTime)?;
-        let symmetric: Vec<&str> =
-            signature.split_whitespace().filter_map(|entry| entry.strip_prefix("v1,")).collect();
-        if symmetric.is_empty() {
-            return Err(InvalidSignature::NoSymmetricEntry);
-        }
-        let decoded = symmetric.iter().filter_map(|entry| STANDARD.decode(entry).ok());
-        let is_by_one = |entry: Vec<u8>| {
-            self.keys.iter().any(|key| key.has_signed(&entry, id, timestamp, body))
+        let entries: Vec<(&str, &str)> =
+            signature.split_whitespace().filter_map(|entry| entry.split_once(',')).collect();
+        let of = |key: &Key| {
+            let scheme = key.scheme();
+            entries.iter().filter(move |entry| entry.0 == scheme).map(|entry| entry.1)
         };
-        if !decoded.into_iter().any(is_by_one) {
+        if let Some(key) =
+            self.keys.first().filter(|_| self.keys.iter().all(|key| of(key).next().is_none()))
+        {
+            return Err(InvalidSignature::NoEntry(key.scheme()));
+        }
+        let has_signed = |key: &Key| {
+            let mut signatures = of(key).filter_map(|signature| STANDARD.decode(signature).ok());
+            signatures.any(|signature| key.has_signed(&signature, [id, timestamp], body))
+        };
+        if !self.keys.iter().any(has_signed) {
             return Err(InvalidSignature::NoMatch);
         }
         let at_ms = seconds.saturating_mul(SECOND_MS);
@@ -143,6 +152,29 @@ mod tests {
         assert_eq!(checked(&[SECRET], signed(), AT_MS - TOLERANCE_MS), Ok(()));
     }
 
+    /// What openssl made of the private key of RFC 8037, appendix A.
+    #[test]
+    fn a_signature_by_a_private_key_is_valid_for_its_public_key_and_for_no_secret() {
+        const PUBLIC: &str = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+        const OTHER_PUBLIC: &str = "whpk_PUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=";
+        const BY_KEY: &str = "v1,AAAA v1a,fldxM4gAKugP6nnt1hdz3sgGfZ6d99nzrMFnZOELIxbzEHoVmAb2ADpkJK7zgPePmPsle0zV9jSeGlHFG2NVAw==";
+        let by_key = |signature| SignedHeaders { signature: Some(signature), ..signed() };
+        assert_eq!(checked(&[SECRET, OTHER_PUBLIC, PUBLIC], by_key(BY_KEY), AT_MS), Ok(()));
+        assert_eq!(checked(&[OTHER_PUBLIC], by_key(BY_KEY), AT_MS), Err(InvalidSignature::NoMatch));
+        let verifier = Verifier::new([PUBLIC]).expect("a key");
+        assert_eq!(verifier.check(by_key(BY_KEY), b"{}", AT_MS), Err(InvalidSignature::NoMatch));
+        // An entry of the other scheme with the same bytes.
+        let as_shared = BY_KEY.replace("v1a,", "v1,");
+        for keys in [&[PUBLIC][..], &[PUBLIC, OTHER_PUBLIC]] {
+            let checked = checked(keys, by_key(&as_shared), AT_MS);
+            assert_eq!(checked, Err(InvalidSignature::NoEntry("v1a")));
+        }
+        assert_eq!(
+            checked(&[SECRET, PUBLIC], by_key(&as_shared), AT_MS),
+            Err(InvalidSignature::NoMatch)
+        );
+    }
+
     #[test]
     fn what_is_wrong_is_named() {
         let without = |change: fn(&mut SignedHeaders<'static>)| {
@@ -162,10 +194,7 @@ mod tests {
         );
         assert_eq!(without(|headers| headers.id = None), Err(Why::Missing("webhook-id")));
         assert_eq!(without(|headers| headers.timestamp = Some("now")), Err(Why::InvalidTime));
-        assert_eq!(
-            without(|headers| headers.signature = Some("v1a,x")),
-            Err(Why::NoSymmetricEntry)
-        );
+        assert_eq!(without(|headers| headers.signature = Some("v1a,x")), Err(Why::NoEntry("v1")));
         let late = checked(&[SECRET], signed(), AT_MS + 12 * MINUTE_MS).expect_err("too old");
         assert_eq!(late, Why::TooOld(12 * MINUTE_MS + 999));
         assert!(late.to_string().contains("PT5M"), "{late}");
@@ -175,9 +204,9 @@ mod tests {
 
     #[test]
     fn a_secret_that_is_none_is_refused_and_not_shown() {
-        for secret in ["not base64!", "whsec_", ""] {
+        for secret in ["not base64!", "whsec_", "", "whpk_not base64!", "whsk_aGFsZiBhIGtleQ=="] {
             let error = Verifier::new([secret]).expect_err("an error").to_string();
-            assert!(!error.contains("not base64!"), "{error}");
+            assert!(!error.contains("not base64!") && !error.contains("bm90"), "{error}");
         }
         let verifier = Verifier::new([SECRET]).expect("a secret");
         assert_eq!(format!("{verifier:?}"), "Verifier { keys: 1 }");

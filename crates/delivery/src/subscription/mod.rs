@@ -14,6 +14,7 @@ pub mod header;
 pub mod name;
 pub mod policy;
 pub mod profile;
+pub mod public_key;
 pub mod schedule;
 pub mod secret;
 pub mod secret_policy;

@@ -17,6 +17,7 @@ use crate::subscription::auth::Auth;
 use crate::subscription::auth::oauth2::ClientCredentials;
 use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::{LeastWaits, Profile, StatusSet};
+use crate::subscription::public_key::PublicKey;
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::subscription::secret::SecretName;
 use crate::subscription::sink::Sink;
@@ -87,6 +88,7 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
             "none",
         ),
         signing(&destination.signing),
+        public_keys(&destination.public_keys),
         max_concurrency(destination),
         Setting::optional("maxPerSecond", destination.max_per_second, "no limit"),
         Setting::optional("sharedLimit", destination.shared_limit.as_deref(), "its own"),
@@ -212,6 +214,12 @@ fn client_credentials(client: &ClientCredentials) -> (Value, String) {
 pub(crate) fn signing(secrets: &[SecretName]) -> Setting {
     let names: Vec<String> = secrets.iter().map(ToString::to_string).collect();
     Setting::new("signing", json!(names), listed(names.into_iter()))
+}
+
+/// The public keys that are published.
+fn public_keys(keys: &[PublicKey]) -> Setting {
+    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    Setting::new("publicKeys", json!(keys), listed(keys.into_iter()))
 }
 
 fn consent(consent: Option<&Consent>) -> Setting {

@@ -23,6 +23,7 @@ use crate::subscription::filter::Filter;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
+use crate::subscription::public_key::PublicKey;
 use crate::subscription::secret::{Keyring, SecretName};
 use crate::subscription::sink::Sink;
 use crate::subscription::tls::CaBundle;
@@ -50,6 +51,8 @@ pub struct Destination {
     pub ca_bundle: Option<CaBundle>,
     /// The secrets that sign requests, each with its own signature; empty means unsigned.
     pub signing: Vec<SecretName>,
+    /// The public keys by which receivers verify these signatures, to be published; no request has them.
+    pub public_keys: Vec<PublicKey>,
     /// Whether requests carry Event Grid's own headers.
     pub notification_headers: bool,
     /// The most requests in flight at once, per running function.
@@ -141,6 +144,7 @@ impl Destination {
             auth: None,
             ca_bundle: None,
             signing: Vec::new(),
+            public_keys: Vec::new(),
             notification_headers: false,
             max_concurrency: MAX_CONCURRENCY,
             shares_concurrency: false,

@@ -179,6 +179,9 @@ fn every_word_of_a_destination_keeps_its_meaning() {
         of.destination.auth = Some(auth);
         assert!(write_subscription(&of).contains(&format!(r#""auth":{text}"#)), "{text}");
     }
+    let key = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+    of.destination.public_keys = vec![key.parse().expect("a public key")];
+    assert!(write_subscription(&of).contains(&format!(r#""publicKeys":["{key}"]"#)));
     let pem = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
     of.destination.ca_bundle = CaBundle::new(pem).ok();
     let bundle = r#""caBundle":"-----BEGIN CERTIFICATE-----\nMA==\n"#;

@@ -62,6 +62,12 @@ fn path() -> impl Strategy<Value = Path> {
     })
 }
 
+/// The public keys of RFC 8037, appendix A, and of RFC 8032, 7.1, test 2.
+const PUBLIC_KEYS: [&str; 2] = [
+    "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+    "whpk_PUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=",
+];
+
 fn secret() -> impl Strategy<Value = SecretName> {
     let text = "(env:[B-Z_]{1,9}|ssm:/[a-z/]{1,9}|secretsmanager:[a-z/]{1,9}(#[a-z]{1,5})?)";
     text.prop_map(|text| text.parse().expect("the name of a secret"))
@@ -129,14 +135,18 @@ fn destination() -> impl Strategy<Value = Destination> {
     let disable = (any::<u64>(), select(&Disabled::ALL[..]));
     let disable = disable.prop_map(|(after_ms, then)| Disable { after_ms, then });
     let shared = arbitrary::name().prop_map(|name| name.name);
+    let signing = (vec(secret(), 0..3), vec(select(&PUBLIC_KEYS[..]), 0..3));
     (
         (recipient(), any::<[bool; 5]>(), any::<[u64; 3]>(), option::of(select(&Schema::ALL[..]))),
-        (vec(header(), 0..4), option::of(auth()), option::of(ca_bundle()), vec(secret(), 0..3)),
+        (vec(header(), 0..4), option::of(auth()), option::of(ca_bundle()), signing),
         (option::of(disable), option::of(consent())),
         (1..=u32::MAX, option::of(1..=u32::MAX), option::of(shared)),
     )
         .prop_map(
             |(first, (headers, auth, ca_bundle, signing), (disable, consent), limits)| {
+                let (signing, public_keys) = signing;
+                let public_keys =
+                    public_keys.into_iter().map(|key| key.parse().expect("a public key")).collect();
                 let (url, flags, [response_timeout_ms, slow_after_ms, late_window_ms], schema) =
                     first;
                 let [hide_path, plain_json, notification_headers, shares_concurrency, probation] =
@@ -152,6 +162,7 @@ fn destination() -> impl Strategy<Value = Destination> {
                     auth,
                     ca_bundle,
                     signing,
+                    public_keys,
                     notification_headers,
                     max_concurrency,
                     shares_concurrency,

@@ -175,7 +175,7 @@ const ADDED: [(&str, &str); 12] = [
 ];
 
 /// The same in its destination.
-const ADDED_TO_DESTINATION: [(&str, &str); 19] = [
+const ADDED_TO_DESTINATION: [(&str, &str); 20] = [
     (
         r#""sharedLimit":"a/b""#,
         "destination.sharedLimit: a name is 1 to 255 bytes once percent-encoded, without / and control characters",
@@ -231,6 +231,10 @@ const ADDED_TO_DESTINATION: [(&str, &str); 19] = [
     (
         r#""signing":["vault:x"]"#,
         r#"destination.signing: "vault:x" is not the name of a secret: a secret is env:NAME, secretsmanager:ID, secretsmanager:ID#MEMBER or ssm:NAME"#,
+    ),
+    (
+        r#""publicKeys":["whsk_hush"]"#,
+        "destination.publicKeys: a public key is whpk_ and the 32 bytes of an Ed25519 key in base64; a private key (whsk_) stays in a store of secrets",
     ),
     (
         r#""schema":"avro""#,

@@ -6,6 +6,7 @@
 mod access;
 mod buckets;
 mod functions;
+mod keys;
 mod queues;
 mod release;
 

@@ -25,6 +25,7 @@ use crate::commands::subscriptions::{OpenCatalogue, history};
 use crate::comparison::{catalogue_of, find, who};
 use crate::deployment::{new_problems, print_mappings};
 use crate::files::usage_error;
+use crate::key_sets;
 use crate::output::{Output, out};
 use crate::text;
 
@@ -107,7 +108,7 @@ async fn restore(
         return Ok(ExitCode::SUCCESS);
     }
     let others = others(catalogue, name).await?;
-    show(name, [&current, &after], &others)?;
+    let [before, restored] = show(name, [&current, &after], &others)?;
     let what = format!("the entries of {owner:?} in {name} with those of version {number}");
     if !may_replace(yes, &what)? {
         return Ok(ExitCode::FAILURE);
@@ -115,6 +116,7 @@ async fn restore(
     let change = async |newest: Snapshot| {
         confirmed(&entries(catalogue, name, &newest).await?, &earlier, owner, &shown)
     };
+    key_sets::write(&catalogue.folder.storage, &before, &restored).await?;
     let committed = namespace.commit(&Machine, &who(owner), change).await;
     let committed = committed.with_context(|| format!("the namespace {name} is not changed"))?;
     print_committed(name, &committed)?;
@@ -218,7 +220,7 @@ fn show(
     name: &str,
     [current, after]: [&[Entry]; 2],
     others: &[(String, Vec<Entry>)],
-) -> anyhow::Result<()> {
+) -> anyhow::Result<[Catalogue; 2]> {
     let before = problems(name, current);
     if let Some(problem) = problems(name, after).into_iter().find(|it| !before.contains(it)) {
         bail!("{problem}: the version has errors and is not restored");
@@ -233,7 +235,10 @@ fn show(
         bail!("{}\nthe version is not restored", unsuited.join("\n"));
     }
     print_changes(&before, &restored)?;
-    if name == DEPLOYMENT { show_settings(current, after) } else { Ok(()) }
+    if name == DEPLOYMENT {
+        show_settings(current, after)?;
+    }
+    Ok([before, restored])
 }
 
 fn problems(name: &str, entries: &[Entry]) -> Vec<String> {

@@ -11,6 +11,7 @@ use delivery::manifest::{self, Source};
 
 use crate::commands::apply::{current_catalogue, may_replace, print_changes};
 use crate::files::{have_errors, print_findings, usage_error};
+use crate::key_sets;
 use crate::output::out;
 use crate::store::{SubscriptionStore, Target};
 
@@ -69,10 +70,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         print_findings(&earlier.findings);
         anyhow::bail!("{}: version {} has errors and is not restored", store.name(), version.id);
     }
-    print_changes(&current_catalogue(&store, store.read().await?.as_deref()), &earlier.catalogue)?;
+    let current = current_catalogue(&store, store.read().await?.as_deref());
+    print_changes(&current, &earlier.catalogue)?;
     if !may_replace(arguments.yes, &format!("{} with version {}", store.name(), version.id))? {
         return Ok(ExitCode::FAILURE);
     }
+    key_sets::write(store.storage(), &current, &earlier.catalogue).await?;
     store.write(&text).await?;
     out(&format!("{}: version {} is restored\n", store.name(), version.id))?;
     Ok(ExitCode::SUCCESS)

@@ -32,8 +32,8 @@ pub(crate) struct Arguments {
     /// How long to wait before each response, as in 2s
     #[arg(long, default_value = "0s", value_parser = brief::parse_ms, value_name = "DURATION")]
     delay: u64,
-    /// Check signatures with this signing secret: a variable of your environment as env:NAME, or the file
-    /// that holds it; can be repeated, then one of them has to match
+    /// Check signatures with this signing secret (whsec_) or public key (whpk_): a variable of your environment
+    /// as env:NAME, or the file that holds it; can be repeated, then one of them has to match
     #[arg(long, value_name = "env:NAME|FILE")]
     secret: Vec<String>,
     /// Respond with 401 to requests without a valid signature; handshakes are never signed

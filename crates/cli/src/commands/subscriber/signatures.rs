@@ -1,4 +1,4 @@
-//! The secrets that the sample subscriber checks signatures with.
+//! The secrets and public keys that the sample subscriber checks signatures with.
 
 use delivery::request::verification::{InvalidSignature, SignedHeaders, Verifier};
 use local::subscriber::Received;

@@ -22,6 +22,7 @@ use crate::comparison::{who, with_wanted};
 use crate::confirm::may_proceed;
 use crate::deployment::{DeploymentEntries, new_problems};
 use crate::files::{Files, have_errors, print_findings, usage_error};
+use crate::key_sets;
 use crate::lints::lints;
 use crate::store::Target;
 
@@ -110,6 +111,9 @@ pub(super) async fn put(arguments: PutArgs) -> anyhow::Result<ExitCode> {
             &committed.with_context(|| format!("the namespace {name} is not changed"))?,
         )?;
     }
+    // Afterwards, since only then is it known whose the subscriptions are. What one has no longer is not known here:
+    // `apply` withdraws it.
+    key_sets::write(&catalogue.folder.storage, &Catalogue::default(), &reading.catalogue).await?;
     Ok(ExitCode::SUCCESS)
 }
 

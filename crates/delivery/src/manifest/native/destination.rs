@@ -16,6 +16,7 @@ use crate::event::path::PATH_RULE;
 use crate::event::schema::Schema;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Profile, RESPONSE_TIMEOUT_MAX_MS};
+use crate::subscription::public_key::{PUBLIC_KEY_RULE, PublicKey};
 use crate::subscription::secret::{SECRET_NAME_RULE, SecretName};
 use crate::subscription::{Destination, Disable, Disabled};
 use crate::time::duration::{DAY_MS, HOUR_MS};
@@ -27,7 +28,7 @@ const CONCURRENCY: std::ops::RangeInclusive<u32> = 1..=1_000;
 const LATE_WINDOW_MAX_MS: u64 = RESPONSE_TIMEOUT_MAX_MS;
 /// How long a destination may have to keep failing before it is disabled: deliveries wait no longer.
 const DISABLE_AFTER_MS: std::ops::RangeInclusive<u64> = HOUR_MS..=14 * DAY_MS;
-/// The most secrets that sign a request: usually one, several while it is rotated.
+/// The most secrets that sign a request, and the most public keys: usually one, several while it is rotated.
 const SECRETS_MAX: usize = 10;
 
 /// Which document the settings are in.
@@ -81,7 +82,8 @@ fn stated(fields: &Fields<'_>) -> impl FnOnce(Destination) -> Destination + use<
     let headers = fields.read("headers", |at| headers::list(at, header));
     let auth = auth::read(fields, headers.as_deref().unwrap_or_default());
     let ca_bundle = fields.section("tls", auth::tls).flatten();
-    let signing = fields.section("signing", signing).flatten();
+    let (signing, public_keys) = fields.section("signing", signing).unzip();
+    let (signing, public_keys) = (signing.flatten(), public_keys.flatten());
     let max_per_second = fields.read("maxPerSecond", |at| at.integer(limits::PER_SECOND));
     let shared_limit = fields.read("sharedLimit", names::read);
     let probation = fields.read("probation", Cursor::boolean);
@@ -94,6 +96,11 @@ fn stated(fields: &Fields<'_>) -> impl FnOnce(Destination) -> Destination + use<
         headers: headers.unwrap_or(base.headers),
         auth: auth.or(base.auth),
         ca_bundle: ca_bundle.or(base.ca_bundle),
+        // As a whole: keys of the Topic do not belong to other secrets.
+        public_keys: match &signing {
+            Some(_) => public_keys.unwrap_or_default(),
+            None => base.public_keys,
+        },
         signing: signing.unwrap_or(base.signing),
         max_concurrency: max_concurrency.unwrap_or(base.max_concurrency),
         shares_concurrency: max_concurrency.is_some() || base.shares_concurrency,
@@ -146,25 +153,43 @@ fn header_value(fields: &Fields<'_>) -> Option<Value> {
     }
 }
 
-/// The secrets that sign every request.
-fn signing(fields: &Fields<'_>) -> Option<Vec<SecretName>> {
-    let cursor = fields.required("secrets")?;
+/// The secrets that sign every request, and the public keys to publish.
+fn signing(fields: &Fields<'_>) -> (Option<Vec<SecretName>>, Option<Vec<PublicKey>>) {
+    let secrets = fields.required("secrets").and_then(|list| {
+        distinct(&list, "secrets", secret, |name| {
+            format!("the secret {}", quoted(&name.to_string()))
+        })
+    });
+    let key = |cursor: &Cursor<'_>| cursor.parsed("a public key", PUBLIC_KEY_RULE);
+    let keys = fields.read("publicKeys", |list| {
+        distinct(list, "public keys", key, |key: &PublicKey| format!("the public key {key}"))
+    });
+    (secrets, keys)
+}
+
+/// A list of 1 to [`SECRETS_MAX`] different values.
+fn distinct<T: PartialEq>(
+    cursor: &Cursor<'_>,
+    what: &str,
+    read: impl Fn(&Cursor<'_>) -> Option<T>,
+    shown: impl Fn(&T) -> String,
+) -> Option<Vec<T>> {
     let elements = cursor.list()?;
     if !(1..=SECRETS_MAX).contains(&elements.len()) {
         cursor.error(format!(
-            "has to be a list of 1 to {SECRETS_MAX} secrets, has {}",
+            "has to be a list of 1 to {SECRETS_MAX} {what}, has {}",
             elements.len()
         ));
     }
-    let mut names = Vec::new();
+    let mut values = Vec::new();
     for element in elements {
-        let Some(name) = secret(&element) else { continue };
-        if names.contains(&name) {
-            element.error(format!("the secret {} is listed twice", quoted(&name.to_string())));
+        let Some(value) = read(&element) else { continue };
+        if values.contains(&value) {
+            element.error(format!("{} is listed twice", shown(&value)));
         }
-        names.push(name);
+        values.push(value);
     }
-    Some(names)
+    Some(values)
 }
 
 /// The name of a secret.

@@ -8,7 +8,7 @@ use super::super::sinks::DeadLettersAt;
 use super::auth;
 
 /// Field → the path in a `spec` or `delivery` that states it.
-const FIELD_PATHS: [(&str, &str); 36] = [
+const FIELD_PATHS: [(&str, &str); 37] = [
     ("maxAttempts", "retry.maxAttempts"),
     ("timeToLive", "retry.timeToLive"),
     ("schedule", "retry.schedule"),
@@ -21,6 +21,7 @@ const FIELD_PATHS: [(&str, &str); 36] = [
     ("auth", "destination.auth"),
     ("tls.caBundle", "destination.tls.caBundle"),
     ("signing", "destination.signing"),
+    ("publicKeys", "destination.signing.publicKeys"),
     ("maxPerSecond", "destination.maxPerSecond"),
     ("sharedLimit", "destination.sharedLimit"),
     ("slowAfter", "destination.slowAfter"),

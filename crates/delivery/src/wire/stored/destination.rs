@@ -29,6 +29,8 @@ pub(super) struct DestinationV1 {
     ca_bundle: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     signing: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    public_keys: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     notification_headers: bool,
     max_concurrency: u32,
@@ -94,6 +96,7 @@ impl From<&Destination> for DestinationV1 {
             auth,
             ca_bundle,
             signing,
+            public_keys,
             notification_headers,
             max_concurrency,
             shares_concurrency,
@@ -115,6 +118,7 @@ impl From<&Destination> for DestinationV1 {
             auth: auth.as_ref().map(AuthV1::from),
             ca_bundle: ca_bundle.as_ref().map(|of| of.pem().to_owned()),
             signing: signing.iter().map(ToString::to_string).collect(),
+            public_keys: public_keys.iter().map(ToString::to_string).collect(),
             notification_headers: *notification_headers,
             max_concurrency: *max_concurrency,
             shares_concurrency: *shares_concurrency,
@@ -133,6 +137,7 @@ impl From<&Destination> for DestinationV1 {
 impl DestinationV1 {
     pub(super) fn into_destination(self) -> Result<Destination, String> {
         let signing = self.signing.iter().map(|name| name.parse()).collect();
+        let public_keys = self.public_keys.iter().map(|key| key.parse()).collect();
         let per_second = |most| at_least_one("destination.maxPerSecond", most);
         Ok(Destination {
             url: address_or_topic("destination.url", &self.url)?,
@@ -148,6 +153,7 @@ impl DestinationV1 {
             auth: self.auth.map(AuthV1::into_auth).transpose()?,
             ca_bundle: self.ca_bundle.map(ca_bundle).transpose()?,
             signing: of_field("destination.signing", signing)?,
+            public_keys: of_field("destination.publicKeys", public_keys)?,
             notification_headers: self.notification_headers,
             max_concurrency: at_least_one("destination.maxConcurrency", self.max_concurrency)?,
             shares_concurrency: self.shares_concurrency,

@@ -242,11 +242,16 @@ fn a_subscription_overrides_its_topic_field_by_field_in_any_order() {
 
 #[test]
 fn a_subscription_overrides_what_its_topic_sends_field_by_field() {
-    let of_topic = "{schema: custom, maxConcurrency: 3, signing: {secrets: [env:A]}, headers: [{name: a, path: id}]}";
+    let key = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+    let of_topic = format!(
+        "{{schema: custom, maxConcurrency: 3, signing: {{secrets: [env:A], publicKeys: ['{key}']}}, \
+         headers: [{{name: a, path: id}}]}}"
+    );
     let topic = format!("{TOPIC}spec: {{delivery: {{destination: {of_topic}}}}}\n---\n");
     let own = |rest: &str| format!("{topic}{HEAD}  destination: {{url: http://h/, {rest}}}\n");
     let destination = |rest: &str| subscription(&own(rest)).destination.clone();
     let base = destination("timeout: PT30S");
+    assert_eq!(base.public_keys, [key.parse().unwrap()]);
     assert_eq!(
         destination("schema: eventgrid"),
         Destination { schema: Some(Schema::EventGrid), ..base.clone() }
@@ -258,7 +263,7 @@ fn a_subscription_overrides_what_its_topic_sends_field_by_field() {
     let signing = vec!["secretsmanager:s#m".parse().unwrap()];
     assert_eq!(
         destination("signing: {secrets: ['secretsmanager:s#m']}"),
-        Destination { signing, ..base.clone() }
+        Destination { signing, public_keys: Vec::new(), ..base.clone() }
     );
     assert_eq!(destination("headers: []"), Destination { headers: Vec::new(), ..base });
 }

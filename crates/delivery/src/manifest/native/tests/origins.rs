@@ -34,7 +34,7 @@ fn what_is_sent_has_its_place_too() {
     let topic = format!(
         "{TOPIC}spec: {{delivery: {{destination: {{schema: custom, maxConcurrency: 3}}}}}}\n---\n"
     );
-    let own = "  destination: {url: http://h/, schema: eventgrid, headers: [], signing: {secrets: [env:A]}}\n";
+    let own = "  destination: {url: http://h/, schema: eventgrid, headers: [], signing: {secrets: [env:A], publicKeys: ['whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=']}}\n";
     let reading = read_one(&format!("{topic}{HEAD}{own}"));
     let origins = &reading.origins[&"n/t/s".parse().unwrap()];
     let found: Vec<(&str, &str)> =
@@ -44,6 +44,7 @@ fn what_is_sent_has_its_place_too() {
         [
             ("headers", "f:10:61"),
             ("maxConcurrency", "f:4:65"),
+            ("publicKeys", "f:10:105"),
             ("schema", "f:10:41"),
             ("signing", "f:10:74"),
             ("url", "f:10:22"),

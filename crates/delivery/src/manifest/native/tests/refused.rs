@@ -457,7 +457,22 @@ fn bad_signing_is_refused_at_its_position() {
             ),
             (
                 "destination: {url: http://h/, signing: {secrets: [env:A], ^key: x}}",
-                "destination.signing.key: unknown field \"key\"; known: secrets",
+                "destination.signing.key: unknown field \"key\"; known: publicKeys, secrets",
+            ),
+            (
+                "destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: ^[]}}",
+                "destination.signing.publicKeys: has to be a list of 1 to 10 public keys, has 0",
+            ),
+            (
+                "destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: [^whsk_hush]}}",
+                "destination.signing.publicKeys[0]: not a public key; a public key is whpk_ and the 32 bytes of an Ed25519 \
+                 key in base64; a private key (whsk_) stays in a store of secrets",
+            ),
+            (
+                "destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: [\
+                 'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=', ^'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=']}}",
+                "destination.signing.publicKeys[1]: the public key whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo= is \
+                 listed twice",
             ),
         ],
     );

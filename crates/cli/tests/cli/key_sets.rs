@@ -1,0 +1,61 @@
+//! The public keys of subscriptions: where `apply` writes them, and when it withdraws them.
+
+use std::path::Path;
+
+use crate::programs::run;
+
+const KEY: &str = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+const OTHER_KEY: &str = "whpk_PUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=";
+
+fn write(folder: &Path, signing: &str) {
+    let document = format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: a}}\n\
+         spec: {{destination: {{url: 'https://a.example.com/'{signing}}}}}\n"
+    );
+    std::fs::write(folder.join("s.yaml"), document).expect("a file");
+}
+
+fn signed_with(keys: &[&str]) -> String {
+    format!(", signing: {{secrets: ['ssm:/a'], publicKeys: ['{}']}}", keys.join("', '"))
+}
+
+/// The coordinates of the keys that are published.
+fn published(folder: &Path) -> Vec<String> {
+    let text = std::fs::read(folder.join("_keys/shop/orders/a.json")).expect("a key set");
+    let set: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let keys = set["keys"].as_array().expect("a list").iter();
+    keys.map(|key| key["x"].as_str().expect("a text").to_owned()).collect()
+}
+
+#[test]
+fn apply_writes_public_keys_without_a_secret_and_withdraws_them() {
+    const X: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+    const OTHER_X: &str = "PUAXw-hDiVqStwqnTRt-vJyYLM8uxJaMwM1V8Sr0Zgw";
+    for to in ["deployed.yaml", "catalogue/"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let uri = format!("file://{}/deployed/{to}", folder.path().display());
+        std::fs::create_dir(folder.path().join("deployed")).expect("a folder");
+        // Beside the file, or the folder of the catalogue.
+        let below = folder.path().join("deployed");
+        let apply = |more: &[&str]| {
+            let words = [&["apply", "-f", "s.yaml", "--to", &uri, "--yes"], more].concat();
+            let (printed, code) = run(folder.path(), &words);
+            assert_eq!(code, Some(0), "{to}: {printed}");
+            printed
+        };
+        write(folder.path(), "");
+        assert!(!apply(&[]).contains("_keys"));
+        write(folder.path(), &signed_with(&[KEY]));
+        let printed = apply(&[]);
+        assert!(printed.contains("_keys/shop/orders/a.json: 1 public key"), "{printed}");
+        assert!(printed.contains(&format!("publicKeys: none -> {KEY}")), "{printed}");
+        assert_eq!(published(&below), [X]);
+        write(folder.path(), &signed_with(&[OTHER_KEY, KEY]));
+        apply(&[]);
+        assert_eq!(published(&below), [OTHER_X, X]);
+        assert!(!apply(&[]).contains("_keys"), "nothing has changed");
+        write(folder.path(), "");
+        assert!(apply(&[]).contains("_keys/shop/orders/a.json: 0 public keys"));
+        assert_eq!(published(&below), [""; 0]);
+    }
+}
