@@ -113,6 +113,8 @@ pub struct Scripted {
 struct Recorded {
     connections: AtomicUsize,
     ended: AtomicUsize,
+    /// Of floods that discard what the client sends.
+    discarded_bytes: AtomicUsize,
     requests: Mutex<Vec<ScriptedRequest>>,
 }
 
@@ -187,6 +189,12 @@ impl Scripted {
     pub fn ended_connections(&self) -> usize {
         self.recorded.ended.load(Ordering::SeqCst)
     }
+
+    /// So many bytes of clients were discarded by [`Step::FloodAndDiscard`]: what they answered to it.
+    #[must_use]
+    pub fn discarded_bytes(&self) -> usize {
+        self.recorded.discarded_bytes.load(Ordering::SeqCst)
+    }
 }
 
 async fn listen(
@@ -256,14 +264,16 @@ async fn serve_connection(
 ) -> io::Result<()> {
     let script = match script {
         Script::Answers(script) => script,
-        Script::OnConnect(steps) => return run_steps(&mut stream, steps).await.map(|_| ()),
+        Script::OnConnect(steps) => {
+            return run_steps(&mut stream, steps, recorded).await.map(|_| ());
+        }
     };
     let mut received = Vec::new();
     while let Some(request) = next_request(&mut stream, &mut received).await? {
         let request = ScriptedRequest { certificate: stream.certificate(), ..request };
         let steps = script(&request);
         recorded.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        if !run_steps(&mut stream, &steps).await? {
+        if !run_steps(&mut stream, &steps, recorded).await? {
             break;
         }
     }
@@ -271,14 +281,20 @@ async fn serve_connection(
 }
 
 /// Runs the steps; returns whether the connection continues.
-async fn run_steps(stream: &mut impl Connection, steps: &[Step]) -> io::Result<bool> {
+async fn run_steps(
+    stream: &mut impl Connection,
+    steps: &[Step],
+    recorded: &Recorded,
+) -> io::Result<bool> {
     for step in steps {
         match step {
             Step::Write(bytes) => write(stream, bytes).await?,
             Step::Flood(bytes) => loop {
                 write(stream, bytes).await?;
             },
-            Step::FloodAndDiscard(bytes) => return flood_and_discard(stream, bytes).await,
+            Step::FloodAndDiscard(bytes) => {
+                return flood_and_discard(stream, bytes, &recorded.discarded_bytes).await;
+            }
             Step::Drip(byte) => drip(stream, *byte).await?,
             Step::Read(bytes) => skip(stream, *bytes).await?,
             Step::Pause(pause) => tokio::time::sleep(*pause).await,
@@ -300,18 +316,30 @@ async fn write(stream: &mut impl Connection, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Ends when the client disconnects.
-async fn flood_and_discard(stream: &mut impl Connection, bytes: &[u8]) -> io::Result<bool> {
+async fn flood_and_discard(
+    stream: &mut impl Connection,
+    bytes: &[u8],
+    discarded_bytes: &AtomicUsize,
+) -> io::Result<bool> {
     let (mut reader, mut writer) = tokio::io::split(stream);
-    let mut discarded = tokio::io::sink();
     let flood = async {
         loop {
             writer.write_all(bytes).await?;
             writer.flush().await?;
         }
     };
+    let discard = async {
+        let mut discarded = [0; 4_096];
+        loop {
+            match reader.read(&mut discarded).await? {
+                0 => return Ok(false),
+                bytes => discarded_bytes.fetch_add(bytes, Ordering::SeqCst),
+            };
+        }
+    };
     tokio::select! {
         ended = flood => ended,
-        ended = tokio::io::copy(&mut reader, &mut discarded) => ended.map(|_| false),
+        ended = discard => ended,
     }
 }
 

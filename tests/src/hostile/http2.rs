@@ -65,15 +65,11 @@ pub(super) fn http2() -> Vec<HostileBehaviour> {
             ExpectedEnd::Broken,
             &[write(frame(Frame::Headers, END_HEADERS, 1, &expanding))],
         ),
-        does(
-            "endless early hints over HTTP/2",
-            ExpectedEnd::Unspecified,
-            &[Step::Flood(informational)],
-        ),
+        does("endless early hints over HTTP/2", ExpectedEnd::Broken, &[Step::Flood(informational)]),
         does(
             "endless pings of which no answer is read",
-            ExpectedEnd::TimedOut,
-            &[Step::Flood(frame(Frame::Ping, 0, 0, &[0; 8]))],
+            ExpectedEnd::Unspecified,
+            &[Step::Flood(ping())],
         ),
         does(
             "endless settings of which no answer is read",
@@ -85,18 +81,41 @@ pub(super) fn http2() -> Vec<HostileBehaviour> {
 
 /// Endless frames that the protocol allows, in place of a response.
 pub(super) fn floods() -> Vec<HostileBehaviour> {
-    let flood = |name, frame: Vec<u8>| {
-        // Few at once: the server should not be much faster than a client without optimization.
-        let frames = Step::FloodAndDiscard(frame.repeat(16));
-        does(name, ExpectedEnd::TimedOut, &[frames])
-    };
+    let flood = |name, frame: Vec<u8>| does(name, ExpectedEnd::Broken, &[many(&frame)]);
     vec![
-        flood("endless pings", frame(Frame::Ping, 0, 0, &[0; 8])),
+        flood("endless pings", ping()),
         flood("endless settings", frame(Frame::Settings, 0, 0, &[])),
         // By one byte each: the window never exceeds what the protocol allows.
         flood("endless window updates", frame(Frame::WindowUpdate, 0, 0, &[0, 0, 0, 1])),
-        flood("endless unknown frames", frame(Frame::Unknown, 0, 0, &[0; 8])),
+        flood("endless unknown frames", unknown()),
     ]
+}
+
+/// The same after a response, to which the client replies, or not.
+pub(super) fn floods_after_an_answer() -> Vec<HostileBehaviour> {
+    const END_STREAM_END_HEADERS: u8 = 5;
+    let whole = frame(Frame::Headers, END_STREAM_END_HEADERS, 1, &[0x88]);
+    let flood = |name, frame: Vec<u8>| {
+        does(name, ExpectedEnd::Answered(200), &[write(&whole), many(&frame)])
+    };
+    vec![
+        flood("an answer, then endless pings", ping()),
+        flood("an answer, then endless unknown frames", unknown()),
+    ]
+}
+
+fn ping() -> Vec<u8> {
+    frame(Frame::Ping, 0, 0, &[0; 8])
+}
+
+fn unknown() -> Vec<u8> {
+    frame(Frame::Unknown, 0, 0, &[0; 8])
+}
+
+/// A flood of a frame. Few at once: the server should not be much faster than a client without
+/// optimization.
+fn many(frame: &[u8]) -> Step {
+    Step::FloodAndDiscard(frame.repeat(16))
 }
 
 fn does(name: &'static str, expected: ExpectedEnd, steps: &[Step]) -> HostileBehaviour {

@@ -90,23 +90,38 @@ impl HostileBehaviour {
 #[must_use]
 pub fn catalogue() -> Vec<HostileBehaviour> {
     let others = [heads(), bodies(), chunked_bodies(), resets(), silences(), http2::http2()];
-    [others.concat(), floods()].concat()
+    [others.concat(), floods(), floods_after_an_answer()].concat()
 }
 
-/// Behaviours that keep the client busy for as long as it leaves the connection open.
+/// Behaviours that keep the client busy for as long as it leaves the connection open, in place of an
+/// answer.
 #[must_use]
 pub fn floods() -> Vec<HostileBehaviour> {
-    // Long ones: of short ones, a client without optimization parses whole buffers for many seconds
-    // before it looks at anything else.
-    let hint = format!("HTTP/1.1 103 Early Hints\r\nlink: </{}>\r\n\r\n", "a".repeat(8_192));
-    let hints = [Step::FloodAndDiscard(hint.into())];
-    let http1 =
-        |transport, name| behaviour(transport, false, name, ExpectedEnd::TimedOut, hints.to_vec());
+    let http1 = |transport, name, link: usize| {
+        let hint = format!("HTTP/1.1 103 Early Hints\r\nlink: </{}>\r\n\r\n", "a".repeat(link));
+        let hints = vec![Step::FloodAndDiscard(hint.into())];
+        behaviour(transport, false, name, ExpectedEnd::Broken, hints)
+    };
     let http1 = vec![
-        http1(Transport::PlainTcp, "endless early hints"),
-        http1(Transport::Http1Tls, "endless early hints over TLS"),
+        http1(Transport::PlainTcp, "endless early hints", 1),
+        http1(Transport::PlainTcp, "endless early hints of 8 KiB", 8_192),
+        http1(Transport::Http1Tls, "endless early hints over TLS", 1),
+        http1(Transport::Http1Tls, "endless early hints of 8 KiB over TLS", 8_192),
+        behaviour(
+            Transport::PlainTcp,
+            false,
+            "an endless header, byte by byte",
+            ExpectedEnd::Broken,
+            vec![write("HTTP/1.1 200 OK\r\nx-long: "), Step::FloodAndDiscard(vec![b'a'])],
+        ),
     ];
     [http1, http2::floods()].concat()
+}
+
+/// The same after an answer, on a connection that is idle.
+#[must_use]
+pub fn floods_after_an_answer() -> Vec<HostileBehaviour> {
+    http2::floods_after_an_answer()
 }
 
 fn behaviour(
@@ -176,7 +191,7 @@ fn heads() -> Vec<HostileBehaviour> {
         on_request("endless empty lines", ExpectedEnd::Unspecified, vec![flood("\r\n")]),
         on_request(
             "an endless number of 1xx",
-            ExpectedEnd::TimedOut,
+            ExpectedEnd::Broken,
             vec![flood("HTTP/1.1 100 Continue\r\n\r\n")],
         ),
         on_request(
@@ -277,7 +292,7 @@ fn chunked_bodies() -> Vec<HostileBehaviour> {
             chunked(&[write("fffffffffffffffff\r\n")]),
         ),
         on_request("a negative chunk", ExpectedEnd::Broken, chunked(&[write("-1\r\n")])),
-        on_request("an endless chunk size", ExpectedEnd::TimedOut, chunked(&[flood("0")])),
+        on_request("an endless chunk size", ExpectedEnd::Broken, chunked(&[flood("0")])),
         on_request(
             "an endless chunk extension",
             ExpectedEnd::Broken,

@@ -1,28 +1,47 @@
 //! How a failed exchange is classified, and its detail for people.
 
 use std::error::Error;
+use std::{io, iter};
 
 use delivery::delivery::outcome::TransportResult;
+use thiserror::Error;
 
+use super::clients::ClientError;
 use super::names::NameFailure;
 
 /// The longest detail of a failure.
 const DETAIL_MAX_CHARS: usize = 300;
 
+/// Why there is no whole answer. No variant holds the URL: its query may hold a secret.
+#[derive(Debug, Error)]
+pub(super) enum Failure {
+    #[error("no request can be sent to such a URL")]
+    Url,
+    /// A fault of this machine, or of a secret that can be repaired, so other attempts follow.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error("error sending request")]
+    Request(#[from] hyper_util::client::legacy::Error),
+    #[error("error reading the answer")]
+    Answer(#[from] hyper::Error),
+}
+
 /// The result that a failure stands for.
-pub(super) fn result(failure: &reqwest::Error) -> TransportResult {
+pub(super) fn result(failure: &Failure) -> TransportResult {
     // Nothing was sent, and a repeat would be built in the same way.
-    if failure.is_builder() {
-        return TransportResult::Unsendable;
-    }
-    if failure.is_timeout() {
-        return TransportResult::TimedOut;
+    match failure {
+        Failure::Url => return TransportResult::Unsendable,
+        Failure::Client(_) => return TransportResult::Aborted,
+        Failure::Request(_) | Failure::Answer(_) => {}
     }
     // The client reports what its resolver returns as a failure to connect.
     match caused_by::<NameFailure>(failure) {
         Some(NameFailure::Blocked(_)) => return TransportResult::Blocked,
         Some(NameFailure::Unresolved(_)) => return TransportResult::ResolutionError,
         None => {}
+    }
+    if causes(failure).any(is_timeout) {
+        return TransportResult::TimedOut;
     }
     match caused_by::<rustls::Error>(failure) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
@@ -32,19 +51,17 @@ pub(super) fn result(failure: &reqwest::Error) -> TransportResult {
     }
 }
 
-/// The failure's message and those of its causes. Without the URL: its query may hold a secret.
-pub(super) fn detail(failure: reqwest::Error) -> String {
-    let failure = failure.without_url();
-    let text = match caused_by::<NameFailure>(&failure) {
+/// The failure's message and those of its causes.
+pub(super) fn detail(failure: &Failure) -> String {
+    let text = match caused_by::<NameFailure>(failure) {
         // The layers around it say only that connecting failed.
         Some(failure) => failure.to_string(),
-        None => with_causes(&failure),
+        None => with_causes(failure),
     };
     text.chars().take(DETAIL_MAX_CHARS).collect()
 }
 
-/// An error's message and those of its causes.
-pub(super) fn with_causes(error: &dyn Error) -> String {
+fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -58,18 +75,24 @@ pub(super) fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-/// The error of this type that an error was caused by; an I/O error may carry another inside.
+/// The error of this type that an error was caused by.
 fn caused_by<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    causes(error).find_map(|error| error.downcast_ref::<E>())
+}
+
+/// An error and its causes; an I/O error may carry another inside.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<E>() {
-            return Some(found);
-        }
-        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        next = match inner {
+    iter::from_fn(move || {
+        let error = next?;
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(inner) => Some(inner as &(dyn Error + 'static)),
             None => error.source(),
         };
-    }
-    None
+        Some(error)
+    })
+}
+
+fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
 }

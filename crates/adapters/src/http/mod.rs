@@ -7,37 +7,49 @@
 //! `Err`.
 //!
 //! A connection outlives an exchange only if that ended with an answer. After a timeout, a broken
-//! connection or a dropped exchange, the connections of its origin are closed as soon as no
-//! exchange uses them (`clients.rs`), whatever the endpoint still sends.
+//! connection or a dropped exchange, it is closed as soon as no exchange uses it, and at once if it
+//! sends more than its exchanges may cost (`metered.rs`).
 
 mod clients;
 mod failure;
+mod metered;
 mod names;
 mod recent;
 mod tls;
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use delivery::address::{AddressPolicy, ClientKind};
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::event::binary::header_text;
 use delivery::ports::{Clock, Late, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
-use reqwest::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
-};
-use reqwest::{Client, Response};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::capture_connection;
+use percent_encoding::percent_decode_str;
 /// A certificate authority, as [`Network`] takes them.
 pub use rustls::pki_types::CertificateDer as Certificate;
 use tokio::sync::Semaphore;
+use url::Url;
 
 pub use self::clients::ClientError;
 use self::clients::Clients;
+use self::failure::Failure;
+use self::metered::Usage;
 pub use self::names::{Lookup, Resolved};
 use crate::machine::Machine;
 
+/// Who sends.
+const AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
 /// So many responses longer than [`ANSWER_MAX_BYTES`] are read at once; the others wait, within
 /// their deadlines. Each costs memory: the connection's buffer grows to 408 KiB, and the next one is
 /// allocated while it is still there.
@@ -54,8 +66,7 @@ pub struct Network {
     pub authorities: Vec<Certificate<'static>>,
 }
 
-/// Sends requests, each with the client of its origin, which checks addresses by the rules of its
-/// kind.
+/// Sends requests, each with the client of its kind, which checks addresses by the rules of that.
 #[derive(Debug, Clone)]
 pub struct HttpSender {
     policy: Arc<AddressPolicy>,
@@ -118,56 +129,56 @@ impl HttpSender {
             // RFC 9110, 8.6: sent even with an empty body; some front ends answer 411 without it.
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
+        let basic = basic_authorization(&request.url).map(|value| (AUTHORIZATION, value));
+        let usual = [(ACCEPT, "*/*"), (USER_AGENT, AGENT)]
+            .map(|(name, value)| (name, HeaderValue::from_static(value)));
+        for (name, value) in usual.into_iter().chain(basic) {
+            headers.entry(name).or_insert(value);
+        }
         Ok((kind, headers))
     }
 
     async fn send(&self, request: &Request, headers: HeaderMap, kind: ClientKind) -> Exchange {
-        let ended = |result| Exchange::new(result, 0, 0);
-        // Dropped with this exchange, however that ends.
-        let lease = match self.clients.lease(&request.url, kind, &request.tls) {
-            Ok(lease) => lease,
-            // A fault of this machine, or of a secret that can be repaired, so other attempts follow.
-            Err(failure) => {
-                return ended(TransportResult::Aborted).with_detail(failure::with_causes(&failure));
-            }
-        };
-        match self.send_with(lease.client(), request, headers).await {
+        match self.answer(request, headers, kind).await {
             Ok((result, content)) => {
-                lease.keep();
-                Exchange { content: Some(content), ..ended(result) }
+                Exchange { content: Some(content), ..Exchange::new(result, 0, 0) }
             }
-            Err(failure) => {
-                if failure.is_connect() || failure.is_builder() {
-                    // It had no connection, and says nothing about those of others.
-                    lease.keep();
-                }
-                ended(failure::result(&failure)).with_detail(failure::detail(failure))
-            }
+            Err(failure) => Exchange::new(failure::result(&failure), 0, 0)
+                .with_detail(failure::detail(&failure)),
         }
     }
 
-    async fn send_with(
+    async fn answer(
         &self,
-        client: &Client,
         request: &Request,
         headers: HeaderMap,
-    ) -> Result<(TransportResult, Content), reqwest::Error> {
-        let method = match request.method {
-            Method::Post => reqwest::Method::POST,
-            Method::Options => reqwest::Method::OPTIONS,
+        kind: ClientKind,
+    ) -> Result<(TransportResult, Content), Failure> {
+        let mut sent = http::Request::new(Full::new(request.body.clone()));
+        *sent.method_mut() = match request.method {
+            Method::Post => http::Method::POST,
+            Method::Options => http::Method::OPTIONS,
         };
-        let builder = client.request(method, request.url.clone()).headers(headers);
-        let response = builder.body(request.body.clone()).send().await?;
-        let status = response.status().as_u16();
-        let retry_after = response.headers().get(RETRY_AFTER).and_then(text);
-        let content_type = response.headers().get(CONTENT_TYPE);
+        *sent.uri_mut() = uri(&request.url).ok_or(Failure::Url)?;
+        *sent.headers_mut() = headers;
+        let mut usage = Usage::new(capture_connection(&mut sent));
+        let mut responding = self.clients.of(kind, &request.tls)?.request(sent);
+        let response = poll_fn(|context| {
+            let polled = Pin::new(&mut responding).poll(context);
+            usage.notice();
+            polled
+        });
+        let (head, body) = response.await?.into_parts();
+        let retry_after = head.headers.get(RETRY_AFTER).and_then(text);
+        let content_type = head.headers.get(CONTENT_TYPE);
         let content_type = content_type.map(|value| header_text(value.as_bytes()));
-        let attributes = headers_with_prefix("ce-", response.headers());
-        let webhook = headers_with_prefix("webhook-", response.headers());
-        let headers = if self.keeps_headers { all_headers(response.headers()) } else { Vec::new() };
-        let (body, whole) = self.read_body(response, request.answer_max_bytes).await?;
+        let attributes = headers_with_prefix("ce-", &head.headers);
+        let webhook = headers_with_prefix("webhook-", &head.headers);
+        let headers = if self.keeps_headers { all_headers(&head.headers) } else { Vec::new() };
+        let (body, whole) = self.read_body(body, request.answer_max_bytes, &usage).await?;
+        usage.answered();
         Ok((
-            TransportResult::Answered { status, retry_after, body },
+            TransportResult::Answered { status: head.status.as_u16(), retry_after, body },
             Content { content_type, attributes, webhook, headers, whole },
         ))
     }
@@ -175,16 +186,20 @@ impl HttpSender {
     /// The beginning of the body, and whether that is all of it; the rest is never read.
     async fn read_body(
         &self,
-        mut response: Response,
+        mut incoming: Incoming,
         max_bytes: usize,
-    ) -> Result<(Vec<u8>, bool), reqwest::Error> {
+        usage: &Usage,
+    ) -> Result<(Vec<u8>, bool), hyper::Error> {
         let (mut body, mut permit) = (Vec::new(), None);
         while body.len() < max_bytes {
             if body.len() >= ANSWER_MAX_BYTES && permit.is_none() {
                 // The semaphore is never closed, so this cannot fail. Held until the body is read.
                 permit = self.long_answers.acquire().await.ok();
             }
-            let Some(chunk) = response.chunk().await? else { return Ok((body, true)) };
+            let Some(frame) = incoming.frame().await else { return Ok((body, true)) };
+            // What is no data is a trailer, and nobody wants one.
+            let chunk = frame?.into_data().unwrap_or_default();
+            usage.extend(chunk.len());
             let taken = &chunk[..chunk.len().min(max_bytes - body.len())];
             if body.capacity() - body.len() < taken.len() {
                 grow(&mut body, taken.len(), max_bytes);
@@ -240,6 +255,30 @@ fn timeout(request: &Request) -> Duration {
 fn timed_out(request: &Request) -> Exchange {
     Exchange::new(TransportResult::TimedOut, 0, 0)
         .with_detail(format_args!("no whole answer within {} ms", request.timeout_ms))
+}
+
+/// The URL in the client's form, without the user: that is a header.
+fn uri(url: &Url) -> Option<Uri> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return None;
+    }
+    let mut url = url.clone();
+    url.set_username("").ok()?;
+    url.set_password(None).ok()?;
+    url.as_str().parse().ok()
+}
+
+/// The header that stands for user and password of a URL (RFC 7617).
+fn basic_authorization(url: &Url) -> Option<HeaderValue> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let decoded = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
+    let (user, password) = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
+    let text = format!("Basic {}", STANDARD.encode([&user[..], b":", &password].concat()));
+    let mut value = HeaderValue::try_from(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// The headers in the client's form. An invalid one, which could split the request, is refused; the

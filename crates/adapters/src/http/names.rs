@@ -8,10 +8,13 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::vec;
 
 use delivery::address::{AddressPolicy, ClientKind, Refusal};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use hyper_util::client::legacy::connect::dns::Name;
 use thiserror::Error;
+use tower_service::Service;
 
 /// The addresses of a name, once they are known.
 pub type Resolved = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
@@ -40,14 +43,23 @@ pub(super) fn system_lookup() -> Lookup {
 }
 
 /// A resolver that checks the addresses that its lookup finds.
+#[derive(Clone)]
 pub(super) struct CheckingResolver {
     pub(super) lookup: Lookup,
     pub(super) policy: Arc<AddressPolicy>,
     pub(super) kind: ClientKind,
 }
 
-impl Resolve for CheckingResolver {
-    fn resolve(&self, name: Name) -> Resolving {
+impl Service<Name> for CheckingResolver {
+    type Response = vec::IntoIter<SocketAddr>;
+    type Error = NameFailure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, NameFailure>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), NameFailure>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         let (found, policy, kind) =
             ((self.lookup)(name.as_str().to_owned()), Arc::clone(&self.policy), self.kind);
         Box::pin(async move {
@@ -55,12 +67,13 @@ impl Resolve for CheckingResolver {
             // To the sender, a failed lookup and a name without addresses are the same.
             let addresses = found.await.unwrap_or_default();
             if addresses.is_empty() {
-                return Err(NameFailure::Unresolved(host.to_owned()).into());
+                return Err(NameFailure::Unresolved(host.to_owned()));
             }
             // All of them: the client may try one after the other.
             policy.judge(kind, host, &addresses).map_err(NameFailure::Blocked)?;
             // Port 0 means the port of the URL.
-            Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+            let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, 0));
+            Ok(addresses.collect::<Vec<_>>().into_iter())
         })
     }
 }

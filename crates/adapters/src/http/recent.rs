@@ -14,8 +14,6 @@ pub(super) struct Recent<K, V> {
 #[derive(Debug)]
 struct Entry<V> {
     value: V,
-    /// The use that inserted it: no other entry has this number.
-    number: u64,
     last_use: u64,
 }
 
@@ -25,17 +23,16 @@ impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
         Self { max, uses: 0, entries: HashMap::new() }
     }
 
-    /// The value of a key and its number; a new one, in place of the least recently used value if
-    /// there are too many.
+    /// The value of a key; a new one, in place of the least recently used value if there are too many.
     pub(super) fn get_or_insert<E>(
         &mut self,
         key: &K,
         make: impl FnOnce() -> Result<V, E>,
-    ) -> Result<(V, u64), E> {
+    ) -> Result<V, E> {
         self.uses += 1;
         if let Some(entry) = self.entries.get_mut(key) {
             entry.last_use = self.uses;
-            return Ok((entry.value.clone(), entry.number));
+            return Ok(entry.value.clone());
         }
         let value = make()?;
         if self.entries.len() >= self.max {
@@ -43,18 +40,9 @@ impl<K: Clone + Eq + Hash, V: Clone> Recent<K, V> {
             let oldest = oldest.map(|(key, _)| key.clone());
             oldest.and_then(|key| self.entries.remove(&key));
         }
-        let entry = Entry { value: value.clone(), number: self.uses, last_use: self.uses };
+        let entry = Entry { value: value.clone(), last_use: self.uses };
         self.entries.insert(key.clone(), entry);
-        Ok((value, self.uses))
-    }
-
-    /// Removes the value of a key, unless it is another one than that with this number.
-    pub(super) fn remove(&mut self, key: &K, number: u64) -> Option<V> {
-        match self.entries.get(key) {
-            Some(entry) if entry.number == number => {}
-            Some(_) | None => return None,
-        }
-        self.entries.remove(key).map(|entry| entry.value)
+        Ok(value)
     }
 }
 
@@ -64,7 +52,7 @@ mod tests {
 
     use super::Recent;
 
-    fn get(recent: &mut Recent<&'static str, u32>, key: &'static str, new: u32) -> (u32, u64) {
+    fn get(recent: &mut Recent<&'static str, u32>, key: &'static str, new: u32) -> u32 {
         let made = recent.get_or_insert(&key, || Ok::<u32, Infallible>(new));
         made.unwrap_or_else(|never| match never {})
     }
@@ -72,32 +60,20 @@ mod tests {
     #[test]
     fn the_least_recently_used_value_is_replaced() {
         let mut recent = Recent::new(2);
-        assert_eq!(get(&mut recent, "a", 1).0, 1);
-        assert_eq!(get(&mut recent, "b", 2).0, 2);
-        assert_eq!(get(&mut recent, "a", 3).0, 1);
-        assert_eq!(get(&mut recent, "c", 4).0, 4);
-        assert_eq!(get(&mut recent, "a", 5).0, 1);
-        assert_eq!(get(&mut recent, "b", 6).0, 6);
+        assert_eq!(get(&mut recent, "a", 1), 1);
+        assert_eq!(get(&mut recent, "b", 2), 2);
+        assert_eq!(get(&mut recent, "a", 3), 1);
+        assert_eq!(get(&mut recent, "c", 4), 4);
+        assert_eq!(get(&mut recent, "a", 5), 1);
+        assert_eq!(get(&mut recent, "b", 6), 6);
         assert_eq!(recent.entries.len(), 2);
     }
 
     #[test]
     fn a_value_that_could_not_be_made_replaces_none() {
         let mut recent = Recent::new(1);
-        assert_eq!(get(&mut recent, "a", 1).0, 1);
+        assert_eq!(get(&mut recent, "a", 1), 1);
         assert_eq!(recent.get_or_insert(&"b", || Err("broken")), Err("broken"));
-        assert_eq!(get(&mut recent, "a", 2).0, 1);
-    }
-
-    #[test]
-    fn a_value_is_removed_by_its_number_and_its_successor_is_not() {
-        let mut recent = Recent::new(2);
-        let (_, first) = get(&mut recent, "a", 1);
-        assert_eq!(recent.remove(&"a", first), Some(1));
-        let (value, second) = get(&mut recent, "a", 2);
-        assert_eq!(value, 2);
-        assert_eq!(recent.remove(&"a", first), None);
-        assert_eq!(recent.remove(&"b", second), None);
-        assert_eq!(get(&mut recent, "a", 3), (2, second));
+        assert_eq!(get(&mut recent, "a", 2), 1);
     }
 }

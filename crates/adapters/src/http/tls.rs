@@ -5,9 +5,9 @@
 //! one configuration is resumed by another. Reading the machine's certificates takes milliseconds, and megabytes of memory;
 //! all configurations share them.
 //!
-//! Promises: at most [`CONFIGS_MAX`] are kept. No error quotes a certificate or a key.
+//! Promises: no error quotes a certificate or a key.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use delivery::request::tls::{Identity, RequestTls};
 use delivery::subscription::tls::CaBundle;
@@ -22,19 +22,14 @@ use rustls_platform_verifier::Verifier;
 
 use super::Network;
 use super::clients::ClientError;
-use super::recent::Recent;
 
-/// So many configurations besides the common one are kept.
-const CONFIGS_MAX: usize = 256;
-
-/// The configurations, each built at its first use.
+/// The configurations, each built for its client.
 #[derive(Debug)]
 pub(super) struct TlsConfigs {
     provider: Arc<CryptoProvider>,
     /// Trusts the machine's authorities, and those of the network.
     verifier: Arc<Verifier>,
-    common: ClientConfig,
-    own: Mutex<Recent<[u8; 32], ClientConfig>>,
+    common: Arc<ClientConfig>,
 }
 
 impl TlsConfigs {
@@ -53,18 +48,15 @@ impl TlsConfigs {
             .with_custom_certificate_verifier(Arc::clone(&verifier) as Arc<dyn ServerCertVerifier>)
             .with_no_client_auth();
         common.alpn_protocols = ["h2", "http/1.1"].map(|name| name.as_bytes().to_vec()).to_vec();
-        Ok(Self { provider, verifier, common, own: Mutex::new(Recent::new(CONFIGS_MAX)) })
+        Ok(Self { provider, verifier, common: Arc::new(common) })
     }
 
     /// The configuration for requests like this.
-    pub(super) fn of(&self, tls: &RequestTls) -> Result<ClientConfig, ClientError> {
-        let Some(key) = tls.fingerprint() else { return Ok(self.common.clone()) };
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.get_or_insert(&key, || self.build(tls)).map(|(config, _)| config)
-    }
-
-    fn build(&self, tls: &RequestTls) -> Result<ClientConfig, ClientError> {
-        let mut config = self.common.clone();
+    pub(super) fn of(&self, tls: &RequestTls) -> Result<Arc<ClientConfig>, ClientError> {
+        if tls.fingerprint().is_none() {
+            return Ok(Arc::clone(&self.common));
+        }
+        let mut config = ClientConfig::clone(&self.common);
         // The sessions of the common one would be resumed without, or with another, identity.
         config.resumption = Resumption::default();
         if let Some(identity) = &tls.identity {
@@ -75,7 +67,7 @@ impl TlsConfigs {
             let verifier = self.with_bundle(bundle).map_err(ClientError::CaBundle)?;
             config.dangerous().set_certificate_verifier(Arc::new(verifier));
         }
-        Ok(config)
+        Ok(Arc::new(config))
     }
 
     fn with_bundle(&self, bundle: &CaBundle) -> Result<WithBundle, String> {

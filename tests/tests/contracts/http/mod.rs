@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 
 mod address_policy;
 mod connections;
+mod honest;
 mod hostile;
 
 /// An exchange may exceed its timeout by this much on a busy machine.

@@ -1,0 +1,310 @@
+//! The budget of a connection: how many bytes are read of it beside the bodies of answers.
+//!
+//! An endpoint that sends frames or heads without end keeps a connection busy, and one core with it,
+//! for as long as anybody reads them, and the HTTP client reads them for as long as the connection is
+//! open. So the stream below TLS counts: each exchange may cost [`EXCHANGE_BYTES`], and its body some
+//! more ([`BYTES_PER_BODY_BYTE`]). What sends more has broken the rules, and is closed at once. Frames
+//! are not counted: each takes nine bytes, and so the bytes bound them as well. Reads count like
+//! [`READ_MIN_BYTES`] at least, so that packets of one byte are bounded too.
+//!
+//! The stream is also where a connection is closed: once an exchange on it ended without an answer, it
+//! is used for no other, and closed with the last of those under way.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use futures::task::AtomicWaker;
+use http::Extensions;
+use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connection};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// So many bytes are read of a connection for an exchange, beside the body of its answer: half of it
+/// is more than the longest head of HTTP/2 and what the windows let a server send before it is read.
+/// The handshake of TLS may take as many.
+const EXCHANGE_BYTES: u64 = 256 * 1_024;
+/// So many bytes are read for each byte of a body: a chunk of HTTP/1 with one byte takes six, and a chunk
+/// of four bytes in a record of TLS by itself 31.
+const BYTES_PER_BODY_BYTE: u64 = 8;
+/// What a read counts at least: it costs as much as parsing some frames.
+const READ_MIN_BYTES: u64 = 32;
+
+const FLOODED: &str = "the endpoint sent more than 256 KiB beside the body of its answer";
+const UNANSWERED: &str = "an exchange on this connection ended without an answer";
+
+/// What may still be read of a connection.
+#[derive(Debug)]
+struct Budget {
+    left_bytes: u64,
+    /// How many exchanges are under way.
+    exchanges: u64,
+    /// No other exchange uses it.
+    is_retired: bool,
+    is_exceeded: bool,
+}
+
+impl Budget {
+    /// That of a new connection, which begins with a handshake.
+    fn new() -> Self {
+        Self { left_bytes: EXCHANGE_BYTES, exchanges: 0, is_retired: false, is_exceeded: false }
+    }
+
+    fn begin_exchange(&mut self) {
+        self.exchanges += 1;
+        self.left_bytes += EXCHANGE_BYTES;
+    }
+
+    /// So much of a body has come.
+    fn extend(&mut self, body_bytes: usize) {
+        self.left_bytes += BYTES_PER_BODY_BYTE * body_bytes as u64;
+    }
+
+    /// Nothing is saved up: what an exchange leaves is there for the next one at most once.
+    fn end_exchange(&mut self, is_answered: bool) {
+        self.exchanges -= 1;
+        self.is_retired |= !is_answered;
+        self.left_bytes = self.left_bytes.min((self.exchanges + 1) * EXCHANGE_BYTES);
+    }
+
+    /// So many bytes have been read at once.
+    fn spend(&mut self, bytes: usize) {
+        match self.left_bytes.checked_sub(READ_MIN_BYTES.max(bytes as u64)) {
+            Some(left_bytes) => self.left_bytes = left_bytes,
+            None => self.is_exceeded = true,
+        }
+    }
+
+    /// Why the connection is closed.
+    fn closed_because(&self) -> Option<&'static str> {
+        match self {
+            Self { is_exceeded: true, .. } => Some(FLOODED),
+            Self { is_retired: true, exchanges: 0, .. } => Some(UNANSWERED),
+            Self { .. } => None,
+        }
+    }
+}
+
+/// The budget of a connection, shared by its stream and its exchanges.
+#[derive(Debug)]
+struct Meter {
+    budget: Mutex<Budget>,
+    /// The task that reads and writes the stream.
+    task: AtomicWaker,
+}
+
+impl Meter {
+    fn budget(&self) -> MutexGuard<'_, Budget> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails once the connection is closed; wakes the task then, if it is still open.
+    fn check(&self, context: &Context<'_>) -> io::Result<()> {
+        // Before the look at the budget, so that no change is missed.
+        self.task.register(context.waker());
+        match self.budget().closed_because() {
+            Some(reason) => Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A stream that keeps to its budget.
+pub(super) struct MeteredStream {
+    stream: TcpStream,
+    meter: Arc<Meter>,
+}
+
+impl MeteredStream {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        let meter = Meter { budget: Mutex::new(Budget::new()), task: AtomicWaker::new() };
+        Self { stream, meter: Arc::new(meter) }
+    }
+}
+
+impl Connection for MeteredStream {
+    fn connected(&self) -> Connected {
+        Connected::new().extra(Arc::clone(&self.meter))
+    }
+}
+
+impl AsyncRead for MeteredStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.meter.check(context)?;
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        self.meter.budget().spend(buffer.filled().len() - before);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for MeteredStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.meter.check(context)?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.meter.check(context)?;
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+/// The use of a connection by one exchange. Unless the exchange was [answered](Self::answered), the
+/// connection is retired with it.
+pub(super) struct Usage {
+    captured: CaptureConnection,
+    meter: Option<Arc<Meter>>,
+    is_answered: bool,
+}
+
+impl Usage {
+    /// That of an exchange which has no connection yet.
+    pub(super) fn new(captured: CaptureConnection) -> Self {
+        Self { captured, meter: None, is_answered: false }
+    }
+
+    /// Notices the connection that the client has chosen, which it does while its future is polled: and
+    /// another one, if the first was closed before anything was sent.
+    pub(super) fn notice(&mut self) {
+        let Some(meter) = meter(&self.captured) else { return };
+        if self.meter.as_ref().is_some_and(|known| Arc::ptr_eq(known, &meter)) {
+            return;
+        }
+        meter.budget().begin_exchange();
+        if let Some(closed) = self.meter.replace(meter) {
+            closed.budget().end_exchange(false);
+        }
+    }
+
+    /// So much of the body has come.
+    pub(super) fn extend(&self, body_bytes: usize) {
+        if let Some(meter) = &self.meter {
+            meter.budget().extend(body_bytes);
+        }
+    }
+
+    /// There is an answer: the connection may be reused.
+    pub(super) fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Usage {
+    fn drop(&mut self) {
+        let Some(meter) = &self.meter else { return };
+        if !self.is_answered
+            && let Some(connected) = &*self.captured.connection_metadata()
+        {
+            // The pool gives it to nobody else.
+            connected.poison();
+        }
+        meter.budget().end_exchange(self.is_answered);
+        meter.task.wake();
+    }
+}
+
+/// The meter of the connection that the client has chosen.
+fn meter(captured: &CaptureConnection) -> Option<Arc<Meter>> {
+    let mut extras = Extensions::new();
+    captured.connection_metadata().as_ref()?.get_extras(&mut extras);
+    extras.remove()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection whose first exchange is under way.
+    fn used() -> Budget {
+        let mut budget = Budget::new();
+        budget.begin_exchange();
+        budget
+    }
+
+    #[test]
+    fn an_exchange_may_read_its_budget_and_no_more() {
+        let mut budget = used();
+        budget.spend(2 * EXCHANGE_BYTES as usize);
+        assert_eq!(budget.closed_because(), None);
+        budget.spend(1);
+        assert_eq!(budget.closed_because(), Some(FLOODED));
+        // Whatever is allowed to somebody else later.
+        budget.begin_exchange();
+        assert_eq!(budget.closed_because(), Some(FLOODED));
+    }
+
+    #[test]
+    fn a_body_of_any_length_is_read() {
+        let mut budget = used();
+        for _ in 0..1_000 {
+            budget.spend(8 * 1_024);
+            budget.extend(1_024);
+        }
+        assert_eq!(budget.closed_because(), None);
+    }
+
+    #[test]
+    fn a_body_is_read_in_pieces_of_four_bytes_and_not_of_one() {
+        let closed_after = |bytes: usize| {
+            let mut budget = used();
+            for _ in 0..64 * 1_024 / bytes {
+                budget.spend(bytes);
+                budget.extend(bytes);
+            }
+            budget.closed_because()
+        };
+        assert_eq!((closed_after(4), closed_after(1)), (None, Some(FLOODED)));
+    }
+
+    #[test]
+    fn nothing_is_saved_up() {
+        let mut budget = Budget::new();
+        for _ in 0..1_000 {
+            budget.begin_exchange();
+            budget.extend(64 * 1_024);
+            budget.end_exchange(true);
+        }
+        assert_eq!(budget.left_bytes, EXCHANGE_BYTES);
+    }
+
+    #[test]
+    fn a_connection_without_an_answer_is_closed_with_its_last_exchange() {
+        let mut budget = used();
+        budget.begin_exchange();
+        budget.end_exchange(false);
+        assert_eq!(budget.closed_because(), None);
+        budget.end_exchange(true);
+        assert_eq!(budget.closed_because(), Some(UNANSWERED));
+    }
+
+    #[test]
+    fn the_message_names_the_budget() {
+        assert!(FLOODED.contains(&format!("{} KiB", EXCHANGE_BYTES / 1_024)));
+    }
+}
