@@ -248,3 +248,88 @@ fn a_message_of_another_service_is_read_as_such_only_where_the_topic_has_it_in_f
         assert_eq!(found, Some(code), "{from}: {printed}{noted}");
     }
 }
+
+/// A broker whose events go on to another by a trigger, from there to a third, and back; and to a broker beside that.
+fn chain() -> String {
+    let reference = |name: &str| {
+        format!(
+            "{{ref: {{apiVersion: eventing.knative.dev/v1, kind: Broker, name: {name}, namespace: shop}}}}"
+        )
+    };
+    let broker = |name: &str| {
+        format!(
+            "apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {{name: {name}, namespace: shop}}\n---\n"
+        )
+    };
+    let trigger = |of: &str, name: &str, filter: &str, to: &str| {
+        format!(
+            "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {{name: {name}, namespace: shop}}\n\
+             spec: {{broker: {of}, filter: {{attributes: {{{filter}}}}}, subscriber: {to}}}\n---\n"
+        )
+    };
+    let brokers: String = ["orders", "audit", "archive", "never"].map(broker).concat();
+    let triggers = [
+        trigger("orders", "all", "type: order.created", &reference("audit")),
+        trigger("orders", "others", "type: order.lost", &reference("never")),
+        trigger("audit", "keep", "source: /s", &reference("archive")),
+        trigger("audit", "tell", "subject: eu/1", "{uri: 'https://a.example.com/in'}"),
+        trigger("archive", "again", "id: '1'", &reference("orders")),
+        trigger("archive", "store", "id: '1'", "{uri: 'https://b.example.com/in'}"),
+    ];
+    format!("{brokers}{}", triggers.concat()).trim_end_matches("---\n").to_owned()
+}
+
+#[test]
+fn an_event_is_followed_to_the_topics_that_it_goes_on_to() {
+    let folder = folder();
+    std::fs::write(folder.path().join("files.yaml"), chain()).expect("a file");
+    let (printed, noted, code) = run(folder.path(), &OF_TOPIC, None);
+    assert_eq!(code, Some(0), "{noted}");
+    assert_eq!(
+        printed,
+        "event 1, id 1, type order.created
+shop/orders: 1 of 2 subscriptions gets it
+
+yes  shop/orders/all -> topic:shop/audit
+  yes  type is \"order.created\"    [type: \"order.created\"]
+
+no   shop/orders/others -> topic:shop/never
+  no   type is \"order.lost\"    [type: \"order.created\"]
+
+it goes on to shop/audit: 1 of 2 subscriptions gets it
+
+yes  shop/audit/keep -> topic:shop/archive
+  yes  source is \"/s\"    [source: \"/s\"]
+
+no   shop/audit/tell -> https://a.example.com/in
+  no   subject is \"eu/1\"    [subject: \"us/1\"]
+
+it goes on to shop/archive: 2 of 2 subscriptions get it
+
+yes  shop/archive/again -> topic:shop/orders
+  yes  id is \"1\"    [id: \"1\"]
+
+yes  shop/archive/store -> https://b.example.com/in
+  yes  id is \"1\"    [id: \"1\"]
+"
+    );
+    let (printed, _, _) =
+        run(folder.path(), &[&OF_TOPIC[..], &["--output", "json"]].concat(), None);
+    let report: Value = serde_json::from_str(&printed).expect("JSON");
+    let onward = report["onward"].as_array().expect("an array");
+    let topics: Vec<&Value> = onward.iter().map(|of| &of["topic"]).collect();
+    assert_eq!(topics, ["shop/audit", "shop/archive"]);
+    assert_eq!(onward[0]["problem"], json!(null));
+    assert_eq!(onward[1]["subscriptions"][1]["subscription"], "shop/archive/store");
+}
+
+#[test]
+fn without_an_event_a_destination_that_is_a_topic_has_no_attempts() {
+    let folder = folder();
+    std::fs::write(folder.path().join("files.yaml"), chain()).expect("a file");
+    let arguments = ["explain", "-f", "files.yaml", "--subscription", "shop/orders/all"];
+    let (printed, noted, code) = run(folder.path(), &arguments, None);
+    assert_eq!(code, Some(0), "{noted}");
+    assert!(printed.contains("its events go on to the subscriptions of shop/audit"), "{printed}");
+    assert!(!printed.contains("attempt  "), "{printed}");
+}

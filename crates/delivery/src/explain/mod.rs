@@ -12,9 +12,11 @@
 
 pub mod diff;
 mod matching;
+mod onward;
 mod probation;
 
 pub use matching::{EventMatch, event_matches};
+pub use onward::{Onward, onward};
 pub use probation::{ProbationTerms, probation};
 
 use std::str::FromStr;

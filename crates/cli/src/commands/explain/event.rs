@@ -10,7 +10,7 @@ use std::sync::Arc;
 use adapters::machine::Machine;
 use delivery::event::envelope::{self, decode};
 use delivery::event::{Element, Input, Members};
-use delivery::explain::{EventMatch, event_matches};
+use delivery::explain::{EventMatch, Onward, event_matches, onward};
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
@@ -33,6 +33,17 @@ pub(super) struct EventReport {
     pub(super) event_type: Option<String>,
     pub(super) topic: String,
     /// Why it is no event: it would become a dead letter.
+    pub(super) problem: Option<String>,
+    pub(super) subscriptions: Vec<SubscriptionReport>,
+    /// The topics that it goes on to from there.
+    pub(super) onward: Vec<OnwardReport>,
+}
+
+/// What happens on a topic that an event goes on to.
+#[derive(Serialize)]
+pub(super) struct OnwardReport {
+    pub(super) topic: String,
+    /// Why it becomes a dead letter there.
     pub(super) problem: Option<String>,
     pub(super) subscriptions: Vec<SubscriptionReport>,
 }
@@ -133,6 +144,7 @@ fn report(
         topic: topic.to_string(),
         problem: None,
         subscriptions: Vec::new(),
+        onward: Vec::new(),
     };
     let decoded = match element {
         Element::Event(decoded) => decoded,
@@ -142,14 +154,14 @@ fn report(
     };
     let members = decoded.members();
     let text = |name| members.get(name).and_then(|value| serde_json::from_str(value).ok());
-    let matches = event_matches(catalogue, topic, decoded, now_ms).into_iter();
+    let mut matches = event_matches(catalogue, topic, decoded, now_ms);
+    matches.retain(|of| names.contains(&of.subscription.name));
+    let onward = onward(catalogue, topic, &matches, decoded, now_ms);
     EventReport {
         id: text("id"),
         event_type: event_type(&members),
-        subscriptions: matches
-            .filter(|of| names.contains(&of.subscription.name))
-            .map(SubscriptionReport::from)
-            .collect(),
+        subscriptions: matches.into_iter().map(SubscriptionReport::from).collect(),
+        onward: onward.into_iter().map(OnwardReport::from).collect(),
         ..empty
     }
 }
@@ -158,6 +170,17 @@ fn report(
 fn event_type(members: &Members<'_>) -> Option<String> {
     let value = members.get("type").or_else(|| members.get("eventType"))?;
     serde_json::from_str(value).ok()
+}
+
+impl From<Onward> for OnwardReport {
+    fn from(Onward { topic, matches }: Onward) -> Self {
+        let (matches, problem) = match matches {
+            Ok(matches) => (matches, None),
+            Err(reason) => (Vec::new(), Some(reason.to_string())),
+        };
+        let subscriptions = matches.into_iter().map(SubscriptionReport::from).collect();
+        Self { topic: topic.to_string(), problem, subscriptions }
+    }
 }
 
 impl From<EventMatch> for SubscriptionReport {

@@ -1,6 +1,6 @@
 //! What subscriptions make of an event, as text.
 
-use super::event::{EventReport, FoundReport, PartReport, SubscriptionReport};
+use super::event::{EventReport, FoundReport, OnwardReport, PartReport, SubscriptionReport};
 use crate::text;
 
 /// How far a part is indented below what it belongs to.
@@ -15,7 +15,7 @@ pub(super) fn write(reports: &[EventReport]) -> String {
 }
 
 fn event(report: &EventReport) -> String {
-    let EventReport { event, id, event_type, topic, problem, subscriptions } = report;
+    let EventReport { event, id, event_type, topic, problem, subscriptions, onward } = report;
     let named = |what: &str, value: &Option<String>| match value {
         Some(value) => format!(", {what} {}", text::line(value)),
         None => String::new(),
@@ -25,10 +25,22 @@ fn event(report: &EventReport) -> String {
         let problem = text::line(problem);
         return format!("{head}\n{topic}: no event, so it becomes a dead letter: {problem}\n");
     }
+    let mut lines = format!("{head}\n{}", of_topic(topic, subscriptions));
+    for OnwardReport { topic, problem, subscriptions } in onward {
+        lines.push_str("\nit goes on to ");
+        lines.push_str(&match problem {
+            Some(problem) => format!("{topic}: it becomes a dead letter there, {problem}\n"),
+            None => of_topic(topic, subscriptions),
+        });
+    }
+    lines
+}
+
+fn of_topic(topic: &str, subscriptions: &[SubscriptionReport]) -> String {
     let (count, getting) =
         (subscriptions.len(), subscriptions.iter().filter(|of| of.matches).count());
     let verbs = if getting == 1 { "gets" } else { "get" };
-    let mut lines = format!("{head}\n{topic}: {getting} of {count} subscriptions {verbs} it\n");
+    let mut lines = format!("{topic}: {getting} of {count} subscriptions {verbs} it\n");
     for of in subscriptions {
         lines.push('\n');
         lines.push_str(&subscription(of));

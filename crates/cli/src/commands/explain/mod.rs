@@ -20,9 +20,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use adapters::machine::Machine;
+use adapters::subscriptions::Location;
 use clap::ValueEnum;
 use delivery::delivery::outcome::retry_after_ms;
 use delivery::explain::{Always, Endpoint, Life, ProbationTerms, explain, probation};
+use delivery::machine::reply::HOPS_MAX;
 use delivery::manifest::{self, Reading};
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
@@ -33,7 +35,7 @@ use delivery::time::duration::format_ms;
 use dispatch::RESPONSE_MARGIN_MS;
 
 use super::destinations::{Now, NowArgs};
-use crate::deployed::{self, Wanted};
+use crate::deployed::{self, Deployed, Wanted};
 use crate::files::{Files, print_findings, usage_error};
 use crate::lints::DISPATCH_TIMEOUT_MS;
 use crate::output::{note, out, out_json};
@@ -209,8 +211,7 @@ fn selected(reading: &Reading, arguments: &Arguments) -> anyhow::Result<Vec<Arc<
 async fn of_deployment(name: &Named, arguments: &Arguments) -> anyhow::Result<Known> {
     let stack = Stack::optional(arguments.now.stack()).await?;
     let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
-    let wanted = Wanted::Topics([name.topic.clone()].into());
-    let deployed = deployed::read(&location, wanted).await?;
+    let deployed = read_onward(&location, &name.topic, arguments.event.is_some()).await?;
     print_findings(&deployed.reading.findings);
     let selected = match &name.subscription {
         Some(name) => vec![Arc::clone(deployed.subscription(name)?)],
@@ -227,6 +228,26 @@ async fn of_deployment(name: &Named, arguments: &Arguments) -> anyhow::Result<Kn
         None => Origins::Files(deployed.reading.origins),
     };
     Ok(Known { catalogue: deployed.reading.catalogue, selected, origins })
+}
+
+/// The subscriptions of a topic; and, where events are followed, of the topics that its subscriptions have as
+/// destinations, and so on.
+async fn read_onward(
+    location: &Location,
+    topic: &TopicName,
+    is_followed: bool,
+) -> anyhow::Result<Deployed> {
+    let mut topics = BTreeSet::from([topic.clone()]);
+    for _ in 0..HOPS_MAX {
+        let deployed = deployed::read(location, Wanted::Topics(topics.clone())).await?;
+        let before = topics.len();
+        let subscriptions = deployed.reading.catalogue.subscriptions();
+        topics.extend(subscriptions.filter_map(|of| of.destination.topic()));
+        if !is_followed || topics.len() == before {
+            return Ok(deployed);
+        }
+    }
+    deployed::read(location, Wanted::Topics(topics)).await
 }
 
 /// Where the values of settings come from.

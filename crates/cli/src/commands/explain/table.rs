@@ -35,6 +35,15 @@ fn one(explained: &Explained, endpoint: &Endpoint) -> String {
     for (setting, from) in policy {
         table.add_row([setting.field, setting.text.as_str(), from.as_str()]);
     }
+    if let Some(topic) = subscription.destination.topic() {
+        return format!(
+            "{} ({}{paused}) -> {}\n{table}\n\nnothing is requested: its events go on to the subscriptions of {topic}; \
+             explain --event shows which of them get one\n",
+            subscription.name,
+            subscription.dialect.as_str(),
+            subscription.destination.display(),
+        );
+    }
     format!(
         "{} ({}{paused}) -> {}\n{}{table}\n\nits endpoint always does this: {}{retry_after}\n\n{}{}{}",
         subscription.name,

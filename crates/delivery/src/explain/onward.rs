@@ -1,0 +1,97 @@
+//! Where an event goes on to, when subscriptions that get it have a topic as their destination.
+//!
+//! Separate from one topic's subscriptions. The event is the same everywhere, so each topic is asked once. Promises:
+//! as many topics follow one another as in production, and then it ends.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::matching::{EventMatch, event_matches};
+use crate::delivery::reason::Reason;
+use crate::event::Event;
+use crate::machine::reply::HOPS_MAX;
+use crate::subscription::catalogue::Catalogue;
+use crate::subscription::name::TopicName;
+
+/// What happens on a topic that an event goes on to.
+#[derive(Debug, Clone)]
+pub struct Onward {
+    /// The topic.
+    pub topic: TopicName,
+    /// What its subscriptions make of the event; or why it becomes a dead letter instead.
+    pub matches: Result<Vec<EventMatch>, Reason>,
+}
+
+/// The topics that an event goes on to by these subscriptions of its topic, the nearest first.
+#[must_use]
+pub fn onward(
+    catalogue: &Catalogue,
+    topic: &TopicName,
+    matches: &[EventMatch],
+    event: &Event,
+    now_ms: u64,
+) -> Vec<Onward> {
+    let next = |matches: &[EventMatch], hops: u32| {
+        let getting = matches.iter().filter(|of| of.matches);
+        let topics = getting.filter_map(|of| of.subscription.destination.topic());
+        topics.map(|topic| (topic, hops)).collect::<Vec<_>>()
+    };
+    let mut seen = BTreeSet::from([topic.clone()]);
+    let mut open: VecDeque<(TopicName, u32)> = next(matches, 1).into();
+    let mut found = Vec::new();
+    while let Some((topic, hops)) = open.pop_front() {
+        if !seen.insert(topic.clone()) {
+            continue;
+        }
+        let matches = if hops > HOPS_MAX {
+            Err(Reason::ReplyLoop)
+        } else if catalogue.topic(&topic).is_none() {
+            Err(Reason::TopicNotFound)
+        } else {
+            Ok(event_matches(catalogue, &topic, event, now_ms))
+        };
+        open.extend(next(matches.as_deref().unwrap_or_default(), hops + 1));
+        found.push(Onward { topic, matches });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Input;
+    use crate::subscription::Subscription;
+    use crate::subscription::catalogue::Topic;
+    use crate::subscription::name::SubscriptionName;
+    use crate::subscription::profile::Dialect;
+    use crate::subscription::topic_address::address_of;
+
+    fn topic(number: usize) -> TopicName {
+        format!("chain/t{number:02}").parse().unwrap()
+    }
+
+    /// What follows on the topics after the first, where each goes on to the next, and the last is one that is not
+    /// there.
+    fn reasons(topics: usize) -> Vec<Option<Reason>> {
+        let mut catalogue = Catalogue::default();
+        for number in 0..topics {
+            catalogue.add_topic(Topic::new(topic(number)));
+            let name = SubscriptionName { topic: topic(number), name: "next".to_owned() };
+            let next = address_of(&topic(number + 1));
+            catalogue.add_subscription(Subscription::new(name, Dialect::Knative, next));
+        }
+        let text = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
+        let event = Event::recall(&text.into(), Input::CloudEvents);
+        let first = event_matches(&catalogue, &topic(0), &event, 1);
+        let onward = onward(&catalogue, &topic(0), &first, &event, 1);
+        onward.into_iter().map(|of| of.matches.err()).collect()
+    }
+
+    #[test]
+    fn an_event_is_followed_as_far_as_it_goes_on() {
+        assert_eq!(reasons(3), [None, None, Some(Reason::TopicNotFound)]);
+        let ten = reasons(40);
+        assert_eq!(ten.len(), 11);
+        assert_eq!(ten.iter().filter(|reason| reason.is_none()).count(), 10);
+        assert_eq!(ten.last(), Some(&Some(Reason::ReplyLoop)));
+    }
+}
