@@ -174,7 +174,7 @@ impl PublishEvents for AwsIngressPorts {
 }
 
 impl PublisherKeys for AwsIngressPorts {
-    async fn publisher_keys(&self, names: &[SecretName]) -> Result<Vec<Secret>, SecretError> {
+    async fn publisher_keys(&self, names: &[SecretName]) -> Vec<Result<Secret, SecretError>> {
         self.secrets.publisher_keys(names).await
     }
 }

@@ -98,8 +98,8 @@ pub fn request_unpublished(topic: &TopicName, error: &PublishingError) {
     warn!(topic = %topic, problem = %error, "request.unpublished");
 }
 
-/// Logs that nobody can publish over HTTP, because a key cannot be read.
-pub fn keys_unreadable(error: &SecretError) {
+/// Logs that nobody can publish over HTTP with this key, because it cannot be read.
+pub fn key_unreadable(error: &SecretError) {
     error!(problem = %error, "request.keys_unreadable");
 }
 

@@ -585,16 +585,14 @@ pub trait JitterSource {
 
 /// Looks up the keys that publishers show.
 ///
-/// Promise: values that were current a few minutes ago, in the order of their names; none is ever logged.
+/// Promise: values that were current a few minutes ago; none is ever logged. That one cannot be read says nothing
+/// about the others.
 pub trait PublisherKeys {
-    /// The keys of these names.
-    ///
-    /// # Errors
-    /// [`SecretError`] for the first that cannot be read.
+    /// The key of each name, in their order, or why it cannot be read.
     fn publisher_keys(
         &self,
         names: &[SecretName],
-    ) -> impl Future<Output = Result<Vec<Secret>, SecretError>> + Send;
+    ) -> impl Future<Output = Vec<Result<Secret, SecretError>>> + Send;
 }
 
 /// Everything that the ingress function needs from outside.

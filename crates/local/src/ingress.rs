@@ -21,7 +21,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use delivery::event::Input;
 use delivery::ports::{Clock as _, MESSAGE_MAX_BYTES, PublishEvents as _, SubscriptionSource as _};
-use delivery::publish::{self, CHALLENGE, DefaultTopic, HttpRequest, Refusal};
+use delivery::publish::{self, CHALLENGE, DefaultTopic, HttpRequest, KnownKeys, Refusal};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::Secret;
@@ -162,7 +162,7 @@ async fn publish(
         headers: &headers,
         body: &body,
     };
-    publish::check_key(&request, &ingress.keys, Machine.now_ms())?;
+    publish::check_key(&request, KnownKeys::all(&ingress.keys), Machine.now_ms())?;
     let route = publish::route(&request, &ingress.default_topic().await?)?;
     let input = topic_input(&ingress, &route.topic).await?;
     let message = publish::message(&request, &route, input)?;

@@ -13,14 +13,19 @@
 
 pub mod invocation;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use adapters::telemetry;
 use delivery::event::Input;
 use delivery::ports::IngressPorts;
-use delivery::publish::{self, DefaultTopic, HttpRequest, Refusal};
+use delivery::publish::{self, DefaultTopic, HttpRequest, KnownKeys, Refusal};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::SecretName;
 
 use crate::invocation::{Invocation, Response};
+
+/// How often it is logged that keys cannot be read.
+const REPORTED_EVERY_MS: u64 = 60_000;
 
 /// The ingress function over its ports.
 #[derive(Debug)]
@@ -28,13 +33,16 @@ pub struct Ingress<P> {
     ports: P,
     default_topic: DefaultTopic,
     keys: Vec<SecretName>,
+    /// When it was logged last that keys cannot be read.
+    reported_ms: AtomicU64,
 }
 
 impl<P: IngressPorts> Ingress<P> {
     /// The function with its ports, the topic of requests that name none, and the names of the keys of which
     /// a request needs one. Without keys it believes that its caller was checked before.
     pub fn new(ports: P, default_topic: Option<TopicName>, keys: Vec<SecretName>) -> Self {
-        Self { ports, default_topic: default_topic.map(Into::into).unwrap_or_default(), keys }
+        let default_topic = default_topic.map(Into::into).unwrap_or_default();
+        Self { ports, default_topic, keys, reported_ms: AtomicU64::new(0) }
     }
 
     /// Handles a request.
@@ -74,11 +82,28 @@ impl<P: IngressPorts> Ingress<P> {
         if self.keys.is_empty() {
             return Ok(());
         }
-        let keys = self.ports.publisher_keys(&self.keys).await.map_err(|error| {
-            telemetry::keys_unreadable(&error);
-            // Without details: nobody knows yet who asks.
-            Refusal::new(503, "the keys cannot be read now; repeat the request")
-        })?;
-        publish::check_key(request, &keys, self.ports.now_ms())
+        let now_ms = self.ports.now_ms();
+        let (mut read, mut problems) = (Vec::new(), Vec::new());
+        for key in self.ports.publisher_keys(&self.keys).await {
+            match key {
+                Ok(key) => read.push(key),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !problems.is_empty() && self.is_report_due(now_ms) {
+            problems.iter().for_each(telemetry::key_unreadable);
+        }
+        let keys = KnownKeys { read: &read, others: !problems.is_empty() };
+        publish::check_key(request, keys, now_ms)
+    }
+
+    /// Whether keys that cannot be read are to be logged: a busy address would log them with every request.
+    fn is_report_due(&self, now_ms: u64) -> bool {
+        let before_ms = self.reported_ms.load(Ordering::Relaxed);
+        let is_due = now_ms.abs_diff(before_ms) >= REPORTED_EVERY_MS;
+        if is_due {
+            self.reported_ms.store(now_ms, Ordering::Relaxed);
+        }
+        is_due
     }
 }

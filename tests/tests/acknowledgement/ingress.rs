@@ -16,13 +16,13 @@ const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/shop","type":"t"
 /// A queue that answers like this, and the keys.
 struct FakePorts {
     answer: Result<String, PublishingError>,
-    keys: Result<Vec<Secret>, SecretError>,
+    keys: Vec<Result<Secret, SecretError>>,
     sent: Mutex<Vec<(String, String)>>,
 }
 
 impl Default for FakePorts {
     fn default() -> Self {
-        let keys = Ok(vec![Secret::new(KEY.to_owned())]);
+        let keys = vec![Ok(Secret::new(KEY.to_owned()))];
         Self { answer: Ok("m1".to_owned()), keys, sent: Mutex::default() }
     }
 }
@@ -36,7 +36,7 @@ impl PublishEvents for &FakePorts {
 }
 
 impl PublisherKeys for &FakePorts {
-    async fn publisher_keys(&self, names: &[SecretName]) -> Result<Vec<Secret>, SecretError> {
+    async fn publisher_keys(&self, names: &[SecretName]) -> Vec<Result<Secret, SecretError>> {
         assert_eq!(names, [name()]);
         self.keys.clone()
     }
@@ -163,12 +163,27 @@ async fn a_message_that_the_queue_may_not_have_is_no_success() {
 }
 
 #[tokio::test]
-async fn while_a_key_cannot_be_read_nobody_publishes_and_clients_repeat() {
-    let problem = "the secrets extension answered with status 400".to_owned();
-    let keys = Err(SecretError { name: name(), problem });
-    let ports = FakePorts { keys, ..FakePorts::default() };
-    let (answered, answer, _) = answer(&ports, true, json!({})).await;
-    assert_eq!(answered, 503);
-    assert!(!answer.to_string().contains("publishers"), "{answer}");
-    assert_eq!(ports.sent.into_inner().expect("no panic"), []);
+async fn while_a_key_cannot_be_read_those_of_the_others_are_valid() {
+    let unread = || {
+        let problem = "the secrets extension answered with status 400".to_owned();
+        Err(SecretError { name: name(), problem })
+    };
+    let key = || Ok(Secret::new(KEY.to_owned()));
+    let shown =
+        |key: &str| json!({"headers": {"content-type": "application/json", "aeg-sas-key": key}});
+    for (keys, changes, status) in [
+        (vec![unread(), key()], shown(KEY), 200),
+        // It may be the one that cannot be read.
+        (vec![unread(), key()], shown("another"), 503),
+        (vec![unread(), unread()], shown(KEY), 503),
+        (vec![unread(), key()], json!({"headers": {"content-type": "application/json"}}), 401),
+        (vec![unread()], json!({"headers": {"content-type": "application/json"}}), 401),
+    ] {
+        let ports = FakePorts { keys, ..FakePorts::default() };
+        let (answered, answer, _) = answer(&ports, true, changes.clone()).await;
+        assert_eq!(answered, status, "{changes}: {answer}");
+        assert!(!answer.to_string().contains("publishers"), "{answer}");
+        let sent = ports.sent.into_inner().expect("no panic");
+        assert_eq!(sent.len(), usize::from(status == 200), "{changes}");
+    }
 }

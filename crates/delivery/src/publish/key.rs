@@ -33,13 +33,41 @@ enum Shown<'a> {
     Token(&'a str),
 }
 
+/// The keys that publishers may show.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownKeys<'k> {
+    /// Those that could be read.
+    pub read: &'k [Secret],
+    /// There are others, which could not be read: whoever shows an unknown key may have one of them.
+    pub others: bool,
+}
+
+impl<'k> KnownKeys<'k> {
+    /// All keys that there are.
+    #[must_use]
+    pub fn all(keys: &'k [Secret]) -> Self {
+        Self { read: keys, others: false }
+    }
+}
+
+/// What is wrong with a key or a token. A key that is not known may be one that could not be read.
+enum Problem {
+    Unknown(&'static str),
+    Invalid(&'static str),
+}
+
 /// Checks that a request shows one of these keys, or a token of one of them. Without keys everybody may
 /// publish.
 ///
 /// # Errors
-/// 401 when it shows none, another one, or a token whose time has passed.
-pub fn check_key(request: &HttpRequest<'_>, keys: &[Secret], now_ms: u64) -> Result<(), Refusal> {
-    if keys.is_empty() {
+/// 401 when it shows none, another one, or a token whose time has passed; 503 when it may show one that could not be
+/// read.
+pub fn check_key(
+    request: &HttpRequest<'_>,
+    keys: KnownKeys<'_>,
+    now_ms: u64,
+) -> Result<(), Refusal> {
+    if keys.read.is_empty() && !keys.others {
         return Ok(());
     }
     let shown = shown(request);
@@ -49,15 +77,23 @@ pub fn check_key(request: &HttpRequest<'_>, keys: &[Secret], now_ms: u64) -> Res
         return Err(Refusal::new(401, problem));
     }
     let mut refusal = "the key is not valid";
+    let mut may_be_unread = false;
     for shown in shown {
-        match shown {
-            Shown::Key(key) if is_one_of(key, keys) => return Ok(()),
-            Shown::Key(_) => {}
-            Shown::Token(token) => match check_token(token, keys, now_ms) {
+        let problem = match shown {
+            Shown::Key(key) if is_one_of(key, keys.read) => return Ok(()),
+            Shown::Key(_) => Problem::Unknown(refusal),
+            Shown::Token(token) => match check_token(token, keys.read, now_ms) {
                 Ok(()) => return Ok(()),
-                Err(problem) => refusal = problem,
+                Err(problem) => problem,
             },
-        }
+        };
+        may_be_unread |= keys.others && matches!(problem, Problem::Unknown(_));
+        let (Problem::Unknown(text) | Problem::Invalid(text)) = problem;
+        refusal = text;
+    }
+    if may_be_unread {
+        // Without details: nobody knows yet who asks.
+        return Err(Refusal::new(503, "a key cannot be read now; repeat the request"));
     }
     Err(Refusal::new(401, refusal))
 }
@@ -94,17 +130,19 @@ fn text_of(key: &Secret) -> &str {
     key.expose().trim()
 }
 
-fn check_token(token: &str, keys: &[Secret], now_ms: u64) -> Result<(), &'static str> {
-    const UNREADABLE: &str = "the token is not r=RESOURCE&e=EXPIRATION&s=SIGNATURE";
+fn check_token(token: &str, keys: &[Secret], now_ms: u64) -> Result<(), Problem> {
+    const UNREADABLE: Problem =
+        Problem::Invalid("the token is not r=RESOURCE&e=EXPIRATION&s=SIGNATURE");
     let (signed, signature) = token.rsplit_once("&s=").ok_or(UNREADABLE)?;
     let signature: Vec<u8> = percent_decode_str(signature).collect();
     let signature = STANDARD.decode(signature).map_err(|_| UNREADABLE)?;
     if !keys.iter().any(|key| has_signed(key, signed, &signature)) {
-        return Err("the token was not signed with a valid key");
+        return Err(Problem::Unknown("the token was not signed with a valid key"));
     }
     let expires = signed.split('&').find_map(|pair| pair.strip_prefix("e=")).ok_or(UNREADABLE)?;
-    let expires_ms = expiry_ms(expires).ok_or("the expiration of the token is not a time")?;
-    if expires_ms <= now_ms { Err("the token has expired") } else { Ok(()) }
+    let not_a_time = Problem::Invalid("the expiration of the token is not a time");
+    let expires_ms = expiry_ms(expires).ok_or(not_a_time)?;
+    if expires_ms <= now_ms { Err(Problem::Invalid("the token has expired")) } else { Ok(()) }
 }
 
 fn has_signed(key: &Secret, signed: &str, signature: &[u8]) -> bool {
@@ -144,7 +182,7 @@ mod tests {
         let headers = [(name.to_owned(), value.as_bytes().to_vec())];
         let (method, path) = ("POST", "/api/events");
         let request = HttpRequest { method, path, query: "", headers: &headers, body: b"" };
-        check_key(&request, &keys, now_ms).map_err(|refusal| {
+        check_key(&request, KnownKeys::all(&keys), now_ms).map_err(|refusal| {
             assert_eq!(refusal.status, 401);
             refusal.text
         })
@@ -220,6 +258,6 @@ mod tests {
     #[test]
     fn without_keys_everybody_may_publish() {
         let request = HttpRequest { method: "POST", path: "/", query: "", headers: &[], body: b"" };
-        assert_eq!(check_key(&request, &[], NOW_MS), Ok(()));
+        assert_eq!(check_key(&request, KnownKeys::all(&[]), NOW_MS), Ok(()));
     }
 }

@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::ports::PublishingError;
 
 pub use self::body::{Published, message};
-pub use self::key::{CHALLENGE, check_key};
+pub use self::key::{CHALLENGE, KnownKeys, check_key};
 pub use self::route::{DefaultTopic, Route, route};
 
 /// A request, as a server received it.

@@ -274,3 +274,15 @@ fn the_ingress_is_public_only_with_keys() {
     assert_eq!(variables(INGRESS)["INGRESS_AUTHORIZATION"], "Ingress");
     assert_eq!(variables(INGRESS)["PUBLISHER_KEYS"], "PublisherKeys");
 }
+
+#[test]
+fn a_public_address_cannot_use_up_the_account() {
+    let reserved = &properties(INGRESS)["ReservedConcurrentExecutions"];
+    assert_eq!(*reserved, json!(["HasIngressConcurrency", "IngressConcurrency", "AWS::NoValue"]));
+    let none = json!([["IngressConcurrency", "0"]]);
+    assert_eq!(TEMPLATE["Conditions"]["HasIngressConcurrency"], none);
+    assert_eq!(TEMPLATE["Parameters"]["IngressConcurrency"]["Default"], 20);
+    for function in FUNCTIONS {
+        assert!(properties(function).get("ReservedConcurrentExecutions").is_none(), "{function}");
+    }
+}
