@@ -2,6 +2,7 @@
 
 use delivery::event::binary::{ContentMode, header_text, structured};
 use delivery::event::{Input, Members};
+use delivery::publish::{DefaultTopic, HttpRequest, message, route};
 use lastmile_tests::conformance::{BINDING, Results};
 
 use crate::events::decode_one;
@@ -41,6 +42,35 @@ const MODES: [(&str, ContentMode, Option<&str>); 8] = [
     ("application/cloudevents-batch+xml", ContentMode::OtherFormat, Some("no-format")),
 ];
 
+/// The name of a `ce-*` header without its beginning, whether it is accepted, and what is not as the text has it.
+type Name = (&'static str, bool, Option<&'static str>);
+
+const NAMES: [Name; 9] = [
+    ("ext", true, None),
+    ("7", true, None),
+    ("averyverylongnameofanextension", true, None),
+    ("my-ext", true, Some("header-name")),
+    ("my_ext", true, Some("header-name")),
+    ("my.ext", true, Some("header-name")),
+    ("my~ext", true, Some("header-name")),
+    ("data", false, None),
+    ("data_base64", false, None),
+];
+
+/// Whether a request in binary mode is published with an attribute of this name, whose value is kept.
+fn is_published(name: &str) -> bool {
+    let required =
+        [("specversion", "1.0"), ("id", "1"), ("source", "/s"), ("type", "t"), (name, "x")];
+    let headers = required.map(|(name, value)| (format!("ce-{name}"), value.as_bytes().to_vec()));
+    let (method, path) = ("POST", "/topics/shop/orders");
+    let request = HttpRequest { method, path, query: "", headers: &headers, body: b"" };
+    let route = route(&request, &DefaultTopic::default()).expect("a path");
+    let Ok(published) = message(&request, &route, Input::Auto) else { return false };
+    let members = Members::parse(&published.body).expect("an object");
+    assert_eq!(members.text(name).as_deref(), Some("x"), "{name}");
+    true
+}
+
 fn subject(header: &[u8]) -> Option<String> {
     let required = [("specversion", "1.0"), ("id", "1"), ("source", "/s"), ("type", "t")];
     let mut attributes: Vec<(String, String)> =
@@ -61,6 +91,10 @@ pub(super) fn results() -> Results {
     }
     for (content_type, expected, departs) in MODES {
         assert_eq!(ContentMode::of(Some(content_type)), expected, "{content_type}");
+        results.count(departs);
+    }
+    for (name, expected, departs) in NAMES {
+        assert_eq!(is_published(name), expected, "{name}");
         results.count(departs);
     }
     let twice = [("datacontenttype".to_owned(), "text/html".to_owned())];
