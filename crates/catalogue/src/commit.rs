@@ -26,7 +26,7 @@ use crate::format::{Entry, Id, Node, Pointer, Version, summary};
 use crate::hint::announce;
 use crate::namespace::{Namespace, REQUESTS_MAX, Snapshot};
 use crate::objects::{Objects, StoreError};
-use crate::tree::{self, Changes, Edit, NewTree, Run};
+use crate::tree::{self, Changes, Edit, NewTree, Run, TooManyLeaves};
 use crate::wait::wait;
 
 /// How often a commit is tried while others are faster.
@@ -148,6 +148,10 @@ impl<O: Objects> Namespace<'_, O> {
                         key: violation.key.to_string(),
                         current,
                     });
+                }
+                Run::TooManyLeaves(TooManyLeaves { topic, leaves }) => {
+                    let max = self.limits.topic_leaves;
+                    return Err(CommitError::TopicTooLarge { topic, leaves, max });
                 }
                 Run::Needs(places) => places,
             };

@@ -64,6 +64,19 @@ pub enum CommitError<E> {
         /// The largest size.
         max_bytes: usize,
     },
+    /// A topic would be too large to be read; nothing was changed.
+    #[error(
+        "the topic {topic} would be in {leaves} leaves, and one in more than {max} is not read: divide it into several \
+         topics, or remove subscriptions first"
+    )]
+    TopicTooLarge {
+        /// The topic.
+        topic: String,
+        /// In how many leaves it would be.
+        leaves: usize,
+        /// The most.
+        max: usize,
+    },
     /// An entry does not have the value that was expected; nothing was changed.
     #[error("the entry {key} was changed by somebody else: read it again")]
     Unexpected {

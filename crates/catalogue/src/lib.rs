@@ -33,7 +33,9 @@ mod wait;
 pub use cache::NodeCache;
 pub use commit::Committed;
 pub use error::{CommitError, ReadError};
-pub use format::{ENTRY_MAX_BYTES, Entry, Id, NODE_MAX_BYTES, ROOT_MAX_BYTES, Version};
+pub use format::{
+    ENTRY_MAX_BYTES, Entry, Id, NODE_MAX_BYTES, ROOT_MAX_BYTES, TOPIC_LEAVES_MAX, Version,
+};
 pub use garbage::{Collected, RETENTION_MS};
 pub use hint::{Changed, Hint};
 pub use namespace::{Namespace, Snapshot};

@@ -7,7 +7,7 @@ use delivery::subscription::name::NameRange;
 use futures::{Stream, stream};
 
 use crate::error::ReadError;
-use crate::format::{Entry, Id, Node, Reference, Version};
+use crate::format::{Entry, Id, KeyRange, Node, Reference, Version};
 use crate::namespace::{Namespace, REQUESTS_MAX, Snapshot, entries_of};
 use crate::objects::Objects;
 
@@ -43,34 +43,6 @@ impl TopicLeaf {
     #[must_use]
     pub fn may_have_own(&self) -> bool {
         self.names.from.is_empty()
-    }
-}
-
-/// The keys from one on, up to another.
-#[derive(Debug, Clone)]
-struct KeyRange {
-    from: String,
-    before: String,
-}
-
-impl KeyRange {
-    /// The entries of a topic: `topic/` and all keys that begin with it.
-    fn of_topic(topic: &str) -> Self {
-        // The byte after the slash.
-        Self { from: format!("{topic}/"), before: format!("{topic}0") }
-    }
-
-    fn of_key(key: &str) -> Self {
-        Self { from: key.to_owned(), before: format!("{key}\0") }
-    }
-
-    fn has(&self, key: &str) -> bool {
-        *self.from <= *key && *key < *self.before
-    }
-
-    /// Whether a node may have keys of this range.
-    fn meets(&self, place: &Reference) -> bool {
-        *place.first < *self.before && place.before.as_ref().is_none_or(|end| **end > *self.from)
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use catalogue::{Entry, Id, Namespace, Snapshot, TopicLeaf};
+use catalogue::{Entry, Id, Namespace, Snapshot, TOPIC_LEAVES_MAX, TopicLeaf};
 use delivery::subscription::catalogue::TopicSubscriptions;
 use delivery::subscription::name::TopicName;
 
@@ -13,10 +13,6 @@ use super::entries::{own_of, subscriptions_of, topic_of};
 use super::objects::CatalogueObjects;
 use super::told;
 use super::topics::ReadTopic;
-
-/// A topic in more leaves is not read: of about 48 KiB each, they would fill the memory of a function and so
-/// harm all others.
-const LEAVES_MAX: usize = 2_048;
 
 /// The topic in a snapshot; `before` is what was read of it earlier.
 ///
@@ -30,9 +26,11 @@ pub(super) async fn read_topic(
 ) -> Result<ReadTopic, String> {
     let version = snapshot.version();
     let leaves = namespace.topic_leaves(snapshot, &name.topic).await.map_err(|it| told(&it))?;
-    if leaves.len() > LEAVES_MAX {
+    if leaves.len() > TOPIC_LEAVES_MAX {
         let are = leaves.len();
-        return Err(format!("it is in {are} leaves, and at most {LEAVES_MAX} are read: divide it"));
+        return Err(format!(
+            "it is in {are} leaves, and at most {TOPIC_LEAVES_MAX} are read: divide it"
+        ));
     }
     let read = async |leaves: &[&TopicLeaf]| {
         let read = namespace.leaf_entries(snapshot, &name.topic, leaves).await;

@@ -5,11 +5,13 @@
 
 mod id;
 mod node;
+mod range;
 mod version;
 
 pub use id::Id;
 pub use node::Entry;
-pub(crate) use node::{Child, Node, Reference};
+pub(crate) use node::{CHILD_MIN_BYTES, Child, Node, Reference};
+pub(crate) use range::KeyRange;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 pub use version::Version;
@@ -27,17 +29,27 @@ pub const NODE_MAX_BYTES: usize = 64 * 1024;
 /// The largest entry, as it is written in a node.
 pub const ENTRY_MAX_BYTES: usize = 48 * 1024;
 
+/// The most leaves of a topic: of about 48 KiB each, more would fill the memory of a function that reads it, and so
+/// harm all others.
+pub const TOPIC_LEAVES_MAX: usize = 2_048;
+
 /// The limits of sizes, in bytes. Tests choose small ones, so that few entries make a deep tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) root: usize,
     pub(crate) node: usize,
     pub(crate) entry: usize,
+    /// Leaves, not bytes.
+    pub(crate) topic_leaves: usize,
 }
 
 impl Limits {
-    pub(crate) const STANDARD: Self =
-        Self { root: ROOT_MAX_BYTES, node: NODE_MAX_BYTES, entry: ENTRY_MAX_BYTES };
+    pub(crate) const STANDARD: Self = Self {
+        root: ROOT_MAX_BYTES,
+        node: NODE_MAX_BYTES,
+        entry: ENTRY_MAX_BYTES,
+        topic_leaves: TOPIC_LEAVES_MAX,
+    };
 
     /// A node that becomes smaller is merged with a neighbour.
     pub(crate) fn node_min(self) -> usize {

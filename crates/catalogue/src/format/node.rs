@@ -9,6 +9,8 @@ use crate::error::ReadError;
 
 /// No tree is higher: with a few hundred children of each node it would have more entries than there are bytes.
 const LEVEL_MAX: u32 = 16;
+/// At least the bytes of a child as its parent names it.
+pub(crate) const CHILD_MIN_BYTES: usize = Id::TEXT_BYTES + r#"["",""],"#.len();
 /// At least what a node has beside its items:
 /// `{"format":1,"commit":"0123456789abcdef","level":4294967295,"children":[]}`.
 const FRAME_BYTES: usize = 80;

@@ -4,6 +4,7 @@ mod damage;
 mod failures;
 mod garbage;
 mod hint;
+mod large_topics;
 mod memory_store;
 mod property;
 mod races;
@@ -22,7 +23,7 @@ use crate::format::{Limits, Node};
 use crate::{Changes, CommitError, Committed, Namespace, NodeCache, ReadError, Snapshot};
 
 /// So small that a few dozen entries make a tree of three levels.
-const SMALL: Limits = Limits { root: 400, node: 800, entry: 600 };
+const SMALL: Limits = Limits { root: 400, node: 800, entry: 600, topic_leaves: usize::MAX };
 
 /// A namespace with small nodes.
 fn small<'a>(store: &'a MemoryStore, cache: &'a NodeCache) -> Namespace<'a, MemoryStore> {

@@ -49,7 +49,9 @@ fn a_change_of_a_large_topic_is_small_and_so_is_a_small_topic_beside_it() {
             let pointer = store.content("namespaces/shop/pointer").unwrap().len() as u64;
             most_written = most_written.max(counts.bytes_written);
             most_read = most_read.max(counts.bytes_read.saturating_sub(pointer));
-            assert!(counts.calls <= 14, "{counts:?}");
+            // Where a leaf is divided, those of its topic are counted, which takes its inner nodes.
+            let calls_max = if one.1 == Some(&*large) { 18 } else { 14 };
+            assert!(counts.calls <= calls_max, "{counts:?}");
         }
     }
     println!(

@@ -8,6 +8,7 @@
 //! with its left neighbour below the same parent, the first one with its right neighbour.
 
 mod edit;
+mod leaves;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub use edit::Changes;
 pub(crate) use edit::{Difference, Edit, Kind};
 use edit::{Violation, apply_to_leaf};
+pub(crate) use leaves::TooManyLeaves;
 
 use crate::format::{Child, Id, Limits, Node, Reference};
 
@@ -25,6 +27,8 @@ pub(crate) enum Run {
     Needs(Vec<Reference>),
     /// An entry does not have the value that was expected.
     Violated(Violation),
+    /// A topic would be too large to be read.
+    TooManyLeaves(TooManyLeaves),
     /// The tree.
     Done(NewTree),
 }
@@ -63,6 +67,14 @@ pub(crate) fn run(
     if builder.differences.is_empty() {
         return Run::Done(NewTree::default());
     }
+    let root_if_more = root.as_ref().filter(|_| builder.has_divided);
+    let too_many = root_if_more.and_then(|root| builder.too_many_leaves(root));
+    if !builder.needed.is_empty() {
+        return Run::Needs(builder.needed);
+    }
+    if let Some(too_many) = too_many {
+        return Run::TooManyLeaves(too_many);
+    }
     let levels = root.as_ref().map_or_else(Vec::new, |root| builder.made_below(root));
     let written = root.map(|node| node.write(commit));
     let root = written.map(|bytes| (Id::of(&bytes), bytes));
@@ -84,6 +96,8 @@ struct Builder<'a> {
     needed: Vec<Reference>,
     differences: Vec<Difference>,
     violation: Option<Violation>,
+    /// A leaf became several: only then a topic may be in more leaves than before.
+    has_divided: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -96,6 +110,7 @@ impl<'a> Builder<'a> {
             needed: Vec::new(),
             differences: Vec::new(),
             violation: None,
+            has_divided: false,
         }
     }
 
@@ -110,7 +125,11 @@ impl<'a> Builder<'a> {
         let level = match node {
             Node::Leaf(entries) => {
                 return match apply_to_leaf(entries, edits, &mut self.differences) {
-                    Ok(entries) => entries.map(|entries| self.split(Node::Leaf(entries))),
+                    Ok(entries) => entries.map(|entries| {
+                        let leaves = self.split(Node::Leaf(entries));
+                        self.has_divided |= leaves.len() > 1;
+                        leaves
+                    }),
                     Err(violation) => {
                         self.violation.get_or_insert(violation);
                         None
@@ -237,13 +256,16 @@ impl<'a> Builder<'a> {
 
     /// The node of this place; one that has not been read is noted.
     fn node(&mut self, place: &Reference) -> Option<Arc<Node>> {
-        if let Some((node, _)) = self.made.get(&place.id) {
-            return Some(Arc::new(node.clone()));
-        }
-        let read = self.read.get(&place.id).cloned();
-        if read.is_none() {
+        let known = self.known(place);
+        if known.is_none() {
             self.needed.push(place.clone());
         }
-        read
+        known
+    }
+
+    /// The node of this place, if it was made or read.
+    fn known(&self, place: &Reference) -> Option<Arc<Node>> {
+        let made = self.made.get(&place.id).map(|(node, _)| Arc::new(node.clone()));
+        made.or_else(|| self.read.get(&place.id).cloned())
     }
 }
