@@ -8,10 +8,11 @@ use delivery::delivery::reason::Reason;
 use delivery::ports::{Attribute, Message, QueueName};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::sink::Sink;
 use delivery::subscription::topic_address::address_of;
 
 use super::divided::received;
-use super::{ENDS_MS, EVENT, carried, dispatch, letter, subscription};
+use super::{ENDS_MS, EVENT, carried, dispatch, large, letter, subscription};
 use crate::fake_ports::{FakePorts, catalogue_of, record};
 
 /// The subscription of all events, which go on to `shop/all`.
@@ -112,4 +113,33 @@ fn an_event_that_would_go_on_to_a_topic_that_does_not_exist_is_a_dead_letter() {
     let letter = letter(&message);
     assert_eq!(letter.reason.known(), Some(Reason::TopicNotFound));
     assert_eq!(letter.destination.as_deref(), Some("topic:shop/all"));
+}
+
+#[test]
+fn what_travels_beside_an_event_that_goes_on_is_small() {
+    let beside = sent(&catalogue(1))[0].1.size_bytes() - EVENT.len();
+    println!("{beside} bytes beside the event");
+    assert!(beside <= 512, "{beside}");
+}
+
+#[test]
+fn an_event_too_large_to_go_on_goes_where_the_dead_letters_of_its_subscription_go() {
+    let elsewhere = Sink::Container("elsewhere/deep".parse().expect("a container"));
+    for (sink, stored) in [
+        (Sink::DefaultContainer, Some("letters/shop/orders/s0/")),
+        (elsewhere, Some("elsewhere/deep/shop/orders/s0/")),
+        (Sink::None, None),
+    ] {
+        let mut onward = onward();
+        onward.dead_letter.sink = sink;
+        let ports = FakePorts::new(catalogue_of([onward, subscription("shop/all/a")]));
+        assert_eq!(dispatch(&ports, &[record("m1", &large())], ENDS_MS), [""; 0]);
+        let keys: Vec<(String, String)> = ports.blobs();
+        assert_eq!(keys.len(), usize::from(stored.is_some()));
+        for ((key, letter), prefix) in keys.iter().zip(stored) {
+            assert!(key.starts_with(prefix), "{key}");
+            assert!(letter.contains("EventTooLargeToResend"), "{prefix}");
+        }
+        assert_eq!((ports.requests(), ports.sent().len()), (0, 0));
+    }
 }
