@@ -138,7 +138,7 @@ fn config_map<'a>(spec: &Fields<'a>, object: &Object<'a>) -> Option<(TopicName, 
     let config = spec.section("config", |fields| {
         fields.accept(&["apiVersion"]);
         let kind = fields.given("kind");
-        let of_kind = kind.as_ref().and_then(|kind| kind.peek_text());
+        let of_kind = kind.as_ref().and_then(Cursor::peek_text);
         let is_map = kind.is_none() || of_kind == Some("ConfigMap");
         let (name, namespace) = (fields.get("name")?, fields.given("namespace"));
         let namespace = namespace.map_or(Some(object.name.namespace.as_str()), |at| at.text())?;
