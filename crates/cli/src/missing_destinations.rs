@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use delivery::manifest::{Finding, ReferenceUse};
+use delivery::manifest::{Finding, Needed, ReferenceUse};
 use delivery::subscription::Subscription;
 
 use crate::files::{Files, have_errors, usage_error};
@@ -18,6 +18,9 @@ use crate::output::note;
 
 /// The host of the placeholders: names below `.invalid` never exist (RFC 6761, 6.4).
 pub(crate) const PLACEHOLDER_HOST: &str = "replace-me.invalid";
+
+/// What else is to be done where a file asks for tokens.
+const TOKENS: &str = ", and say who asks for tokens";
 
 /// Whether the destination of a subscription is a placeholder.
 pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
@@ -43,14 +46,15 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
     let findings = Files::read(&read)?.reading().findings;
     let missing = missing(&findings);
     let problem = || format!("{} cannot be written", path.display());
-    let entries = missing.values().filter(|of| **of == ReferenceUse::Events).count();
+    let entries = missing.values().filter(|of| of.is_entry()).count();
     if entries > 0 {
         let mut file =
             OpenOptions::new().create(true).append(true).open(path).with_context(problem)?;
         file.write_all(document(&missing, is_new).as_bytes()).with_context(problem)?;
         note(format_args!(
-            "{entries} entries added to {}: replace the addresses at {PLACEHOLDER_HOST}",
-            path.display()
+            "{entries} entries added to {}: replace the addresses at {PLACEHOLDER_HOST}{}",
+            path.display(),
+            if missing.values().any(|of| !of.needs.is_empty()) { TOKENS } else { "" }
         ));
     }
     if !is_listed && path.exists() {
@@ -86,30 +90,58 @@ fn is_among(path: &Path, files: &[PathBuf]) -> bool {
     files.iter().any(holds)
 }
 
-/// What nothing maps, and what it is for; what events go to comes before what dead letters go to.
-fn missing(findings: &[Finding]) -> BTreeMap<&str, ReferenceUse> {
-    let mut missing = BTreeMap::new();
+/// What nothing says of a reference.
+#[derive(Default)]
+struct Missing {
+    /// Events go there, and nothing says where that is.
+    is_unknown: bool,
+    /// What a token needs; nothing where none is asked for.
+    needs: Vec<Needed>,
+}
+
+impl Missing {
+    /// Whether it gets an entry; what dead letters go to needs none.
+    fn is_entry(&self) -> bool {
+        self.is_unknown || !self.needs.is_empty()
+    }
+}
+
+/// What nothing says of each reference.
+fn missing(findings: &[Finding]) -> BTreeMap<&str, Missing> {
+    let mut missing: BTreeMap<&str, Missing> = BTreeMap::new();
     for reference in findings.iter().filter_map(|finding| finding.reference.as_ref()) {
-        let of = missing.entry(reference.key.as_str()).or_insert(reference.used_for);
-        if reference.used_for == ReferenceUse::Events {
-            *of = ReferenceUse::Events;
+        let of = missing.entry(reference.key.as_str()).or_default();
+        match reference.used_for {
+            ReferenceUse::Events => of.is_unknown = true,
+            ReferenceUse::DeadLetters => {}
+            ReferenceUse::Token => of.needs.clone_from(&reference.needs),
         }
     }
     missing
 }
 
-/// A document with an entry for each. Dead letters need none, so theirs are comments, written once.
-fn document(missing: &BTreeMap<&str, ReferenceUse>, is_first: bool) -> String {
+/// A document with an entry for each. Dead letters need none, so theirs are comments, written once. So is what a token
+/// needs: with a placeholder no request would be sent.
+fn document(missing: &BTreeMap<&str, Missing>, is_first: bool) -> String {
     let mut text = if is_first { String::new() } else { "\n---\n".to_owned() };
     text.push_str(
         "# What references in other files are here. Replace each address with a real one.\n",
     );
     text.push_str("apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:");
     let (events, dead_letters): (Vec<_>, Vec<_>) =
-        missing.iter().partition(|(_, of)| **of == ReferenceUse::Events);
+        missing.iter().partition(|(_, of)| of.is_entry());
     text.push('\n');
-    for (key, _) in events {
-        text.push_str(&format!("  {}: {}\n", in_quotes(key), in_quotes(&placeholder(key))));
+    for (key, of) in events {
+        let address = if of.is_unknown { placeholder(key) } else { (*key).to_owned() };
+        let (key, address) = (in_quotes(key), in_quotes(&address));
+        let needs: Vec<&str> = of.needs.iter().map(|needed| needed.example()).collect();
+        text.push_str(&match needs.is_empty() {
+            true => format!("  {key}: {address}\n"),
+            false => format!(
+                "  {key}:\n    url: {address}\n    # auth: {{oauth2: {{{}}}}}   # without it, requests show no token\n",
+                needs.join(", ")
+            ),
+        });
     }
     for (key, _) in dead_letters.into_iter().filter(|_| is_first) {
         text.push_str(&format!(

@@ -94,6 +94,13 @@ kind: Notifications
 spec: {topic: shop/orders}
 ---
 apiVersion: lastmile.dev/v1
+kind: Destinations
+spec:
+  v1/Service/shop/billing: {url: 'https://a.example.com/', auth: {oauth2: {clientId: a, clientSecret: 'env:A'}}}
+  https://b.example.com/: {auth: null, tls: {caBundle: \"-----BEGIN CERTIFICATE-----\\nMA==\\n-----END CERTIFICATE-----\\n\"}}
+  v1/Service/shop/refunds: {url: 'https://c.example.com/', auth: {basic: {user: a, password: 'env:A'}}}
+---
+apiVersion: lastmile.dev/v1
 kind: SecretPolicy
 spec:
   secrets:
@@ -301,6 +308,30 @@ fn a_bad_client_is_refused_by_both() {
         ("{b: c}", "{a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1}"),
         ("style: post", "extra: 1, style: post"),
         ("oauth2: {", "clientCertificate: {certificate: 'env:A'}, oauth2: {"),
+    ] {
+        let changed = with(&good.replacen(right, wrong, 1));
+        assert!(!accepts(&schema(), &changed), "the schema takes {wrong}");
+        assert!(!reads(&changed), "the reader takes {wrong}");
+    }
+}
+
+#[test]
+fn a_bad_entry_of_destinations_is_refused_by_both() {
+    let with = |entry: &str| {
+        format!("apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  a: {entry}\n")
+    };
+    let good = "{url: 'https://a/', auth: {oauth2: {clientId: a, clientSecret: 'env:A'}}}";
+    assert!(accepts(&schema(), &with(good)) && reads(&with(good)));
+    for (right, wrong) in [
+        ("https://a/", "a"),
+        ("url: 'https://a/'", "uri: 'https://a/'"),
+        ("clientId: a, ", ""),
+        ("'env:A'", "hunter2"),
+        ("oauth2: {", "bearer: {token: 'env:A'}, oauth2: {"),
+        ("{oauth2: {clientId: a, clientSecret: 'env:A'}}", "{bearer: {}}"),
+        ("auth: {", "tls: {caBundle: no}, auth: {"),
+        (good, "{}"),
+        (good, "7"),
     ] {
         let changed = with(&good.replacen(right, wrong, 1));
         assert!(!accepts(&schema(), &changed), "the schema takes {wrong}");

@@ -30,12 +30,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn mapped(reading: &Reading) -> String {
     let missing = reading.findings.iter().filter_map(|finding| finding.reference.as_ref());
     let entries: Map<String, Value> = missing
-        .map(|of| {
+        .filter_map(|of| {
             let address = match of.used_for {
                 ReferenceUse::Events => "https://a.example.com/",
                 ReferenceUse::DeadLetters => "s3://dead-letters",
+                // Its address is known.
+                ReferenceUse::Token => return None,
             };
-            (of.key.clone(), address.into())
+            Some((of.key.clone(), address.into()))
         })
         .collect();
     json!({"apiVersion": "lastmile.dev/v1", "kind": "Destinations", "spec": entries}).to_string()

@@ -76,6 +76,42 @@ fn no_other_file_is_written_to() {
 }
 
 #[test]
+fn a_place_is_left_for_who_asks_for_a_token_and_written_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asking = TRIGGER.replace("subscriber: {", "subscriber: {audience: them, ");
+    let addressed = asking.replace("name: t}", "name: u}").replace(
+        "ref: {apiVersion: v1, kind: Service, name: billing}",
+        "uri: 'https://partner.example.com/in'",
+    );
+    let both = format!("{asking}---\n{addressed}");
+    std::fs::write(folder.path().join("triggers.yaml"), both).expect("written");
+    let arguments = ["check", "triggers.yaml", "--write-destinations", "d.yaml"];
+    let (printed, code) = run(folder.path(), &arguments);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("2 entries added to d.yaml"), "{printed}");
+    let path = folder.path().join("d.yaml");
+    let written = std::fs::read_to_string(&path).expect("it is there");
+    let place = "    # auth: {oauth2: {tokenUrl: \"https://…\", clientId: \"…\", clientSecret: \"env:…\"}}   \
+                 # without it, requests show no token\n";
+    for (key, url) in [
+        ("https://partner.example.com/in", "https://partner.example.com/in"),
+        ("v1/Service/default/billing", "https://replace-me.invalid/v1/Service/default/billing"),
+    ] {
+        let entry = format!("  \"{key}\":\n    url: \"{url}\"\n{place}");
+        assert!(written.contains(&entry), "{written}");
+    }
+    let (printed, code) = run(folder.path(), &arguments);
+    assert!(code == Some(0) && !printed.contains("entries added"), "{printed}");
+    assert_eq!(printed.matches("requests show no token").count(), 2, "{printed}");
+    let filled =
+        written.replace("# auth:", "auth:").replace("\"https://…\"", "https://login.example.com/");
+    let filled = filled.replace("\"…\"", "lastmile").replace("env:…", "env:CLIENT_SECRET");
+    std::fs::write(&path, filled).expect("written");
+    let (printed, code) = run(folder.path(), &arguments);
+    assert!(code == Some(0) && !printed.contains("requests show no token"), "{printed}");
+}
+
+#[test]
 fn a_tool_learns_which_reference_lacks_an_address_and_what_for() {
     let folder = folder();
     let (printed, _) = run(folder.path(), &["check", "trigger.yaml", "--output", "json"]);

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
+use super::access::Access;
 use super::findings::Message;
 use super::reader::{Cursor, Entry};
 use crate::subscription::sink::{Container, Sink, SinkQueue};
@@ -71,17 +72,23 @@ impl From<Target> for Sink {
 /// References and addresses of other clouds, with their targets.
 pub(super) struct Destinations<'a> {
     /// From all `Destinations` documents.
-    documented: BTreeMap<Cow<'a, str>, Documented<'a>>,
-    /// Of the deployment: for what no document maps.
+    documented: Entries<'a>,
+    /// Of the deployment, for what no document maps: addresses, and entries with more than that.
     deployed: &'a BTreeMap<String, String>,
+    deployed_entries: Entries<'a>,
 }
+
+/// By reference as it is compared.
+type Entries<'a> = BTreeMap<Cow<'a, str>, Documented<'a>>;
 
 /// An entry of a `Destinations` document.
 struct Documented<'a> {
     key: Cursor<'a>,
-    address: &'a str,
+    /// The address, or all of the entry as JSON.
+    written: String,
     /// `None` if the address cannot be used, which has been reported.
     target: Option<Target>,
+    access: Access,
 }
 
 /// The result of resolving an address.
@@ -106,36 +113,42 @@ impl Resolved {
 }
 
 impl<'a> Destinations<'a> {
-    /// Reads the `Destinations` documents; a key may be defined only once in all of them.
-    pub(super) fn read(documents: &[Cursor<'a>], deployed: &'a BTreeMap<String, String>) -> Self {
-        let mut destinations = Self { documented: BTreeMap::new(), deployed };
+    /// Reads the `Destinations` documents; a key may be defined only once in all of them. The deployment has addresses,
+    /// and perhaps entries with more than that, in a document of [`deployed_entries`].
+    pub(super) fn read(
+        documents: &[Cursor<'a>],
+        deployed: &'a BTreeMap<String, String>,
+        deployed_entries: Option<&Cursor<'a>>,
+    ) -> Self {
+        let mut documented = Entries::new();
         for document in documents {
             document.mapping(|fields| {
                 fields.accept(&["apiVersion", "kind"]);
-                let entries =
-                    fields.required("spec").and_then(|spec| spec.entries()).unwrap_or_default();
-                entries.into_iter().for_each(|entry| destinations.add(entry));
+                fields
+                    .required("spec")
+                    .into_iter()
+                    .for_each(|spec| add_all(&mut documented, &spec));
             });
         }
-        destinations
+        let mut of_deployment = Entries::new();
+        deployed_entries.into_iter().for_each(|all| add_all(&mut of_deployment, all));
+        Self { documented, deployed, deployed_entries: of_deployment }
     }
 
-    fn add(&mut self, Entry { name, key, value }: Entry<'a>) {
-        if let Some(Documented { key: first, .. }) = self.documented.get(&comparable(name)) {
-            key.error(format!("{name} is defined twice; the first is at {}", first.location()));
-            return;
-        }
-        let unknown = Message::new("not an address").help(ADDRESSES);
-        let target = value.text().and_then(|text| address(text, &value).or_refuse(&value, unknown));
-        let address = value.peek_text().unwrap_or_default();
-        // Even without a target: a reference to it is then not reported once more.
-        self.documented.insert(comparable(name), Documented { key, address, target });
+    /// What the entry of a key says besides an address.
+    pub(super) fn access(&self, key: &str) -> Option<&Access> {
+        self.entry(&comparable(key)).map(|of| &of.access)
     }
 
-    /// The addresses of the documents, by reference as it is compared.
+    /// The entry of a key, as it is compared.
+    fn entry(&self, key: &str) -> Option<&Documented<'a>> {
+        self.documented.get(key).or_else(|| self.deployed_entries.get(key))
+    }
+
+    /// The entries of the documents as they are deployed, by reference as it is compared.
     pub(super) fn texts(&self) -> BTreeMap<String, String> {
         let usable = self.documented.iter().filter(|(_, of)| of.target.is_some());
-        usable.map(|(name, of)| (name.to_string(), of.address.to_owned())).collect()
+        usable.map(|(name, of)| (name.to_string(), of.written.clone())).collect()
     }
 
     /// Whether a text is mapped to an address.
@@ -147,13 +160,65 @@ impl<'a> Destinations<'a> {
     /// Resolves the text at the cursor: by the documents, then by the deployment, else as an address.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
         let name = comparable(text);
-        match (self.documented.get(&name), self.deployed.get(&*name)) {
+        match (self.entry(&name), self.deployed.get(&*name)) {
             (Some(Documented { target: Some(target), .. }), _) => Resolved::Target(target.clone()),
             (Some(Documented { target: None, .. }), _) => Resolved::Reported,
             (None, Some(deployed)) => of_deployment(deployed, at),
             (None, None) => address(text, at),
         }
     }
+}
+
+/// Adds the entries of a `spec`.
+fn add_all<'a>(entries: &mut Entries<'a>, spec: &Cursor<'a>) {
+    spec.entries().unwrap_or_default().into_iter().for_each(|entry| add(entries, entry));
+}
+
+fn add<'a>(entries: &mut Entries<'a>, Entry { name, key, value }: Entry<'a>) {
+    if let Some(Documented { key: first, .. }) = entries.get(&comparable(name)) {
+        key.error(format!("{name} is defined twice; the first is at {}", first.location()));
+        return;
+    }
+    let (at, text, access) = match value.is_mapping() {
+        true => whole(name, &key, &value),
+        false => (value.clone(), value.text(), Access::default()),
+    };
+    let unknown = Message::new("not an address").help(ADDRESSES);
+    let target = text.and_then(|text| address(text, &at).or_refuse(&at, unknown));
+    // Even without a target: a reference to it is then not reported once more.
+    let written = if value.is_mapping() {
+        value.json().to_string()
+    } else {
+        text.unwrap_or_default().to_owned()
+    };
+    entries.insert(comparable(name), Documented { key, written, target, access });
+}
+
+/// The `spec` of the entries of a deployment that have more than an address, as one document.
+pub(super) fn deployed_entries(deployed: &BTreeMap<String, String>) -> Option<String> {
+    let entry = |(key, text): (&String, &String)| {
+        let entry: serde_json::Map<_, _> = serde_json::from_str(text).ok()?;
+        Some((key.clone(), serde_json::Value::from(entry)))
+    };
+    let entries: serde_json::Map<_, _> = deployed.iter().filter_map(entry).collect();
+    (!entries.is_empty()).then(|| serde_json::Value::from(entries).to_string())
+}
+
+/// The address of an entry that has more than that, and the rest; the key may be the address.
+fn whole<'a>(
+    name: &'a str,
+    key: &Cursor<'a>,
+    value: &Cursor<'a>,
+) -> (Cursor<'a>, Option<&'a str>, Access) {
+    let read = value.mapping(|fields| {
+        let access = Access::read(fields);
+        match fields.own("url") {
+            Some(url) => (url.clone(), url.text(), access),
+            None if parsed(name).is_some() => (key.clone(), Some(name), access),
+            None => (key.clone(), fields.required("url").and_then(|at| at.text()), access),
+        }
+    });
+    read.unwrap_or_else(|| (key.clone(), None, Access::default()))
 }
 
 /// A key as it is compared: resource ids of Azure ignore case, everything else does not.

@@ -51,6 +51,38 @@ pub struct MissingReference {
     /// What its address is for.
     #[serde(rename = "for")]
     pub used_for: ReferenceUse,
+    /// For a token: what its entry has to have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Needed>,
+}
+
+words! {
+    /// What an entry has to have for a token, as it is called there.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum Needed {
+        /// Where it is fetched.
+        TokenUrl = "tokenUrl",
+        /// Who is calling.
+        ClientId = "clientId",
+        /// The name of the secret that proves it.
+        ClientSecret = "clientSecret",
+        /// What it is for.
+        Scope = "scope",
+    }
+}
+
+impl Needed {
+    /// How it is written.
+    #[must_use]
+    pub const fn example(self) -> &'static str {
+        match self {
+            Self::TokenUrl => "tokenUrl: \"https://…\"",
+            Self::ClientId => "clientId: \"…\"",
+            Self::ClientSecret => "clientSecret: \"env:…\"",
+            Self::Scope => "scope: \"…\"",
+        }
+    }
 }
 
 words! {
@@ -62,6 +94,8 @@ words! {
         Events = "events",
         /// Dead letters go there; without an address, to the default container.
         DeadLetters = "deadLetters",
+        /// Events are sent there with a token; without what its entry needs, with none.
+        Token = "token",
     }
 }
 
@@ -109,7 +143,14 @@ impl Message {
 
     /// Adds the reference that needs an address.
     pub(super) fn about(mut self, key: &str, used_for: ReferenceUse) -> Self {
-        self.reference = Some(MissingReference { key: key.to_owned(), used_for });
+        self.reference =
+            Some(MissingReference { key: key.to_owned(), used_for, needs: Vec::new() });
+        self
+    }
+
+    /// Says what the entry of that reference has to have.
+    pub(super) fn needs(mut self, needs: Vec<Needed>) -> Self {
+        self.reference = self.reference.map(|reference| MissingReference { needs, ..reference });
         self
     }
 

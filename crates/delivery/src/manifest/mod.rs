@@ -18,6 +18,7 @@
 //!
 //! Does not read files, resolve host names or check whether a container exists.
 
+mod access;
 mod batches;
 mod blank;
 mod circles;
@@ -49,7 +50,7 @@ pub use blank::blank;
 pub use combined::{mismatches, problems};
 pub use deployment::Deployment;
 use destinations::Destinations;
-pub use findings::{Finding, MissingReference, ReferenceUse, Severity};
+pub use findings::{Finding, MissingReference, Needed, ReferenceUse, Severity};
 use findings::{Findings, Message};
 use node::Document;
 pub use origins::Origins;
@@ -101,6 +102,9 @@ pub struct ParsedFile {
     parsed: node::Parsed,
 }
 
+/// What findings call the entries of a deployment.
+const DEPLOYED: &str = "Destinations of the deployment";
+
 /// Parses one file. That takes most of the time, so a caller with many files may parse some at once.
 #[must_use]
 pub fn parse(file: Source<'_>) -> ParsedFile {
@@ -117,15 +121,26 @@ pub fn read(files: &[Source<'_>]) -> Reading {
 /// secrets binds them too.
 #[must_use]
 pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
-    let findings = Findings::new(files.iter().map(|file| file.name.as_str()));
+    let names = files.iter().map(|file| file.name.as_str());
+    let findings = Findings::new(names.chain([DEPLOYED]));
+    let deployed_at = files.len();
     let files = files.into_iter().enumerate();
     let documents: Vec<Document> = files
         .flat_map(|(file, of)| of.parsed.into_documents(file, &findings))
         .map(|document| eventgrid::evaluated(document, &findings))
         .collect();
+    let deployed_entries = destinations::deployed_entries(&deployment.destinations);
+    let deployed_entries = deployed_entries.as_deref().map(node::Parsed::new);
+    let deployed_entries =
+        deployed_entries.and_then(|of| of.into_documents(deployed_at, &findings).pop());
+    let deployed_entries = deployed_entries.as_ref().map(|of| Cursor::root(of, &findings));
     let families = family::sort(documents.iter().map(|document| Cursor::root(document, &findings)));
     // Before the families, since references may point to any file.
-    let destinations = Destinations::read(&families.destinations, &deployment.destinations);
+    let destinations = Destinations::read(
+        &families.destinations,
+        &deployment.destinations,
+        deployed_entries.as_ref(),
+    );
     let mut draft = Draft::default();
     native::read(&families.topics, &families.subscriptions, &destinations, &mut draft);
     eventgrid::read(&families.event_grid, &destinations, &mut draft);

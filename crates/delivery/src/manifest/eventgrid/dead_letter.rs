@@ -103,6 +103,7 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     let container = fields.given("blobContainerName");
     let cursor = cursor?;
     let id = container_id(endpoint::key(&cursor)?.trim_end_matches('/'), container.as_ref())?;
+    destinations.warn_unused_access(&id, &cursor);
     match destinations.resolve(&id, &cursor) {
         Resolved::Target(target) => Some(target.into()),
         Resolved::Reported => None,

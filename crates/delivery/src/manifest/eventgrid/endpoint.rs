@@ -7,11 +7,12 @@ use std::borrow::Cow;
 
 use url::Url;
 
+use super::super::access::Asked;
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, ReferenceUse};
 use super::super::reader::{Cursor, Fields};
 use super::super::{batches, headers};
-use super::{Context, words};
+use super::{Context, entra, words};
 use crate::event::path::PATH_RULE;
 use crate::event::schema::Schema;
 use crate::subscription::Batch;
@@ -40,12 +41,7 @@ const SCHEMAS: [(&str, Schema); 3] = [
 const PROPERTIES: [(&str, ReadValue); 2] = [("Static", static_value), ("Dynamic", dynamic_value)];
 type ReadValue = fn(&Fields<'_>) -> Option<Value>;
 /// Fields without a meaning outside Azure.
-const UNUSED: [&str; 4] = [
-    "azureActiveDirectoryApplicationIdOrUri",
-    "azureActiveDirectoryTenantId",
-    "minimumTlsVersionAllowed",
-    "queueMessageTimeToLiveInSeconds",
-];
+const UNUSED: [&str; 2] = ["minimumTlsVersionAllowed", "queueMessageTimeToLiveInSeconds"];
 
 /// Fields that say where an endpoint is; which of them counts depends on its type.
 const ADDRESSES: [&str; 4] = ["endpointBaseUrl", "endpointUrl", "queueName", "resourceId"];
@@ -53,7 +49,7 @@ const ADDRESSES: [&str; 4] = ["endpointBaseUrl", "endpointUrl", "queueName", "re
 /// The endpoint of a resource.
 pub(super) struct Endpoint<'a> {
     /// Where requests go.
-    pub(super) url: Url,
+    pub(super) called: Called<'a>,
     /// It is a resource of Azure.
     pub(super) is_resource: bool,
     /// Headers of every request, where they are stated.
@@ -62,6 +58,18 @@ pub(super) struct Endpoint<'a> {
     pub(super) schema: Option<(Schema, Cursor<'a>)>,
     /// Whether and how to batch, where that is stated, and where it is written.
     pub(super) batch: Option<(Option<Batch>, Cursor<'a>)>,
+}
+
+/// Where requests go.
+pub(super) struct Called<'a> {
+    /// The address.
+    pub(super) url: Url,
+    /// Its key in a `Destinations` document.
+    pub(super) key: String,
+    /// Where that is written.
+    pub(super) at: Cursor<'a>,
+    /// What is asked for beside the address.
+    pub(super) asked: Asked<'a>,
 }
 
 impl<'a> Endpoint<'a> {
@@ -85,10 +93,12 @@ impl<'a> Endpoint<'a> {
                     properties.accept(&ADDRESSES);
                     return None;
                 };
-                let read_url = if is_resource { resource } else { webhook };
-                let (url, at) = read_url(properties, context.destinations)?;
-                context.note("url", Some(&at));
-                Some(Self { url, is_resource, headers: headers?, schema, batch })
+                let called = match is_resource {
+                    true => resource(properties, context.destinations),
+                    false => webhook(properties, context.destinations),
+                }?;
+                context.note("url", Some(&called.at));
+                Some(Self { called, is_resource, headers: headers?, schema, batch })
             })?
         })?
     }
@@ -107,7 +117,8 @@ pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
     }
 }
 
-fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(Url, Cursor<'a>)> {
+fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<Called<'a>> {
+    let asked = entra::asked(fields);
     let base = fields.given("endpointBaseUrl");
     let (cursor, is_base) = match (fields.given("endpointUrl"), base) {
         (Some(cursor), _) => (cursor, false),
@@ -123,17 +134,23 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(
         Some(open) => unmapped(text, &format!("the URL is not known here: {}", open.why)),
         None => Message::new("not the address of a webhook").help("http://… or https://…"),
     };
-    let target = destinations.resolve(text, &cursor).or_refuse(&cursor, unknown)?;
-    Some((target.for_events(&cursor)?, cursor))
+    let target = destinations.resolve(text, &cursor).or_refuse(&cursor, unknown);
+    let Some(url) = target.and_then(|target| target.for_events(&cursor)) else {
+        destinations.warn_missing_token(&asked, text);
+        return None;
+    };
+    Some(Called { url, key: text.to_owned(), at: cursor, asked })
 }
 
-fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<(Url, Cursor<'a>)> {
+fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<Called<'a>> {
+    entra::report_unused(fields);
     let queue = fields.given("queueName");
     let cursor = fields.required("resourceId")?;
     let id = queue_id(key(&cursor)?, queue.as_ref())?;
     let unknown = unmapped(&id, "this resource needs an address in a Destinations document");
     let target = destinations.resolve(&id, &cursor).or_refuse(&cursor, unknown)?;
-    Some((target.for_events(&cursor)?, cursor))
+    let url = target.for_events(&cursor)?;
+    Some(Called { url, key: id.into_owned(), at: cursor, asked: Asked::default() })
 }
 
 /// The text here; an expression whose value is not known is its own key of a `Destinations` document.

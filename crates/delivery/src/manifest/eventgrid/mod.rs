@@ -16,6 +16,7 @@
 
 mod dead_letter;
 mod endpoint;
+mod entra;
 mod evaluation;
 mod expression;
 mod filter;

@@ -7,10 +7,11 @@ use url::Url;
 
 use super::super::findings::{Message, quoted};
 use super::super::native::{self, Stated};
+use super::super::origins::Origins;
 use super::super::reader::{Cursor, Fields};
 use super::super::{Described, statuses};
 use super::dead_letter::DeadLetters;
-use super::endpoint::{self, Endpoint};
+use super::endpoint::{self, Called, Endpoint};
 use super::identity::LastmileSection;
 use super::retry::Limits;
 use super::{Context, filter, kubernetes, words};
@@ -87,7 +88,8 @@ impl<'a> Settings<'a> {
         delivery: Option<&Cursor<'a>>,
         context: Context<'_>,
     ) -> Option<Described<'a>> {
-        let Endpoint { url, is_resource, headers, batch, .. } = self.endpoint?;
+        let Endpoint { called, is_resource, headers, batch, .. } = self.endpoint?;
+        let Called { url, key, at, asked } = called;
         let ((schema, schema_at), (batch, batch_at)) = (self.schema.unzip(), batch.unzip());
         let dialect = if is_resource && dialect == Dialect::EventGrid {
             Dialect::EventGridResource
@@ -103,14 +105,18 @@ impl<'a> Settings<'a> {
         retry.max_attempts = self.limits.max_attempts.unwrap_or(retry.max_attempts);
         retry.time_to_live_ms = self.limits.time_to_live_ms.or(retry.time_to_live_ms);
         statuses::override_meaning(&mut retry, &own.never_retry, &own.retry_on);
+        let destination = Destination {
+            schema: schema.or(new.destination.schema),
+            headers: headers.unwrap_or(new.destination.headers),
+            max_per_second: own.max_per_second.or(new.destination.max_per_second),
+            hide_path: own.hide_path.unwrap_or(new.destination.hide_path),
+            ..new.destination
+        };
+        let destination = context.destinations.with_access(destination, &asked, (&key, &at));
+        let mut origins: Origins = stated.origins.into_iter().chain(context.origins).collect();
+        context.destinations.note_access(&asked, &key, &mut origins);
         let subscription = Subscription {
-            destination: Destination {
-                schema: schema.or(new.destination.schema),
-                headers: headers.unwrap_or(new.destination.headers),
-                max_per_second: own.max_per_second.or(new.destination.max_per_second),
-                hide_path: own.hide_path.unwrap_or(new.destination.hide_path),
-                ..new.destination
-            },
+            destination: destination?,
             filter: self.filter?,
             dead_letter: self.dead_letters.complete(new.dead_letter, own.response),
             retry,
@@ -120,7 +126,7 @@ impl<'a> Settings<'a> {
         };
         Some(Described {
             subscription,
-            origins: stated.origins.into_iter().chain(context.origins).collect(),
+            origins,
             schema_at: schema_at.or(stated.schema_at),
             batch_at: batch_at.or(stated.batch_at),
             dead_letters_at: stated.dead_letters_at,

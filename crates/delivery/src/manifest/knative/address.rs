@@ -8,12 +8,15 @@ use std::collections::BTreeSet;
 
 use url::Url;
 
+use super::super::access::{Asked, AskedToken, Wanted};
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::{Message, ReferenceUse, quoted};
 use super::super::reader::{Cursor, Fields};
 use super::old;
 use crate::subscription::ReplyTo;
+use crate::subscription::auth::oauth2::{Style, check_parameter};
 use crate::subscription::name::TopicName;
+use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
 
 /// The kind of object that is a topic; a broker and a channel may have the same name.
@@ -45,6 +48,7 @@ pub(super) struct Addresses<'d> {
 }
 
 /// The result of resolving a destination.
+#[derive(Clone)]
 pub(super) enum Address {
     /// An address.
     Target(Target),
@@ -55,9 +59,14 @@ pub(super) enum Address {
 }
 
 /// A destination and where it is written.
+#[derive(Clone)]
 pub(super) struct ResolvedAddress<'a> {
     /// The result.
     pub(super) address: Address,
+    /// Its key in a `Destinations` document.
+    pub(super) key: String,
+    /// What is asked for beside the address.
+    pub(super) asked: Asked<'a>,
     /// Where it is written.
     pub(super) at: Cursor<'a>,
     /// It is the address of a Pub/Sub topic.
@@ -67,6 +76,9 @@ pub(super) struct ResolvedAddress<'a> {
     pub(super) publishes_to: Option<TopicName>,
 }
 
+/// What a request to an address of replies lacks.
+pub(super) const REPLY_ACCESS: &str =
+    "replies are sent without a token, and only to certificates that everybody trusts";
 /// The scheme of Google Pub/Sub topics.
 const PUBSUB: &str = "pubsub://";
 
@@ -78,11 +90,7 @@ impl Addresses<'_> {
         namespace: &str,
     ) -> Option<ResolvedAddress<'a>> {
         cursor.mapping(|fields| {
-            for field in ["CACerts", "audience"] {
-                if let Some(key) = fields.given_key(field) {
-                    key.warn(format!("{field} is not used by this version"));
-                }
-            }
+            let asked = asked(fields, ["audience", "CACerts"]);
             let reference = fields.given("ref").map(|reference| {
                 let key = reference.mapping(|fields| key_of(fields, namespace)).flatten()?;
                 Some((key, reference))
@@ -92,7 +100,7 @@ impl Addresses<'_> {
                 Some(key_of(fields, namespace).map(|key| (key, at)))
             });
             let uri = fields.given("uri").map(|uri| Some((uri.text()?, uri)));
-            match (reference, uri) {
+            let resolved = match (reference, uri) {
                 (Some(reference), Some(uri)) => {
                     let (reference, uri) = (reference?, uri?);
                     self.joined(self.of_reference(reference)?, uri)
@@ -102,7 +110,8 @@ impl Addresses<'_> {
                 (None, None) => fields
                     .parent()
                     .refuse(Message::new("ref or uri is missing").help("uri: https://…")),
-            }
+            };
+            Some(ResolvedAddress { asked, ..resolved? })
         })?
     }
 
@@ -115,6 +124,8 @@ impl Addresses<'_> {
         };
         Some(ResolvedAddress {
             address,
+            key: text.to_owned(),
+            asked: Asked::default(),
             at,
             is_pubsub: text.starts_with(PUBSUB),
             publishes_to: None,
@@ -129,10 +140,11 @@ impl Addresses<'_> {
             Resolved::Reported => return None,
             Resolved::Unknown => match topic.clone().filter(|_| is_here) {
                 Some(known) => (Address::Topic(known), topic),
-                None => (Address::Unresolved(key.text), topic),
+                None => (Address::Unresolved(key.text.clone()), topic),
             },
         };
-        Some(ResolvedAddress { address, at, is_pubsub: false, publishes_to })
+        let (key, asked) = (key.text, Asked::default());
+        Some(ResolvedAddress { address, key, asked, at, is_pubsub: false, publishes_to })
     }
 
     /// A `uri` beside a `ref` is relative to the address of the object.
@@ -211,6 +223,7 @@ impl ResolvedAddress<'_> {
 
     /// Where replies are sent; a target that cannot receive them is reported.
     pub(super) fn reply(self) -> Option<ReplyTo> {
+        self.asked.warn_unused(REPLY_ACCESS);
         match self.address {
             Address::Target(Target::Endpoint(url)) => return Some(ReplyTo::Address(url)),
             Address::Topic(topic) => return Some(ReplyTo::Topic(topic)),
@@ -220,6 +233,28 @@ impl ResolvedAddress<'_> {
         }
         None
     }
+}
+
+/// What these two fields ask for: for whom a token is, and which authorities are trusted.
+pub(super) fn asked<'a>(
+    fields: &Fields<'a>,
+    [audience, authorities]: [&'static str; 2],
+) -> Asked<'a> {
+    let token = fields.given(audience).and_then(|at| {
+        let text = at.text()?;
+        let valid = check_parameter(text);
+        valid.map_or_else(|problem| at.refuse(problem), |()| Some(())).map(|()| AskedToken {
+            wanted: Wanted::Audience(text.to_owned()),
+            token_url: None,
+            style: Style::Basic,
+            at,
+        })
+    });
+    let ca_bundle = fields.given(authorities).and_then(|at| {
+        let bundle = CaBundle::new(at.text()?);
+        bundle.map_or_else(|problem| at.refuse(problem), |bundle| Some((bundle, at.clone())))
+    });
+    Asked { token, ca_bundle, ..Asked::default() }
 }
 
 fn unresolved(key: &str) -> Message {

@@ -205,8 +205,8 @@ fn report(finding: Finding, at: &Cursor<'_>) {
     if let Some(help) = help {
         message = message.help(help);
     }
-    if let Some(MissingReference { key, used_for }) = reference {
-        message = message.about(&key, used_for);
+    if let Some(MissingReference { key, used_for, needs }) = reference {
+        message = message.about(&key, used_for).needs(needs);
     }
     match severity {
         Severity::Error => at.error(message),

@@ -5,6 +5,8 @@
 //! field, before the defaults are filled in. An explicit `retry: 0` is a value; a missing
 //! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own.
 
+use super::super::access::SINK_ACCESS;
+use super::super::destinations::Destinations;
 use super::super::findings::{Message, ReferenceUse, quoted};
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
@@ -73,7 +75,7 @@ impl<'a> Delivery<'a> {
             max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
             timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
-            sink: resolved.map(sink),
+            sink: resolved.map(|resolved| sink(resolved, addresses.destinations)),
             format: located(fields, "format", |cursor| cursor.choice(&FORMATS)),
         };
         delivery.report_support(fields, class, is_pubsub);
@@ -237,7 +239,9 @@ fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 
 /// Where dead letters go. An unresolved sink is only a warning: they are stored in the default
 /// container.
-fn sink(resolved: ResolvedAddress<'_>) -> Located<'_, Sink> {
+fn sink<'a>(resolved: ResolvedAddress<'a>, destinations: &Destinations<'_>) -> Located<'a, Sink> {
+    resolved.asked.warn_unused(SINK_ACCESS);
+    destinations.warn_unused_access(&resolved.key, &resolved.at);
     let at = resolved.at;
     let value = match resolved.address {
         Address::Target(target) => target.into(),

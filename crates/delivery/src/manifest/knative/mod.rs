@@ -39,12 +39,14 @@ use role::Role;
 
 use super::destinations::Destinations;
 use super::findings::{Message, quoted};
+use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
 use super::{Draft, names};
-use crate::subscription::ReplyTo;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::profile::{Dialect, Profile};
 use crate::subscription::topic_address::topic_of;
+use crate::subscription::{Destination, ReplyTo};
 
 /// The broker of a Trigger that names none.
 const BROKER: &str = "default";
@@ -279,9 +281,10 @@ impl<'a> Reader<'a, '_> {
         let delivery =
             spec.section("delivery", |of| Delivery::read(of, class, &self.addresses, namespace));
         let url_at = destination.as_ref().map(|resolved| resolved.at.clone());
-        let url = destination.and_then(ResolvedAddress::endpoint);
+        let (destination, origins) = self.called(destination).unwrap_or_default();
+        let url = destination.as_ref().map(|destination| &destination.url);
         let (topic, parent) = topic_and_parent?;
-        if let (Some(at), Some(to)) = (&url_at, url.as_ref().and_then(topic_of))
+        if let (Some(at), Some(to)) = (&url_at, url.and_then(topic_of))
             && to == topic
         {
             at.error(format!("{topic} would get each of its events again and again"));
@@ -290,12 +293,31 @@ impl<'a> Reader<'a, '_> {
             topic,
             parent,
             delivery,
-            url,
-            url_at,
+            destination,
+            origins,
             filter: Some(Filter::EVERYTHING),
             reply: None,
             reply_at: None,
         })
+    }
+
+    /// What events are sent to, and where documents state it.
+    fn called(
+        &self,
+        resolved: Option<ResolvedAddress<'a>>,
+    ) -> Option<(Option<Destination>, Origins)> {
+        let ResolvedAddress { key, asked, at, .. } = &resolved.clone()?;
+        let destinations = self.addresses.destinations;
+        let mut origins = Origins::new();
+        note(&mut origins, "url", Some(at));
+        destinations.note_access(asked, key, &mut origins);
+        let Some(url) = resolved?.endpoint() else {
+            destinations.warn_missing_token(asked, key);
+            return None;
+        };
+        let timeout_ms = Profile::of(Dialect::Knative).response_timeout_ms;
+        let destination = Destination::new(url, timeout_ms);
+        Some((destinations.with_access(destination, asked, (key, at)), origins))
     }
 }
 

@@ -3,10 +3,8 @@
 //! Separate because all of them end as a subscription in the same way: settings of their own, those that they
 //! inherit, and the defaults of the profile.
 
-use url::Url;
-
 use super::super::Described;
-use super::super::origins::note;
+use super::super::origins::{Origins, note};
 use super::super::reader::Cursor;
 use super::super::sinks::DeadLettersAt;
 use super::delivery::Delivery;
@@ -26,10 +24,10 @@ pub(super) struct PartialSubscription<'a> {
     pub(super) parent: Parent<'a>,
     /// Its own settings, if it has any.
     pub(super) delivery: Option<Delivery<'a>>,
-    /// Where its events go.
-    pub(super) url: Option<Url>,
-    /// Where that is written.
-    pub(super) url_at: Option<Cursor<'a>>,
+    /// What its events are sent to.
+    pub(super) destination: Option<Destination>,
+    /// Where documents state that.
+    pub(super) origins: Origins,
     /// Which events it delivers.
     pub(super) filter: Option<Filter>,
     /// Where replies go.
@@ -41,7 +39,7 @@ pub(super) struct PartialSubscription<'a> {
 impl<'a> PartialSubscription<'a> {
     /// Whether its events go on to a topic, which does not reply.
     pub(super) fn goes_on(&self) -> bool {
-        self.url.as_ref().is_some_and(|url| topic_of(url).is_some())
+        self.destination.as_ref().is_some_and(|to| topic_of(&to.url).is_some())
     }
 
     /// The subscription with defaults filled in, and where the documents state its values.
@@ -60,18 +58,21 @@ impl<'a> PartialSubscription<'a> {
         overrides.apply(&mut retry);
         let mut origins = delivery.origins(self.parent.class);
         overrides.note(&mut origins);
-        note(&mut origins, "url", self.url_at.as_ref());
+        origins.extend(self.origins);
         note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
         let schema = delivery.schema();
         let dead_letters_at =
             DeadLettersAt { sink: delivery.sink_at(), ..DeadLettersAt::default() };
-        let new = Subscription::new(name, profile.dialect, self.url?);
+        let destination = self.destination?;
+        let new = Subscription::new(name, profile.dialect, destination.url);
         let subscription = Subscription {
             destination: Destination {
                 schema: schema.map(|located| located.value),
                 response_timeout_ms: delivery.timeout_ms(&profile),
                 max_per_second: overrides.max_per_second(),
                 hide_path: overrides.hide_path(),
+                auth: destination.auth,
+                ca_bundle: destination.ca_bundle,
                 ..new.destination
             },
             filter: self.filter?,

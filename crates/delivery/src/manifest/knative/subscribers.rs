@@ -8,7 +8,7 @@ use super::super::names;
 use super::super::reader::{Cursor, Fields};
 use super::super::{Described, Draft};
 use super::Reader;
-use super::address::{ResolvedAddress, TopicKind};
+use super::address::{self, ResolvedAddress, TopicKind};
 use super::object::{Metadata, Object};
 use crate::subscription::name::SubscriptionName;
 
@@ -63,9 +63,14 @@ impl<'a> Reader<'a, '_> {
         let Some(to) = either(fields, "subscriberUri", "subscriberURI") else {
             return fields.parent().refuse("subscriberUri is missing");
         };
+        let asked_of = |audience, authorities| address::asked(fields, [audience, authorities]);
+        let asked = asked_of("subscriberAudience", "subscriberCACerts");
         let to = to.text().and_then(|text| self.addresses.of_uri((text, to)));
+        let to = to.map(|to| ResolvedAddress { asked, ..to });
+        let asked = asked_of("replyAudience", "replyCACerts");
         let reply = either(fields, "replyUri", "replyURI")
             .and_then(|at| self.addresses.of_uri((at.text()?, at)));
+        let reply = reply.map(|reply| ResolvedAddress { asked, ..reply });
         let parent = self.parents.get(&(TopicKind::Channel, object.name.clone()))?.clone()?;
         let mut partial = self.partial(fields, to, object, Some((object.name.clone(), parent)))?;
         partial.reply_at = reply.as_ref().map(|resolved| resolved.at.clone());

@@ -7,7 +7,7 @@ use super::super::findings::{Message, quoted};
 use super::super::headers;
 use super::super::reader::{Cursor, Fields};
 use super::destination::secret;
-use super::oauth2;
+use super::oauth2::{self, Client};
 use crate::subscription::Destination;
 use crate::subscription::auth::{Auth, check_user};
 use crate::subscription::header::Header;
@@ -22,6 +22,15 @@ pub(super) const SECRETS_AT: [&str; 6] = [
     "clientCertificate.certificate",
     "clientCertificate.key",
 ];
+
+/// What an entry of a `Destinations` document says of `auth`.
+#[derive(Clone)]
+pub(in crate::manifest) enum Supplied {
+    /// All of it.
+    Whole(Auth),
+    /// A client whose token the file that names the destination may say more about.
+    Client(Client),
+}
 
 /// Reads the fields of one kind.
 type ReadKind = fn(&Fields<'_>) -> Option<Auth>;
@@ -38,14 +47,36 @@ const KINDS: [(&str, ReadKind); 5] = [
 pub(super) fn read(fields: &Fields<'_>, headers: &[Header]) -> Option<Auth> {
     let at = fields.given("auth")?;
     let auth = at.mapping(one_kind).flatten()?;
-    let name = auth.header_name().unwrap_or_default();
-    if headers.iter().any(|header| header.name.eq_ignore_ascii_case(name)) {
-        let message = format!("the header {} is listed in headers too", quoted(name));
+    if let Some(message) = listed_too(&auth, headers) {
         // What a Topic states is silent here.
         let own = fields.own("auth").or_else(|| fields.own("headers")).unwrap_or(at);
-        return own.refuse(Message::new(message).help("leave it to auth, or to headers"));
+        return own.refuse(message);
     }
     Some(auth)
+}
+
+/// Reads `auth` of an entry of a `Destinations` document.
+pub(in crate::manifest) fn supplied(at: &Cursor<'_>) -> Option<Supplied> {
+    let client = at.peek("oauth2").filter(|_| at.entries().is_some_and(|all| all.len() == 1));
+    match client {
+        Some(at) => at.mapping(oauth2::supplied).flatten().map(Supplied::Client),
+        None => at.mapping(one_kind).flatten().map(Supplied::Whole),
+    }
+}
+
+/// Why `auth` and the headers beside it cannot both be sent.
+fn listed_too(auth: &Auth, headers: &[Header]) -> Option<Message> {
+    let name = auth.header_name()?;
+    let is_listed = headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
+    let message = || Message::new(format!("the header {} is listed in headers too", quoted(name)));
+    is_listed.then(|| message().help("leave it to auth, or to headers"))
+}
+
+/// Whether the `auth` of a destination can be shown to it; otherwise that is reported at the cursor.
+pub(in crate::manifest) fn can_be_shown(destination: &Destination, at: &Cursor<'_>) -> bool {
+    let Some(auth) = &destination.auth else { return true };
+    let problem = listed_too(auth, &destination.headers).or_else(|| in_clear(destination));
+    problem.map(|message| at.error(message)).is_none()
 }
 
 fn one_kind(fields: &Fields<'_>) -> Option<Auth> {
@@ -83,17 +114,16 @@ fn client_certificate(fields: &Fields<'_>) -> Option<Auth> {
 }
 
 /// Reads the fields of `tls`.
-pub(super) fn tls(fields: &Fields<'_>) -> Option<CaBundle> {
+pub(in crate::manifest) fn tls(fields: &Fields<'_>) -> Option<CaBundle> {
     let at = fields.required("caBundle")?;
     CaBundle::new(at.text()?).map_or_else(|problem| at.refuse(problem), Some)
 }
 
-/// Reports a certificate that would not be shown, since the address has no TLS.
-pub(super) fn report_in_clear(at: Option<&Cursor<'_>>, destination: &Destination) {
+/// Why a certificate would not be shown: the address has no TLS.
+fn in_clear(destination: &Destination) -> Option<Message> {
     let is_shown_by_tls = matches!(destination.auth, Some(Auth::ClientCertificate { .. }));
-    if let Some(at) = at.filter(|_| is_shown_by_tls && destination.url.scheme() == "http") {
-        at.error(Message::new("a certificate is shown by https only").help("url: https://…"));
-    }
+    let message = || Message::new("a certificate is shown by https only").help("url: https://…");
+    (is_shown_by_tls && destination.url.scheme() == "http").then(message)
 }
 
 fn header(fields: &Fields<'_>) -> Option<Auth> {

@@ -82,7 +82,9 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     }
     let unknown = Message::new("neither an address nor a key of a Destinations document")
         .help(format!("{ADDRESSES}; {TOPIC_RULE}"));
-    destinations.resolve(cursor.text()?, cursor).or_refuse(cursor, unknown).map(Sink::from)
+    let text = cursor.text()?;
+    destinations.warn_unused_access(text, cursor);
+    destinations.resolve(text, cursor).or_refuse(cursor, unknown).map(Sink::from)
 }
 
 /// The topic whose subscriptions receive dead letters.

@@ -5,6 +5,7 @@
 
 use url::Url;
 
+use super::super::access::Asked;
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, quoted};
 use super::super::headers;
@@ -60,8 +61,16 @@ pub(super) fn read(
         probation: profile.probation,
         ..Destination::new(url?, profile.response_timeout_ms)
     });
-    auth::report_in_clear(fields.own("auth").or_else(|| fields.own("url")).as_ref(), &destination);
-    Some(destination)
+    let url = fields.own("url")?;
+    let at = fields.own("auth").unwrap_or_else(|| url.clone());
+    destinations.with_access(destination, &asked(fields.parent()), (url.text()?, &at))
+}
+
+/// What the `destination` of a Subscription states itself.
+pub(super) fn asked<'a>(destination: &Cursor<'a>) -> Asked<'a> {
+    let [states_auth, states_tls] =
+        ["auth", "tls"].map(|field| destination.peek(field).is_some_and(|at| !at.is_null()));
+    Asked { states_auth, states_tls, ..Asked::default() }
 }
 
 /// Reads the fields of a Topic's `destination`, and lays them over a destination of another family.

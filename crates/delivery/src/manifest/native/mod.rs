@@ -22,7 +22,9 @@ mod settings;
 
 use std::sync::Arc;
 
+pub(super) use auth::{Supplied, can_be_shown, supplied, tls};
 use destination::Scope;
+pub(super) use oauth2::Client;
 pub(super) use origins::Stated;
 use publishers::LocatedPublisher;
 use settings::Settings;
@@ -160,8 +162,12 @@ fn read_subscription<'a>(
             return None;
         }
         let subscription = settings.complete(name, filter?)?;
-        let Stated { origins, schema_at, batch_at, on_refused_at, dead_letters_at, secrets_at } =
+        let Stated { mut origins, schema_at, batch_at, on_refused_at, dead_letters_at, secrets_at } =
             stated;
+        if let Some(destination) = document.peek("spec.destination") {
+            let asked = destination::asked(&destination);
+            destinations.note_access(&asked, destination.text_at("url"), &mut origins);
+        }
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at, "batch: {maxEvents: 100} enables batches");
         }

@@ -313,6 +313,11 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
+    /// The value as JSON; an expression whose value is not known is its text.
+    pub(super) fn json(&self) -> serde_json::Value {
+        json(&self.node.value)
+    }
+
     fn map(&self) -> Option<&'a [(Key, Node)]> {
         let Value::Map(entries) = &self.node.value else { return self.expected("a mapping") };
         Some(entries)
@@ -330,6 +335,25 @@ impl<'a> Cursor<'a> {
     fn path_to(&self, name: &str) -> String {
         let dot = if self.field.is_empty() { "" } else { "." };
         format!("{}{dot}{name}", self.field)
+    }
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(value) => (*value).into(),
+        Value::Integer(value) => {
+            value.to_string().parse().map_or(serde_json::Value::Null, serde_json::Value::Number)
+        }
+        Value::Fraction(number) => {
+            number.json().parse().map_or(serde_json::Value::Null, serde_json::Value::Number)
+        }
+        Value::Text(text) => text.as_str().into(),
+        Value::Open(open) => open.text.as_str().into(),
+        Value::List(elements) => elements.iter().map(|of| json(&of.value)).collect(),
+        Value::Map(entries) => {
+            entries.iter().map(|(key, of)| (key.value.clone(), json(&of.value))).collect()
+        }
     }
 }
 

@@ -1,0 +1,228 @@
+//! How a destination learns who is calling, and whose certificates it may have: what a file of others asks for, and what
+//! an entry of a `Destinations` document supplies.
+//!
+//! Separate because neither has all of it: a cluster or a cloud has identities of its own, so its files name at most for
+//! whom a token is, and the entry of the destination says who asks for it, and where.
+//!
+//! Promises: what a file asks for and nothing supplies is a warning, with the entry that would supply it.
+
+use url::Url;
+
+use super::destinations::Destinations;
+use super::findings::{Message, Needed, ReferenceUse};
+use super::native::{self, Client, Supplied};
+use super::origins::Origins;
+use super::reader::{Cursor, Fields};
+use crate::subscription::Destination;
+use crate::subscription::auth::Auth;
+use crate::subscription::auth::oauth2::{ClientCredentials, Style};
+use crate::subscription::tls::CaBundle;
+use crate::subscription::topic_address::topic_of;
+
+/// What a request to a sink lacks.
+pub(super) const SINK_ACCESS: &str =
+    "dead letters are sent without a token, and only to certificates that everybody trusts";
+
+/// What an entry says besides an address, and where.
+#[derive(Clone, Default)]
+pub(super) struct Access {
+    auth: Option<(Supplied, String)>,
+    ca_bundle: Option<(CaBundle, String)>,
+}
+
+/// What a file says itself about a destination.
+#[derive(Clone, Default)]
+pub(super) struct Asked<'a> {
+    /// It asks for a token.
+    pub(super) token: Option<AskedToken<'a>>,
+    /// It trusts these authorities.
+    pub(super) ca_bundle: Option<(CaBundle, Cursor<'a>)>,
+    /// It has an `auth`, which no entry replaces.
+    pub(super) states_auth: bool,
+    /// It has a `tls`, which no entry replaces.
+    pub(super) states_tls: bool,
+}
+
+/// A token that a file of others asks for, as far as it says which.
+#[derive(Clone)]
+pub(super) struct AskedToken<'a> {
+    /// Where it asks.
+    pub(super) at: Cursor<'a>,
+    /// Where a token is fetched.
+    pub(super) token_url: Option<Url>,
+    /// For what or for whom it is.
+    pub(super) wanted: Wanted,
+    /// How its server is shown the secret.
+    pub(super) style: Style,
+}
+
+/// For what or for whom a token is.
+#[derive(Clone)]
+pub(super) enum Wanted {
+    /// The audience.
+    Audience(String),
+    /// The scope, where it is known.
+    Scope(Option<String>),
+}
+
+impl Access {
+    /// Reads the fields of an entry that has more than an address.
+    pub(super) fn read(fields: &Fields<'_>) -> Self {
+        let auth = fields.given("auth");
+        let tls = fields.given("tls");
+        let bundle = |at: Cursor<'_>| Some((at.mapping(native::tls).flatten()?, at.location()));
+        Self {
+            auth: auth.and_then(|at| Some((native::supplied(&at)?, at.location()))),
+            ca_bundle: tls.and_then(bundle),
+        }
+    }
+
+    /// How the destination of an entry learns who is calling; the error is what the entry lacks, and the file too.
+    fn auth_for(&self, asked: &Asked<'_>) -> Option<Result<Auth, Message>> {
+        let (supplied, at) = self.auth.as_ref().filter(|_| !asked.states_auth)?;
+        Some(match supplied {
+            Supplied::Whole(auth) => Ok(auth.clone()),
+            Supplied::Client(client) => match completed(client, asked.token.as_ref()) {
+                Ok(client) => Ok(Auth::OAuth2(Box::new(client))),
+                Err(needed) => Err(Message::new(format!(
+                    "neither this file nor the Destinations document at {at} has the {} of its oauth2",
+                    needed.as_str()
+                ))
+                .help(format!("{at}: oauth2: {{{}, …}}", needed.example()))),
+            },
+        })
+    }
+}
+
+impl Destinations<'_> {
+    /// The destination with what its entry supplies and its file asks for. `None` where that cannot be used, which is
+    /// reported at the cursor, where the address is written; `key` is that of the entry.
+    pub(super) fn with_access(
+        &self,
+        destination: Destination,
+        asked: &Asked<'_>,
+        (key, at): (&str, &Cursor<'_>),
+    ) -> Option<Destination> {
+        if topic_of(&destination.url).is_some() {
+            asked.warn_unused("the destination is a topic, which is not called");
+            return Some(destination);
+        }
+        let supplied = self.access(key);
+        let auth = match supplied.and_then(|access| access.auth_for(asked)) {
+            Some(Ok(auth)) => Some(auth),
+            Some(Err(message)) => return at.refuse(message),
+            None => destination.auth,
+        };
+        if auth.is_none() {
+            self.warn_missing_token(asked, key);
+        }
+        let of_entry = supplied.filter(|_| !asked.states_tls).and_then(|it| it.ca_bundle.as_ref());
+        let of_entry = of_entry.map(|(bundle, _)| bundle);
+        let ca_bundle = of_entry.or(asked.ca_bundle.as_ref().map(|(bundle, _)| bundle)).cloned();
+        let ca_bundle = ca_bundle.or(destination.ca_bundle);
+        let destination = Destination { auth, ca_bundle, ..destination };
+        native::can_be_shown(&destination, at).then_some(destination)
+    }
+
+    /// Warns of a token that is asked for and that nothing supplies.
+    pub(super) fn warn_missing_token(&self, asked: &Asked<'_>, key: &str) {
+        let is_supplied = self.access(key).is_some_and(|access| access.auth.is_some());
+        if let Some(token) = asked.token.as_ref().filter(|_| !is_supplied) {
+            token.warn_missing(key, self.maps(key));
+        }
+    }
+
+    /// Warns of what the entry of a sink has besides its address.
+    pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>) {
+        let has_more = |of: &Access| of.auth.is_some() || of.ca_bundle.is_some();
+        if self.access(key).is_some_and(has_more) {
+            at.warn(format!("auth and tls of its Destinations entry are not used: {SINK_ACCESS}"));
+        }
+    }
+
+    /// Notes where it is written what [`Destinations::with_access`] adds.
+    pub(super) fn note_access(&self, asked: &Asked<'_>, key: &str, origins: &mut Origins) {
+        let supplied = self.access(key);
+        if let Some((_, at)) =
+            supplied.and_then(|it| it.auth.as_ref()).filter(|_| !asked.states_auth)
+        {
+            origins.insert("auth", at.clone());
+        }
+        let of_entry = supplied.filter(|_| !asked.states_tls).and_then(|it| it.ca_bundle.as_ref());
+        let of_file = || asked.ca_bundle.as_ref().map(|(_, at)| at.location());
+        origins.extend(
+            of_entry.map(|(_, at)| at.clone()).or_else(of_file).map(|at| ("tls.caBundle", at)),
+        );
+    }
+}
+
+impl Asked<'_> {
+    /// Warns of everything that is asked for, since none of it is used, for this reason.
+    pub(super) fn warn_unused(&self, why: &str) {
+        let token = self.token.as_ref().map(|token| &token.at);
+        let bundle = self.ca_bundle.as_ref().map(|(_, at)| at);
+        token.into_iter().chain(bundle).for_each(|at| at.warn(format!("not used: {why}")));
+    }
+}
+
+impl AskedToken<'_> {
+    /// Warns that requests carry no token, and says what an entry has to supply.
+    fn warn_missing(&self, key: &str, is_mapped: bool) {
+        let mut needed = Vec::new();
+        needed.extend(self.token_url.is_none().then_some(Needed::TokenUrl));
+        needed.extend([Needed::ClientId, Needed::ClientSecret]);
+        needed.extend(matches!(self.wanted, Wanted::Scope(None)).then_some(Needed::Scope));
+        let names: Vec<&str> = needed.iter().map(|of| of.as_str()).collect();
+        let message = Message::new(format!(
+            "requests show no token, because nothing says {} of the client that asks for one",
+            names.join(", ")
+        ));
+        let examples: Vec<&str> = needed.iter().map(|of| of.example()).collect();
+        let is_secret = may_hold_secret(key);
+        // The whole key, however long, so that it can be copied.
+        let shown = if is_secret { "its address".to_owned() } else { format!("\"{key}\"") };
+        let message = message.help(format!(
+            "spec of a Destinations document: {{{shown}: {{url: \"https://…\", auth: {{oauth2: {{{}}}}}}}}}",
+            examples.join(", ")
+        ));
+        // An entry that is there is completed by hand: a key is written once.
+        let is_written = is_mapped || is_secret;
+        let about = |message: Message| message.about(key, ReferenceUse::Token).needs(needed);
+        self.at.warn(if is_written { message } else { about(message) });
+    }
+}
+
+/// Whether a key is an address with more than host and path, which is shown nowhere.
+fn may_hold_secret(key: &str) -> bool {
+    let has_more =
+        |url: Url| url.query().is_some() || !url.username().is_empty() || url.password().is_some();
+    Url::parse(key).is_ok_and(has_more)
+}
+
+/// The client with what the file says of its token, or what neither has.
+fn completed(client: &Client, asked: Option<&AskedToken<'_>>) -> Result<ClientCredentials, Needed> {
+    let client = client.clone();
+    let names_whom = client.audience.is_some() || client.resource.is_some();
+    let (audience, scope) = match asked.map(|asked| &asked.wanted) {
+        Some(Wanted::Audience(audience)) if !names_whom => (Some(audience.clone()), None),
+        Some(Wanted::Scope(scope)) => {
+            let scope = client.scope.clone().or_else(|| scope.clone());
+            (None, Some(scope.ok_or(Needed::Scope)?))
+        }
+        Some(Wanted::Audience(_)) | None => (None, None),
+    };
+    let token_url = client.token_url.or_else(|| asked?.token_url.clone());
+    Ok(ClientCredentials {
+        token_url: token_url.ok_or(Needed::TokenUrl)?,
+        client_id: client.client_id,
+        client_secret: client.client_secret,
+        scope: client.scope.or(scope),
+        audience: client.audience.or(audience),
+        resource: client.resource,
+        style: client.style.or(asked.map(|asked| asked.style)).unwrap_or(Style::Basic),
+        parameters: client.parameters,
+    })
+}
+
+#[cfg(test)]
+mod tests;
