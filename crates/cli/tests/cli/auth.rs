@@ -51,7 +51,7 @@ fn dev(folder: &Path, wrong: &str) -> Command {
 }
 
 /// No file below this folder holds one of the values.
-fn assert_not_stored(folder: &Path, values: &[&str]) {
+pub(crate) fn assert_not_stored(folder: &Path, values: &[&str]) {
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"))
     {
         if entry.file_type().expect("a type").is_dir() {
@@ -130,9 +130,20 @@ impl TokenServer {
         Some(Self { address: format!("127.0.0.1:{}", port.trim()), process })
     }
 
-    /// Ends every token that was granted.
-    fn revoke(&self) {
-        exchange(&self.address, "POST /revoke", "host: a\r\n", "");
+    /// Tells it what to do, as its source says.
+    fn tell(&self, what: &str) {
+        exchange(&self.address, &format!("POST /{what}"), "host: a\r\n", "");
+    }
+
+    /// A subscription of a destination that takes tokens of the client that is named by its style.
+    fn subscription(&self, style: &str) -> String {
+        let address = &self.address;
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {style}}}\n\
+             spec: {{destination: {{url: 'http://{address}/in/{style}', auth: {{oauth2: {{\
+             tokenUrl: 'http://{address}/token', clientId: {style}, clientSecret: 'env:CLIENT_SECRET', \
+             scope: orders.write, style: {style}}}}}}}}}\n"
+        )
     }
 
     /// The granted tokens, and how many requests were taken and refused.
@@ -160,45 +171,106 @@ impl Drop for TokenServer {
 fn tokens_of_a_server_of_others_are_fetched_once_replaced_when_revoked_and_never_shown() {
     let Some(server) = TokenServer::start() else { return };
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let address = &server.address;
-    let documents = ["basic", "post"].map(|style| {
-        format!(
-            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {style}}}\n\
-             spec: {{destination: {{url: 'http://{address}/in/{style}', auth: {{oauth2: {{\
-             tokenUrl: 'http://{address}/token', clientId: {style}, clientSecret: 'env:CLIENT_SECRET', \
-             scope: orders.write, style: {style}}}}}}}}}\n"
-        )
-    });
+    let documents = ["basic", "post"].map(|style| server.subscription(style));
     std::fs::write(folder.path().join("subscriptions.yaml"), documents.join("---\n"))
         .expect("a file");
-    let events: Vec<String> =
-        (0..20).map(|n| EVENT.replace(r#""id":"1""#, &format!(r#""id":"{n}""#))).collect();
-    std::fs::write(folder.path().join("event.json"), format!("[{}]", events.join(",")))
-        .expect("a file");
-    let mut command = lastmile(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]);
-    command.env("CLIENT_SECRET", CLIENT_SECRET);
-    let mut running = Running::start(command);
-    let queue = word(&running.line_with("ready:").replace("queue ", "queue="), "queue=");
-    let queue = queue.trim_start_matches("queue=");
-    let publish = ["publish", "--topic", "shop/orders", "--queue-url", queue, "event.json"];
+    let mut dev = Dev::start(folder.path());
     for round in 1..=2 {
-        assert_eq!(run(folder.path(), &publish).1, Some(0));
-        for _ in 0..40 {
-            running.line_with("200 OK");
-        }
+        dev.publish(20);
+        dev.delivered(40);
         let (granted, delivered, refused) = server.seen();
         // One for each client and process; after all of them were revoked, another.
         assert_eq!((granted.len(), delivered), (2 * round, 40 * round as u64));
         assert_eq!(refused > 0, round == 2);
-        server.revoke();
+        server.tell("revoke");
     }
-    running.signal("INT");
-    running.code();
-    let seen = running.seen();
+    let seen = dev.end();
     assert!(!seen.contains("401 Unauthorized"), "{seen}");
     let (granted, ..) = server.seen();
     let secrets: Vec<&str> = granted.iter().map(String::as_str).chain([CLIENT_SECRET]).collect();
     let found: Vec<_> = secrets.iter().filter(|value| seen.contains(**value)).collect();
     assert!(found.is_empty(), "{found:?} in {seen}");
+    assert_not_stored(folder.path(), &secrets);
+}
+
+/// The program with the secret of both clients.
+struct Dev<'a> {
+    folder: &'a Path,
+    running: Running,
+    queue: String,
+}
+
+impl<'a> Dev<'a> {
+    fn start(folder: &'a Path) -> Self {
+        let mut command = lastmile(folder, &["dev", "--port", "0", "--aws-port", "0"]);
+        command.env("CLIENT_SECRET", CLIENT_SECRET);
+        let mut running = Running::start(command);
+        let ready = running.line_with("ready:");
+        let queue = word(ready.rsplit("queue ").next().expect("a queue"), "http://");
+        Self { folder, running, queue }
+    }
+
+    /// Publishes so many events at once.
+    fn publish(&self, count: usize) {
+        let events: Vec<String> =
+            (0..count).map(|n| EVENT.replace(r#""id":"1""#, &format!(r#""id":"{n}""#))).collect();
+        let file = self.folder.join("event.json");
+        std::fs::write(file, format!("[{}]", events.join(","))).expect("a file");
+        let to = ["publish", "--topic", "shop/orders", "--queue-url", &self.queue, "event.json"];
+        assert_eq!(run(self.folder, &to).1, Some(0));
+    }
+
+    /// Waits until so many more are delivered.
+    fn delivered(&mut self, count: usize) {
+        for _ in 0..count {
+            self.running.line_with("200 OK");
+        }
+    }
+
+    /// Ends it; what it printed.
+    fn end(mut self) -> String {
+        self.running.signal("INT");
+        self.running.code();
+        self.running.seen()
+    }
+}
+
+#[test]
+fn a_thousand_events_at_once_need_one_token_and_another_only_when_it_ends_or_is_refused() {
+    let Some(server) = TokenServer::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    std::fs::write(folder.path().join("subscriptions.yaml"), server.subscription("basic"))
+        .expect("a file");
+    let mut dev = Dev::start(folder.path());
+    dev.publish(1_000);
+    dev.delivered(1_000);
+    let (granted, delivered, refused) = server.seen();
+    assert_eq!((granted.len(), delivered, refused), (1, 1_000, 0));
+    // In the middle of the next thousand every token ends.
+    server.tell("revoke-at/1500");
+    dev.publish(1_000);
+    dev.delivered(1_000);
+    let (granted, delivered, refused) = server.seen();
+    assert_eq!((granted.len(), delivered, refused > 0), (2, 2_000, true));
+    let seen = dev.end();
+    let attempts = |number: u32| seen.matches(&format!("attempt {number} ")).count();
+    assert_eq!((attempts(1), attempts(2)), (2_000, 0));
+    // Another process has a token of its own, which ends soon.
+    server.tell("life/2");
+    let mut dev = Dev::start(folder.path());
+    dev.publish(1);
+    dev.delivered(1);
+    server.tell("life/3600");
+    while server.seen().0.len() < 4 {
+        dev.publish(1);
+        dev.delivered(1);
+    }
+    dev.publish(1_000);
+    dev.delivered(1_000);
+    assert_eq!(server.seen().0.len(), 4);
+    let seen = dev.end();
+    assert!(!seen.contains("attempt 2 "), "{seen}");
+    let (granted, ..) = server.seen();
+    let secrets: Vec<&str> = granted.iter().map(String::as_str).chain([CLIENT_SECRET]).collect();
     assert_not_stored(folder.path(), &secrets);
 }

@@ -32,6 +32,7 @@ mod explain_event;
 mod hidden_characters;
 mod key_sets;
 mod local_servers;
+mod nginx;
 mod page_server;
 mod programs;
 mod sample_destinations;

@@ -2,7 +2,8 @@
 // Exits when its standard input is closed. The argument is the folder with the library; CLIENT_SECRET is that of both
 // clients, `basic` and `post`, which are named by how they show it.
 //
-// POST /token grants tokens, POST /in wants one, POST /revoke ends all of them, GET /seen tells what happened.
+// POST /token grants tokens, POST /in wants one, POST /revoke ends all of them, POST /revoke-at/N does so when it has taken N
+// requests, POST /life/N lets tokens end after N seconds, GET /seen tells what happened.
 
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -14,6 +15,8 @@ const { default: Provider } = await import(pathToFileURL(entry));
 
 const seen = { granted: [], delivered: 0, refused: 0 };
 let issued = [];
+let life = 3600;
+let revokeAt = Infinity;
 const server = createServer((request, response) => route(request, response));
 server.listen(0, "127.0.0.1", () => console.log(server.address().port));
 process.stdin.resume().on("end", () => process.exit(0));
@@ -31,6 +34,7 @@ server.on("listening", () => {
   provider = new Provider(`http://127.0.0.1:${server.address().port}`, {
     clients: [client("basic"), client("post")],
     scopes: ["orders.write"],
+    ttl: { ClientCredentials: () => life },
     features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
   });
   provider.on("client_credentials.saved", (token) => {
@@ -39,19 +43,27 @@ server.on("listening", () => {
   });
 });
 
+async function revoke() {
+  revokeAt = Infinity;
+  const ended = issued;
+  issued = [];
+  await Promise.all(ended.map((token) => token.destroy()));
+}
+
 async function route(request, response) {
   if (request.url === "/token") return provider.callback()(request, response);
   for await (const _ of request);
   if (request.url === "/seen") return response.end(JSON.stringify(seen));
-  if (request.url === "/revoke") {
-    await Promise.all(issued.map((token) => token.destroy()));
-    issued = [];
-    return response.end();
-  }
+  const [, verb, number] = request.url.split("/");
+  if (verb === "life") life = Number(number);
+  if (verb === "revoke-at") revokeAt = Number(number);
+  if (verb === "revoke") await revoke();
+  if (verb !== "in") return response.end();
   const shown = request.headers.authorization ?? "";
   const token = await provider.ClientCredentials.find(shown.replace(/^Bearer /, ""));
   const isWelcome = token?.scope === "orders.write" && request.url === `/in/${token.clientId}`;
   seen[isWelcome ? "delivered" : "refused"] += 1;
+  if (seen.delivered === revokeAt) await revoke();
   response.statusCode = isWelcome ? 200 : 401;
   response.end(isWelcome ? "welcome" : `you sent ${shown}`);
 }

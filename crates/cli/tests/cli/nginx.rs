@@ -1,0 +1,203 @@
+//! nginx as a destination that takes nobody without a certificate of its authority, and has one itself that no machine
+//! trusts.
+//!
+//! A machine without nginx skips this and says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+
+use crate::auth::assert_not_stored;
+use crate::programs::{Running, lastmile, run, word};
+
+/// Where distributions put it; it is not always on the path.
+const PROGRAMS: [&str; 2] = ["nginx", "/usr/sbin/nginx"];
+const EVENTS: usize = 20;
+
+/// One process in the foreground that logs, for each request, its connection, who called, what, and the answer.
+const CONFIGURATION: &str = r#"
+daemon off; master_process off; pid nginx.pid; error_log stderr notice;
+events { worker_connections 256; }
+http {
+  log_format seen '$connection|$ssl_client_s_dn|$uri|$status'; access_log seen.log seen;
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  server {
+    listen 127.0.0.1:PORT ssl http2;
+    ssl_certificate server.pem; ssl_certificate_key server.key;
+    ssl_client_certificate clients.pem; ssl_verify_client on;
+    location / { return 200 "welcome"; }
+  }
+}
+"#;
+
+/// A certificate and its key, both in PEM.
+struct Pair {
+    certificate: String,
+    key: String,
+}
+
+/// Issues certificates.
+struct Authority {
+    certificate: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
+}
+
+fn params(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = params(name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).expect("a certificate");
+        let certificate = pem("CERTIFICATE", certificate.der());
+        Self { certificate, issuer: Issuer::new(params, key) }
+    }
+
+    fn issue(&self, name: &str) -> Pair {
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params(name).signed_by(&key, &self.issuer).expect("a certificate");
+        Pair {
+            certificate: pem("CERTIFICATE", certificate.der()),
+            key: pem("PRIVATE KEY", &key.serialize_der()),
+        }
+    }
+}
+
+/// The program, if this machine has it.
+fn program() -> Option<&'static str> {
+    let runs = |program: &&str| Command::new(program).arg("-v").output().is_ok();
+    let found = PROGRAMS.into_iter().find(runs);
+    if found.is_none() {
+        // Past the test harness, which would swallow it.
+        let line = b"SKIPPED: nginx is not on this machine\n";
+        std::io::stderr().write_all(line).expect("standard error takes a line");
+    }
+    found
+}
+
+/// Starts it with this server certificate, for clients of this authority; its port.
+fn start(program: &str, folder: &Path, server: &Pair, clients: &Authority) -> (Running, u16) {
+    // It cannot be given port 0; nobody else asks for this one so soon.
+    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = free.local_addr().expect("an address").port();
+    drop(free);
+    let configuration = CONFIGURATION.replace("PORT", &port.to_string());
+    for (name, text) in [
+        ("nginx.conf", configuration.as_str()),
+        ("server.pem", &server.certificate),
+        ("server.key", &server.key),
+        ("clients.pem", &clients.certificate),
+    ] {
+        std::fs::write(folder.join(name), text).expect("written");
+    }
+    let mut command = Command::new(program);
+    command.current_dir(folder).args(["-e", "stderr", "-c", "nginx.conf", "-p"]).arg(folder);
+    let mut running = Running::start(command);
+    running.line_with("event method");
+    (running, port)
+}
+
+/// A subscription of this name, with these secrets, which trusts this authority.
+fn subscription(name: &str, port: u16, auth: &str, trusted: Option<&Authority>) -> String {
+    let bundle = trusted.map(|of| format!(", tls: {{caBundle: {:?}}}", of.certificate));
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+         spec: {{destination: {{url: 'https://127.0.0.1:{port}/{name}'{auth}{}}}}}\n---\n",
+        bundle.unwrap_or_default()
+    )
+}
+
+fn certificate(of: &str) -> String {
+    format!(
+        ", auth: {{clientCertificate: {{certificate: 'env:{of}_CERTIFICATE', key: 'env:{of}_KEY'}}}}"
+    )
+}
+
+/// What nginx saw: by path, who called with which answers; by connection, who called.
+fn seen(
+    folder: &Path,
+) -> (BTreeMap<String, BTreeMap<String, usize>>, BTreeMap<String, BTreeSet<String>>) {
+    let (mut paths, mut connections) = (BTreeMap::new(), BTreeMap::new());
+    for line in std::fs::read_to_string(folder.join("seen.log")).expect("a log").lines() {
+        let [connection, who, path, status] = line.split('|').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let by: &mut BTreeMap<String, usize> = paths.entry(path.to_owned()).or_default();
+        *by.entry(format!("{who} {status}")).or_default() += 1;
+        let of: &mut BTreeSet<String> = connections.entry(connection.to_owned()).or_default();
+        of.insert(who.to_owned());
+    }
+    (paths, connections)
+}
+
+#[test]
+fn nginx_takes_the_right_certificate_and_no_other_and_no_connection_has_two_of_them() {
+    let Some(program) = program() else { return };
+    let [ours, clients, others] = ["ours", "clients", "others"].map(Authority::new);
+    let [a, b, wrong] = [clients.issue("a"), clients.issue("b"), others.issue("c")];
+    let served = tempfile::tempdir().expect("a folder");
+    let (_nginx, port) = start(program, served.path(), &ours.issue("127.0.0.1"), &clients);
+    let folder = tempfile::tempdir().expect("a folder");
+    let documents = [
+        subscription("a", port, &certificate("A"), Some(&ours)),
+        subscription("b", port, &certificate("B"), Some(&ours)),
+        subscription("wrong", port, &certificate("WRONG"), Some(&ours)),
+        subscription("none", port, "", Some(&ours)),
+        subscription("untrusted", port, &certificate("A"), None),
+    ];
+    std::fs::write(folder.path().join("subscriptions.yaml"), documents.concat()).expect("written");
+    let events: Vec<String> = (0..EVENTS)
+        .map(|id| format!(r#"{{"specversion":"1.0","id":"{id}","source":"s","type":"t"}}"#))
+        .collect();
+    std::fs::write(folder.path().join("event.json"), format!("[{}]", events.join(",")))
+        .expect("written");
+    let mut command = lastmile(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]);
+    for (name, pair) in [("A", &a), ("B", &b), ("WRONG", &wrong)] {
+        command.env(format!("{name}_CERTIFICATE"), &pair.certificate);
+        command.env(format!("{name}_KEY"), &pair.key);
+    }
+    let mut running = Running::start(command);
+    let queue =
+        word(running.line_with("ready:").rsplit("queue ").next().expect("a queue"), "http://");
+    let publish = ["publish", "--topic", "shop/orders", "--queue-url", &queue, "event.json"];
+    assert_eq!(run(folder.path(), &publish).1, Some(0));
+    for _ in 0..5 * EVENTS {
+        running.line_with("attempt 1");
+    }
+    running.signal("INT");
+    running.code();
+    let (paths, connections) = seen(served.path());
+    let all = |who: &str| BTreeMap::from([(who.to_owned(), EVENTS)]);
+    let expected =
+        [("/a", "CN=a 200"), ("/b", "CN=b 200"), ("/none", "- 400"), ("/wrong", "CN=c 400")];
+    let expected = expected.map(|(path, who)| (path.to_owned(), all(who)));
+    assert_eq!(paths, BTreeMap::from(expected));
+    assert!(connections.values().all(|who| who.len() == 1), "{connections:?}");
+    let printed = running.seen();
+    for (name, why) in
+        [("wrong", "400"), ("none", "400"), ("untrusted", "invalid peer certificate")]
+    {
+        let of = |line: &&str| line.contains(&format!("shop/orders/{name}")) && line.contains(why);
+        assert!(printed.lines().any(|line| of(&line)), "{name}: {printed}");
+    }
+    let keys: Vec<&str> =
+        [&a, &b, &wrong].map(|pair| pair.key.lines().nth(1).expect("its bytes")).into();
+    let found: Vec<_> = keys.iter().filter(|key| printed.contains(**key)).collect();
+    assert!(found.is_empty(), "a key in {printed}");
+    assert_not_stored(folder.path(), &keys);
+}
