@@ -20,7 +20,7 @@ async fn response(stack: &Stack, path: &str, body: &str) -> Value {
 
 #[test]
 fn an_event_that_comes_over_http_is_delivered_and_what_is_none_is_refused() {
-    on_deployment(|Deployment { stack, subscriber }| async move {
+    on_deployment(|Deployment { stack, subscriber, .. }| async move {
         let refused = response(stack, "/topics/shop/over-http", "{}").await;
         assert_eq!(refused["statusCode"], 400, "{refused}");
         let published = response(stack, "/topics/shop/over-http", &event("over-http")).await;

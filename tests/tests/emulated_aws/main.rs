@@ -10,6 +10,7 @@
 mod campaign;
 mod catalogues;
 mod crashing;
+mod credentials;
 mod freshness;
 mod ingress;
 mod neighbours;
@@ -33,6 +34,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
+use credentials::Peers;
 use processes::kill_the_function_at;
 use stack::{Stack, script, tools};
 use subscriber::{Arrival, Scripts, Subscriber};
@@ -155,6 +157,7 @@ fn no_event_is_lost_when_functions_are_killed_while_they_wait_for_a_response() {
 struct Deployment {
     stack: Stack,
     subscriber: Subscriber,
+    peers: Peers,
 }
 
 /// Runs a test in the one environment of this binary. All tests share one runtime, because the
@@ -190,8 +193,10 @@ impl Deployment {
             ("/killed/right", [200].as_slice()),
         ]))
         .await;
-        let stack = Stack::deploy(subscriptions(subscriber.address)).await;
-        Self { stack, subscriber }
+        let peers = Peers::start().await;
+        let all = [subscriptions(subscriber.address), peers.subscriptions()].join("---\n");
+        let stack = Stack::deploy(all).await;
+        Self { stack, subscriber, peers }
     }
 
     /// Waits for this many dead letters under a prefix.

@@ -20,7 +20,7 @@ use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
 use serde_json::Value;
 
-use crate::now;
+use crate::{credentials, now};
 
 /// How long the emulated AWS may take to respond to its first request.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -437,6 +437,8 @@ fn command(script: &str, arguments: &[&str]) -> Command {
 
 async fn serve(port: u16, functions_call: u16) -> Child {
     let mut command = command("serve.sh", &[&port.to_string(), &functions_call.to_string()]);
+    // The emulated AWS gives functions its own variables.
+    command.envs(credentials::variables());
     // In a process group of its own: whatever kills the tests with their whole group must not kill
     // the script that cleans up.
     let mut server =
