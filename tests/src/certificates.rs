@@ -5,7 +5,9 @@ use std::sync::Arc;
 use adapters::http::Certificate;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{BasicConstraints, CertificateParams, Error, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, Error, IsCa, Issuer, KeyPair, date_time_ymd,
+};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -47,7 +49,7 @@ pub enum Validity {
 }
 
 impl Authority {
-    /// A new authority.
+    /// A new authority, with a name of its own.
     ///
     /// # Errors
     /// If no key can be generated.
@@ -55,6 +57,8 @@ impl Authority {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::new([])?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let name = STANDARD.encode(&key.public_key_raw()[..24]);
+        params.distinguished_name.push(DnType::CommonName, name);
         let certificate = params.self_signed(&key)?;
         Ok(Self { certificate, issuer: Issuer::new(params, key) })
     }

@@ -24,6 +24,7 @@ use delivery::subscription::secret::{Keyring, SecretName};
 use delivery::subscription::{Consent, Subscription};
 use futures::FutureExt as _;
 
+use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, Invocation};
 use crate::memory::consent_gates::ConsentGate;
 use crate::progress::{InFlightDelivery, Unfinished};
@@ -132,7 +133,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         let pause_ms = consent::pause_ms(closed_ms);
         // Before the answer: whatever goes wrong meanwhile, the next validation waits.
         gate.closed = Some((now_ms.saturating_add(pause_ms), pause_ms));
-        let answer = self.validate(subscription, wanted, keyring, timeout_ms).await;
+        let until_ms = now_ms.saturating_add(timeout_ms);
+        let answer = self.validate(subscription, wanted, keyring, (until_ms, of.deadline)).await;
         telemetry::consent_answered(subscription, &answer);
         let Answer::Granted(rate) = answer else { return None };
         gate.closed = None;
@@ -146,27 +148,40 @@ impl<P: DispatchPorts> Dispatch<P> {
         Some(rate)
     }
 
+    /// Asks the endpoint, and once more with another token where it refused its token.
     async fn validate(
         &self,
         subscription: &Subscription,
         wanted: &Consent,
         keyring: Result<Keyring, Unsendable>,
-        timeout_ms: u64,
+        (until_ms, deadline): (u64, &Deadline),
     ) -> Answer {
         let random = std::array::from_fn(|_| self.ports.next_jitter().0);
         let question = Question::new(random, None);
-        let request = match &keyring {
-            Ok(keyring) => {
-                let context = AttemptContext { keyring, now_ms: self.ports.now_ms(), timeout_ms };
-                consent::ask(subscription, wanted, &question, context)
+        let ask = async |keyring: &Keyring| {
+            let now_ms = self.ports.now_ms();
+            let timeout_ms = until_ms.saturating_sub(now_ms);
+            let context = AttemptContext { keyring, now_ms, timeout_ms };
+            match consent::ask(subscription, wanted, &question, context) {
+                Ok(request) => self.ports.exchange(&request).await,
+                Err(problem) => problem.exchange(now_ms),
             }
-            Err(problem) => Err(problem.clone()),
         };
-        let exchange = match request {
-            Ok(request) => self.ports.exchange(&request).await,
-            Err(problem) => problem.exchange(self.ports.now_ms()),
+        let asked = match keyring {
+            Ok(keyring) => {
+                let exchange = ask(&keyring).await;
+                let other =
+                    self.keyring_after(&exchange, &keyring, subscription, until_ms, deadline);
+                match other.await {
+                    Ok(Some(other)) => Ok((ask(&other).await, other)),
+                    Ok(None) => Ok((exchange, keyring)),
+                    Err(problem) => Err(problem),
+                }
+            }
+            Err(problem) => Err(problem),
         };
-        let keyring = keyring.unwrap_or_default();
+        let (exchange, keyring) = asked
+            .unwrap_or_else(|problem| (problem.exchange(self.ports.now_ms()), Keyring::default()));
         let credentials = subscription.destination.credentials(&keyring, None);
         consent::judge(wanted, &question, &exchange).redact(&credentials)
     }

@@ -132,6 +132,8 @@ struct Calls {
     /// none.
     consent_headers: Vec<(String, String)>,
     validation_requests: Vec<Request>,
+    /// The `authorization` of validation requests that are answered with 401.
+    refused_authorization: Option<String>,
     looked_at_settings: bool,
     posts: Vec<Request>,
 }
@@ -323,6 +325,11 @@ impl FakePorts {
         self.calls().consent_headers = consent_headers.iter().map(owned).collect();
     }
 
+    /// From now on destinations answer validation requests that show this with 401.
+    pub(crate) fn refuse_authorization(&self, authorization: &str) {
+        self.calls().refused_authorization = Some(authorization.to_owned());
+    }
+
     /// Whether stored consents cannot be read.
     pub(crate) fn set_consents_unreadable(&self, unreadable: bool) {
         self.calls().consents_unreadable = unreadable;
@@ -487,6 +494,14 @@ impl FakePorts {
         let mut calls = self.calls();
         if is_validation_request(request) {
             calls.validation_requests.push(request.clone());
+            let is_refused = |(name, value): &(String, String)| {
+                name == "authorization" && Some(value) == calls.refused_authorization.as_ref()
+            };
+            if request.headers.iter().any(is_refused) {
+                let (retry_after, body) = (None, Vec::new());
+                let result = TransportResult::Answered { status: 401, retry_after, body };
+                return Some(Exchange::new(result, now_ms, 0));
+            }
             return Some(validation_response(request, &calls.consent_headers, now_ms));
         }
         calls.posts.push(request.clone());

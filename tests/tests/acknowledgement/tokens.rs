@@ -196,3 +196,19 @@ fn a_validation_shows_the_token_too() {
     let asked = ports.validation_requests();
     assert!(asked[0].headers.contains(&("authorization".to_owned(), "Bearer token".to_owned())));
 }
+
+#[test]
+fn a_validation_whose_token_is_refused_is_repeated_with_another_one() {
+    let more = ", consent: {handshake: cloudevents, origin: events.example.com}";
+    let ports = FakePorts::new(catalogue(more))
+        .with_reactions(SERVER, &[grants("old", 3_600), grants("new", 3_600)]);
+    ports.set_consent_headers(&[("allowed-origin", "events.example.com")]);
+    ports.refuse_authorization("Bearer old");
+    Process::new(&ports).handles(1);
+    let asked = ports.validation_requests().into_iter().flat_map(|of| of.headers);
+    let asked: Vec<String> =
+        asked.filter(|(name, _)| name == "authorization").map(|(_, value)| value).collect();
+    assert_eq!(asked, ["Bearer old", "Bearer new"]);
+    assert_eq!((to_server(&ports).len(), shown(&ports)), (2, vec!["Bearer new".to_owned()]));
+    assert_eq!(ports.sent(), []);
+}

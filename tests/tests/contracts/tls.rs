@@ -132,10 +132,26 @@ async fn a_server_that_wants_a_certificate_of_its_authority_takes_no_other_and_n
     let [right, wrong] = [&clients, &others].map(|of| of.client("a.example.com").expect("a key"));
     let exchange = sender.exchange(&with(&server, Some(&ours), Some(&right))).await;
     assert_eq!(status(&exchange), Ok(200), "{exchange:?}");
-    for identity in [None, Some(&wrong)] {
+    for (identity, alert) in [(None, "CertificateRequired"), (Some(&wrong), "UnknownCA")] {
         let exchange = sender.exchange(&with(&server, Some(&ours), identity)).await;
-        assert_eq!(status(&exchange), Err(&TransportResult::SocketError), "{exchange:?}");
+        assert_eq!(status(&exchange), Err(&TransportResult::Aborted), "{exchange:?}");
+        let detail = exchange.detail.expect("it says why");
+        let expected = format!("it refused who is calling: received fatal alert: {alert}");
+        assert_eq!(detail, expected);
     }
+}
+
+#[tokio::test]
+async fn a_refused_certificate_does_not_blame_an_endpoint_that_speaks_http_2() {
+    let [ours, clients] = [(); 2].map(|()| Authority::new().expect("a key"));
+    let config = ours.server_that_asks("127.0.0.1", &clients, true).expect("a key");
+    let mut config = (*config).clone();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let script = Script::Answers(Arc::new(|_| vec![Step::Close]));
+    let server = Scripted::serve(address, Some(config.into()), script).await.expect("a free port");
+    let exchange = sender().exchange(&with(&server, Some(&ours), None)).await;
+    assert_eq!(status(&exchange), Err(&TransportResult::Aborted), "{exchange:?}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::{io, iter};
 
 use delivery::delivery::outcome::TransportResult;
+use rustls::AlertDescription;
 use thiserror::Error;
 
 use super::clients::ClientError;
@@ -26,6 +27,19 @@ pub(super) enum Failure {
     Answer(#[from] hyper::Error),
 }
 
+/// What an endpoint says by an alert of TLS about the certificate of who is calling: it verifies no other one.
+const REFUSALS: [AlertDescription; 9] = [
+    AlertDescription::CertificateRequired,
+    AlertDescription::BadCertificate,
+    AlertDescription::UnsupportedCertificate,
+    AlertDescription::CertificateRevoked,
+    AlertDescription::CertificateExpired,
+    AlertDescription::CertificateUnknown,
+    AlertDescription::UnknownCA,
+    AlertDescription::AccessDenied,
+    AlertDescription::NoCertificate,
+];
+
 /// The result that a failure stands for.
 pub(super) fn result(failure: &Failure) -> TransportResult {
     // Nothing was sent, and a repeat would be built in the same way.
@@ -43,6 +57,10 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
     if causes(failure).any(is_timeout) {
         return TransportResult::TimedOut;
     }
+    if refusal(failure).is_some() {
+        // An operator can repair it, as a secret that is missing; the endpoint is not to blame.
+        return TransportResult::Aborted;
+    }
     match caused_by::<rustls::Error>(failure) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
             TransportResult::TlsError
@@ -53,12 +71,23 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
 
 /// The failure's message and those of its causes.
 pub(super) fn detail(failure: &Failure) -> String {
-    let text = match caused_by::<NameFailure>(failure) {
+    let text = match (caused_by::<NameFailure>(failure), refusal(failure)) {
         // The layers around it say only that connecting failed.
-        Some(failure) => failure.to_string(),
-        None => with_causes(failure),
+        (Some(failure), _) => failure.to_string(),
+        (None, Some(alert)) => format!("it refused who is calling: {alert}"),
+        (None, None) => with_causes(failure),
     };
     text.chars().take(DETAIL_MAX_CHARS).collect()
+}
+
+/// The alert by which an endpoint refused the certificate of who is calling, or that there is none.
+fn refusal(failure: &Failure) -> Option<String> {
+    let mut texts = causes(failure).map(ToString::to_string);
+    // By its text: a client of HTTP/2 keeps no more of what ended its connection.
+    let is_refusal = |text: &String| {
+        REFUSALS.iter().any(|of| rustls::Error::AlertReceived(*of).to_string() == *text)
+    };
+    texts.find(is_refusal)
 }
 
 fn with_causes(error: &dyn Error) -> String {
