@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::clients::installed_from;
+use crate::dev_page_server::{Dev as PageOf, event_page, subscription};
 use crate::programs::{Running, deciding_receiver, exchange, lastmile, run, word};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
@@ -103,6 +104,40 @@ fn each_kind_is_welcome_where_nobody_else_is_and_a_wrong_secret_ends_as_the_poli
         assert!(found.is_empty(), "{found:?} in {seen}");
         assert_not_stored(folder.path(), &VALUES);
     }
+}
+
+#[test]
+fn no_page_shows_what_was_sent_even_when_a_destination_repeats_it() {
+    let Some(server) = TokenServer::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, _received) = deciding_receiver(|request| {
+        let body = format!("you sent {request}");
+        let head = format!("HTTP/1.1 401 Unauthorized\r\ncontent-length: {}", body.len());
+        format!("{head}\r\nconnection: close\r\n\r\n{body}")
+    });
+    let documents = KINDS.map(|(kind, auth, _)| {
+        subscription(kind, &format!("{url}{kind}"), &format!(", auth: {auth}"), "")
+    });
+    // A client whose requests are taken, and one that shows its token to whom it is refused by.
+    let repeated = server.subscription("post").replace("/in/post", "/in/nobody");
+    let all = format!("{}{}---\n{repeated}", documents.concat(), server.subscription("basic"));
+    let secrets = [("PASSWORD", VALUES[0]), ("TOKEN", VALUES[2]), ("PARTNER", VALUES[3])];
+    let variables = [&secrets[..], &[("CLIENT_SECRET", CLIENT_SECRET)]].concat();
+    let dev = PageOf::start(folder.path(), &all, &variables);
+    let mut steps = dev.stream();
+    dev.publish(EVENT);
+    let stored = [(); 4].map(|()| steps.step("dead letter stored"));
+    let event = event_page(&stored[0]);
+    let (granted, ..) = server.seen();
+    let values: Vec<&str> =
+        granted.iter().map(String::as_str).chain(VALUES).chain([CLIENT_SECRET]).collect();
+    assert!(granted.len() >= 2, "{granted:?}");
+    for path in ["/", &event, "/subscriptions", "/destinations"] {
+        let page = dev.page(path);
+        let found: Vec<_> = values.iter().filter(|value| page.contains(**value)).collect();
+        assert!(found.is_empty(), "{found:?} on {path}");
+    }
+    assert!(dev.page(&event).contains("you sent"), "{}", dev.page(&event));
 }
 
 const CLIENT_SECRET: &str = "cl1ent: s+cret/of%acme";
