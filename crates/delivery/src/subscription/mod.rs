@@ -6,6 +6,7 @@
 //! decides which events match. Imports events, not deliveries.
 
 pub mod auth;
+mod batch;
 pub mod catalogue;
 pub mod credentials;
 pub mod dead_letter_format;
@@ -18,14 +19,16 @@ pub mod public_key;
 pub mod schedule;
 pub mod secret;
 pub mod secret_policy;
+mod shown;
 pub mod sink;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod subscription;
 pub mod tls;
 pub mod topic_address;
 
+pub use batch::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
+pub use shown::{display, host_of, without_credentials};
 pub use subscription::{
-    BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, Consent, DeadLetterPolicy, Destination,
-    Disable, Disabled, EVENTS_PER_BLOB_MAX, MAX_CONCURRENCY, OnRefused, ReplyTo, SLOW_AFTER_MS,
-    Subscription, display, host_of, without_credentials,
+    Consent, DeadLetterPolicy, Destination, Disable, Disabled, EVENTS_PER_BLOB_MAX,
+    MAX_CONCURRENCY, ReplyTo, SLOW_AFTER_MS, Subscription,
 };

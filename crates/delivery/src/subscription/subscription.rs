@@ -15,6 +15,7 @@ use crate::event::mapping::Mapping;
 use crate::event::schema::Schema;
 use crate::subscription::auth::Auth;
 use crate::subscription::auth::oauth2::ClientCredentials;
+use crate::subscription::batch::Batch;
 use crate::subscription::credentials::{
     Credentials, HIDDEN, is_credential, is_credential_parameter,
 };
@@ -25,6 +26,7 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
 use crate::subscription::public_key::PublicKey;
 use crate::subscription::secret::{Keyring, SecretName};
+use crate::subscription::shown::{display, without_credentials};
 use crate::subscription::sink::Sink;
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
@@ -262,46 +264,6 @@ impl Destination {
     }
 }
 
-/// Host and port of an address; without the port where it is that of the scheme.
-#[must_use]
-pub fn host_of(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
-/// An address without credentials and without the query, which may hold secrets: for logs, blobs
-/// and messages.
-#[must_use]
-pub fn display(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    without_credentials(&url)
-}
-
-/// An address without credentials: no user info, and of the query the names only.
-#[must_use]
-pub fn without_credentials(url: &Url) -> String {
-    let mut url = url.clone();
-    // Neither call can fail: a destination is http or https and has a host.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    if let Some(query) = url.query() {
-        let hidden: Vec<String> = query.split('&').map(without_value).collect();
-        url.set_query(Some(&hidden.join("&")));
-    }
-    url.into()
-}
-
-/// A parameter of a query; a name without a value may be one.
-fn without_value(part: &str) -> String {
-    match part.split_once('=') {
-        Some((name, value)) if !value.is_empty() => format!("{name}={HIDDEN}"),
-        Some(_) | None if part.is_empty() => String::new(),
-        Some(_) | None => HIDDEN.to_owned(),
-    }
-}
-
 /// What happens to a delivery that ends without success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetterPolicy {
@@ -344,37 +306,6 @@ impl DeadLetterPolicy {
         }
     }
 }
-
-/// Batching of a subscription's events in one request (Event Grid, "output batching"). A batch
-/// never waits to fill: it holds what one invocation has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batch {
-    /// The most events in one request.
-    pub max_events: u32,
-    /// No further event once the body has this many bytes; a single larger event has a request of
-    /// its own.
-    pub preferred_bytes: u64,
-    /// What a never-retried answer to several events means.
-    pub on_refused: OnRefused,
-}
-
-words! {
-    /// What a never-retried answer to several events means.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum OnRefused {
-        /// Each is retried once by itself, since perhaps only one of them was refused.
-        Split = "split",
-        /// All of them count as refused.
-        All = "all",
-    }
-}
-
-/// The most events of a batch, and the default where only the size is given.
-pub const BATCH_EVENTS_MAX: u32 = 5_000;
-/// The preferred size of a batch where only the number is given.
-pub const BATCH_BYTES: u64 = 64 * BATCH_KILOBYTE;
-/// The bytes of a kilobyte in the size of a batch.
-pub const BATCH_KILOBYTE: u64 = 1_024;
 
 /// Where replies of a destination go.
 #[derive(Debug, Clone, PartialEq, Eq)]
