@@ -128,16 +128,17 @@ fn certificate(of: &str) -> String {
     )
 }
 
-/// What nginx saw: by path, who called with which answers; by connection, who called.
-fn seen(
-    folder: &Path,
-) -> (BTreeMap<String, BTreeMap<String, usize>>, BTreeMap<String, BTreeSet<String>>) {
+/// Of a path, who called it with which answer, and how often.
+type Callers = BTreeMap<String, usize>;
+
+/// What nginx saw: the callers by path; by connection, who called.
+fn seen(folder: &Path) -> (BTreeMap<String, Callers>, BTreeMap<String, BTreeSet<String>>) {
     let (mut paths, mut connections) = (BTreeMap::new(), BTreeMap::new());
     for line in std::fs::read_to_string(folder.join("seen.log")).expect("a log").lines() {
         let [connection, who, path, status] = line.split('|').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
-        let by: &mut BTreeMap<String, usize> = paths.entry(path.to_owned()).or_default();
+        let by: &mut Callers = paths.entry(path.to_owned()).or_default();
         *by.entry(format!("{who} {status}")).or_default() += 1;
         let of: &mut BTreeSet<String> = connections.entry(connection.to_owned()).or_default();
         of.insert(who.to_owned());

@@ -26,7 +26,7 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
 use crate::subscription::public_key::PublicKey;
 use crate::subscription::secret::{Keyring, SecretName};
-use crate::subscription::shown::{display, without_credentials};
+use crate::subscription::shown::{display, host_of, without_credentials};
 use crate::subscription::sink::Sink;
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;

@@ -10,7 +10,7 @@ use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::ports::SendHttp as _;
 use delivery::request::{REPLY_MAX_BYTES, Request};
 use futures::future::join_all;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -38,10 +38,8 @@ fn in_chunks(data: &str, count: usize) -> [Vec<Vec<u8>>; 3] {
 }
 
 fn length(made: &Exchange) -> Option<usize> {
-    match &made.result {
-        TransportResult::Answered { status: 200, body, .. } => Some(body.len()),
-        _ => None,
-    }
+    let TransportResult::Answered { status: 200, body, .. } = &made.result else { return None };
+    Some(body.len())
 }
 
 #[tokio::test]
@@ -97,7 +95,7 @@ async fn echo(authority: &Authority) -> (u16, Arc<AtomicUsize>, JoinSet<()>) {
                 let Ok(stream) = tls.accept(stream).await else { return };
                 let service = service_fn(async |request: hyper::Request<Incoming>| {
                     let body = request.into_body().collect().await;
-                    let body = body.map_or(Bytes::new(), |whole| whole.to_bytes());
+                    let body = body.map_or(Bytes::new(), Collected::to_bytes);
                     Ok::<_, Infallible>(hyper::Response::new(Full::new(body)))
                 });
                 let builder = auto::Builder::new(TokioExecutor::new());
