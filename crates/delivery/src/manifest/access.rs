@@ -132,11 +132,11 @@ impl Destinations<'_> {
         }
     }
 
-    /// Warns of what the entry of a sink has besides its address.
-    pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>) {
+    /// Warns of what the entry of an address has that gets no events, besides that address; and why that is not used.
+    pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>, why: &str) {
         let has_more = |of: &Access| of.auth.is_some() || of.ca_bundle.is_some();
         if self.access(key).is_some_and(has_more) {
-            at.warn(format!("auth and tls of its Destinations entry are not used: {SINK_ACCESS}"));
+            at.warn(format!("auth and tls of its Destinations entry are not used: {why}"));
         }
     }
 

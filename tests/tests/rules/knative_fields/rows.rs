@@ -29,7 +29,7 @@ const BY_NAME: Here = Nothing("what is referred to is found by its name");
 /// An object, a field of it, a value, and what becomes of that. Slashes are between the names of fields.
 pub(super) type Row = (&'static str, &'static str, &'static str, Here);
 
-const DELIVERY: [Row; 19] = [
+const DELIVERY: [Row; 20] = [
     ("delivery", "retry", "3", Honoured),
     ("delivery", "backoffPolicy", r#""linear""#, Honoured),
     ("delivery", "backoffPolicy", r#""constant""#, Error),
@@ -52,7 +52,13 @@ const DELIVERY: [Row; 19] = [
         r#"{"apiVersion":"v1","kind":"Service","name":"unknown"}"#,
         Warning,
     ),
-    ("delivery", "deadLetterSink", r#"{"uri":"https://lost.example.com/","CACerts":"x"}"#, Warning),
+    ("delivery", "deadLetterSink", r#"{"uri":"https://lost.example.com/","CACerts":"x"}"#, Error),
+    (
+        "delivery",
+        "deadLetterSink",
+        r#"{"uri":"https://lost.example.com/","CACerts":"-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"}"#,
+        Warning,
+    ),
     (
         "delivery",
         "deadLetterSink",
@@ -66,7 +72,7 @@ const DELIVERY: [Row; 19] = [
     ("delivery", "format", r#""avro""#, Error),
 ];
 
-const DESTINATION: [Row; 13] = [
+const DESTINATION: [Row; 14] = [
     ("subscriber by uri", "uri", r#""https://other.example.com/""#, Honoured),
     ("subscriber by uri", "uri", r#""somewhere""#, Error),
     ("subscriber by uri", "uri", ABSENT, Error),
@@ -82,7 +88,13 @@ const DESTINATION: [Row; 13] = [
     ),
     ("subscriber by ref", "ref/address", r#""x""#, Warning),
     ("subscriber by ref", "uri", r#""/in""#, Honoured),
-    ("subscriber by ref", "CACerts", r#""x""#, Warning),
+    (
+        "subscriber by ref",
+        "CACerts",
+        r#""-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n""#,
+        Honoured,
+    ),
+    ("subscriber by ref", "CACerts", r#""x""#, Error),
     ("subscriber by ref", "audience", r#""x""#, Warning),
     ("subscriber by ref", "port", "80", Warning),
 ];
@@ -169,7 +181,7 @@ const BROKER: [Row; 16] = [
     ("Broker", "status", "{}", CONTROLLER),
 ];
 
-const CHANNELS: [Row; 26] = [
+const CHANNELS: [Row; 28] = [
     ("Channel", "spec/channelTemplate/kind", r#""KafkaChannel""#, Honoured),
     ("Channel", "spec/channelTemplate/kind", r#""OtherChannel""#, Warning),
     ("Channel", "spec/channelTemplate/spec", r#"{"numPartitions":3}"#, OF_BROKER),
@@ -200,9 +212,21 @@ const CHANNELS: [Row; 26] = [
     ("subscribers", "generation", "1", CONTROLLER),
     ("subscribers", "name", r#""x""#, Warning),
     ("subscribers", "namespace", r#""x""#, Warning),
-    ("subscribers", "subscriberCACerts", r#""x""#, Warning),
+    (
+        "subscribers",
+        "subscriberCACerts",
+        r#""-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n""#,
+        Honoured,
+    ),
+    ("subscribers", "subscriberCACerts", r#""x""#, Error),
     ("subscribers", "subscriberAudience", r#""x""#, Warning),
-    ("subscribers", "replyCACerts", r#""x""#, Warning),
+    (
+        "subscribers",
+        "replyCACerts",
+        r#""-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n""#,
+        Warning,
+    ),
+    ("subscribers", "replyCACerts", r#""x""#, Error),
     ("subscribers", "replyAudience", r#""x""#, Warning),
     ("subscribers", "auth", r#"{"serviceAccountName":"x"}"#, Warning),
     ("subscribers", "subscriberUri", ABSENT, Error),

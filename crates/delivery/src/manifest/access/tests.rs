@@ -219,6 +219,19 @@ fn what_has_no_use_is_said() {
         &format!("{sink}{entry_of_sink}"),
         &["auth and tls of its Destinations entry are not used: dead letters"],
     );
+    let reply = format!(
+        "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata: {{name: c}}\nspec: {{}}\n---\n\
+         apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
+         channel: {{apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel, name: c}}\n  \
+         subscriber: {{uri: '{ADDRESS}'}}\n  reply: {{uri: 'https://lost.example.com/', audience: them}}\n"
+    );
+    unused(
+        &format!("{reply}{entry_of_sink}"),
+        &[
+            "spec.reply.audience: not used: replies are sent without a token",
+            "auth and tls of its Destinations entry are not used: replies",
+        ],
+    );
     let broker = "ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: c}, audience: them}\n---\n\
                   apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {name: c}\nspec: {";
     unused(&trigger(broker), &["spec.subscriber.audience: not used: the destination is a topic"]);

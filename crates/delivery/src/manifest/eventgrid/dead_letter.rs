@@ -5,6 +5,7 @@
 //! `Destinations` document maps is only a warning, since dead letters are stored in the default
 //! container.
 
+use super::super::access::SINK_ACCESS;
 use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::{Message, ReferenceUse};
 use super::super::reader::{Cursor, Fields};
@@ -103,7 +104,7 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     let container = fields.given("blobContainerName");
     let cursor = cursor?;
     let id = container_id(endpoint::key(&cursor)?.trim_end_matches('/'), container.as_ref())?;
-    destinations.warn_unused_access(&id, &cursor);
+    destinations.warn_unused_access(&id, &cursor, SINK_ACCESS);
     match destinations.resolve(&id, &cursor) {
         Resolved::Target(target) => Some(target.into()),
         Resolved::Reported => None,

@@ -91,6 +91,7 @@ impl<'a> Endpoint<'a> {
                 let Some(is_resource) = is_resource else {
                     // Which of them is used depends on the type, which has its own finding.
                     properties.accept(&ADDRESSES);
+                    properties.accept(&entra::FIELDS);
                     return None;
                 };
                 let called = match is_resource {

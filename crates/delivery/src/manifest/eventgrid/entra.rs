@@ -37,9 +37,12 @@ pub(super) fn asked<'a>(fields: &Fields<'a>) -> Asked<'a> {
     Asked { token: Some(token), ..Asked::default() }
 }
 
+/// Both fields.
+pub(super) const FIELDS: [&str; 2] = [APPLICATION, TENANT];
+
 /// The same fields of an endpoint that is no webhook.
 pub(super) fn report_unused(fields: &Fields<'_>) {
-    [APPLICATION, TENANT].into_iter().for_each(|field| unused(fields, field));
+    FIELDS.into_iter().for_each(|field| unused(fields, field));
 }
 
 /// Where a tenant grants tokens: its id or one of its names is one part of the address.

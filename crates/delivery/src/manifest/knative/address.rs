@@ -77,7 +77,7 @@ pub(super) struct ResolvedAddress<'a> {
 }
 
 /// What a request to an address of replies lacks.
-pub(super) const REPLY_ACCESS: &str =
+const REPLY_ACCESS: &str =
     "replies are sent without a token, and only to certificates that everybody trusts";
 /// The scheme of Google Pub/Sub topics.
 const PUBSUB: &str = "pubsub://";
@@ -222,8 +222,9 @@ impl ResolvedAddress<'_> {
     }
 
     /// Where replies are sent; a target that cannot receive them is reported.
-    pub(super) fn reply(self) -> Option<ReplyTo> {
+    pub(super) fn reply(self, destinations: &Destinations<'_>) -> Option<ReplyTo> {
         self.asked.warn_unused(REPLY_ACCESS);
+        destinations.warn_unused_access(&self.key, &self.at, REPLY_ACCESS);
         match self.address {
             Address::Target(Target::Endpoint(url)) => return Some(ReplyTo::Address(url)),
             Address::Topic(topic) => return Some(ReplyTo::Topic(topic)),

@@ -241,7 +241,7 @@ fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 /// container.
 fn sink<'a>(resolved: ResolvedAddress<'a>, destinations: &Destinations<'_>) -> Located<'a, Sink> {
     resolved.asked.warn_unused(SINK_ACCESS);
-    destinations.warn_unused_access(&resolved.key, &resolved.at);
+    destinations.warn_unused_access(&resolved.key, &resolved.at, SINK_ACCESS);
     let at = resolved.at;
     let value = match resolved.address {
         Address::Target(target) => target.into(),

@@ -220,7 +220,7 @@ impl<'a> Reader<'a, '_> {
         }
         let reply = reply.and_then(|reply| self.addresses.read(&reply, namespace));
         let reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
-        let reply = reply.and_then(ResolvedAddress::reply);
+        let reply = reply.and_then(|reply| reply.reply(self.addresses.destinations));
         let subscriber = self.destination(spec, "subscriber", object);
         let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
         if let Some(at) = reply_at.as_ref().filter(|_| partial.goes_on()) {

@@ -68,13 +68,16 @@ impl<'a> Reader<'a, '_> {
         let to = to.text().and_then(|text| self.addresses.of_uri((text, to)));
         let to = to.map(|to| ResolvedAddress { asked, ..to });
         let asked = asked_of("replyAudience", "replyCACerts");
-        let reply = either(fields, "replyUri", "replyURI")
-            .and_then(|at| self.addresses.of_uri((at.text()?, at)));
+        let reply = either(fields, "replyUri", "replyURI");
+        if reply.is_none() {
+            asked.warn_unused("there is no replyUri");
+        }
+        let reply = reply.and_then(|at| self.addresses.of_uri((at.text()?, at)));
         let reply = reply.map(|reply| ResolvedAddress { asked, ..reply });
         let parent = self.parents.get(&(TopicKind::Channel, object.name.clone()))?.clone()?;
         let mut partial = self.partial(fields, to, object, Some((object.name.clone(), parent)))?;
         partial.reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
-        partial.reply = reply.and_then(ResolvedAddress::reply);
+        partial.reply = reply.and_then(|reply| reply.reply(self.addresses.destinations));
         let is_named = draft.name_subscription(&name, fields.parent());
         is_named.then(|| partial.complete(name, Metadata::default())).flatten()
     }

@@ -3,6 +3,7 @@
 //! Separate because of `none`: it replaces the mapping, causes a warning, and is undone by a
 //! Subscription with any other setting for dead letters.
 
+use super::super::access::SINK_ACCESS;
 use super::super::destinations::{ADDRESSES, Destinations};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
@@ -83,7 +84,7 @@ fn sink(cursor: &Cursor<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     let unknown = Message::new("neither an address nor a key of a Destinations document")
         .help(format!("{ADDRESSES}; {TOPIC_RULE}"));
     let text = cursor.text()?;
-    destinations.warn_unused_access(text, cursor);
+    destinations.warn_unused_access(text, cursor, SINK_ACCESS);
     destinations.resolve(text, cursor).or_refuse(cursor, unknown).map(Sink::from)
 }
 
