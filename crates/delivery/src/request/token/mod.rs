@@ -4,7 +4,7 @@
 //! by whoever keeps a [`TokenState`], one at a time for each client.
 //!
 //! Promises: no error quotes more of an answer than the error code of RFC 6749, 5.2, and never a secret. A token is used
-//! until a minute before its end, or for half of its life if that is shorter. A failure is remembered for a few seconds, so that
+//! until a minute before its end, or for half of its life if that is shorter, and a day at most. A failure is remembered for a few seconds, so that
 //! many deliveries at once ask once. After a token was refused another is fetched once a minute at most.
 
 use base64::Engine as _;
@@ -21,7 +21,7 @@ use crate::subscription::credentials::Credentials;
 use crate::subscription::host_of;
 use crate::subscription::secret::{Keyring, Secret};
 use crate::subscription::tls::CaBundle;
-use crate::time::duration::{MINUTE_MS, SECOND_MS};
+use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 
 /// A token server has this long to answer.
 pub const TOKEN_TIMEOUT_MS: u64 = 10 * SECOND_MS;
@@ -29,6 +29,8 @@ pub const TOKEN_TIMEOUT_MS: u64 = 10 * SECOND_MS;
 const ENDS_EARLY_MS: u64 = MINUTE_MS;
 /// How long a token is used of which the server does not say when it ends.
 const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
+/// A token is not used for longer, whatever its server says.
+const LIFE_MAX_MS: u64 = DAY_MS;
 /// However early a token ends, it is used for what waited for it.
 const LIFE_MIN_MS: u64 = SECOND_MS;
 /// After a failure the token server is not asked for this long.
@@ -225,7 +227,7 @@ fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
         answer.expires_in.as_ref().and_then(seconds).map(|of| of.saturating_mul(SECOND_MS));
     let until_ms = match life_ms {
         Some(life_ms) => {
-            let used_ms = life_ms.saturating_sub(ENDS_EARLY_MS.min(life_ms / 2));
+            let used_ms = life_ms.saturating_sub(ENDS_EARLY_MS.min(life_ms / 2)).min(LIFE_MAX_MS);
             exchange.started_ms.saturating_add(used_ms)
         }
         None => exchange.started_ms.saturating_add(UNTOLD_LIFE_MS),
