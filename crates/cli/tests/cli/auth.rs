@@ -120,7 +120,8 @@ fn no_page_shows_what_was_sent_even_when_a_destination_repeats_it() {
     });
     // A client whose requests are taken, and one that shows its token to whom it is refused by.
     let repeated = server.subscription("post").replace("/in/post", "/in/nobody");
-    let all = format!("{}{}---\n{repeated}", documents.concat(), server.subscription("basic"));
+    let taken = server.subscription("basic").replace("name: basic", "name: taken");
+    let all = format!("{}{taken}---\n{repeated}", documents.concat());
     let secrets = [("PASSWORD", VALUES[0]), ("TOKEN", VALUES[2]), ("PARTNER", VALUES[3])];
     let variables = [&secrets[..], &[("CLIENT_SECRET", CLIENT_SECRET)]].concat();
     let dev = PageOf::start(folder.path(), &all, &variables);
@@ -183,15 +184,22 @@ impl TokenServer {
 
     /// The granted tokens, and how many requests were taken and refused.
     fn seen(&self) -> (Vec<String>, u64, u64) {
+        let seen = self.all_seen();
+        let count = |of: &str| seen[of].as_u64().unwrap_or(0);
+        (texts(&seen["granted"]), count("delivered"), count("refused"))
+    }
+
+    fn all_seen(&self) -> serde_json::Value {
         let answer = exchange(&self.address, "GET /seen", "host: a\r\n", "");
         let body = answer.rsplit("\r\n\r\n").next().unwrap_or_default();
         let json = body.find('{').and_then(|at| body.get(at..=body.rfind('}')?));
-        let seen: serde_json::Value =
-            serde_json::from_str(json.unwrap_or_default()).unwrap_or_else(|_| panic!("{answer}"));
-        let granted = seen["granted"].as_array().expect("a list").iter();
-        let granted = granted.map(|of| of.as_str().expect("a token").to_owned()).collect();
-        (granted, seen["delivered"].as_u64().unwrap_or(0), seen["refused"].as_u64().unwrap_or(0))
+        serde_json::from_str(json.unwrap_or_default()).unwrap_or_else(|_| panic!("{answer}"))
     }
+}
+
+fn texts(list: &serde_json::Value) -> Vec<String> {
+    let list = list.as_array().expect("a list").iter();
+    list.map(|of| of.as_str().expect("a text").to_owned()).collect()
 }
 
 impl Drop for TokenServer {
@@ -308,4 +316,29 @@ fn a_thousand_events_at_once_need_one_token_and_another_only_when_it_ends_or_is_
     let (granted, ..) = server.seen();
     let secrets: Vec<&str> = granted.iter().map(String::as_str).chain([CLIENT_SECRET]).collect();
     assert_not_stored(folder.path(), &secrets);
+}
+
+#[test]
+fn a_token_whose_key_was_replaced_is_replaced_too() {
+    let Some(server) = TokenServer::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let signed = server.subscription("basic").replace("scope:", "resource: 'urn:orders', scope:");
+    std::fs::write(folder.path().join("subscriptions.yaml"), signed).expect("a file");
+    let mut dev = Dev::start(folder.path());
+    for round in 1..=2 {
+        dev.publish(20);
+        dev.delivered(20);
+        let seen = server.all_seen();
+        // Signed, so they are three parts with points between.
+        let shown = texts(&seen["shown"]);
+        assert!(shown.iter().all(|token| token.split('.').count() == 3), "{shown:?}");
+        assert_eq!((shown.len(), &seen["delivered"]), (round, &(20 * round).into()));
+        assert_eq!(seen["refused"].as_u64() > Some(0), round == 2);
+        server.tell("rotate");
+    }
+    let printed = dev.end();
+    let shown = texts(&server.all_seen()["shown"]);
+    let parts: Vec<&str> = shown.iter().flat_map(|token| token.split('.').skip(1)).collect();
+    assert!(!printed.contains("attempt 2 ") && !parts.iter().any(|part| printed.contains(part)));
+    assert_not_stored(folder.path(), &parts);
 }

@@ -3,26 +3,40 @@
 // clients, `basic` and `post`, which are named by how they show it.
 //
 // POST /token grants tokens, POST /in wants one, POST /revoke ends all of them, POST /revoke-at/N does so when it has taken N
-// requests, POST /life/N lets tokens end after N seconds, GET /seen tells what happened.
+// requests, POST /life/N lets tokens end after N seconds, GET /seen tells what happened. Tokens for the resource `urn:orders` are
+// signed: POST /rotate replaces the key, and the destination takes nothing that an older one has signed.
 
+import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 
-const entry = join(process.argv[2], "node_modules/oidc-provider/lib/index.js");
-const { default: Provider } = await import(pathToFileURL(entry));
+const library = (path) => import(pathToFileURL(join(process.argv[2], "node_modules", path)));
+const { default: Provider } = await library("oidc-provider/lib/index.js");
+const { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify } = await library("jose/dist/webapi/index.js");
 
-const seen = { granted: [], delivered: 0, refused: 0 };
+const seen = { granted: [], shown: [], delivered: 0, refused: 0 };
 let issued = [];
 let life = 3600;
 let revokeAt = Infinity;
 const server = createServer((request, response) => route(request, response));
-server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+server.listen(0, "127.0.0.1");
 process.stdin.resume().on("end", () => process.exit(0));
 
 let provider;
-server.on("listening", () => {
+let keys;
+const resource = {
+  scope: "orders.write",
+  audience: "urn:orders",
+  accessTokenFormat: "jwt",
+  jwt: { sign: { alg: "RS256" } },
+};
+async function rotate() {
+  const pair = await generateKeyPair("RS256", { extractable: true });
+  const kid = randomUUID();
+  const of = async (key) => ({ ...(await exportJWK(key)), alg: "RS256", use: "sig", kid });
+  keys = createLocalJWKSet({ keys: [await of(pair.publicKey)] });
   const client = (style) => ({
     client_id: style,
     client_secret: process.env.CLIENT_SECRET,
@@ -35,13 +49,32 @@ server.on("listening", () => {
     clients: [client("basic"), client("post")],
     scopes: ["orders.write"],
     ttl: { ClientCredentials: () => life },
-    features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
+    jwks: { keys: [await of(pair.privateKey)] },
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: { enabled: true, getResourceServerInfo: () => resource },
+    },
   });
   provider.on("client_credentials.saved", (token) => {
     issued.push(token);
     seen.granted.push(token.jti);
   });
+}
+server.on("listening", async () => {
+  await rotate();
+  console.log(server.address().port);
 });
+
+// What a signed token says, if the key of today has signed it.
+async function signed(value) {
+  try {
+    const { payload } = await jwtVerify(value, keys, { audience: resource.audience });
+    return { scope: payload.scope, clientId: payload.client_id };
+  } catch {
+    return undefined;
+  }
+}
 
 async function revoke() {
   revokeAt = Infinity;
@@ -58,9 +91,12 @@ async function route(request, response) {
   if (verb === "life") life = Number(number);
   if (verb === "revoke-at") revokeAt = Number(number);
   if (verb === "revoke") await revoke();
+  if (verb === "rotate") await rotate();
   if (verb !== "in") return response.end();
   const shown = request.headers.authorization ?? "";
-  const token = await provider.ClientCredentials.find(shown.replace(/^Bearer /, ""));
+  const value = shown.replace(/^Bearer /, "");
+  if (!seen.shown.includes(value)) seen.shown.push(value);
+  const token = value.includes(".") ? await signed(value) : await provider.ClientCredentials.find(value);
   const isWelcome = token?.scope === "orders.write" && request.url === `/in/${token.clientId}`;
   seen[isWelcome ? "delivered" : "refused"] += 1;
   if (seen.delivered === revokeAt) await revoke();
