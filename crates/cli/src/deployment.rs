@@ -16,6 +16,7 @@ use delivery::manifest::{self, Deployment};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::{display, host_of};
+use serde_json::{Map, Value};
 use url::Url;
 
 use crate::comparison::{NODES_KEPT_BYTES, entries};
@@ -143,8 +144,21 @@ pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, Mapped>; 2]) -> anyh
     Ok(changes)
 }
 
+/// An entry for people: its address, and what else it has. One without an address has its reference as that.
+fn shown(entry: &str) -> String {
+    let Ok(entry) = serde_json::from_str::<Map<String, Value>>(entry) else {
+        return shown_address(entry);
+    };
+    let address = entry.get("url").and_then(Value::as_str);
+    let kinds = entry.get("auth").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let auth = kinds.map(|kind| format!(", auth {kind}"));
+    let tls = entry.contains_key("tls").then(|| ", tls".to_owned());
+    let more: String = auth.chain(tls).collect();
+    format!("{}{more}", address.map_or("the reference".to_owned(), shown_address))
+}
+
 /// An address for people. The path of an endpoint may be a credential, which only a subscription says.
-fn shown(address: &str) -> String {
+fn shown_address(address: &str) -> String {
     match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => {
             let is_all = matches!(url.path(), "" | "/") && url.query().is_none();

@@ -191,6 +191,27 @@ fn references_that_one_owner_maps_are_used_by_all_and_each_mapping_has_one_owner
 }
 
 #[test]
+fn an_entry_of_one_owner_says_for_all_who_is_calling() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let change = |owner: &str, document: String| {
+        change(folder.path(), POLICY_ONLY, owner, std::slice::from_ref(&document))
+    };
+    let client =
+        "tokenUrl: 'https://login.example.com/t?key=hidden', clientId: a, clientSecret: 'env:A'";
+    let url = "url: 'https://billing.example.com/in?code=hidden'";
+    let (printed, code) =
+        change("platform", mapped(&format!("{{{url}, auth: {{oauth2: {{{client}}}}}}}")));
+    assert_eq!(code, Some(0), "{printed}");
+    let shown = "    address: https://billing.example.com/…, auth oauth2\n";
+    assert!(printed.contains(shown) && !printed.contains("hidden"), "{printed}");
+    let asking = TRIGGER.replace("subscriber: {", "subscriber: {audience: them, ");
+    let (printed, code) = change("team-b", asking);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("audience them"), "{printed}");
+    assert!(!printed.contains("requests show no token"), "{printed}");
+}
+
+#[test]
 fn an_owners_mappings_that_its_files_no_longer_have_are_used_unless_they_are_pruned() {
     let folder = tempfile::tempdir().expect("a folder");
     let change =
