@@ -77,6 +77,11 @@ impl Access {
         }
     }
 
+    /// Whether it says who is calling.
+    pub(super) fn has_auth(&self) -> bool {
+        self.auth.is_some()
+    }
+
     /// How the destination of an entry learns who is calling; the error is what the entry lacks, and the file too.
     fn auth_for(&self, asked: &Asked<'_>) -> Option<Result<Auth, Message>> {
         let (supplied, at) = self.auth.as_ref().filter(|_| !asked.states_auth)?;
@@ -126,7 +131,7 @@ impl Destinations<'_> {
 
     /// Warns of a token that is asked for and that nothing supplies.
     pub(super) fn warn_missing_token(&self, asked: &Asked<'_>, key: &str) {
-        let is_supplied = self.access(key).is_some_and(|access| access.auth.is_some());
+        let is_supplied = self.access(key).is_some_and(Access::has_auth);
         if let Some(token) = asked.token.as_ref().filter(|_| !is_supplied) {
             token.warn_missing(key, self.maps(key));
         }

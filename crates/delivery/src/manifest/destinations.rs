@@ -89,6 +89,8 @@ struct Documented<'a> {
     /// `None` if the address cannot be used, which has been reported.
     target: Option<Target>,
     access: Access,
+    /// It is a mapping, and no text.
+    is_whole: bool,
 }
 
 /// The result of resolving an address.
@@ -157,6 +159,15 @@ impl<'a> Destinations<'a> {
         self.documented.contains_key(&name) || self.deployed.contains_key(&*name)
     }
 
+    /// The same, unless its entry says no more than the text does: it may be a place that is left for more.
+    pub(super) fn completes(&self, text: &str) -> bool {
+        let is_place = |of: &Documented<'_>| {
+            let Some(Target::Endpoint(url)) = &of.target else { return false };
+            of.is_whole && !of.access.has_auth() && Url::parse(text).is_ok_and(|own| own == *url)
+        };
+        self.maps(text) && !self.entry(&comparable(text)).is_some_and(is_place)
+    }
+
     /// Resolves the text at the cursor: by the documents, then by the deployment, else as an address.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
         let name = comparable(text);
@@ -191,7 +202,8 @@ fn add<'a>(entries: &mut Entries<'a>, Entry { name, key, value }: Entry<'a>) {
     } else {
         text.unwrap_or_default().to_owned()
     };
-    entries.insert(comparable(name), Documented { key, written, target, access });
+    let is_whole = value.is_mapping();
+    entries.insert(comparable(name), Documented { key, written, target, access, is_whole });
 }
 
 /// The `spec` of the entries of a deployment that have more than an address, as one document.

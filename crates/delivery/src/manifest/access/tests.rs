@@ -238,6 +238,26 @@ fn what_has_no_use_is_said() {
 }
 
 #[test]
+fn a_place_for_who_is_calling_does_not_complete_an_exported_address() {
+    let exported = webhook("", "").replace("endpointUrl", "endpointBaseUrl");
+    let warns = |entry_of: &str| {
+        let found = shown(&read_one(&format!("{exported}{}", entry(ADDRESS, entry_of))));
+        found.iter().any(|one| one.contains("an exported URL is without its query"))
+    };
+    let auth = "{auth: {basic: {user: a, password: 'env:P'}}}";
+    let own = format!("{{url: '{ADDRESS}'}}");
+    for (entry_of, expected) in [
+        (own.as_str(), true),
+        (auth, false),
+        (ADDRESS, false),
+        ("'https://partner.example.com/in?code=hush'", false),
+        ("{url: 'https://partner.example.com/in?code=hush'}", false),
+    ] {
+        assert_eq!(warns(entry_of), expected, "{entry_of}");
+    }
+}
+
+#[test]
 fn an_entry_that_cannot_be_shown_is_refused_where_the_address_is() {
     let listed =
         "deliveryAttributeMappings: [{name: Authorization, type: Static, properties: {value: x}}]";

@@ -127,7 +127,7 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<C
         (None, None) => (fields.required("endpointUrl")?, false),
     };
     let text = key(&cursor)?;
-    if is_base && !text.contains('?') && !destinations.maps(text) {
+    if is_base && !text.contains('?') && !destinations.completes(text) {
         let message = "an exported URL is without its query, and a secret in it is missing here";
         cursor.warn(Message::new(message).help("state the whole URL as endpointUrl"));
     }
