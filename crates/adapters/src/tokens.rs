@@ -11,14 +11,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use delivery::delivery::outcome::Exchange;
+use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::ports::{Clock, SecretError, Secrets, SendHttp};
 use delivery::request::Request;
 use delivery::request::token::{self, Refused, TOKEN_TIMEOUT_MS, TokenState};
-use delivery::subscription::Destination;
 use delivery::subscription::auth::oauth2::ClientCredentials;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 use delivery::subscription::tls::CaBundle;
+use delivery::subscription::{Destination, Subscription};
 use url::Url;
 
 use crate::http::HttpSender;
@@ -110,6 +110,24 @@ impl Tokens {
                 current_or_fetched(&mut state, ports, of, timeout_ms).await.map(Some)
             }
         }
+    }
+
+    /// The same secrets with another token, if the destination refused that of a request and there is another one.
+    ///
+    /// # Errors
+    /// As [`Self::instead`].
+    pub async fn keyring_after<P: Secrets + SendHttp + Clock>(
+        &self,
+        ports: &P,
+        exchange: &Exchange,
+        keyring: &Keyring,
+        subscription: &Subscription,
+        timeout_ms: u64,
+    ) -> Result<Option<Keyring>, String> {
+        let is_refused = exchange.outcome(&subscription.retry) == Outcome::Unauthorized;
+        let Some(refused) = keyring.token().filter(|_| is_refused) else { return Ok(None) };
+        let token = self.instead(ports, refused, &subscription.destination, timeout_ms).await?;
+        Ok(token.map(|token| keyring.clone().with_token(token)))
     }
 
     fn state(&self, client: &ClientCredentials) -> Arc<tokio::sync::Mutex<TokenState>> {

@@ -1,7 +1,7 @@
 //! Which variables of this machine's environment a command may send.
 //!
 //! A subscription names its secrets, and `env:NAME` may be any variable of whoever runs a command. The
-//! file may be somebody else's, and so may the address. Separate because `validate` and `dev` both
+//! file may be somebody else's, and so may the address. Separate because `validate`, `try` and `dev` all
 //! send requests from the machine of a developer.
 //!
 //! Promises: a variable is sent only if the person named it with `--env`, to whatever host, or agreed when

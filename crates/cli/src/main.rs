@@ -24,6 +24,7 @@ mod documented_commands;
 mod environment;
 mod files;
 mod filter_args;
+mod from_here;
 mod help;
 mod interrupt;
 mod key_sets;
@@ -42,6 +43,8 @@ mod redaction;
 mod replay_end;
 mod replay_sender;
 mod saved_file;
+mod shell;
+mod shown_exchange;
 mod stack;
 mod store;
 mod styled;
@@ -56,7 +59,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
     apply, check, completions, deadletters, demo, destinations, dev, explain, man, publish,
-    rollback, sample, subscriber, subscriptions, validate,
+    rollback, sample, subscriber, subscriptions, try_out, validate,
 };
 use crate::files::UsageError;
 use crate::output::{is_closed, note};
@@ -88,6 +91,9 @@ enum Command {
     Subscriptions(subscriptions::Arguments),
     /// Validates endpoints by their consent handshake: exit code 0 if all consented, 1 if not
     Validate(validate::Arguments),
+    /// Makes the request that an event leads to, sends it once from here, and says what would happen next:
+    /// exit code 0 if it is delivered, 1 if not
+    Try(try_out::Arguments),
     /// Lists, explains, replays and removes dead letters
     Deadletters(Box<deadletters::Arguments>),
     /// Lists destinations that are not healthy; disables, enables and probes them
@@ -147,6 +153,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Subscriptions(arguments) => subscriptions::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,
+        Command::Try(arguments) => try_out::run(arguments).await,
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
         Command::Destinations(arguments) => destinations::run(arguments).await,
         Command::Cost(arguments) => commands::cost::run(*arguments).await,

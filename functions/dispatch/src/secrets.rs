@@ -5,9 +5,9 @@
 //! invocation may have begun before it. A secret that is not allowed is a failed attempt, as one that cannot
 //! be read, or a token that cannot be had: an operator can repair each.
 
-use delivery::delivery::outcome::{Exchange, Outcome, Unsendable};
+use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::ports::DispatchPorts;
-use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::secret::{Keyring, SecretName};
 use delivery::subscription::{Destination, Subscription};
 
 use crate::deadline::Deadline;
@@ -60,14 +60,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         until_ms: u64,
         deadline: &Deadline,
     ) -> Result<Option<Keyring>, Unsendable> {
-        let is_refused = exchange.outcome(&subscription.retry) == Outcome::Unauthorized;
-        let Some(refused) = keyring.token().filter(|_| is_refused) else { return Ok(None) };
         let timeout_ms = until_ms.saturating_sub(self.ports.now_ms());
-        let destination = &subscription.destination;
-        let token = self.tokens.instead(&self.ports, refused, destination, timeout_ms);
-        let token = self.in_time(token, deadline).await;
-        let token = token.unwrap_or_else(|| Err("no token could be fetched in time".to_owned()));
-        let keyring = |token: Option<Secret>| token.map(|token| keyring.clone().with_token(token));
-        token.map(keyring).map_err(Unsendable::Unready)
+        let after =
+            self.tokens.keyring_after(&self.ports, exchange, keyring, subscription, timeout_ms);
+        let after = self.in_time(after, deadline).await;
+        let after = after.unwrap_or_else(|| Err("no token could be fetched in time".to_owned()));
+        after.map_err(Unsendable::Unready)
     }
 }

@@ -49,7 +49,7 @@ pub use self::names::{Lookup, Resolved};
 use crate::machine::Machine;
 
 /// Who sends.
-const AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
+pub const AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
 /// So many responses longer than [`ANSWER_MAX_BYTES`] are read at once; the others wait, within
 /// their deadlines. Each costs memory: the connection's buffer grows to 408 KiB, and the next one is
 /// allocated while it is still there.

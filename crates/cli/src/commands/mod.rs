@@ -15,4 +15,5 @@ pub(crate) mod rollback;
 pub(crate) mod sample;
 pub(crate) mod subscriber;
 pub(crate) mod subscriptions;
+pub(crate) mod try_out;
 pub(crate) mod validate;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use adapters::machine::Machine;
 use clap::ValueEnum;
 use cloudevents::{Event, EventBuilder as _, EventBuilderV10};
+use delivery::event::Input;
 use delivery::ports::Clock as _;
 use delivery::time::moment;
 use serde::Serialize;
@@ -20,6 +21,8 @@ use crate::output::{out_json, stdout_is_terminal};
 const EVENTS_MAX: u32 = 10_000;
 /// How many events a batch has unless the count is given.
 const BATCH_EVENTS: u32 = 3;
+/// Their type unless another is given.
+const TYPE: &str = "order.created";
 /// The source of CloudEvents and of JSON.
 const SOURCE: &str = "https://shop.example.com/checkout";
 /// What each order costs.
@@ -51,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "KIND")]
     kind: Kind,
     /// The type of the events
-    #[arg(long = "type", value_name = "TYPE", default_value = "order.created")]
+    #[arg(long = "type", value_name = "TYPE", default_value = TYPE)]
     event_type: String,
     /// Their source; in Event Grid's schema their topic, a path of Azure. The default depends on KIND
     #[arg(long, value_name = "URI")]
@@ -75,6 +78,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A new event in the form of this input, as it would be published; `None` where only other services write one.
+pub(crate) fn event_for(input: Input) -> anyhow::Result<Option<String>> {
+    let kind = match input {
+        Input::Auto | Input::CloudEvents => Kind::CloudEvents,
+        Input::EventGrid => Kind::EventGrid,
+        Input::Custom | Input::Opaque => Kind::Json,
+        Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3 => return Ok(None),
+    };
+    let event_type = TYPE.to_owned();
+    let arguments =
+        Arguments { kind, event_type, source: None, subject: None, id: None, count: None };
+    let documents = documents(&arguments, Machine.now_ms())?;
+    documents.first().map(serde_json::to_string).transpose().map_err(anyhow::Error::from)
 }
 
 /// What is printed at once.

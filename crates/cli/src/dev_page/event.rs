@@ -8,13 +8,13 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::app::{App, Section, SharedApp};
-use super::exchange::{ShownBody, ShownExchange};
 use super::feed::{Event, Feed, Step};
 use super::live::{class, since, step_name};
 use crate::line_words::Kind;
 use crate::page::error::PageError;
 use crate::page::json::indented;
 use crate::page::markup::{boxed, line, time, word};
+use crate::shown_exchange::{ShownBody, ShownExchange};
 use crate::text;
 
 /// A larger event is not shown.

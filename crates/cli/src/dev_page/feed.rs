@@ -15,8 +15,8 @@ use delivery::delivery::{Origin, id_of};
 use delivery::subscription::name::SubscriptionName;
 use uuid::Uuid;
 
-use super::exchange::ShownExchange;
 use crate::line_words::{Kind, LineWords};
+use crate::shown_exchange::ShownExchange;
 
 /// The most events that are kept.
 pub(super) const EVENTS_MAX: usize = 500;

@@ -2,7 +2,7 @@
 //!
 //! `dev` prints lines; a page shows the same with requests and responses, filters, the subscriptions as they
 //! are read, and the health of destinations. `recorder` turns what is observed and logged into steps of
-//! `feed`, which is bounded; `exchange` is the only place that looks at headers, and hides credentials;
+//! `feed`, which is bounded; `shown_exchange` is the only place that looks at headers, and hides credentials;
 //! `stream` sends new steps to open pages; an id on a page names its `run`; `sources` reads the subscriptions at each save; every other file
 //! is a page. Layout, style, errors and the guard are those of the page of dead letters.
 //!
@@ -13,7 +13,6 @@
 mod app;
 mod destinations;
 mod event;
-mod exchange;
 mod feed;
 mod live;
 mod publish;

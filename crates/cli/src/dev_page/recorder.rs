@@ -21,9 +21,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
 use super::app::SharedApp;
-use super::exchange::ShownExchange;
 use super::feed::{Of, Published, What};
 use crate::line_words::words;
+use crate::shown_exchange::ShownExchange;
 use crate::text;
 
 /// Exchanges whose lines are still to come. More are forgotten, the oldest first.

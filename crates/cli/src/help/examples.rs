@@ -147,6 +147,15 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
+        "try",
+        "docs/subscribe.md",
+        &[
+            "lastmile try -f subscriptions.yaml shop/orders/billing",
+            "lastmile try -f subscriptions.yaml shop/orders/billing --event order.json \\\n      --env BILLING_TOKEN",
+            "lastmile try -f subscriptions.yaml shop/orders/billing --print",
+        ],
+    ),
+    of_command(
         "deadletters",
         "docs/replay.md",
         &[

@@ -1,21 +1,18 @@
 //! The event of a dead letter as a command for a shell: by POST to its destination. Pure.
 //!
-//! Separate because the text has to be correct for a shell, whatever is in the event, and must not
-//! hold credentials: a person copies it into a terminal, and from there into a ticket. It is what a
-//! dead letter knows, not the request as it was sent: that depends on the subscription.
+//! Separate because it must not hold credentials: a person copies it into a terminal, and from there into a
+//! ticket. It is what a dead letter knows, not the request as it was sent: that depends on the subscription.
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::event::Members;
 use delivery::subscription::credentials::is_credential;
 use url::Url;
 
+use crate::shell::{option, quoted, with_body};
 use crate::text;
 
 /// Headers that curl makes itself.
 const MADE_BY_CURL: [&str; 4] = ["content-length", "host", "transfer-encoding", "connection"];
-/// A longer event does not fit into one argument of a program, so it goes through a pipe:
-/// `MAX_ARG_STRLEN` of Linux, 128 KiB (execve(2)), with room for quotes.
-const ARGUMENT_MAX_BYTES: usize = 100 * 1_024;
 
 /// A command, and what is missing in it.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,21 +38,11 @@ pub(super) fn command(letter: &StoredDeadLetter) -> Option<CurlCommand> {
         "" => format!("{name};"),
         value => format!("{name}: {value}"),
     });
-    let headers: String = own_type
-        .into_iter()
-        .chain(lines)
-        .map(|line| format!(" \\\n  --header {}", quoted(&line)))
-        .collect();
+    let headers: String =
+        own_type.into_iter().chain(lines).map(|line| option("header", &quoted(&line))).collect();
     // Brackets would be ranges of addresses.
     let request = format!("curl --globoff --request POST {}{headers}", quoted(&url));
-    let event = &letter.event;
-    let text = if event.chars().any(is_written_as_code) {
-        format!("printf '%b' {} |\n{request} \\\n  --data-binary @-", quoted(&codes(event)))
-    } else if event.len() > ARGUMENT_MAX_BYTES {
-        format!("printf '%s' {} |\n{request} \\\n  --data-binary @-", quoted(event))
-    } else {
-        format!("{request} \\\n  --data-raw {}", quoted(event))
-    };
+    let text = with_body(&request, letter.event.as_bytes());
     let left_out = left_out.into_iter().map(|(name, _)| name.clone()).collect();
     Some(CurlCommand { text, left_out })
 }
@@ -94,38 +81,9 @@ fn content_type(event: &str) -> &'static str {
     }
 }
 
-/// A text as one word of a shell (POSIX, Shell Command Language, 2.2.2).
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-fn is_written_as_code(c: char) -> bool {
-    text::is_invisible(c) && !matches!(c, '\n' | '\t')
-}
-
-/// A text for `%b` of printf (POSIX): what cannot be seen as octal numbers, so that it can be copied.
-fn codes(event: &str) -> String {
-    let mut codes = String::with_capacity(event.len());
-    for c in event.chars() {
-        match c {
-            '\\' => codes.push_str(r"\\"),
-            c if is_written_as_code(c) => {
-                let mut bytes = [0; 4];
-                let bytes = c.encode_utf8(&mut bytes).bytes();
-                bytes.for_each(|byte| codes.push_str(&format!("\\0{byte:03o}")));
-            }
-            c => codes.push(c),
-        }
-    }
-    codes
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
-
-    use proptest::collection::vec;
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -151,39 +109,6 @@ mod tests {
         let output = Command::new("sh").arg("-c").arg(&script).output().expect("a shell");
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         output.stdout.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
-    }
-
-    /// The body that would be sent: an argument, or standard input.
-    fn body(arguments: &[Vec<u8>]) -> Vec<u8> {
-        let at = arguments.iter().position(|argument| argument.starts_with(b"--data")).unwrap();
-        let is_input = arguments[at] == b"--data-binary";
-        // A NUL of the event separates parts of standard input too.
-        if is_input { arguments[at + 2..].join(&0) } else { arguments[at + 1].clone() }
-    }
-
-    proptest! {
-        #[test]
-        fn a_shell_gives_curl_the_event_byte_for_byte(
-            parts in vec(prop_oneof![
-                any::<String>(),
-                prop::sample::select(&["'", "\\", "\r\n", "\n", "$(id)", "`id`", "\\0101", "@x", "%s", "\0", "\u{202e}", "!"][..])
-                    .prop_map(str::to_owned),
-            ], 0..6),
-        ) {
-            let event = parts.concat();
-            let command = command(&letter("https://a.example.com/x", &event, &[])).unwrap();
-            prop_assert!(!command.text.chars().any(is_written_as_code), "{:?}", command.text);
-            let got = body(&run(&command.text));
-            prop_assert_eq!(String::from_utf8_lossy(&got), event);
-        }
-    }
-
-    #[test]
-    fn a_long_event_is_no_argument() {
-        let event = format!("\"{}'\"", "x".repeat(ARGUMENT_MAX_BYTES));
-        let command = command(&letter("https://a.example.com/", &event, &[])).unwrap();
-        assert_eq!(body(&run(&command.text)), event.as_bytes());
-        assert!(command.text.starts_with("printf '%s'"));
     }
 
     #[test]

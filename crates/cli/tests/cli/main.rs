@@ -40,5 +40,7 @@ mod sample_letters;
 mod sample_subscriber;
 mod samples;
 mod subscription_files;
+mod try_auth;
+mod try_out;
 mod validate;
 mod write_destinations;

@@ -53,6 +53,23 @@ pub enum Always {
     Blocked,
 }
 
+impl Always {
+    /// An endpoint that always does what it did in this exchange; `None` where no request was made for a reason of
+    /// ours.
+    #[must_use]
+    pub fn as_in(exchange: &Exchange) -> Option<Self> {
+        match exchange.result {
+            TransportResult::Answered { status, .. } => Some(Self::Status(status)),
+            TransportResult::TimedOut => Some(Self::Timeout),
+            TransportResult::SocketError => Some(Self::Reset),
+            TransportResult::ResolutionError => Some(Self::Dns),
+            TransportResult::TlsError => Some(Self::Tls),
+            TransportResult::Blocked => Some(Self::Blocked),
+            TransportResult::Unsendable | TransportResult::Aborted => None,
+        }
+    }
+}
+
 impl FromStr for Always {
     type Err = String;
 

@@ -34,6 +34,7 @@ use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
 use dispatch::RESPONSE_MARGIN_MS;
 
+pub(crate) use self::event::elements;
 use super::destinations::{Now, NowArgs};
 use crate::deployed::{self, Deployed, Wanted};
 use crate::files::{Files, print_findings, usage_error};
@@ -197,11 +198,17 @@ fn selected(reading: &Reading, arguments: &Arguments) -> anyhow::Result<Vec<Arc<
     let Some(name) = &arguments.subscription else {
         return Ok(reading.catalogue.subscriptions().cloned().collect());
     };
-    let found =
-        reading.catalogue.subscription(name).cloned().map(|subscription| vec![subscription]);
-    found.ok_or_else(|| {
+    Ok(vec![named(&reading.catalogue, name)?])
+}
+
+/// The subscription of this name.
+pub(crate) fn named(
+    catalogue: &Catalogue,
+    name: &SubscriptionName,
+) -> anyhow::Result<Arc<Subscription>> {
+    catalogue.subscription(name).cloned().ok_or_else(|| {
         let names: Vec<String> =
-            reading.catalogue.subscriptions().map(|of| format!("  {}", of.name)).collect();
+            catalogue.subscriptions().map(|of| format!("  {}", of.name)).collect();
         usage_error(format!("there is no subscription {name}; there are\n{}", names.join("\n")))
     })
 }

@@ -19,35 +19,30 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use adapters::consents::ConsentStore;
-use adapters::http::HttpSender;
 use adapters::machine::Machine;
-use adapters::secrets::SecretStores;
 use adapters::storage::Storage;
-use adapters::tokens::{CommandPorts, Tokens};
 use clap::ValueEnum;
 use confirmation_server::{Confirmation, ConfirmationServer};
-use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::machine::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, ask, judge,
 };
 use delivery::manifest::Reading;
-use delivery::ports::{Clock as _, Consents as _, JitterSource as _, SendHttp as _};
+use delivery::ports::{Clock as _, Consents as _, JitterSource as _};
 use delivery::request::AttemptContext;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::secret::SecretName;
-use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::{Consent, Subscription};
 use delivery::time::{brief, duration};
 use futures::future::join_all;
 use url::Url;
 
 use crate::deployed::{self, Wanted};
-use crate::environment::{Allowed, EnvironmentArgs, lookup, receivers};
+use crate::environment::{EnvironmentArgs, receivers};
 use crate::files::{Files, print_findings, usage_error};
+use crate::from_here::FromHere;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::text::Table;
-use crate::this_machine::allow_private;
 use crate::{store, text};
 
 #[derive(Debug, clap::Args)]
@@ -103,10 +98,7 @@ enum Handshake {
 
 /// Runs the handshakes.
 struct Validator {
-    ports: CommandPorts,
-    tokens: Tokens,
-    /// Where secrets may be sent.
-    policy: SecretPolicy,
+    from_here: FromHere,
     confirmations: Option<ConfirmationServer>,
     store: Option<ConsentStore>,
     wait_ms: u64,
@@ -134,8 +126,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let sent = receivers(selected.iter().map(|(subscription, _)| subscription.as_ref()));
     let allowed = arguments.environment.allow(&sent)?;
-    let policy = reading.catalogue.settings().secrets.clone();
-    let validator = Validator::open(arguments, allowed, policy).await?;
+    let from_here = FromHere::new(allowed, &reading.catalogue.settings().secrets)?;
+    let validator = Validator::open(arguments, from_here).await?;
     // Concurrently: with --listen each of them may wait for minutes.
     let validations = selected
         .into_iter()
@@ -218,24 +210,14 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::R
 }
 
 impl Validator {
-    async fn open(
-        arguments: Arguments,
-        allowed: Allowed,
-        policy: SecretPolicy,
-    ) -> anyhow::Result<Self> {
-        let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
+    async fn open(arguments: Arguments, from_here: FromHere) -> anyhow::Result<Self> {
         let confirmations = match arguments.listen {
             Some(address) => Some(ConfirmationServer::start(address, arguments.public_url).await?),
             None => None,
         };
         let storage = consent_place(arguments.config, arguments.stack).await?;
         Ok(Self {
-            ports: CommandPorts {
-                sender: HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?,
-                secrets: SecretStores::new(lookup(allowed, false), Machine)?,
-            },
-            tokens: Tokens::default(),
-            policy,
+            from_here,
             confirmations,
             store: storage.map(|storage| ConsentStore::new(storage, Machine)),
             wait_ms: arguments.wait,
@@ -265,19 +247,14 @@ impl Validator {
         question: &Question,
     ) -> Answer {
         let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        // In a catalogue, who wrote the subscription need not be who wrote the policy.
-        if let Some(refusal) = self.policy.refusal_for(&subscription.destination) {
-            return Answer::Refused(format!("the request was not sent: {refusal}"));
-        }
-        let keyring = self.tokens.keyring(&self.ports, &names, &subscription.destination).await;
-        let keyring = match keyring {
+        let keyring = match self.from_here.keyring(&names, &subscription.destination).await {
             Ok(keyring) => keyring,
-            Err(error) => return Answer::Refused(format!("the request was not sent: {error}")),
+            Err(problem) => return Answer::Refused(format!("the request was not sent: {problem}")),
         };
         let timeout_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
         let context = AttemptContext { keyring: &keyring, now_ms: Machine.now_ms(), timeout_ms };
         let exchange = match ask(subscription, consent, question, context) {
-            Ok(request) => self.ports.exchange(&request).await,
+            Ok(request) => self.from_here.exchange(&request).await,
             Err(problem) => problem.exchange(Machine.now_ms()),
         };
         let credentials = subscription.destination.credentials(&keyring, None);

@@ -1,4 +1,4 @@
-//! A request and its response as the page shows them: without credentials. Pure.
+//! A request and its response as people may see them: without credentials. Pure.
 //!
 //! Separate, because it is the only place where a request's headers are looked at. Promises: a header is
 //! shown only if it is one of ours, or if its subscription says that its value is no secret; what a request
@@ -32,48 +32,58 @@ const OUR_HEADERS: [&str; 8] = [
 
 /// A body, or its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ShownBody {
-    pub(super) text: String,
+pub(crate) struct ShownBody {
+    pub(crate) text: String,
     /// How long all of it is, as far as it was read.
-    pub(super) bytes: usize,
-    pub(super) is_cut: bool,
+    pub(crate) bytes: usize,
+    pub(crate) is_cut: bool,
 }
 
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ShownResponse {
-    pub(super) status: u16,
+pub(crate) struct ShownResponse {
+    pub(crate) status: u16,
     /// All of them.
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: ShownBody,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: ShownBody,
 }
 
 /// A request, and its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ShownExchange {
-    pub(super) method: &'static str,
+pub(crate) struct ShownExchange {
+    pub(crate) method: &'static str,
     /// Without credentials.
-    pub(super) url: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: ShownBody,
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: ShownBody,
     /// `None` without an answer.
-    pub(super) response: Option<ShownResponse>,
+    pub(crate) response: Option<ShownResponse>,
     /// Why there was none.
-    pub(super) detail: Option<String>,
-    pub(super) started_ms: u64,
+    pub(crate) detail: Option<String>,
+    pub(crate) started_ms: u64,
     /// How many deliveries shared the request.
-    pub(super) deliveries: usize,
+    pub(crate) deliveries: usize,
 }
 
 impl ShownExchange {
     /// What may be shown of an exchange of this subscription. Of one that is not known any more, no header
     /// is, and no path.
-    pub(super) fn of(
+    pub(crate) fn of(
         request: &Request,
         exchange: &Exchange,
         subscription: Option<&Subscription>,
     ) -> Self {
-        let (mut credentials, mut headers) = (Credentials::default(), Vec::new());
+        Self::hiding(Credentials::default(), request, exchange, subscription)
+    }
+
+    /// The same without these credentials in the response either, of which the request may have another form.
+    pub(crate) fn hiding(
+        mut credentials: Credentials,
+        request: &Request,
+        exchange: &Exchange,
+        subscription: Option<&Subscription>,
+    ) -> Self {
+        let mut headers = Vec::new();
         for (name, value) in &request.headers {
             let is_shown = is_shown(name, value, subscription);
             if !is_shown {
@@ -88,9 +98,13 @@ impl ShownExchange {
         }
         let answer_bytes = exchange.answer().map_or(0, |(_, body)| body.len());
         let redacted = exchange.clone().redact(&credentials, RESPONSE_SHOWN_MAX_BYTES);
+        // A name may be what was sent, too.
+        let named = |(name, value): &(String, String)| {
+            (credentials.hide_in_text(name.clone()), value.clone())
+        };
         let response = redacted.answer().map(|(status, body)| ShownResponse {
             status,
-            headers: redacted.content.as_ref().map(|it| it.headers.clone()).unwrap_or_default(),
+            headers: redacted.content.iter().flat_map(|it| &it.headers).map(named).collect(),
             body: ShownBody {
                 text: String::from_utf8_lossy(body).into_owned(),
                 bytes: answer_bytes,
@@ -113,7 +127,7 @@ impl ShownExchange {
     }
 
     /// About how much memory it takes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let of_headers = |headers: &[(String, String)]| -> usize {
             headers.iter().map(|(name, value)| name.len() + value.len()).sum()
         };
@@ -133,7 +147,7 @@ fn url(request: &Request, subscription: Option<&Subscription>) -> String {
 }
 
 /// Whether a header's value is no secret.
-fn is_shown(name: &str, value: &str, subscription: Option<&Subscription>) -> bool {
+pub(crate) fn is_shown(name: &str, value: &str, subscription: Option<&Subscription>) -> bool {
     let lower = name.to_ascii_lowercase();
     let of_auth = subscription.and_then(|it| it.destination.auth.as_ref()?.header_name());
     if is_credential(&lower) || of_auth.is_some_and(|of| of.eq_ignore_ascii_case(name)) {

@@ -1,0 +1,149 @@
+//! The request as a command for a shell: the same bytes, but for the moment. Pure.
+//!
+//! Separate because the text is copied into terminals and tickets: what is a credential is a variable of the shell
+//! that runs it. A signature is none, and holds for the time of the request only. Header names are in lower case, as
+//! the sender writes them.
+
+use std::collections::BTreeMap;
+
+use adapters::http::AGENT;
+use delivery::request::{Method, Request};
+use delivery::subscription::Subscription;
+use delivery::subscription::secret::{Keyring, Secret, SecretName};
+
+use crate::shell::{option, quoted, with_body};
+use crate::shown_exchange::is_shown;
+
+/// curl asks whether a longer body is wanted, which the sender never does.
+const ASKED_FROM_BYTES: usize = 1_024;
+/// The scheme of a token (RFC 6750), which is no part of the secret.
+const BEARER: &str = "Bearer ";
+/// What the names of variables begin with that are not those of the subscription.
+const PREFIX: &str = "LASTMILE_";
+
+/// A command, and what has to be set before it is run.
+pub(super) struct CurlCommand {
+    pub(super) text: String,
+    /// The names of variables, and what each of them is.
+    pub(super) variables: BTreeMap<String, String>,
+}
+
+impl CurlCommand {
+    /// The command that makes this request to the destination of this subscription.
+    pub(super) fn of(request: &Request, subscription: &Subscription, keyring: &Keyring) -> Self {
+        let mut variables = BTreeMap::new();
+        let method = match request.method {
+            Method::Post => "POST",
+            Method::Options => "OPTIONS",
+        };
+        let shown_url = subscription.destination.display();
+        let url = if shown_url == request.url.as_str() {
+            quoted(&shown_url)
+        } else {
+            let what = format!("the whole address of the destination, {shown_url}");
+            variable("URL", what, &mut variables)
+        };
+        let has = |name: &str| request.headers.iter().any(|(of, _)| of.eq_ignore_ascii_case(name));
+        let own = [
+            // The sender has no settings of a person and no proxy; brackets would be ranges of addresses.
+            format!("curl --disable --globoff --noproxy '*' --request {method} {url}"),
+            if has("user-agent") { String::new() } else { option("user-agent", &quoted(AGENT)) },
+            // What curl would add by itself.
+            if has("content-type") { String::new() } else { option("header", "'content-type:'") },
+            if request.body.len() < ASKED_FROM_BYTES {
+                String::new()
+            } else {
+                option("header", "'expect:'")
+            },
+        ];
+        let headers = request.headers.iter().map(|(name, value)| {
+            let word = if is_shown(name, value, Some(subscription)) {
+                quoted(&line(name, value))
+            } else {
+                let (scheme, value) = hidden(name, value, subscription, keyring, &mut variables);
+                let prefix = format!("{}: {scheme}", name.to_ascii_lowercase());
+                format!("{}{value}", quoted(&prefix))
+            };
+            option("header", &word)
+        });
+        let headers: String = headers.collect();
+        let tls = tls(request, &mut variables);
+        let text = with_body(&format!("{}{tls}{headers}", own.concat()), &request.body);
+        Self { text, variables }
+    }
+}
+
+/// What the connection needs, which curl reads from files.
+fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
+    let files = [
+        ("cert", "CERTIFICATE", "the certificate", request.tls.identity.is_some()),
+        ("key", "CERTIFICATE_KEY", "the key of the certificate", request.tls.identity.is_some()),
+        ("cacert", "CA_BUNDLE", "tls.caBundle", request.tls.ca_bundle.is_some()),
+    ];
+    let needed = files.into_iter().filter(|(.., is_needed)| *is_needed);
+    let options = needed.map(|(name, named, what, _)| {
+        let what = format!("the path of a file with {what} in PEM");
+        option(name, &variable(named, what, variables))
+    });
+    options.collect()
+}
+
+/// A header for curl.
+fn line(name: &str, value: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    match value {
+        // With a colon and nothing behind it curl removes the header.
+        "" => format!("{name};"),
+        value => format!("{name}: {value}"),
+    }
+}
+
+/// A word that is the value of a variable that has no other; the shell ends with an error if that is not set.
+fn variable(name: &str, what: String, variables: &mut BTreeMap<String, String>) -> String {
+    let mut own = format!("{PREFIX}{name}");
+    for number in 2.. {
+        if !variables.contains_key(&own) {
+            break;
+        }
+        own = format!("{PREFIX}{name}_{number}");
+    }
+    let word = word(&own);
+    variables.insert(own, what);
+    word
+}
+
+fn word(variable: &str) -> String {
+    format!("\"${{{variable}:?}}\"")
+}
+
+/// What of the value of a header is no secret, and a word for the rest. The variable is that of the subscription where it has
+/// exactly this value, else one by the name of the header.
+fn hidden(
+    header: &str,
+    value: &str,
+    subscription: &Subscription,
+    keyring: &Keyring,
+    variables: &mut BTreeMap<String, String>,
+) -> (&'static str, String) {
+    for scheme in ["", BEARER] {
+        let Some(rest) = value.strip_prefix(scheme) else { continue };
+        let is_it = |name: &&SecretName| keyring.get(name).map(Secret::expose) == Some(rest);
+        if let Some(name @ SecretName::Environment(own)) =
+            subscription.destination.secrets().find(is_it)
+            && is_name(own)
+            && !own.starts_with(PREFIX)
+        {
+            variables.insert(own.clone(), format!("the secret {name}"));
+            return (scheme, word(own));
+        }
+    }
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    let name: String = header.chars().map(letter).collect();
+    ("", variable(&name, format!("the value of the header {header}"), variables))
+}
+
+/// Whether a shell can have a variable of this name (POSIX, Base Definitions, 3.216).
+fn is_name(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

@@ -1,0 +1,299 @@
+//! `lastmile try`: makes the request that dispatch would make for an event, sends it once from here, and says
+//! what would happen next.
+//!
+//! Composes, sends, judges and decides with the functions that dispatch has, and computes nothing itself. Separate
+//! from `explain`, which sends nothing, and from `publish`, which needs a deployment: here an endpoint is tried
+//! before there is one. The address policy is that of this machine.
+//!
+//! Promises: one request to the destination, one more with another token where it refuses that of the first, as in
+//! dispatch, and none to anybody with `--print`; variables of the environment are used only with
+//! permission ([`crate::environment`]); no credential is printed. The same event makes the same `webhook-id`.
+//!
+//! Exit code 0 means that the event would be delivered, or was printed; 1 that it would not.
+
+mod curl;
+mod report;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use adapters::machine::Machine;
+use delivery::delivery::outcome::{Exchange, TransportResult, Unsendable};
+use delivery::delivery::{Delivery, Origin};
+use delivery::event::schema::Schema;
+use delivery::event::{Element, Input};
+use delivery::explain::event_matches;
+use delivery::machine::step::{Arrival, arrive, group};
+use delivery::ports::Clock as _;
+use delivery::request::{self, AttemptContext, Request};
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::credentials::Credentials;
+use delivery::subscription::name::SubscriptionName;
+use delivery::subscription::secret::{Keyring, SecretName};
+
+use self::curl::CurlCommand;
+use self::report::Report;
+use super::explain::{elements, named};
+use super::publish::{documents, text_of};
+use super::sample;
+use crate::environment::{EnvironmentArgs, receivers};
+use crate::files::{Files, usage_error};
+use crate::from_here::FromHere;
+use crate::output::{note, out};
+use crate::text;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The subscription
+    #[arg(value_name = "NS/TOPIC/NAME")]
+    name: SubscriptionName,
+    /// A file of subscriptions, or a folder of them; can be repeated, then they are read together
+    #[arg(short = 'f', long = "file", required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The event: a file, or - for standard input. Several are sent if the subscription batches them into one
+    /// request
+    #[arg(long, value_name = "FILE", conflicts_with = "sample")]
+    event: Option<String>,
+    /// A new sample event, in a form that the topic takes: the default
+    #[arg(long)]
+    sample: bool,
+    /// Send nothing, and print the request as a curl command. It has no credential: secrets are variables of the
+    /// shell that runs it
+    #[arg(long)]
+    print: bool,
+    #[command(flatten)]
+    environment: EnvironmentArgs,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Some(reading) = Files::read(&arguments.files)?.valid_reading() else {
+        return Ok(ExitCode::FAILURE);
+    };
+    let catalogue = &reading.catalogue;
+    let subscription = named(catalogue, &arguments.name)?;
+    let now_ms = Machine.now_ms();
+    let deliveries = deliveries(catalogue, &subscription, arguments.event.as_deref(), now_ms)?;
+    warn(catalogue, &subscription, &deliveries, now_ms)?;
+    let allowed = arguments.environment.allow(&receivers([subscription.as_ref()]))?;
+    let from_here = FromHere::new(allowed, &catalogue.settings().secrets)?;
+    let attempt = Attempt::new(&subscription, &deliveries);
+    if arguments.print {
+        return attempt.print(&from_here).await;
+    }
+    let made = attempt.make(&from_here).await;
+    drop(attempt);
+    let report = Report::of(catalogue, &subscription, deliveries, &made);
+    out(&report.text)?;
+    Ok(if report.is_delivered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The deliveries of the request: those of an event, or of several that the subscription puts into one.
+fn deliveries(
+    catalogue: &Catalogue,
+    subscription: &Arc<Subscription>,
+    event: Option<&str>,
+    now_ms: u64,
+) -> anyhow::Result<Vec<Delivery>> {
+    let topic = &subscription.name.topic;
+    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.input);
+    let (file, text) = match event {
+        Some(file) => (file, text_of(file)?),
+        None => ("the sample", sample_for(subscription, input)?),
+    };
+    let documents = match input {
+        // Any text is one event.
+        Input::Opaque => vec![(1, text.as_str().into())],
+        Input::Auto
+        | Input::CloudEvents
+        | Input::EventGrid
+        | Input::Custom
+        | Input::Sns
+        | Input::SnsWhole
+        | Input::EventBridge
+        | Input::S3 => documents(&text),
+    };
+    let mut deliveries = Vec::new();
+    for (line, document) in documents {
+        for (index, element) in (0..).zip(elements(catalogue, topic, &document)) {
+            let event = match element {
+                Element::Event(event) => event,
+                Element::Malformed { why, .. } => {
+                    return Err(usage_error(format!("{file}:{line}: no event of {topic}: {why}")));
+                }
+            };
+            // In place of the id of its message: the same event is the same delivery.
+            let origin = Origin { message: document.to_string(), index };
+            let delivery = Delivery::new(event, subscription.name.clone(), origin, now_ms);
+            deliveries.push((Arc::clone(subscription), Box::new(delivery)));
+        }
+    }
+    let mut groups = group(deliveries, now_ms);
+    match (groups.pop(), groups.len()) {
+        (Some(group), 0) => Ok(group.members.into_iter().map(|delivery| *delivery).collect()),
+        (None, _) => Err(usage_error(format!("{file} contains no event"))),
+        (Some(_), more) => Err(usage_error(format!(
+            "the events of {file} are {} requests to {}, and try makes one: give one event",
+            more + 1,
+            subscription.name
+        ))),
+    }
+}
+
+/// A sample event of a topic, in a form in which the destination can get it.
+fn sample_for(subscription: &Subscription, input: Input) -> anyhow::Result<String> {
+    let input = match (input, subscription.destination.schema) {
+        (Input::Auto, Some(Schema::EventGrid)) => Input::EventGrid,
+        (input, _) => input,
+    };
+    sample::event_for(input)?.ok_or_else(|| {
+        usage_error(format!(
+            "the topic of {} reads messages of another service: give one with --event",
+            subscription.name
+        ))
+    })
+}
+
+/// Says where dispatch would do something else than to make this request now.
+fn warn(
+    catalogue: &Catalogue,
+    subscription: &Subscription,
+    deliveries: &[Delivery],
+    now_ms: u64,
+) -> anyhow::Result<()> {
+    let (name, running) =
+        (&subscription.name, Subscription { paused: false, ..subscription.clone() });
+    for delivery in deliveries {
+        match arrive(delivery, &running, now_ms) {
+            Arrival::Forward(topic) => {
+                return Err(usage_error(format!(
+                    "{name} makes no request: its events go on to the topic {topic}; try a subscription of that"
+                )));
+            }
+            Arrival::Expired(reason) => {
+                note(format_args!("{name}: dispatch would make no request: {reason}"));
+            }
+            Arrival::Attempt | Arrival::NotDue { .. } | Arrival::Paused { .. } => {}
+        }
+        let matches = event_matches(catalogue, &name.topic, &delivery.event, now_ms);
+        if matches.iter().any(|of| of.subscription.name == *name && !of.matches) {
+            let id = delivery.event.members().id().unwrap_or_default();
+            note(text::line(&format!(
+                "{name} does not get the event {id}: its filter refuses it, or it has expired; explain --event says why"
+            )));
+        }
+    }
+    if subscription.paused {
+        note(format_args!("{name} is paused: dispatch would make no request"));
+    }
+    if subscription.destination.consent.is_some() {
+        note(format_args!(
+            "{name}: dispatch makes requests once the endpoint has consented: validate"
+        ));
+    }
+    Ok(())
+}
+
+/// The one attempt.
+struct Attempt<'a> {
+    subscription: &'a Subscription,
+    deliveries: Vec<&'a Delivery>,
+    /// The secrets of its request.
+    names: Vec<&'a SecretName>,
+}
+
+/// What became of it.
+struct Made {
+    /// The last request.
+    request: Result<Request, Unsendable>,
+    exchange: Exchange,
+    /// What this machine sends as credentials, and what these are made of.
+    credentials: Credentials,
+    /// Whether the destination refused a token, and another one was used.
+    is_second: bool,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(subscription: &'a Subscription, deliveries: &'a [Delivery]) -> Self {
+        let deliveries: Vec<&Delivery> = deliveries.iter().collect();
+        let names = request::secrets(subscription, &deliveries).collect();
+        Self { subscription, deliveries, names }
+    }
+
+    fn compose(&self, keyring: &Keyring, timeout_ms: u64) -> Result<Request, Unsendable> {
+        let context = AttemptContext { keyring, now_ms: Machine.now_ms(), timeout_ms };
+        request::compose(self.subscription, &self.deliveries, context)
+    }
+
+    /// Makes the request, and once more with another token where the destination refused its token.
+    async fn make(&self, from_here: &FromHere) -> Made {
+        let destination = &self.subscription.destination;
+        let timeout_ms = destination.response_timeout_ms;
+        let keyring = match from_here.keyring(&self.names, destination).await {
+            Ok(keyring) => keyring,
+            Err(problem) => return self.made(Err(problem), None, &Keyring::default()),
+        };
+        let request = match self.compose(&keyring, timeout_ms) {
+            Ok(request) => request,
+            Err(problem) => return self.made(Err(problem), None, &keyring),
+        };
+        let exchange = from_here.exchange(&request).await;
+        let left_ms = timeout_ms.saturating_sub(exchange.duration_ms);
+        let other = from_here.keyring_after(&exchange, &keyring, self.subscription, left_ms);
+        let keyring = match other.await {
+            Ok(Some(other)) => other,
+            Ok(None) => return self.made(Ok(request), Some(exchange), &keyring),
+            Err(problem) => return self.made(Err(problem), None, &keyring),
+        };
+        match self.compose(&keyring, left_ms) {
+            Ok(request) => {
+                let exchange = from_here.exchange(&request).await;
+                Made { is_second: true, ..self.made(Ok(request), Some(exchange), &keyring) }
+            }
+            Err(problem) => self.made(Err(problem), None, &keyring),
+        }
+    }
+
+    fn made(
+        &self,
+        request: Result<Request, Unsendable>,
+        exchange: Option<Exchange>,
+        keyring: &Keyring,
+    ) -> Made {
+        let event = self.deliveries.first().map(|delivery| &delivery.event);
+        let mut credentials = self.subscription.destination.credentials(keyring, event);
+        // Also those that are sent in another form or to somebody else, and those that only sign.
+        let values = self.names.iter().filter_map(|name| keyring.get(name)).chain(keyring.token());
+        values.for_each(|value| credentials.add(value.expose().trim().as_bytes()));
+        let not_sent = |problem: &Unsendable| problem.exchange(Machine.now_ms());
+        let exchange = exchange.or_else(|| request.as_ref().err().map(not_sent));
+        let exchange = exchange.unwrap_or_else(|| Exchange::new(TransportResult::Aborted, 0, 0));
+        Made { request, exchange, credentials, is_second: false }
+    }
+
+    /// Prints the request as a command.
+    async fn print(&self, from_here: &FromHere) -> anyhow::Result<ExitCode> {
+        let destination = &self.subscription.destination;
+        let keyring = from_here.keyring_without_token(&self.names, destination).await;
+        let command = keyring.and_then(|keyring| {
+            let request = self.compose(&keyring, destination.response_timeout_ms)?;
+            Ok(CurlCommand::of(&request, self.subscription, &keyring))
+        });
+        match command {
+            Ok(command) => {
+                for (variable, what) in &command.variables {
+                    note(text::line(&format!(
+                        "{variable} has to be set where the command is run: {what}"
+                    )));
+                }
+                out(&format!("{}\n", command.text))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(problem) => {
+                note(format_args!("there is no request: {}", text::line(&problem.to_string())));
+                Ok(ExitCode::FAILURE)
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What a try found, for people: the request and its response without credentials, the verdict, and what dispatch
+//! would do next. Pure.
+//!
+//! Separate from sending. Everything in it is what `machine::step` and `explain` say.
+
+use delivery::delivery::Delivery;
+use delivery::delivery::outcome::{Exchange, TransportResult};
+use delivery::explain::{Always, Endpoint, explain};
+use delivery::machine::reply;
+use delivery::machine::step::{End, Settled, settle, settle_batched};
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::policy::sink_text;
+use delivery::subscription::schedule::Jitter;
+
+use super::Made;
+use crate::shown_exchange::{ShownBody, ShownExchange};
+use crate::text;
+
+/// What a try found.
+pub(super) struct Report {
+    pub(super) text: String,
+    pub(super) is_delivered: bool,
+}
+
+impl Report {
+    /// Settles the deliveries of an exchange as dispatch does; all of them end alike.
+    pub(super) fn of(
+        catalogue: &Catalogue,
+        subscription: &Subscription,
+        mut deliveries: Vec<Delivery>,
+        made: &Made,
+    ) -> Self {
+        let Made { request, exchange, credentials, is_second } = made;
+        let now_ms = exchange.ended_ms();
+        let settle_one = if deliveries.len() > 1 { settle_batched } else { settle };
+        let again =
+            "the destination refused the first token; this is the request with another one\n\n";
+        let mut text = if *is_second { again.to_owned() } else { String::new() };
+        text.push_str(&match request {
+            Ok(request) => shown(&ShownExchange::hiding(
+                credentials.clone(),
+                request,
+                exchange,
+                Some(subscription),
+            )),
+            Err(problem) => {
+                let problem = credentials.hide_in_text(problem.to_string());
+                format!("not sent: {}\n", text::line(&problem))
+            }
+        });
+        let Some(delivery) = deliveries.first_mut() else {
+            return Self { text, is_delivered: false };
+        };
+        let Settled { verdict, end } =
+            settle_one(delivery, subscription, exchange, now_ms, Jitter::NONE);
+        let outcome = exchange.outcome(&subscription.retry);
+        text.push_str(&format!(
+            "\noutcome: {}, in {}\nverdict: {}\nnext: {}\n",
+            text::outcome(Some(outcome.as_str()), exchange.status()),
+            text::duration(exchange.duration_ms),
+            verdict.as_str(),
+            next(&end, delivery, subscription, catalogue, exchange)
+        ));
+        if let End::Retry { .. } = end {
+            text.push_str(&prospects(subscription, delivery.published_ms, exchange));
+        }
+        Self { text, is_delivered: end == End::Done }
+    }
+}
+
+/// The request and the response, as on the wire but for what is hidden.
+fn shown(exchange: &ShownExchange) -> String {
+    let request = format!("{} {}\n", exchange.method, text::line(&exchange.url));
+    let request = format!("{request}{}{}", headers(&exchange.headers), body(&exchange.body));
+    let detail = exchange.detail.iter().map(|detail| format!("\n{}\n", text::line(detail)));
+    let detail: String = detail.collect();
+    match &exchange.response {
+        Some(of) => {
+            let name = text::status_name(of.status).unwrap_or_default();
+            let status = format!("{} {name}", of.status);
+            format!(
+                "{request}\n{}\n{}{}{detail}",
+                status.trim_end(),
+                headers(&of.headers),
+                body(&of.body)
+            )
+        }
+        None => format!("{request}\nno response\n{detail}"),
+    }
+}
+
+fn headers(headers: &[(String, String)]) -> String {
+    let lines = headers.iter().map(|(name, value)| text::line(&format!("{name}: {value}")));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn body(body: &ShownBody) -> String {
+    let cut = if body.is_cut {
+        format!("(the beginning of {})\n", text::counted(body.bytes as u64, "byte"))
+    } else {
+        String::new()
+    };
+    if body.text.is_empty() {
+        cut
+    } else {
+        format!("\n{}\n{cut}", body.text.trim_end_matches('\n'))
+    }
+}
+
+/// What dispatch would do with the delivery.
+fn next(
+    end: &End,
+    delivery: &Delivery,
+    subscription: &Subscription,
+    catalogue: &Catalogue,
+    exchange: &Exchange,
+) -> String {
+    let retry = &subscription.retry;
+    match end {
+        End::Done => {
+            let now_ms = exchange.ended_ms();
+            let replies = reply::follow_ups(delivery, subscription, exchange, catalogue, now_ms);
+            match replies.len() as u64 {
+                0 => "nothing: it is delivered".to_owned(),
+                count => format!("its reply leads to {}", text::counted(count, "message")),
+            }
+        }
+        End::Retry { wait_ms } => {
+            let jitter = match retry.jitter_percent {
+                0 => String::new(),
+                percent => format!(", and up to {percent} % more"),
+            };
+            let attempt = delivery.attempts.saturating_add(1);
+            let most = retry.max_attempts;
+            format!("attempt {attempt} of {most} after {}{jitter}", text::duration(*wait_ms))
+        }
+        End::DeadLetter(letter) | End::ToSink(letter) => {
+            let delay = match letter.not_before_ms.saturating_sub(letter.decided_ms) {
+                0 => String::new(),
+                delay_ms => format!(", {} later", text::duration(delay_ms)),
+            };
+            let sink = sink_text(&subscription.dead_letter.sink);
+            format!("a dead letter, {}, to {sink}{delay}", letter.reason)
+        }
+        End::Drop(reason) => format!("it is dropped, {reason}"),
+    }
+}
+
+/// How its life would go on if the endpoint always did this.
+fn prospects(subscription: &Subscription, published_ms: u64, exchange: &Exchange) -> String {
+    let Some(always) = Always::as_in(exchange) else { return String::new() };
+    let retry_after = if let TransportResult::Answered { retry_after, .. } = &exchange.result {
+        retry_after.clone()
+    } else {
+        None
+    };
+    let life = explain(subscription, &Endpoint { always, retry_after }, published_ms);
+    format!(
+        "if it stays so: {}, ends as {} after {}\n",
+        text::counted(life.attempts.len() as u64, "attempt"),
+        life.reason_name(),
+        text::duration(life.ended_ms)
+    )
+}

@@ -1,0 +1,102 @@
+//! Requests to destinations from this machine: with the secrets, tokens and addresses that are allowed here.
+//!
+//! Separate because `validate` and `try` both make them. What a request is, and what its answer means, is the core's; where
+//! secrets come from is decided by [`crate::environment`]. The address policy is that of this machine.
+//!
+//! Promises: a secret is looked up for a destination only if the policy of the subscriptions lets it have that, as in
+//! dispatch. A token is in memory only.
+
+use adapters::http::HttpSender;
+use adapters::machine::Machine;
+use adapters::secrets::SecretStores;
+use adapters::tokens::{CommandPorts, Tokens};
+use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
+use delivery::delivery::outcome::{Exchange, Unsendable};
+use delivery::ports::{Secrets as _, SendHttp as _};
+use delivery::request::Request;
+use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::secret_policy::SecretPolicy;
+use delivery::subscription::{Destination, Subscription};
+
+use crate::environment::{Allowed, lookup};
+use crate::this_machine::allow_private;
+
+/// What stands in place of a token that nobody fetched.
+const NO_TOKEN: &str = "TOKEN";
+
+/// Makes requests from this machine.
+pub(crate) struct FromHere {
+    ports: CommandPorts,
+    tokens: Tokens,
+    /// Where secrets may be sent.
+    policy: SecretPolicy,
+}
+
+impl FromHere {
+    /// With these variables of the environment, under this policy.
+    pub(crate) fn new(allowed: Allowed, policy: &SecretPolicy) -> anyhow::Result<Self> {
+        let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
+        let sender = HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?;
+        let secrets = SecretStores::new(lookup(allowed, false), Machine)?;
+        let ports = CommandPorts { sender: sender.keeping_headers(), secrets };
+        Ok(Self { ports, tokens: Tokens::default(), policy: policy.clone() })
+    }
+
+    /// The secrets of these names and the token, for requests to a destination.
+    ///
+    /// # Errors
+    /// When one of them may not be sent there or cannot be had.
+    pub(crate) async fn keyring(
+        &self,
+        names: &[&SecretName],
+        destination: &Destination,
+    ) -> Result<Keyring, Unsendable> {
+        self.check(destination)?;
+        let keyring = self.tokens.keyring(&self.ports, names, destination).await;
+        keyring.map_err(Unsendable::Unready)
+    }
+
+    /// The same without a request to a token server: a word stands in place of the token.
+    ///
+    /// # Errors
+    /// When a secret may not be sent there or cannot be had.
+    pub(crate) async fn keyring_without_token(
+        &self,
+        names: &[&SecretName],
+        destination: &Destination,
+    ) -> Result<Keyring, Unsendable> {
+        self.check(destination)?;
+        let keyring = self.ports.keyring(names, &destination.url).await;
+        let keyring = keyring.map_err(|error| Unsendable::Unready(error.to_string()))?;
+        Ok(keyring.with_token(Secret::new(NO_TOKEN.to_owned())))
+    }
+
+    /// In a catalogue, who wrote the subscription need not be who wrote the policy.
+    fn check(&self, destination: &Destination) -> Result<(), Unsendable> {
+        match self.policy.refusal_for(destination) {
+            Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// The same secrets with another token, if the destination refused that of its request and there is another one.
+    ///
+    /// # Errors
+    /// When none can be had.
+    pub(crate) async fn keyring_after(
+        &self,
+        exchange: &Exchange,
+        keyring: &Keyring,
+        subscription: &Subscription,
+        timeout_ms: u64,
+    ) -> Result<Option<Keyring>, Unsendable> {
+        let after =
+            self.tokens.keyring_after(&self.ports, exchange, keyring, subscription, timeout_ms);
+        after.await.map_err(Unsendable::Unready)
+    }
+
+    /// Sends a request.
+    pub(crate) async fn exchange(&self, request: &Request) -> Exchange {
+        self.ports.exchange(request).await
+    }
+}
