@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use adapters::live_catalogue::entries::subscription_key;
 use adapters::machine::Machine;
-use clap::ValueEnum;
+use clap::{ArgGroup, ValueEnum};
 use delivery::manifest::{Finding, Severity, mismatches};
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
@@ -29,6 +29,7 @@ use crate::writable::Problem;
 use crate::{missing_destinations, store, text};
 
 #[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("given").args(["files", "more_files"]).multiple(true)))]
 pub(crate) struct Arguments {
     /// Files of subscriptions, and folders of them, read together; without them, what a deployment has is
     /// checked
@@ -46,7 +47,7 @@ pub(crate) struct Arguments {
     stack: Option<String>,
     /// Add what the files refer to and nothing maps to this file of Destinations, with placeholders to
     /// replace, and read it too
-    #[arg(long, value_name = "FILE", requires = "files")]
+    #[arg(long, value_name = "FILE", requires = "given")]
     write_destinations: Option<PathBuf>,
     /// The output format
     #[arg(long, value_enum, default_value_t = Output::Text)]
@@ -74,6 +75,7 @@ struct Report {
 }
 
 pub(crate) async fn run(mut arguments: Arguments) -> anyhow::Result<ExitCode> {
+    arguments.files.append(&mut arguments.more_files);
     if let Some(path) = &arguments.write_destinations {
         missing_destinations::complete(path, &mut arguments.files)?;
     }
@@ -88,14 +90,14 @@ pub(crate) async fn run(mut arguments: Arguments) -> anyhow::Result<ExitCode> {
 async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     let now_ms = Machine.now_ms();
     let stack = || Stack::optional(arguments.stack.as_deref());
-    let paths = [arguments.files.as_slice(), &arguments.more_files].concat();
+    let paths = &arguments.files;
     let (reading, source, stack, owners) = if paths.is_empty() {
         let stack = stack().await?;
         let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
         let Deployed { reading, source, owners } = deployed::read(&location, Wanted::All).await?;
         (reading, source, stack, owners)
     } else {
-        let files = Files::read(&paths)?;
+        let files = Files::read(paths)?;
         let mut reading = files.reading();
         reading.findings.extend(files.blank());
         (reading, files.first().to_owned(), stack().await?, None)

@@ -37,6 +37,16 @@ fn the_missing_addresses_are_written_as_placeholders_and_then_the_files_pass() {
 }
 
 #[test]
+fn files_may_be_given_by_an_option_as_well() {
+    let folder = folder();
+    let option = ["check", "-f", "trigger.yaml", "--write-destinations", "d.yaml"];
+    let (printed, code) = run(folder.path(), &option);
+    assert_eq!((code, printed.contains("1 entries added")), (Some(0), true), "{printed}");
+    let (printed, code) = run(folder.path(), &["check", "--write-destinations", "d.yaml"]);
+    assert_eq!(code, Some(2), "{printed}");
+}
+
+#[test]
 fn what_is_in_the_file_stays_and_only_what_is_missing_is_added() {
     let folder = folder();
     let (mine, path) = (
