@@ -9,7 +9,8 @@ use delivery::delivery::outcome::Exchange;
 use delivery::request::{Method, Request};
 use delivery::subscription::credentials::{Credentials, HIDDEN, is_credential};
 use delivery::subscription::header::Value;
-use delivery::subscription::{Subscription, display};
+use delivery::subscription::sink::Sink;
+use delivery::subscription::{Subscription, shown as shown_address};
 
 /// So much of a request's body is shown.
 const REQUEST_SHOWN_MAX_BYTES: usize = 64 * 1_024;
@@ -93,7 +94,7 @@ impl ShownExchange {
             headers.push((name.clone(), value));
         }
         credentials.add_url(&request.url);
-        if subscription.is_none_or(|it| it.destination.hide_path) {
+        if subscription.is_none_or(|it| hides_path(request, it)) {
             credentials.add_path(&request.url);
         }
         let answer_bytes = exchange.answer().map_or(0, |(_, body)| body.len());
@@ -139,10 +140,19 @@ impl ShownExchange {
 
 fn url(request: &Request, subscription: Option<&Subscription>) -> String {
     match subscription {
-        Some(it) if it.destination.url == request.url => it.destination.display(),
-        // A reply address, or a sink.
-        Some(_) => display(&request.url),
+        Some(it) => shown_address(&request.url, hides_path(request, it)),
         None => format!("{}/{HIDDEN}", request.url.origin().ascii_serialization()),
+    }
+}
+
+/// Whether the path of the address is a credential: of the destination, for replies, or of the sink.
+fn hides_path(request: &Request, subscription: &Subscription) -> bool {
+    let (destination, dead_letter) = (&subscription.destination, &subscription.dead_letter);
+    let is_sink = matches!(&dead_letter.sink, Sink::Address(url) if *url == request.url);
+    if is_sink && destination.url != request.url {
+        dead_letter.hide_path
+    } else {
+        destination.hide_path
     }
 }
 

@@ -63,7 +63,7 @@ spec:
       consent: {handshake: eventgrid}
     batch: {onRefused: split}
     retry: {schedule: {kind: constant, delay: PT1S, max: PT1M}}
-    deadLetter: {sink: 's3://letters', layout: flat, response: none}
+    deadLetter: {sink: 'https://letters.example.com/t0ken', hidePath: true, layout: flat, response: none}
     paused: false
 ---
 apiVersion: lastmile.dev/v1

@@ -3,18 +3,24 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use delivery::manifest::{self, Source};
 use delivery::ports::{Message, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::header::{Header, Value as HeaderValue};
+use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 use lastmile_tests::spellings::{Spelling, spellings};
 use serde_json::Value;
 
 use super::json_log::log_lines;
 use super::reactions::{Reaction, answers, replies, times_out_after};
-use super::{ENDS_MS, EVENT, carried, deadletter, dispatch, letter, subscription};
-use crate::fake_ports::{FakePorts, catalogue_of, record, subscriptions_with_destination};
+use super::{
+    ENDS_MS, EVENT, carried, deadletter, delivery, dispatch, letter, retry_record, subscription,
+};
+use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, record, subscriptions_with_destination};
 
 /// What the subscription of these tests sends as credentials; the secret is that of the fake ports.
 const VALUES: [&str; 8] = [
@@ -59,11 +65,16 @@ fn traces_of(dead_letter: &str, reaction: Reaction) -> String {
 /// The same for these subscriptions.
 fn traces_with(subscriptions: Catalogue, reaction: Reaction) -> String {
     let ports = FakePorts::new(subscriptions).with_reactions("s0.example.com", &[reaction]);
+    traces(&ports, record("m1", EVENT))
+}
+
+/// The same for a record.
+fn traces(ports: &FakePorts, record: Record) -> String {
     let lines = log_lines(tracing::Level::TRACE, || {
-        assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+        assert_eq!(dispatch(ports, &[record], ENDS_MS), [""; 0]);
         for (queue, message) in ports.sent() {
             if queue == QueueName::DeadLetter {
-                assert_eq!(deadletter(&ports, &[dead_letter_of(&message)]), [""; 0]);
+                assert_eq!(deadletter(ports, &[dead_letter_of(&message)]), [""; 0]);
             }
         }
     });
@@ -157,6 +168,31 @@ fn a_credential_across_the_end_of_what_is_kept_leaves_no_beginning() {
             assert!(traces.contains("xx ["), "{traces}");
             assert!(!traces.contains(&left), "{left} in {traces}");
         }
+    }
+}
+
+/// The reply is refused, and so is the dead letter by its sink; both quote the path of their address.
+#[test]
+fn a_hidden_path_of_a_reply_address_or_a_sink_is_in_no_dead_letter_and_no_log() {
+    let address = |host: &str| format!("https://{host}.example.com/T0/path-t0ken").parse();
+    let mut subscription = subscription("shop/orders/s0");
+    subscription.reply = Some(ReplyTo::Address(address("r").expect("a URL")));
+    subscription.destination.hide_path = true;
+    subscription.dead_letter.format = DeadLetterFormat::Fixed(Format::Knative);
+    let reply = Delivery { target: DeliveryTarget::Reply, ..delivery("shop/orders/s0") };
+    let mut with_sink = subscription.clone();
+    with_sink.dead_letter.sink = Sink::Address(address("sink").expect("a URL"));
+    with_sink.dead_letter.hide_path = true;
+    let failed = delivery("shop/orders/s0");
+    let letter = DeadLetter::new(failed.clone(), &with_sink, Reason::of_status(400), NOW_MS);
+    let to_sink = Delivery { target: DeliveryTarget::Sink(Box::new(letter)), ..failed };
+    for (host, subscription, delivery) in [("r", subscription, reply), ("sink", with_sink, to_sink)]
+    {
+        let ports = FakePorts::new(catalogue_of([subscription]))
+            .with_reactions(host, &[answers(400).with_body("no path-t0ken, please")]);
+        let traces = traces(&ports, retry_record(&delivery));
+        assert!(ports.requests() == 1 && !traces.contains("t0ken"), "{traces}");
+        assert!(traces.contains(&format!("https://{host}.example.com/[secret]")), "{traces}");
     }
 }
 

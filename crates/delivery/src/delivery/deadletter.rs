@@ -14,7 +14,7 @@ use crate::event::Shape;
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Response};
 use crate::subscription::sink::{Container, Sink, SinkQueue};
-use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, display, without_credentials};
+use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, addressed, shown};
 use crate::time::duration::DAY_MS;
 
 /// Details are for people; a longer one quotes an event.
@@ -172,7 +172,7 @@ impl DeadLetter {
         let headers = destination.headers.iter().filter(|_| !is_reply);
         let headers = headers.filter_map(|header| header.shown(&delivery.event));
         let to_reply = subscription.reply.as_ref().and_then(|reply| match reply {
-            ReplyTo::Address(url) => Some(display(url)),
+            ReplyTo::Address(url) => Some(shown(url, destination.hide_path)),
             ReplyTo::Topic(_) => None,
         });
         Self {
@@ -267,7 +267,9 @@ fn addresses(
     }
     let subscriber = subscription.destination.address();
     let failed = match (&delivery.target, &subscription.reply) {
-        (DeliveryTarget::Reply, Some(ReplyTo::Address(url))) => without_credentials(url),
+        (DeliveryTarget::Reply, Some(ReplyTo::Address(url))) => {
+            addressed(url, subscription.destination.hide_path)
+        }
         (DeliveryTarget::Reply, Some(ReplyTo::Topic(_)) | None)
         | (DeliveryTarget::Destination | DeliveryTarget::Sink(_), _) => subscriber.clone(),
     };

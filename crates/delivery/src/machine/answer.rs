@@ -53,11 +53,11 @@ impl SentCredentials {
                 };
             }
             Some(DeliveryTarget::Reply) => match &subscription.reply {
-                Some(ReplyTo::Address(url)) => Some(url),
+                Some(ReplyTo::Address(url)) => Some((url, destination.hide_path)),
                 Some(ReplyTo::Topic(_)) | None => None,
             },
             Some(DeliveryTarget::Sink(_)) => match &subscription.dead_letter.sink {
-                Sink::Address(url) => Some(url),
+                Sink::Address(url) => Some((url, subscription.dead_letter.hide_path)),
                 Sink::DefaultContainer
                 | Sink::Container(_)
                 | Sink::Queue(_)
@@ -66,7 +66,12 @@ impl SentCredentials {
             },
         };
         let mut all = Credentials::default();
-        other.into_iter().for_each(|url| all.add_url(url));
+        if let Some((url, hide_path)) = other {
+            all.add_url(url);
+            if hide_path {
+                all.add_path(url);
+            }
+        }
         Self { all, certain: Credentials::default(), takes_reply: false }
     }
 

@@ -21,7 +21,7 @@ use crate::subscription::name::TopicName;
 use crate::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RetryPolicy};
 use crate::subscription::schedule::{Jitter, Moments, next_wait_ms};
 use crate::subscription::sink::Sink;
-use crate::subscription::{Batch, OnRefused, Subscription, without_credentials};
+use crate::subscription::{Batch, OnRefused, Subscription, addressed};
 use crate::time::duration::SECOND_MS;
 
 /// How long a paused delivery waits before it is checked again: the longest delay of one SQS
@@ -372,12 +372,13 @@ pub fn end_without_success(
     reason: Reason,
     now_ms: u64,
 ) -> End {
-    let sink = &subscription.dead_letter.sink;
+    let policy = &subscription.dead_letter;
+    let sink = &policy.sink;
     // Not to its sink again, where it has just failed.
     if let DeliveryTarget::Sink(_) = delivery.target {
         let mut letter = DeadLetter::without_subscription(delivery.clone(), reason, now_ms);
         if let (Some(returned), Sink::Address(url)) = (&mut letter.returned, sink) {
-            returned.address = Some(without_credentials(url));
+            returned.address = Some(addressed(url, policy.hide_path));
         }
         return End::DeadLetter(Box::new(letter));
     }

@@ -27,7 +27,7 @@ pub mod tls;
 pub mod topic_address;
 
 pub use batch::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
-pub use shown::{display, host_of, without_credentials};
+pub use shown::{addressed, display, host_of, shown};
 pub use subscription::{
     Consent, DeadLetterPolicy, Destination, Disable, Disabled, EVENTS_PER_BLOB_MAX,
     MAX_CONCURRENCY, ReplyTo, SLOW_AFTER_MS, Subscription,

@@ -22,7 +22,8 @@ use crate::subscription::schedule::{Kind, Schedule};
 use crate::subscription::secret::SecretName;
 use crate::subscription::sink::Sink;
 use crate::subscription::{
-    BATCH_KILOBYTE, Consent, Destination, Disable, ReplyTo, Subscription, display,
+    BATCH_KILOBYTE, Consent, DeadLetterPolicy, Destination, Disable, ReplyTo, Subscription,
+    display, shown,
 };
 use crate::time::duration::format_ms;
 
@@ -100,14 +101,15 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         Setting::optional("batch.maxEvents", batch.map(|of| of.max_events), NO_BATCH),
         Setting::optional("batch.preferredKilobytes", kilobytes, NO_BATCH),
         Setting::optional("batch.onRefused", batch.map(|of| of.on_refused.as_str()), NO_BATCH),
-        reply(subscription.reply.as_ref()),
+        reply(subscription),
         Setting::statuses("success", &retry.success),
         Setting::statuses("neverRetry", &retry.never_retry),
         Setting::statuses("retryOn", &retried),
         least_waits(&retry.least_waits),
         Setting::plain("retryAfterMax", format_ms(retry.retry_after_max_ms)),
         Setting::plain("jitterPercent", retry.jitter_percent),
-        sink(&dead_letter.sink),
+        sink(dead_letter),
+        Setting::plain("deadLetter.hidePath", dead_letter.hide_path),
         Setting::plain("deadLetter.format", dead_letter.format.name_for(destination.schema)),
         Setting::plain("deadLetter.layout", dead_letter.layout.as_str()),
         Setting::plain("deadLetter.eventsPerBlob", dead_letter.events_per_blob),
@@ -121,21 +123,21 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
 /// The address of a sink; `None` for the container of the deployment and where dead letters are
 /// dropped.
 #[must_use]
-pub fn sink_uri(sink: &Sink) -> Option<String> {
-    match sink {
-        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => Some(sink_text(sink)),
+pub fn sink_uri(dead_letter: &DeadLetterPolicy) -> Option<String> {
+    match dead_letter.sink {
+        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => Some(sink_text(dead_letter)),
         Sink::DefaultContainer | Sink::Topic(_) | Sink::None => None,
     }
 }
 
 /// A sink as text.
 #[must_use]
-pub fn sink_text(sink: &Sink) -> String {
-    match sink {
+pub fn sink_text(dead_letter: &DeadLetterPolicy) -> String {
+    match &dead_letter.sink {
         Sink::DefaultContainer => "the default container of the deployment".to_owned(),
         Sink::Container(container) => format!("s3://{container}"),
         Sink::Queue(queue) => format!("sqs://{queue}"),
-        Sink::Address(url) => display(url),
+        Sink::Address(url) => shown(url, dead_letter.hide_path),
         Sink::Topic(topic) => format!("the subscriptions of topic {topic}"),
         Sink::None => "none: dropped".to_owned(),
     }
@@ -253,10 +255,13 @@ fn disable(disable: Option<Disable>) -> Setting {
 }
 
 /// Where replies go; an address is shown without query and credentials.
-pub(crate) fn reply(reply: Option<&ReplyTo>) -> Setting {
-    let (value, text) = match reply {
+pub(crate) fn reply(subscription: &Subscription) -> Setting {
+    let (value, text) = match &subscription.reply {
         None => (Value::Null, "none".to_owned()),
-        Some(ReplyTo::Address(url)) => (json!(display(url)), display(url)),
+        Some(ReplyTo::Address(url)) => {
+            let address = shown(url, subscription.destination.hide_path);
+            (json!(address), address)
+        }
         Some(ReplyTo::Topic(topic)) => (json!(topic.to_string()), format!("topic {topic}")),
     };
     Setting::new("reply", value, text)
@@ -269,14 +274,14 @@ pub(crate) fn listed(texts: impl Iterator<Item = String>) -> String {
 }
 
 /// Where dead letters go; an address is shown without query and credentials.
-pub(crate) fn sink(sink: &Sink) -> Setting {
-    let value = match sink {
+pub(crate) fn sink(dead_letter: &DeadLetterPolicy) -> Setting {
+    let value = match &dead_letter.sink {
         Sink::DefaultContainer => "default".to_owned(),
         Sink::Topic(topic) => format!("topic {topic}"),
         Sink::None => "none".to_owned(),
-        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => sink_text(sink),
+        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => sink_text(dead_letter),
     };
-    Setting::new("deadLetter.sink", json!(value), sink_text(sink))
+    Setting::new("deadLetter.sink", json!(value), sink_text(dead_letter))
 }
 
 fn least_waits(waits: &LeastWaits) -> Setting {
@@ -423,11 +428,15 @@ mod tests {
 
     #[test]
     fn replies_are_reported_without_a_query() {
-        let address =
-            ReplyTo::Address("https://u:hush@a.example.com/in?code=hush".parse().unwrap());
-        assert_eq!(reply(Some(&address)).text, "https://a.example.com/in");
-        assert_eq!(reply(Some(&ReplyTo::Topic("n/t".parse().unwrap()))).text, "topic n/t");
-        assert_eq!((reply(None).value, reply(None).text), (Value::Null, "none".to_owned()));
+        let mut of = subscription();
+        assert_eq!((reply(&of).value, reply(&of).text), (Value::Null, "none".to_owned()));
+        let address = "https://u:hush@a.example.com/in?code=hush".parse().unwrap();
+        of.reply = Some(ReplyTo::Address(address));
+        assert_eq!(reply(&of).text, "https://a.example.com/in");
+        of.destination.hide_path = true;
+        assert_eq!(reply(&of).text, "https://a.example.com/[secret]");
+        of.reply = Some(ReplyTo::Topic("n/t".parse().unwrap()));
+        assert_eq!(reply(&of).text, "topic n/t");
     }
 
     #[test]
@@ -455,12 +464,16 @@ mod tests {
             ),
             (Sink::None, None, "none", "none: dropped"),
         ] {
+            let of = DeadLetterPolicy { sink: of, ..subscription().dead_letter };
             let setting = sink(&of);
             assert_eq!(
                 (sink_uri(&of).as_deref(), &setting.value, setting.text.as_str()),
                 (uri, &json!(value), text)
             );
         }
+        let sink = Sink::Address("https://h/services/t0ken?code=hush".parse().unwrap());
+        let of = DeadLetterPolicy { sink, hide_path: true, ..subscription().dead_letter };
+        assert_eq!(sink_text(&of), "https://h/[secret]");
     }
 
     #[test]

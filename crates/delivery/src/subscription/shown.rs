@@ -23,9 +23,25 @@ pub fn display(url: &Url) -> String {
     without_credentials(&url)
 }
 
-/// An address without credentials: no user info, and of the query the names only.
+/// An address without credentials and query, and without its path where that is one.
 #[must_use]
-pub fn without_credentials(url: &Url) -> String {
+pub fn shown(url: &Url, hide_path: bool) -> String {
+    if !hide_path {
+        return display(url);
+    }
+    let mut url = url.clone();
+    url.set_path(HIDDEN);
+    display(&url)
+}
+
+/// An address without credentials; without path and query where the path is one.
+#[must_use]
+pub fn addressed(url: &Url, hide_path: bool) -> String {
+    if hide_path { shown(url, true) } else { without_credentials(url) }
+}
+
+/// An address without credentials: no user info, and of the query the names only.
+fn without_credentials(url: &Url) -> String {
     let mut url = url.clone();
     // Neither call can fail: a destination is http or https and has a host.
     let _ = url.set_username("");

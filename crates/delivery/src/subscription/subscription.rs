@@ -16,9 +16,7 @@ use crate::event::schema::Schema;
 use crate::subscription::auth::Auth;
 use crate::subscription::auth::oauth2::ClientCredentials;
 use crate::subscription::batch::Batch;
-use crate::subscription::credentials::{
-    Credentials, HIDDEN, is_credential, is_credential_parameter,
-};
+use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
 use crate::subscription::filter::Filter;
 use crate::subscription::header::{Header, Value};
@@ -26,7 +24,7 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
 use crate::subscription::public_key::PublicKey;
 use crate::subscription::secret::{Keyring, SecretName};
-use crate::subscription::shown::{display, host_of, without_credentials};
+use crate::subscription::shown::{addressed, host_of, shown};
 use crate::subscription::sink::Sink;
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
@@ -37,7 +35,7 @@ use crate::time::duration::SECOND_MS;
 pub struct Destination {
     /// Where requests go.
     pub url: Url,
-    /// Whether its path is a credential: then it is shown nowhere.
+    /// Whether its path is a credential, and that of the address for replies: then it is shown nowhere.
     pub hide_path: bool,
     /// How long to wait for a whole answer.
     pub response_timeout_ms: u64,
@@ -249,18 +247,13 @@ impl Destination {
     /// The address without credentials and query, and without its path where that is one.
     #[must_use]
     pub fn display(&self) -> String {
-        if !self.hide_path {
-            return display(&self.url);
-        }
-        let mut url = self.url.clone();
-        url.set_path(HIDDEN);
-        display(&url)
+        shown(&self.url, self.hide_path)
     }
 
     /// The address without credentials; without path and query where the path is one.
     #[must_use]
     pub fn address(&self) -> String {
-        if self.hide_path { self.display() } else { without_credentials(&self.url) }
+        addressed(&self.url, self.hide_path)
     }
 }
 
@@ -269,6 +262,8 @@ impl Destination {
 pub struct DeadLetterPolicy {
     /// Where it goes.
     pub sink: Sink,
+    /// Whether the path of the sink's address is a credential: then it is shown nowhere.
+    pub hide_path: bool,
     /// The format of dead letters.
     pub format: DeadLetterFormat,
     /// How the namespace format is laid out.
@@ -296,6 +291,7 @@ impl DeadLetterPolicy {
     pub fn of(profile: &Profile) -> Self {
         Self {
             sink: Sink::DefaultContainer,
+            hide_path: false,
             format: profile.dead_letter_format,
             layout: Layout::Nested,
             error_data: ErrorData::Text,

@@ -280,11 +280,12 @@ fn dead_letter() -> impl Strategy<Value = DeadLetterPolicy> {
         Just(DeadLetterFormat::ByDeliverySchema),
     ];
     let words = (select(&Layout::ALL[..]), select(&ErrorData::ALL[..]), select(&Response::ALL[..]));
-    (sink(), format, words, (1..=u32::MAX, any::<u64>(), any::<u64>())).prop_map(
-        |(sink, format, (layout, error_data, response), numbers)| {
+    ((sink(), any::<bool>()), format, words, (1..=u32::MAX, any::<u64>(), any::<u64>())).prop_map(
+        |((sink, hide_path), format, (layout, error_data, response), numbers)| {
             let (events_per_blob, delay_ms, keep_trying_for_ms) = numbers;
             DeadLetterPolicy {
                 sink,
+                hide_path,
                 format,
                 layout,
                 error_data,

@@ -116,7 +116,7 @@ fn document(explained: &Explained) -> Document<'_> {
             format: stored.map(|stored| stored.format),
         },
         status: Status {
-            dead_letter_sink_uri: sink_uri(sink),
+            dead_letter_sink_uri: sink_uri(&subscription.dead_letter),
             error_channel,
             container,
             format: (*sink != Sink::None)

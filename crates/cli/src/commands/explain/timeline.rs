@@ -73,7 +73,7 @@ pub(super) fn dead_letter(life: &Life, subscription: &Subscription) -> Option<St
     let Some(stored) = &life.stored else {
         return Some("dead letter: none, the event is dropped".to_owned());
     };
-    let sink = sink_text(&subscription.dead_letter.sink);
+    let sink = sink_text(&subscription.dead_letter);
     let when = if stored.after_ms == 0 {
         "at once".to_owned()
     } else {

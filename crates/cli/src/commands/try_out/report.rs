@@ -140,7 +140,7 @@ fn next(
                 0 => String::new(),
                 delay_ms => format!(", {} later", text::duration(delay_ms)),
             };
-            let sink = sink_text(&subscription.dead_letter.sink);
+            let sink = sink_text(&subscription.dead_letter);
             format!("a dead letter, {}, to {sink}{delay}", letter.reason)
         }
         End::Drop(reason) => format!("it is dropped, {reason}"),

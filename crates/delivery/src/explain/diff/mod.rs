@@ -180,10 +180,10 @@ fn added(new: &Arc<Subscription>) -> Vec<(&'static str, String)> {
         ("secrets", destination.secrets().next().is_some(), secrets(new)),
         ("filter", new.filter != Filter::EVERYTHING, new.filter.to_string()),
         ("paused", new.paused, new.paused.to_string()),
-        ("reply", new.reply.is_some(), reply(new.reply.as_ref()).text),
+        ("reply", new.reply.is_some(), reply(new).text),
     ];
     shown.extend(usual.into_iter().filter(|of| of.1).map(|(field, _, text)| (field, text)));
-    shown.push(("deadLetter.sink", sink_text(&dead_letter.sink)));
+    shown.push(("deadLetter.sink", sink_text(dead_letter)));
     shown
 }
 
@@ -236,14 +236,14 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     compare("headers", from.headers != to.headers, |of| headers(&of.destination.headers).text);
     compare("filter", old.filter != new.filter, |of| of.filter.to_string());
     compare("paused", old.paused != new.paused, |of| of.paused.to_string());
-    compare("reply", old.reply != new.reply, |of| reply(of.reply.as_ref()).text);
+    compare("reply", old.reply != new.reply, |of| reply(of).text);
     compare("expires", old.expires_ms != new.expires_ms, |of| {
         of.expires_ms.map_or("never".to_owned(), rfc3339)
     });
     // A visible change is among the settings.
-    let (from, to) = (&old.dead_letter.sink, &new.dead_letter.sink);
-    compare("deadLetter.sink", from != to && sink(from).value == sink(to).value, |of| {
-        sink_text(&of.dead_letter.sink)
+    let (from, to) = (&old.dead_letter, &new.dead_letter);
+    compare("deadLetter.sink", from.sink != to.sink && sink(from).value == sink(to).value, |of| {
+        sink_text(&of.dead_letter)
     });
     compare("deadLetter.layout", old.dead_letter.layout != new.dead_letter.layout, |of| {
         format!("{:?}", of.dead_letter.layout).to_lowercase()

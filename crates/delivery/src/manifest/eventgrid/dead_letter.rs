@@ -9,9 +9,9 @@ use super::super::access::SINK_ACCESS;
 use super::super::destinations::{Destinations, Resolved};
 use super::super::findings::{Message, ReferenceUse};
 use super::super::reader::{Cursor, Fields};
+use super::identity::LastmileSection;
 use super::{Context, endpoint, words};
 use crate::subscription::DeadLetterPolicy;
-use crate::subscription::dead_letter_format::Response;
 use crate::subscription::sink::Sink;
 use crate::time::duration::DAY_MS;
 
@@ -84,16 +84,17 @@ impl DeadLetters {
         self.keep_trying_for_ms = days.integer(1..=2).map(|days| u64::from(days) * DAY_MS);
     }
 
-    /// The policy: these values and that of the `lastmile` section, over those of the topic or the dialect.
+    /// The policy: these values and those of the `lastmile` section, over those of the topic or the dialect.
     pub(super) fn complete(
         self,
         base: DeadLetterPolicy,
-        response: Option<Response>,
+        own: &LastmileSection<'_>,
     ) -> DeadLetterPolicy {
         DeadLetterPolicy {
             sink: self.sink.unwrap_or(base.sink),
             keep_trying_for_ms: self.keep_trying_for_ms.unwrap_or(base.keep_trying_for_ms),
-            response: response.unwrap_or(base.response),
+            response: own.response.unwrap_or(base.response),
+            hide_path: own.hide_path.unwrap_or(base.hide_path),
             ..base
         }
     }

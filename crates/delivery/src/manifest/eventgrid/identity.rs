@@ -35,7 +35,7 @@ pub(super) struct LastmileSection<'a> {
     pub(super) retry_on: StatusSet,
     /// How many requests a second the destination takes.
     pub(super) max_per_second: Option<u32>,
-    /// Whether the path of the destination is a credential.
+    /// Whether the path of the destination is a credential, and that of an address for dead letters.
     pub(super) hide_path: Option<bool>,
     /// How much of the last answer dead letters store.
     pub(super) response: Option<Response>,
@@ -55,6 +55,7 @@ impl<'a> LastmileSection<'a> {
         let [hide_path, response] =
             ["hidePath", "deadLetterResponse"].map(|field| fields.given(field));
         context.note("hidePath", hide_path.as_ref());
+        context.note("deadLetter.hidePath", hide_path.as_ref());
         context.note("deadLetter.response", response.as_ref());
         let on_refused = fields.given("onRefused");
         context.note("batch.onRefused", on_refused.as_ref());

@@ -118,7 +118,7 @@ impl<'a> Settings<'a> {
         let subscription = Subscription {
             destination: destination?,
             filter: self.filter?,
-            dead_letter: self.dead_letters.complete(new.dead_letter, own.response),
+            dead_letter: self.dead_letters.complete(new.dead_letter, own),
             retry,
             batch: own.refine(batch.unwrap_or(new.batch)),
             expires_ms: self.expires_ms,

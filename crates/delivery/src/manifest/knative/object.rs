@@ -243,7 +243,7 @@ impl<'a> Overrides<'a> {
         self.max_per_second.as_ref().map(|located| located.value)
     }
 
-    /// Whether the path of the subscriber's address is a credential.
+    /// Whether the path of each address is a credential: of the subscriber, for replies, for dead letters.
     pub(super) fn hide_path(&self) -> bool {
         self.hide_path.as_ref().is_some_and(|located| located.value)
     }
@@ -258,7 +258,9 @@ impl<'a> Overrides<'a> {
         note(origins, "neverRetry", self.never_retry.as_ref().map(|list| &list.at));
         note(origins, "retryOn", self.retry_on.as_ref().map(|list| &list.at));
         note(origins, "maxPerSecond", self.max_per_second.as_ref().map(|rate| &rate.at));
-        note(origins, "hidePath", self.hide_path.as_ref().map(|hidden| &hidden.at));
+        let hide_path_at = self.hide_path.as_ref().map(|hidden| &hidden.at);
+        note(origins, "hidePath", hide_path_at);
+        note(origins, "deadLetter.hidePath", hide_path_at);
         note(origins, "deadLetter.response", self.response.as_ref().map(|of| &of.at));
     }
 }

@@ -79,6 +79,7 @@ impl<'a> PartialSubscription<'a> {
             retry,
             dead_letter: DeadLetterPolicy {
                 response: overrides.response(),
+                hide_path: overrides.hide_path(),
                 ..delivery.dead_letter_policy(&profile)
             },
             reply: self.reply,

@@ -62,9 +62,11 @@ fn stored(
     let format = fields.read("format", |at| at.word(&Format::ALL, Format::as_str));
     let layout = fields.read("layout", |at| at.word(&Layout::ALL, Layout::as_str));
     let response = fields.read("response", |at| at.word(&Response::ALL, Response::as_str));
+    let hide_path = fields.read("hidePath", Cursor::boolean);
     let error_data = fields.read("errorData", |at| at.word(&ErrorData::ALL, ErrorData::as_str));
     DeadLetterPolicy {
         sink: fields.read("sink", |at| sink(at, destinations)).unwrap_or(base.sink),
+        hide_path: hide_path.unwrap_or(base.hide_path),
         format: format.map_or(base.format, DeadLetterFormat::Fixed),
         layout: layout.unwrap_or(base.layout),
         error_data: error_data.unwrap_or(base.error_data),

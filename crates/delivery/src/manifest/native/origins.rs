@@ -8,7 +8,7 @@ use super::super::sinks::DeadLettersAt;
 use super::auth;
 
 /// Field → the path in a `spec` or `delivery` that states it.
-const FIELD_PATHS: [(&str, &str); 37] = [
+const FIELD_PATHS: [(&str, &str); 38] = [
     ("maxAttempts", "retry.maxAttempts"),
     ("timeToLive", "retry.timeToLive"),
     ("schedule", "retry.schedule"),
@@ -39,6 +39,7 @@ const FIELD_PATHS: [(&str, &str); 37] = [
     ("retryAfterMax", "retry.retryAfterMax"),
     ("jitterPercent", "retry.jitterPercent"),
     ("deadLetter.sink", "deadLetter.sink"),
+    ("deadLetter.hidePath", "deadLetter.hidePath"),
     ("deadLetter.format", "deadLetter.format"),
     ("deadLetter.layout", "deadLetter.layout"),
     ("deadLetter.eventsPerBlob", "deadLetter.eventsPerBlob"),

@@ -48,6 +48,8 @@ struct BatchV1 {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct DeadLetterV1 {
     sink: SinkV1,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    hide_path: bool,
     format: FormatV1,
     layout: LayoutV1,
     error_data: ErrorDataV1,
@@ -146,6 +148,7 @@ impl From<&DeadLetterPolicy> for DeadLetterV1 {
     fn from(policy: &DeadLetterPolicy) -> Self {
         let DeadLetterPolicy {
             sink,
+            hide_path,
             format,
             layout,
             error_data,
@@ -156,6 +159,7 @@ impl From<&DeadLetterPolicy> for DeadLetterV1 {
         } = policy;
         Self {
             sink: sink.into(),
+            hide_path: *hide_path,
             format: FormatV1(*format),
             layout: LayoutV1(*layout),
             error_data: ErrorDataV1(*error_data),
@@ -171,6 +175,7 @@ impl DeadLetterV1 {
     fn into_policy(self) -> Result<DeadLetterPolicy, String> {
         Ok(DeadLetterPolicy {
             sink: self.sink.into_sink()?,
+            hide_path: self.hide_path,
             format: self.format.0,
             layout: self.layout.0,
             error_data: self.error_data.0,

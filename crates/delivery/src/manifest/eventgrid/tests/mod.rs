@@ -152,7 +152,7 @@ fn batches_are_what_was_asked_for_and_an_export_of_the_defaults_asks_for_none() 
         ", lastmile: {hidePath: true, deadLetterResponse: none}",
     );
     let (subscription, _) = loaded(&[&kept]);
-    assert!(subscription.destination.hide_path);
+    assert!(subscription.destination.hide_path && subscription.dead_letter.hide_path);
     assert_eq!(subscription.dead_letter.response, Response::None);
     let strict = with_fields("maxEventsPerBatch: 10", ", lastmile: {onRefused: all}");
     let on_refused = loaded(&[&strict]).0.batch.map(|batch| batch.on_refused);

@@ -516,7 +516,9 @@ fn annotations_of_trigger_or_broker_say_what_is_kept_of_a_delivery() {
         let metadata = format!("metadata: {{name: t, annotations: {{{annotation}}}}}");
         let text = trigger("").replace("metadata: {name: t}", &metadata);
         let (subscription, _) = subscription(&format!("{of_broker}{text}"));
-        (subscription.destination.hide_path, subscription.dead_letter.response)
+        let (destination, dead_letter) = (&subscription.destination, &subscription.dead_letter);
+        assert_eq!(destination.hide_path, dead_letter.hide_path);
+        (destination.hide_path, dead_letter.response)
     };
     assert_eq!(kept(""), (true, Response::None));
     let own = "lastmile.dev/hide-path: 'false', lastmile.dev/dead-letter-response: beginning";

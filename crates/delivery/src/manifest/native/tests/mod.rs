@@ -73,7 +73,7 @@ fn every_field_reaches_its_place() {
     let subscription = subscription(FULL_YAML);
     let destination = &subscription.destination;
     assert_eq!(destination.url.as_str(), "https://billing.example.com/events");
-    assert!(destination.hide_path);
+    assert!(destination.hide_path && subscription.dead_letter.hide_path);
     assert_eq!(subscription.dead_letter.response, Response::None);
     assert_eq!(destination.response_timeout_ms, 20 * SECOND_MS);
     let header = |name: &str, value| Header { name: name.to_owned(), value };
