@@ -1,6 +1,6 @@
 //! What runs on this machine: where it listens, and which of its addresses may be sent to.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use adapters::settings::ALLOW_PRIVATE_DESTINATIONS;
 use anyhow::Context as _;
@@ -23,8 +23,27 @@ pub(crate) fn is_here(url: &Url) -> bool {
 
 /// Listens on this port of this machine, and on no other interface: nothing here has a login.
 pub(crate) async fn listen(port: u16) -> anyhow::Result<TcpListener> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    listener.with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another --port"))
+    listen_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
+}
+
+/// Listens on this address.
+pub(crate) async fn listen_at(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("cannot listen on {address}; choose another --port"))
+}
+
+/// By which address this machine reaches a server of its own that listens on this one.
+pub(crate) fn reached_at(listening: SocketAddr) -> SocketAddr {
+    let mut at = listening;
+    if listening.ip().is_unspecified() {
+        let here = if listening.is_ipv4() {
+            Ipv4Addr::LOCALHOST.into()
+        } else {
+            Ipv6Addr::LOCALHOST.into()
+        };
+        at.set_ip(here);
+    }
+    at
 }
 
 /// Who runs this, as the environment says.

@@ -55,16 +55,22 @@ impl Hosts {
     /// Also a host of this name, on any port.
     #[must_use]
     pub fn and(mut self, name: impl Into<String>) -> Self {
-        self.named.push(name.into());
+        let name = name.into();
+        if !LOOPBACK.contains(&name.as_str()) {
+            self.named.push(name);
+        }
         self
     }
 
-    /// Also every IP address, for a server that listens on all of them: no name can resolve to one
-    /// in the `Host` header.
+    /// Also the address that a server listens on; every one, if it listens on all of them: no name can
+    /// resolve to one in the `Host` header.
     #[must_use]
-    pub fn and_any_address(mut self) -> Self {
-        self.any_address = true;
-        self
+    pub fn and_address(self, address: IpAddr) -> Self {
+        match address {
+            _ if address.is_unspecified() => Self { any_address: true, ..self },
+            IpAddr::V4(address) => self.and(address.to_string()),
+            IpAddr::V6(address) => self.and(format!("[{address}]")),
+        }
     }
 
     /// Checks every request before the routes.
@@ -207,7 +213,10 @@ mod tests {
         let refusal = hosts.check(&headers(&[("host", "a.example.com")]), &Uri::from_static("/"));
         let text = refusal.expect_err("another host").text;
         assert!(text.contains("127.0.0.1, localhost, [::1], hooks.example.com"), "{text}");
-        let everywhere = Hosts::default().and_any_address();
+        let of_one = Hosts::default().and_address(IpAddr::from([10, 1, 2, 3]));
+        assert_eq!(status(&of_one, &[("host", "10.1.2.3:80")], "/"), 200);
+        assert_eq!(status(&of_one, &[("host", "10.1.2.4:80")], "/"), 421);
+        let everywhere = Hosts::default().and_address(IpAddr::from([0, 0, 0, 0]));
         for (lines, expected) in [
             (&[("host", "10.1.2.3:80")] as Lines, 200),
             (&[("host", "[2001:db8::1]")], 200),

@@ -43,6 +43,8 @@ pub struct Ingress {
     pub default_topic: Option<TopicName>,
     /// The keys of which a request needs one; without any, everybody may publish.
     pub keys: Vec<Secret>,
+    /// The hosts that it answers for.
+    pub hosts: Hosts,
 }
 
 /// A refusal as a response.
@@ -83,12 +85,13 @@ impl Ingress {
 
     /// The routes, closed to web pages of other sites.
     pub fn router(self) -> Router {
+        let hosts = self.hosts.clone();
         let routes = Router::new()
             .route("/topics/{namespace}/{topic}", get(describe).fallback(publish))
             .fallback(publish)
             .layer(DefaultBodyLimit::max(MESSAGE_MAX_BYTES))
             .with_state(Arc::new(self));
-        Hosts::default().guard(routes)
+        hosts.guard(routes)
     }
 
     /// The newest subscriptions, with this topic: one that was just added must not be a 404.

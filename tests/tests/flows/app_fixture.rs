@@ -9,6 +9,7 @@ use adapters::storage::StoredObject;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use axum::http::StatusCode;
 use lastmile_tests::catalogues;
+use local::guard::Hosts;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use local::subscriber::{Received, Subscriber, status_sequence};
@@ -167,6 +168,7 @@ impl AppFixture {
             subscriptions: self.stack.subscriptions(),
             default_topic: None,
             keys: Vec::new(),
+            hosts: Hosts::default(),
         };
         tokio::spawn(axum::serve(listener, ingress.router()).into_future());
         format!("http://{address}")

@@ -1,6 +1,6 @@
 //! `lastmile dev`: the whole application on this machine, until Ctrl-C.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,6 +12,7 @@ use delivery::ports::{JitterSource as _, SubscriptionSource as _};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::Secret;
+use local::guard::Hosts;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
 use tracing_subscriber::filter::LevelFilter;
@@ -31,7 +32,7 @@ use crate::page;
 use crate::replay_sender::ReplayQueues;
 use crate::saved_file::{Saved, SavedFile};
 use crate::styled::{ColorArgs, Screen};
-use crate::this_machine::{allow_private, listen};
+use crate::this_machine::{allow_private, listen, listen_at, reached_at};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -50,6 +51,13 @@ pub(crate) struct Arguments {
     /// The port of the HTTP ingress, POST /topics/{namespace}/{topic}; 0 for any free port
     #[arg(long, default_value_t = 8080)]
     port: u16,
+    /// The address that the ingress listens on: another than one of this machine's own lets other machines
+    /// publish, and needs --key; SQS, S3 and the pages stay on 127.0.0.1
+    #[arg(long, default_value_t = Ipv4Addr::LOCALHOST.into(), value_name = "ADDRESS")]
+    listen: IpAddr,
+    /// Also answer requests to the ingress for this host, as containers or a tunnel name it; can be repeated
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
     /// The port of SQS and S3; 0 for any free port
     #[arg(long, default_value_t = 4566, value_name = "PORT")]
     aws_port: u16,
@@ -79,11 +87,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // That an attempt begins is said in `debug` lines, for the page.
     let mut log = log_view::watch(LevelFilter::DEBUG, arguments.output == LineOutput::Json);
     let config = stack_config(&arguments);
-    let keys = keys(&arguments.key)?;
+    let keys = keys(&arguments)?;
     // Before the stack starts: a folder or a port in use is reported without starting anything.
     let mut lock = DataLock::take(&config.data)?;
-    let listener = listen(arguments.port).await?;
-    let address = listener.local_addr()?;
+    let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
+    let address = reached_at(listener.local_addr()?);
     lock.says(&format!("http://{address}"));
     let known = catalogue(&config.subscriptions).await?;
     let is_file = !config.subscriptions.is_dir();
@@ -105,7 +113,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
     let default_topic = config.default_topic.clone();
     let at = (address, keys.first().cloned());
-    let ingress = Ingress { queue: stack.events_queue(), subscriptions, default_topic, keys };
+    let hosts = hosts(&arguments);
+    let ingress =
+        Ingress { queue: stack.events_queue(), subscriptions, default_topic, keys, hosts };
     ingress.announce(&stack.sqs(), &format!("http://{address}")).await?;
     let page = match recording {
         Some(recording) => {
@@ -158,8 +168,8 @@ fn stack_config(arguments: &Arguments) -> StackConfig {
     }
 }
 
-/// The keys of these names.
-fn keys(names: &[String]) -> anyhow::Result<Vec<Secret>> {
+/// The keys of the ingress. One that other machines reach needs some, and is warned of.
+fn keys(arguments: &Arguments) -> anyhow::Result<Vec<Secret>> {
     let read = |name: &String| {
         let key = named_secret::read(name, "key")?;
         if key.trim().is_empty() {
@@ -167,7 +177,27 @@ fn keys(names: &[String]) -> anyhow::Result<Vec<Secret>> {
         }
         Ok(Secret::new(key))
     };
-    names.iter().map(read).collect()
+    let keys = arguments.key.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    let listen = arguments.listen;
+    if listen.is_loopback() {
+        return Ok(keys);
+    }
+    if keys.is_empty() {
+        return Err(usage_error(format!(
+            "with --listen {listen} other machines can publish, so requests have to show a key: add --key env:NAME"
+        )));
+    }
+    note(format_args!(
+        "WARNING: the ingress listens on {listen}, without TLS: whoever reaches this machine and has a key can publish, \
+         and whoever reads the network sees keys and events"
+    ));
+    Ok(keys)
+}
+
+/// The hosts that the ingress answers for.
+fn hosts(arguments: &Arguments) -> Hosts {
+    let named = arguments.host.iter().fold(Hosts::default(), Hosts::and);
+    named.and_address(arguments.listen)
 }
 
 /// Stops after the requests in progress; a second Ctrl-C stops at once, which is a failure.

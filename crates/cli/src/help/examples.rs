@@ -41,6 +41,7 @@ const EXAMPLES: &[Examples] = &[
             "lastmile dev -f subscriptions.yaml",
             "lastmile dev -f subscriptions.yaml --env BILLING_TOKEN --port 0",
             "lastmile dev --default-topic shop/orders --key env:PUBLISH_KEY",
+            "lastmile dev --listen 0.0.0.0 --host lastmile --key env:PUBLISH_KEY",
         ],
     ),
     of_command("demo", "docs/local.md", &["lastmile demo", "lastmile demo --data /tmp/demo"]),

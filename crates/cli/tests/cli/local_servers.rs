@@ -101,6 +101,41 @@ fn the_local_aws_and_the_ingress_do_nothing_for_a_web_page() {
     assert!(refused.contains("127.0.0.1, localhost, [::1]"), "{refused}");
 }
 
+/// As for other containers: by a key, for the names that were given, and nothing else is opened.
+#[test]
+fn an_ingress_for_other_machines_needs_a_key_and_keeps_its_guard() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    subscriptions(folder.path(), "http://127.0.0.1:1/");
+    let ports = ["dev", "--port", "0", "--aws-port", "0", "--no-page"];
+    let open = [&ports[..], &["--listen", "0.0.0.0"]].concat();
+    let refused = lastmile(folder.path(), &open).output().expect("the program runs");
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("add --key"), "{said}");
+
+    let named = ["--host", "lastmile", "--key", "env:PUBLISH_KEY"];
+    let mut command = lastmile(folder.path(), &[&open[..], &named].concat());
+    command.env("PUBLISH_KEY", "k3y-of-publishers");
+    let mut dev = Running::start(command);
+    dev.line_with("WARNING: the ingress listens on 0.0.0.0");
+    let ready = dev.line_with("ready:");
+    let ingress = word(&ready, "http://127.0.0.1:");
+    let ingress = ingress.split('/').nth(2).expect("a host");
+    let aws = word(ready.rsplit(" on ").next().expect("an address"), "http://");
+    assert!(aws.starts_with("http://127.0.0.1:"), "{ready}");
+    let kind =
+        "content-type: application/cloudevents+json\r\nauthorization: Bearer k3y-of-publishers\r\n";
+    let line = "POST /topics/shop/orders";
+    assert_guarded(ingress, line, kind, EVENT);
+    for host in [ingress, "lastmile:8080", "10.1.2.3:8080"] {
+        let accepted = exchange(ingress, line, &format!("host: {host}\r\n{kind}"), EVENT);
+        assert!(accepted.starts_with("HTTP/1.1 202"), "{host}: {accepted}");
+    }
+    let keyless = "host: lastmile\r\ncontent-type: application/cloudevents+json\r\n";
+    let refused = exchange(ingress, line, keyless, EVENT);
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+}
+
 #[test]
 fn the_ingress_says_how_large_a_body_is_and_may_be() {
     let folder = tempfile::tempdir().expect("a folder can be made");

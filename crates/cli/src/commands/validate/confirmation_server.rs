@@ -111,12 +111,7 @@ impl Confirmation {
 
 /// The hosts by which others reach this address.
 fn hosts(address: SocketAddr, public: &Url) -> Hosts {
-    let hosts = Hosts::default().and(public.host_str().unwrap_or_default());
-    match address {
-        _ if address.ip().is_unspecified() => hosts.and_any_address(),
-        SocketAddr::V4(address) => hosts.and(address.ip().to_string()),
-        SocketAddr::V6(address) => hosts.and(format!("[{}]", address.ip())),
-    }
+    Hosts::default().and(public.host_str().unwrap_or_default()).and_address(address.ip())
 }
 
 async fn receive(
