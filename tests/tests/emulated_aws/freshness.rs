@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 
 use crate::campaign::gateway::{CatalogueRead, Gateway};
 use crate::catalogues::{ACCOUNT, place};
-use crate::stack::{Stack, free_port};
+use crate::stack::{ReservedPort, Stack};
 use crate::subscriber::{Manner, Scripts, Subscriber};
 use crate::{event, now};
 
@@ -44,8 +44,8 @@ fn a_change_of_one_subscription_is_in_use_within_35_s_for_three_requests_of_a_pr
         let subscriber = Subscriber::start(scripts).await;
         // So long that one process is not enough for all events.
         subscriber.differ("/first", Manner::Takes(Duration::from_millis(500)));
-        let port = free_port();
-        let gateway = Gateway::start(port, 7).await;
+        let port = ReservedPort::take();
+        let gateway = Gateway::start(port.number, 7).await;
         gateway.calm();
         let stack = Stack::deploy_at(port, gateway.port, &PARAMETERS, String::new()).await;
         let stack = Arc::new(stack);

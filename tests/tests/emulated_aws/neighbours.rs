@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-use crate::stack::{Stack, free_port};
+use crate::stack::{ReservedPort, Stack};
 use crate::subscriber::{Manner, Scripts, Subscriber};
 use crate::{event, event_id, now};
 
@@ -128,8 +128,9 @@ impl Begun {
             (0..DESTINATIONS).map(|number| &*path(number).leak()).collect();
         let scripts: Scripts = paths.iter().map(|path| (*path, [200].as_slice())).collect();
         let subscriber = Subscriber::start(scripts).await;
-        let (port, file) = (free_port(), subscriptions(subscriber.address));
-        let stack = Arc::new(Stack::deploy_at(port, port, &PARAMETERS, file).await);
+        let (port, file) = (ReservedPort::take(), subscriptions(subscriber.address));
+        let number = port.number;
+        let stack = Arc::new(Stack::deploy_at(port, number, &PARAMETERS, file).await);
         let started = now();
         for path in paths.iter().take(ill) {
             match illness {

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::campaign::gateway::{Gateway, SharedCall};
 use crate::processes::function_at;
-use crate::stack::{Stack, free_port};
+use crate::stack::{ReservedPort, Stack};
 use crate::subscriber::{Arrival, Manner, Scripts, Subscriber};
 use crate::{event, event_id, now};
 
@@ -147,8 +147,8 @@ impl Run {
         if limit == Limit::AtOnce {
             subscriber.differ(PATH, Manner::Takes(TAKES));
         }
-        let port = free_port();
-        let gateway = Gateway::start(port, 0).await;
+        let port = ReservedPort::take();
+        let gateway = Gateway::start(port.number, 0).await;
         gateway.calm();
         let stack = deployed(limit, concurrency, &subscriber, port, &gateway).await;
         let (started, started_ms) = (now(), Machine.now_ms());
@@ -227,7 +227,7 @@ async fn deployed(
     limit: Limit,
     concurrency: usize,
     subscriber: &Subscriber,
-    port: u16,
+    port: ReservedPort,
     gateway: &Gateway,
 ) -> Stack {
     let file = format!(

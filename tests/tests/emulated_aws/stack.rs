@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -19,6 +19,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
 use serde_json::Value;
+use tokio::net::TcpSocket;
 
 use crate::{credentials, now};
 
@@ -60,25 +61,47 @@ pub(crate) struct Stack {
     blobs: aws_sdk_s3::Client,
     /// Its standard input closes with this process, which ends the emulated AWS.
     server: Child,
+    _port: ReservedPort,
+}
+
+/// A free port of this machine that no other process is given while this value lives.
+pub(crate) struct ReservedPort {
+    pub(crate) number: u16,
+    /// Bound and not listening: a server that is told the number, and allows its reuse as all do, can
+    /// listen, and the system gives the port to nobody who asks for any.
+    _socket: TcpSocket,
+}
+
+impl ReservedPort {
+    pub(crate) fn take() -> Self {
+        let socket = TcpSocket::new_v4().expect("this machine has sockets");
+        socket.set_reuseaddr(true).expect("an option of a new socket");
+        let any = (Ipv4Addr::LOCALHOST, 0).into();
+        socket.bind(any).expect("this machine has a free port");
+        let number = socket.local_addr().expect("a bound socket has an address").port();
+        Self { number, _socket: socket }
+    }
 }
 
 impl Stack {
     /// Builds, starts and deploys everything, with these subscriptions.
     pub(crate) async fn deploy(subscriptions: String) -> Self {
-        let port = free_port();
-        Self::deploy_at(port, port, &[], subscriptions).await
+        let port = ReservedPort::take();
+        let number = port.number;
+        Self::deploy_at(port, number, &[], subscriptions).await
     }
 
     /// The same with the emulated AWS on this port, functions that call it on another one, and values
     /// (`Name=Value`) that take the place of those of [`PARAMETERS`].
     pub(crate) async fn deploy_at(
-        port: u16,
+        reserved: ReservedPort,
         functions_call: u16,
         changed: &[&str],
         subscriptions: String,
     ) -> Self {
         tools();
         script("build.sh", &[]);
+        let port = reserved.number;
         let server = serve(port, functions_call).await;
         let port_text = port.to_string();
         let printed = script("deploy.sh", &[&[port_text.as_str()], &*parameters(changed)].concat());
@@ -96,6 +119,7 @@ impl Stack {
             ),
             blobs: s3_client(&format!("http://127.0.0.1:{port}")),
             server,
+            _port: reserved,
         };
         stack.put_subscriptions(subscriptions).await;
         stack
@@ -458,12 +482,6 @@ async fn serve(port: u16, functions_call: u16) -> Child {
 
 fn server_log() -> String {
     fs::read_to_string(build_folder().join("ministack.log")).unwrap_or_default()
-}
-
-/// A free port. Another process may take it first; then the start fails with an error.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("this machine has a free port");
-    listener.local_addr().expect("a bound listener has an address").port()
 }
 
 fn s3_client(endpoint: &str) -> aws_sdk_s3::Client {

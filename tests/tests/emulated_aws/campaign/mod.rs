@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::processes::{functions_below, kill, try_kill_the_function_at};
-use crate::stack::{Stack, free_port};
+use crate::stack::{ReservedPort, Stack};
 use crate::{event, now};
 use destinations::Destinations;
 use gateway::{During, Gateway};
@@ -73,8 +73,8 @@ fn every_event_is_accounted_for_after_a_thousand_kills() {
 
 async fn campaign(kills: usize) -> Report {
     let destinations = Destinations::start(subscriptions::behaviours(), SEED).await;
-    let port = free_port();
-    let gateway = Gateway::start(port, SEED).await;
+    let port = ReservedPort::take();
+    let gateway = Gateway::start(port.number, SEED).await;
     let file = subscriptions::file(destinations.address);
     let stack = Arc::new(Stack::deploy_at(port, gateway.port, &[], file).await);
     stack.hide_isolated_for(ISOLATION_VISIBILITY_SECONDS).await;
