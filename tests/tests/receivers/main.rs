@@ -12,6 +12,7 @@
 mod consent;
 mod deviations;
 mod events;
+mod examples;
 mod receiver;
 
 use std::collections::BTreeSet;

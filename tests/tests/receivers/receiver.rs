@@ -7,7 +7,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use delivery::subscription::public_key::key_set;
 
@@ -71,7 +71,9 @@ impl Sdk {
     }
 
     /// The folder with its libraries.
-    fn install(self) -> Option<PathBuf> {
+    pub(crate) fn install(self) -> Option<PathBuf> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let folder =
             temporary.parent().expect("the folder for temporary files is in the target folder");

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::pages::{self, Page};
 
 /// Pages beside the manual whose links count too.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "ARCHITECTURE.md",
     "BENCH.md",
     "CHANGELOG.md",
@@ -13,6 +13,7 @@ const OTHERS: [&str; 7] = [
     "SECURITY.md",
     "bench/README.md",
     "docs/README.md",
+    "examples/receivers/README.md",
 ];
 
 /// The path below the root that a link of this page means, and its anchor.

@@ -1,0 +1,128 @@
+"""Receives signed events: verifies the signature, stores each event once, answers, and does the work afterwards.
+
+    WEBHOOK_KEYS='whsec_… whpk_…' python3 receiver.py
+
+WEBHOOK_KEYS has the shared secrets (whsec_) and public keys (whpk_) of the sender, several while one is replaced. PORT is 8080
+and EVENTS is the folder `events` unless they say otherwise. Public keys need `pip install cryptography`."""
+
+import base64
+import hashlib
+import hmac
+import os
+import queue
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+TOLERANCE_SECONDS = 5 * 60
+BODY_MAX_BYTES = 2 * 1024 * 1024
+EVENTS = Path(os.environ.get("EVENTS", "events"))
+work = queue.SimpleQueue()
+
+
+def handle(body):
+    """Your work: it may take its time, and it is done again if this program ends in the middle of it."""
+    print("handled", body.decode(errors="replace"), flush=True)
+
+
+def read_key(text):
+    """The scheme of a key, and a function that tells whether it signed a text."""
+    if not text.startswith("whpk_"):
+        secret = base64.b64decode(text.removeprefix("whsec_"), validate=True)
+        return "v1", lambda signature, text: hmac.compare_digest(hmac.digest(secret, text, "sha256"), signature)
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    key = Ed25519PublicKey.from_public_bytes(base64.b64decode(text.removeprefix("whpk_"), validate=True))
+
+    def has_signed(signature, text):
+        try:
+            key.verify(signature, text)
+            return True
+        except InvalidSignature:
+            return False
+
+    return "v1a", has_signed
+
+
+def is_valid(headers, body):
+    """Whether one of the keys has signed these bytes within the last minutes."""
+    message, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    is_time = timestamp.isascii() and timestamp.isdigit() and len(timestamp) < 15
+    if not message or not is_time or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
+        return False
+    text = f"{message}.{timestamp}.".encode("latin-1") + body
+    for entry in headers.get("webhook-signature", "").split():
+        scheme, _, encoded = entry.partition(",")
+        try:
+            signature = base64.b64decode(encoded, validate=True)
+        except ValueError:
+            continue
+        if any(of == scheme and has_signed(signature, text) for of, has_signed in KEYS):
+            return True
+    return False
+
+
+def store(message, body):
+    """Stores an event on disk under the id of its message; None if it is there already. In a database: an INSERT with a
+    unique key."""
+    name = hashlib.sha256(message.encode("latin-1")).hexdigest()
+    with tempfile.NamedTemporaryFile(dir=EVENTS, prefix=".") as new:
+        new.write(body)
+        new.flush()
+        os.fsync(new.fileno())
+        try:
+            os.link(new.name, EVENTS / name)
+        except FileExistsError:
+            return None
+    return name
+
+
+class Receiver(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def do_POST(self):
+        length = self.headers.get("content-length", "")
+        if not length.isdigit() or int(length) > BODY_MAX_BYTES:
+            self.close_connection = True
+            return self.answer(413)
+        body = self.rfile.read(int(length))
+        if not is_valid(self.headers, body):
+            return self.answer(401)
+        name = store(self.headers["webhook-id"], body)
+        if name is None:
+            return self.answer(200)
+        work.put(name)
+        self.answer(202)
+
+    def answer(self, status):
+        self.send_response(status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def worker():
+    while True:
+        name = work.get()
+        try:
+            handle((EVENTS / name).read_bytes())
+            (EVENTS / f"{name}.done").touch()
+        except Exception as problem:
+            print("it is tried again at the next start:", name, problem, flush=True)
+
+
+KEYS = [read_key(text) for text in os.environ["WEBHOOK_KEYS"].split()]
+EVENTS.mkdir(exist_ok=True)
+for path in EVENTS.glob("[!.]*"):
+    if not path.suffix and not path.with_suffix(".done").exists():
+        work.put(path.name)
+threading.Thread(target=worker, daemon=True).start()
+server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "8080"))), Receiver)
+print(f"listening on http://127.0.0.1:{server.server_port}/", flush=True)
+server.serve_forever()

@@ -1,0 +1,172 @@
+//! Receives signed events: verifies the signature, stores each event once, answers, and does the work afterwards.
+//!
+//! ```sh
+//! WEBHOOK_KEYS='whsec_… whpk_…' cargo run
+//! ```
+//!
+//! `WEBHOOK_KEYS` has the shared secrets (`whsec_`) and public keys (`whpk_`) of the sender, several while one is replaced.
+//! `PORT` is 8080 and `EVENTS` is the folder `events` unless they say otherwise.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::UNIX_EPOCH;
+use std::{env, process, thread};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ed25519_dalek::{Signature, VerifyingKey};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+
+const TOLERANCE_SECONDS: u64 = 5 * 60;
+const BODY_MAX_BYTES: usize = 2 * 1_024 * 1_024;
+
+/// Your work: it may take its time, and it is done again if this program ends in the middle of it.
+fn handle(body: &[u8]) -> io::Result<()> {
+    println!("handled {}", String::from_utf8_lossy(body));
+    Ok(())
+}
+
+enum Key {
+    Shared(Vec<u8>),
+    Public(VerifyingKey),
+}
+
+impl Key {
+    fn read(text: &str) -> Result<Self, Box<dyn Error>> {
+        let Some(public) = text.strip_prefix("whpk_") else {
+            return Ok(Self::Shared(STANDARD.decode(text.trim_start_matches("whsec_"))?));
+        };
+        let bytes: [u8; 32] = STANDARD.decode(public)?.as_slice().try_into()?;
+        Ok(Self::Public(VerifyingKey::from_bytes(&bytes)?))
+    }
+
+    /// Whether it made this entry of `webhook-signature` for a text.
+    fn has_signed(&self, entry: &str, text: &[u8]) -> bool {
+        let Some((scheme, encoded)) = entry.split_once(',') else { return false };
+        let Ok(signature) = STANDARD.decode(encoded) else { return false };
+        match self {
+            Self::Shared(secret) if scheme == "v1" => {
+                let mac = Hmac::<Sha256>::new_from_slice(secret);
+                mac.is_ok_and(|mac| mac.chain_update(text).verify_slice(&signature).is_ok())
+            }
+            Self::Public(key) if scheme == "v1a" => {
+                let signature = Signature::from_slice(&signature);
+                signature.is_ok_and(|signature| key.verify_strict(text, &signature).is_ok())
+            }
+            Self::Shared(_) | Self::Public(_) => false,
+        }
+    }
+}
+
+struct Inbox {
+    keys: Vec<Key>,
+    events: PathBuf,
+    work: Sender<String>,
+}
+
+impl Inbox {
+    /// The id of a message that one of the keys has signed within the last minutes.
+    fn valid_id<'a>(&self, headers: &'a HeaderMap, body: &[u8]) -> Option<&'a str> {
+        let header = |name: &str| headers.get(name)?.to_str().ok();
+        let (id, timestamp) = (header("webhook-id")?, header("webhook-timestamp")?);
+        let now = UNIX_EPOCH.elapsed().ok()?.as_secs();
+        if timestamp.parse::<u64>().ok()?.abs_diff(now) > TOLERANCE_SECONDS {
+            return None;
+        }
+        let text = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body].concat();
+        let mut entries = header("webhook-signature")?.split(' ');
+        entries.any(|entry| self.keys.iter().any(|key| key.has_signed(entry, &text))).then_some(id)
+    }
+
+    /// Stores an event on disk under the id of its message; `None` if it is there already. In a database: an INSERT with
+    /// a unique key.
+    fn store(&self, id: &str, body: &[u8]) -> io::Result<Option<String>> {
+        let name = hex::encode(Sha256::digest(id));
+        let unfinished = self.events.join(format!(".{name}.{:?}", thread::current().id()));
+        let mut file = File::create(&unfinished)?;
+        file.write_all(body)?;
+        file.sync_all()?;
+        let linked = fs::hard_link(&unfinished, self.events.join(&name));
+        fs::remove_file(&unfinished)?;
+        match linked {
+            Err(problem) if problem.kind() == ErrorKind::AlreadyExists => Ok(None),
+            linked => linked.map(|()| Some(name)),
+        }
+    }
+}
+
+async fn receive(State(inbox): State<Arc<Inbox>>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    // Elsewhere than the connections: it waits for the disk.
+    let received = tokio::task::spawn_blocking(move || {
+        let Some(id) = inbox.valid_id(&headers, &body) else { return StatusCode::UNAUTHORIZED };
+        match inbox.store(id, &body) {
+            Ok(Some(name)) => {
+                // Who works has ended only when this program ends.
+                let _ = inbox.work.send(name);
+                StatusCode::ACCEPTED
+            }
+            Ok(None) => StatusCode::OK,
+            // It is not stored: then it is sent again.
+            Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    });
+    received.await.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// Handles one event after the other.
+fn work(events: &Path, names: &Receiver<String>) {
+    for name in names {
+        let handled = fs::read(events.join(&name)).and_then(|body| handle(&body));
+        let done = handled.and_then(|()| fs::write(events.join(format!("{name}.done")), ""));
+        if let Err(problem) = done {
+            println!("it is tried again at the next start: {name}: {problem}");
+        }
+    }
+}
+
+/// The events that were stored and not handled.
+fn unfinished(events: &Path) -> io::Result<Vec<String>> {
+    let names =
+        fs::read_dir(events)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let is_new =
+        |name: &String| !name.contains('.') && !events.join(format!("{name}.done")).exists();
+    Ok(names.filter(is_new).collect())
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let keys = env::var("WEBHOOK_KEYS")?;
+    let keys = keys.split_whitespace().map(Key::read).collect::<Result<Vec<_>, _>>()?;
+    let events = PathBuf::from(env::var("EVENTS").unwrap_or_else(|_| "events".to_owned()));
+    fs::create_dir_all(&events)?;
+    let (sender, names) = channel();
+    for name in unfinished(&events)? {
+        sender.send(name)?;
+    }
+    let inbox = Arc::new(Inbox { keys, events: events.clone(), work: sender });
+    thread::spawn(move || work(&events, &names));
+    let app = Router::new().route("/{*path}", post(receive)).route("/", post(receive));
+    let app = app.layer(DefaultBodyLimit::max(BODY_MAX_BYTES)).with_state(inbox);
+    let port = env::var("PORT").unwrap_or_else(|_| "8080".to_owned()).parse::<u16>()?;
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+    println!("listening on http://{}/", listener.local_addr()?);
+    axum::serve(listener, app).await?;
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() {
+    if let Err(problem) = run().await {
+        eprintln!("{problem}");
+        process::exit(1);
+    }
+}
