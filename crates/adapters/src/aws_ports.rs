@@ -4,28 +4,27 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use aws_config::retry::RetryConfig;
-use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, SdkConfig};
+use aws_config::SdkConfig;
 use delivery::address::AddressPolicy;
 use delivery::delivery::outcome::Exchange;
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
-    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PublishEvents,
-    PublisherKeys, PublishingError, PutBlob, PutError, PutMessage, Queue, QueueError, QueueName,
-    SecretError, Secrets, SendHttp, SharedDocument, SharedDocumentError, SharedDocuments,
-    SubscriptionSource,
+    AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
+    PublishEvents, PublisherKeys, PublishingError, PutBlob, PutError, PutMessage, Queue,
+    QueueError, QueueName, SecretError, Secrets, SendHttp, SharedDocument, SharedDocumentError,
+    SharedDocuments, SubscriptionSource,
 };
 use delivery::request::Request;
+use delivery::request::token::Token;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
-use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
+use crate::aws_identity::Identity;
 use crate::blobs::S3Blobs;
 use crate::consents::ConsentStore;
 use crate::events_queue::EventsQueue;
@@ -37,7 +36,7 @@ use crate::secrets::SecretStores;
 use crate::settings::{DeadLetterSettings, DispatchSettings, IngressSettings};
 use crate::shared_documents::DocumentStore;
 use crate::sinks::SqsSinks;
-use crate::timeouts::OPERATION_TIMEOUT;
+pub use crate::timeouts::{aws_config, with_limits};
 use url::Url;
 
 /// Every port of the dispatch function, which sends its requests by `H`.
@@ -49,6 +48,7 @@ pub struct AwsPorts<H = HttpSender> {
     blobs: S3Blobs,
     subscriptions: Subscriptions,
     secrets: SecretStores,
+    identity: Identity,
     consents: ConsentStore,
     documents: DocumentStore,
 }
@@ -68,24 +68,6 @@ pub struct AwsIngressPorts {
     secrets: SecretStores,
 }
 
-/// The clients' configuration from the AWS environment, with our time limits.
-pub async fn aws_config() -> SdkConfig {
-    with_limits(aws_config::defaults(BehaviorVersion::latest()).load().await)
-}
-
-/// This configuration with our time limits: an unreachable service must not use up an invocation.
-#[must_use]
-pub fn with_limits(config: SdkConfig) -> SdkConfig {
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(2))
-        .operation_attempt_timeout(Duration::from_secs(3))
-        // Three attempts of three seconds would be nine: this cuts the last one.
-        .operation_timeout(OPERATION_TIMEOUT)
-        .build();
-    let retries = RetryConfig::standard().with_max_attempts(3);
-    config.into_builder().retry_config(retries).timeout_config(timeouts).build()
-}
-
 /// An S3 client, which addresses buckets by path if `force_path_style` is set.
 #[must_use]
 pub fn s3_client(config: &SdkConfig, force_path_style: bool) -> aws_sdk_s3::Client {
@@ -101,10 +83,12 @@ impl AwsPorts {
     /// When no HTTP client can be built on this machine.
     pub fn new(config: &SdkConfig, settings: &DispatchSettings) -> Result<Self, ClientError> {
         let secrets = SecretStores::new(|name, _| std::env::var(name).ok(), Machine)?;
-        Self::with_secrets(config, settings, secrets)
+        let identity = Identity::of_role(config, settings.invoke_role_arn.clone());
+        Self::with_secrets(config, settings, secrets, identity)
     }
 
-    /// The same with other stores of secrets than those of the environment.
+    /// The same with other stores of secrets than those of the environment, and with another identity than that of the
+    /// function.
     ///
     /// # Errors
     /// When no HTTP client can be built on this machine.
@@ -112,6 +96,7 @@ impl AwsPorts {
         config: &SdkConfig,
         settings: &DispatchSettings,
         secrets: SecretStores,
+        identity: Identity,
     ) -> Result<Self, ClientError> {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
@@ -127,6 +112,7 @@ impl AwsPorts {
             documents: DocumentStore(source.storage.clone()),
             subscriptions: Subscriptions::new(&settings.subscriptions, source),
             secrets,
+            identity,
         })
     }
 }
@@ -134,9 +120,17 @@ impl AwsPorts {
 impl<H> AwsPorts<H> {
     /// The same, with a sender around its own.
     pub fn with_sender<T>(self, around: impl FnOnce(H) -> T) -> AwsPorts<T> {
-        let Self { http, queues, sinks, blobs, subscriptions, secrets, consents, documents } = self;
-        let http = around(http);
-        AwsPorts { http, queues, sinks, blobs, subscriptions, secrets, consents, documents }
+        AwsPorts {
+            http: around(self.http),
+            queues: self.queues,
+            sinks: self.sinks,
+            blobs: self.blobs,
+            subscriptions: self.subscriptions,
+            secrets: self.secrets,
+            identity: self.identity,
+            consents: self.consents,
+            documents: self.documents,
+        }
     }
 }
 
@@ -214,6 +208,12 @@ impl<H: Sync> SubscriptionSource for AwsPorts<H> {
 impl<H: Sync> Secrets for AwsPorts<H> {
     async fn keyring(&self, names: &[&SecretName], to: &Url) -> Result<Keyring, SecretError> {
         self.secrets.keyring(names, to).await
+    }
+}
+
+impl<H: Sync> AwsIdentity for AwsPorts<H> {
+    async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
+        self.identity.signing_credentials().await
     }
 }
 

@@ -13,6 +13,7 @@
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
 pub mod aws_error;
+pub mod aws_identity;
 pub mod aws_ports;
 pub mod blobs;
 pub mod consents;

@@ -45,6 +45,8 @@ pub const INGRESS_AUTHORIZATION: &str = "INGRESS_AUTHORIZATION";
 pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";
 /// Hosts and ranges that are reachable although private, or without TLS.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
+/// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`).
+pub const INVOKE_ROLE_ARN: &str = "INVOKE_ROLE_ARN";
 /// How many dispatch functions may run at once: a number, or a sum such as `50+10`.
 pub const MAX_CONCURRENCY: &str = "MAX_CONCURRENCY";
 /// Whether messages carry their subscription as message group: `true` or `false`.
@@ -110,6 +112,8 @@ pub struct DispatchSettings {
     pub private: PrivateDestinations,
     /// What no destination may be, whatever else is allowed.
     pub own_addresses: OwnAddresses,
+    /// The role that it assumes to sign requests to destinations.
+    pub invoke_role_arn: Option<String>,
     /// How many dispatch functions may run at once.
     pub max_concurrency: u32,
     /// Which deliveries are logged.
@@ -169,6 +173,7 @@ impl DispatchSettings {
             default_topic: env.default_topic()?,
             private: env.parse_or(ALLOW_PRIVATE_DESTINATIONS, "", PrivateDestinations::parse)?,
             own_addresses: env.own_addresses()?,
+            invoke_role_arn: env.optional(INVOKE_ROLE_ARN),
             max_concurrency: env.parse_or(MAX_CONCURRENCY, "1", sum)?,
             log_deliveries: env.log_deliveries()?,
             metrics: env.metrics()?,

@@ -1,6 +1,28 @@
-//! How long a call to AWS may take.
+//! How long a call to AWS may take, and the configuration of clients that keeps to it.
 
 use std::time::Duration;
 
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, SdkConfig};
+
 /// The timeout of a call to AWS, all tries together.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The clients' configuration from the AWS environment, with our time limits.
+pub async fn aws_config() -> SdkConfig {
+    with_limits(aws_config::defaults(BehaviorVersion::latest()).load().await)
+}
+
+/// This configuration with our time limits: an unreachable service must not use up an invocation.
+#[must_use]
+pub fn with_limits(config: SdkConfig) -> SdkConfig {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(2))
+        .operation_attempt_timeout(Duration::from_secs(3))
+        // Three attempts of three seconds would be nine: this cuts the last one.
+        .operation_timeout(OPERATION_TIMEOUT)
+        .build();
+    let retries = RetryConfig::standard().with_max_attempts(3);
+    config.into_builder().retry_config(retries).timeout_config(timeouts).build()
+}

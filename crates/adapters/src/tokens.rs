@@ -1,9 +1,11 @@
-//! The secrets of a request with its token, and the tokens of this process.
+//! The secrets of a request with its token and the credentials that sign it, and those of this process.
 //!
 //! Separate because both who delivers and who validates a destination needs them. What is asked of a token server, what
 //! its answer means and how long a token is used is `delivery::request::token`; here one exchange is made for
 //! all who wait for it. It goes through the sender of deliveries: the same addresses are refused, no redirect is
 //! followed, and the answer is read up to the same limit.
+//!
+//! Credentials of AWS, which sign requests, are kept alike.
 //!
 //! Promises: for each client one request at a time; at most [`CLIENTS_MAX`] clients are known. A token is in memory
 //! only. Does not share tokens with other processes.
@@ -12,15 +14,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use delivery::delivery::outcome::{Exchange, Outcome};
-use delivery::ports::{Clock, SecretError, Secrets, SendHttp};
+use delivery::ports::{AwsIdentity, Clock, SecretError, Secrets, SendHttp};
 use delivery::request::Request;
-use delivery::request::token::{self, Refused, TOKEN_TIMEOUT_MS, TokenState};
+use delivery::request::token::{self, Refused, TOKEN_TIMEOUT_MS, Token, TokenState};
 use delivery::subscription::auth::oauth2::ClientCredentials;
-use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::tls::CaBundle;
 use delivery::subscription::{Destination, Subscription};
 use url::Url;
 
+use crate::aws_identity::Identity;
 use crate::http::HttpSender;
 use crate::machine::Machine;
 use crate::secrets::SecretStores;
@@ -31,9 +34,17 @@ const CLIENTS_MAX: usize = 1_024;
 /// One for each client, locked while its server is asked.
 type States = HashMap<ClientCredentials, Arc<tokio::sync::Mutex<TokenState>>>;
 
-/// The tokens of this process.
+/// The tokens of this process, and the credentials that sign its requests.
 #[derive(Debug, Default)]
-pub struct Tokens(Mutex<States>);
+pub struct Tokens {
+    clients: Mutex<States>,
+    aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,
+}
+
+/// Where they come from.
+pub trait TokenPorts: Secrets + SendHttp + AwsIdentity + Clock {}
+
+impl<T: Secrets + SendHttp + AwsIdentity + Clock> TokenPorts for T {}
 
 /// The ports of a command that makes requests and is no function.
 #[derive(Debug)]
@@ -42,6 +53,8 @@ pub struct CommandPorts {
     pub sender: HttpSender,
     /// Looks up secrets.
     pub secrets: SecretStores,
+    /// Signs requests.
+    pub identity: Identity,
 }
 
 impl SendHttp for CommandPorts {
@@ -56,6 +69,12 @@ impl Secrets for CommandPorts {
     }
 }
 
+impl AwsIdentity for CommandPorts {
+    async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
+        self.identity.signing_credentials().await
+    }
+}
+
 impl Clock for CommandPorts {
     fn now_ms(&self) -> u64 {
         Machine.now_ms()
@@ -67,18 +86,21 @@ impl Clock for CommandPorts {
 }
 
 impl Tokens {
-    /// The secrets of these names and the token for a request to a destination.
+    /// The secrets for a request to a destination, its token, and the credentials that sign it.
     ///
     /// # Errors
-    /// Why there is none, for people; nothing in it is a secret.
-    pub async fn keyring<P: Secrets + SendHttp + Clock>(
+    /// What cannot be had and why, for people; nothing in it is a secret.
+    pub async fn keyring<P: TokenPorts>(
         &self,
         ports: &P,
-        names: &[&SecretName],
         destination: &Destination,
     ) -> Result<Keyring, String> {
-        let keyring = ports.keyring(names, &destination.url).await;
+        let names: Vec<&SecretName> = destination.secrets().collect();
+        let keyring = ports.keyring(&names, &destination.url).await;
         let keyring = keyring.map_err(|error| error.to_string())?;
+        if destination.signing_scope().is_some() {
+            return Ok(keyring.with_aws(self.aws(ports).await?));
+        }
         let Some(client) = destination.client() else { return Ok(keyring) };
         let state = self.state(client);
         let mut state = state.lock().await;
@@ -92,7 +114,7 @@ impl Tokens {
     ///
     /// # Errors
     /// Why there is none, for people; nothing in it is a secret.
-    pub async fn instead<P: Secrets + SendHttp + Clock>(
+    pub async fn instead<P: TokenPorts>(
         &self,
         ports: &P,
         refused: &Secret,
@@ -116,7 +138,7 @@ impl Tokens {
     ///
     /// # Errors
     /// As [`Self::instead`].
-    pub async fn keyring_after<P: Secrets + SendHttp + Clock>(
+    pub async fn keyring_after<P: TokenPorts>(
         &self,
         ports: &P,
         exchange: &Exchange,
@@ -130,8 +152,20 @@ impl Tokens {
         Ok(token.map(|token| keyring.clone().with_token(token)))
     }
 
+    /// The credentials that sign requests.
+    async fn aws(&self, ports: &impl TokenPorts) -> Result<AwsCredentials, String> {
+        let mut state = self.aws.lock().await;
+        if let Some(current) = state.current(ports.now_ms()) {
+            return current;
+        }
+        let granted = ports.signing_credentials().await;
+        let now_ms = ports.now_ms();
+        state.keep(granted, now_ms);
+        state.current(now_ms).unwrap_or_else(|| Err("nobody was asked for credentials".to_owned()))
+    }
+
     fn state(&self, client: &ClientCredentials) -> Arc<tokio::sync::Mutex<TokenState>> {
-        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = states.get(client) {
             return Arc::clone(state);
         }
@@ -143,7 +177,7 @@ impl Tokens {
 }
 
 /// The token that is known, or the one that its server grants.
-async fn current_or_fetched<P: Secrets + SendHttp + Clock>(
+async fn current_or_fetched<P: TokenPorts>(
     state: &mut TokenState,
     ports: &P,
     (client, bundle): (&ClientCredentials, Option<&CaBundle>),

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret::SecretName;
-use delivery::subscription::{Subscription, host_of};
+use delivery::subscription::{Destination, Subscription, host_of};
 
 use crate::confirm::is_confirmed;
 use crate::files::usage_error;
@@ -128,6 +128,24 @@ pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     receivers(all.filter(is_elsewhere))
 }
 
+/// Says which other machines get requests that are signed with the credentials of whoever runs the command.
+pub(crate) fn report_signed<'a>(subscriptions: impl IntoIterator<Item = &'a Subscription>) {
+    let hosts = signed_elsewhere(subscriptions);
+    if !hosts.is_empty() {
+        let hosts: Vec<String> = hosts.into_iter().collect();
+        let hosts = text::line(&hosts.join(", "));
+        note(format_args!("requests are signed with your AWS credentials: to {hosts}"));
+    }
+}
+
+fn signed_elsewhere<'a>(
+    subscriptions: impl IntoIterator<Item = &'a Subscription>,
+) -> BTreeSet<String> {
+    let destinations = subscriptions.into_iter().map(|of| &of.destination);
+    let signed = destinations.filter(|of| of.signing_scope().is_some() && !is_here(&of.url));
+    signed.map(Destination::host).collect()
+}
+
 /// Says who receives which variables.
 pub(crate) fn report(receivers: &Receivers) {
     if !receivers.is_empty() {
@@ -188,5 +206,19 @@ mod tests {
         let receivers = receivers_elsewhere(&catalogue(&documents));
         let lines: Vec<String> = receivers.iter().map(|(name, hosts)| sends(name, hosts)).collect();
         assert_eq!(lines, ["  TOKEN to a.example.com, b.example.com:8443\n"]);
+    }
+
+    #[test]
+    fn hosts_that_get_signed_requests_are_told_but_this_machine() {
+        let signed = "auth: {sigv4: {service: lambda, region: eu-west-1}}";
+        let text: Vec<String> = [("a", "https://a.example.com/"), ("c", "http://127.0.0.1:1/")]
+            .iter()
+            .map(|(name, url)| FILE.replace("NAME", name).replace("URL", url))
+            .map(|text| text.replace("headers: [{name: a, secret: 'env:TOKEN'}]", signed))
+            .collect();
+        let sources = [Source { name: "f", text: &text.join("---\n") }];
+        let catalogue = manifest::read(&sources).catalogue;
+        let hosts = signed_elsewhere(catalogue.subscriptions().map(AsRef::as_ref));
+        assert_eq!(hosts, BTreeSet::from(["a.example.com".to_owned()]));
     }
 }

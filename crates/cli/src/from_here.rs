@@ -6,6 +6,7 @@
 //! Promises: a secret is looked up for a destination only if the policy of the subscriptions lets it have that, as in
 //! dispatch. A token is in memory only.
 
+use adapters::aws_identity::Identity;
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
@@ -14,14 +15,14 @@ use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::ports::{Secrets as _, SendHttp as _};
 use delivery::request::Request;
-use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::{Destination, Subscription};
 
 use crate::environment::{Allowed, lookup};
 use crate::this_machine::allow_private;
 
-/// What stands in place of a token that nobody fetched.
+/// What stands in place of a token or a key that nobody fetched.
 const NO_TOKEN: &str = "TOKEN";
 
 /// Makes requests from this machine.
@@ -38,37 +39,40 @@ impl FromHere {
         let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
         let sender = HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?;
         let secrets = SecretStores::new(lookup(allowed, false), Machine)?;
-        let ports = CommandPorts { sender: sender.keeping_headers(), secrets };
+        let identity = Identity::of_person();
+        let ports = CommandPorts { sender: sender.keeping_headers(), secrets, identity };
         Ok(Self { ports, tokens: Tokens::default(), policy: policy.clone() })
     }
 
-    /// The secrets of these names and the token, for requests to a destination.
+    /// The secrets and the token for requests to a destination, and the credentials that sign them.
     ///
     /// # Errors
     /// When one of them may not be sent there or cannot be had.
-    pub(crate) async fn keyring(
-        &self,
-        names: &[&SecretName],
-        destination: &Destination,
-    ) -> Result<Keyring, Unsendable> {
+    pub(crate) async fn keyring(&self, destination: &Destination) -> Result<Keyring, Unsendable> {
         self.check(destination)?;
-        let keyring = self.tokens.keyring(&self.ports, names, destination).await;
+        let keyring = self.tokens.keyring(&self.ports, destination).await;
         keyring.map_err(Unsendable::Unready)
     }
 
-    /// The same without a request to a token server: a word stands in place of the token.
+    /// The same without a request to a token server or to AWS: words stand in place of what they would give.
     ///
     /// # Errors
     /// When a secret may not be sent there or cannot be had.
     pub(crate) async fn keyring_without_token(
         &self,
-        names: &[&SecretName],
         destination: &Destination,
     ) -> Result<Keyring, Unsendable> {
         self.check(destination)?;
-        let keyring = self.ports.keyring(names, &destination.url).await;
+        let names: Vec<&SecretName> = destination.secrets().collect();
+        let keyring = self.ports.keyring(&names, &destination.url).await;
         let keyring = keyring.map_err(|error| Unsendable::Unready(error.to_string()))?;
-        Ok(keyring.with_token(Secret::new(NO_TOKEN.to_owned())))
+        let nothing = || Secret::new(NO_TOKEN.to_owned());
+        let aws = AwsCredentials {
+            access_key_id: NO_TOKEN.to_owned(),
+            secret_access_key: nothing(),
+            session_token: None,
+        };
+        Ok(keyring.with_token(nothing()).with_aws(aws))
     }
 
     /// In a catalogue, who wrote the subscription need not be who wrote the policy.

@@ -79,6 +79,7 @@ pub(crate) fn lints_at(
             ("responseTimeout", shortened_timeout(subscription, cut_to_ms)),
             ("sharedLimit", limits.problem(subscription)),
             ("url", placeholder(subscription)),
+            ("auth", stack.and_then(|stack| without_identity(subscription, stack))),
         ];
         let warnings = warnings
             .into_iter()
@@ -205,6 +206,17 @@ fn placeholder(subscription: &Subscription) -> Option<String> {
         format!(
             "{} has a placeholder as its destination, which receives nothing: replace it",
             subscription.name
+        )
+    })
+}
+
+/// Requests that a stack cannot sign.
+fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String> {
+    let is_unsigned = subscription.destination.signing_scope().is_some() && !stack.signs_requests();
+    is_unsigned.then(|| {
+        format!(
+            "{} has requests signed, but the stack {} has no InvokeRoleArn: its attempts are aborted",
+            subscription.name, stack.name
         )
     })
 }

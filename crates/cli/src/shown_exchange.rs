@@ -6,7 +6,7 @@
 //! anything in the body of a request: that is the event.
 
 use delivery::delivery::outcome::Exchange;
-use delivery::request::{Method, Request};
+use delivery::request::Request;
 use delivery::subscription::credentials::{Credentials, HIDDEN, is_credential};
 use delivery::subscription::header::Value;
 use delivery::subscription::sink::Sink;
@@ -93,6 +93,9 @@ impl ShownExchange {
             let value = if is_shown { value.clone() } else { HIDDEN.to_owned() };
             headers.push((name.clone(), value));
         }
+        // The sender adds it.
+        headers
+            .extend(request.signer.iter().map(|_| ("authorization".to_owned(), HIDDEN.to_owned())));
         credentials.add_url(&request.url);
         if subscription.is_none_or(|it| hides_path(request, it)) {
             credentials.add_path(&request.url);
@@ -113,10 +116,7 @@ impl ShownExchange {
             },
         });
         Self {
-            method: match request.method {
-                Method::Post => "POST",
-                Method::Options => "OPTIONS",
-            },
+            method: request.method.as_str(),
             url: url(request, subscription),
             headers,
             body: shown(&request.body),
@@ -159,8 +159,8 @@ fn hides_path(request: &Request, subscription: &Subscription) -> bool {
 /// Whether a header's value is no secret.
 pub(crate) fn is_shown(name: &str, value: &str, subscription: Option<&Subscription>) -> bool {
     let lower = name.to_ascii_lowercase();
-    let of_auth = subscription.and_then(|it| it.destination.auth.as_ref()?.header_name());
-    if is_credential(&lower) || of_auth.is_some_and(|of| of.eq_ignore_ascii_case(name)) {
+    let auth = subscription.and_then(|it| it.destination.auth.as_ref());
+    if is_credential(&lower) || auth.is_some_and(|auth| auth.has_header(name)) {
         return false;
     }
     let is_ours = OUR_HEADERS.contains(&lower.as_str())
@@ -194,6 +194,7 @@ fn shown(body: &[u8]) -> ShownBody {
 mod tests {
     use delivery::delivery::outcome::{Content, TransportResult};
     use delivery::manifest::{self, Source};
+    use delivery::request::Method;
 
     use super::*;
 
@@ -222,6 +223,7 @@ mod tests {
             timeout_ms: 1,
             answer_max_bytes: 1,
             tls: delivery::request::tls::RequestTls::default(),
+            signer: None,
             deliveries: Vec::new(),
         }
     }

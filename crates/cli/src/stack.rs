@@ -169,6 +169,11 @@ impl Stack {
         PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
     }
 
+    /// Whether it has a role that signs requests to destinations.
+    pub(crate) fn signs_requests(&self) -> bool {
+        !self.parameter("InvokeRoleArn").is_empty()
+    }
+
     /// The timeout of the dispatch function.
     pub(crate) fn dispatch_timeout_ms(&self) -> anyhow::Result<u64> {
         let seconds = self.parameter("DispatchTimeout").parse::<u64>().ok();

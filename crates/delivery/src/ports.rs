@@ -19,10 +19,11 @@ use crate::delivery::replay::ReplayEnd;
 use crate::delivery::{Hold, Publication};
 use crate::machine::consent::{ConsentKey, Granted};
 use crate::request::Request;
+use crate::request::token::Token;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::schedule::Jitter;
-use crate::subscription::secret::{Keyring, Secret, SecretName};
+use crate::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use crate::subscription::sink::SinkQueue;
 use crate::wire::{
     ATTRIBUTE_MAX_BYTES, DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE,
@@ -566,6 +567,19 @@ pub trait SharedDocuments {
     ) -> impl Future<Output = Result<bool, SharedDocumentError>> + Send;
 }
 
+/// Shows other services of AWS who this deployment is.
+///
+/// Promise: asks anew with each call, so whoever calls keeps what it gets. No error quotes a credential.
+pub trait AwsIdentity {
+    /// Credentials that requests to destinations are signed with, and until when they are used.
+    ///
+    /// # Errors
+    /// Why there are none, for people.
+    fn signing_credentials(
+        &self,
+    ) -> impl Future<Output = Result<Token<AwsCredentials>, String>> + Send;
+}
+
 /// Reads the time and sleeps.
 ///
 /// Promise: milliseconds since 1970-01-01 UTC; a sleep is never too short.
@@ -613,7 +627,14 @@ impl<T> StoragePorts for T where
 
 /// Everything that the dispatch function needs from outside.
 pub trait DispatchPorts:
-    StoragePorts + SendHttp + SubscriptionSource + Secrets + Consents + SharedDocuments + JitterSource
+    StoragePorts
+    + SendHttp
+    + SubscriptionSource
+    + Secrets
+    + AwsIdentity
+    + Consents
+    + SharedDocuments
+    + JitterSource
 {
 }
 
@@ -622,6 +643,7 @@ impl<T> DispatchPorts for T where
         + SendHttp
         + SubscriptionSource
         + Secrets
+        + AwsIdentity
         + Consents
         + SharedDocuments
         + JitterSource

@@ -90,6 +90,11 @@ metadata: {namespace: shop, topic: orders, name: slow}
 spec: {destination: {url: 'https://slow.example.com/', auth: {clientCertificate: {certificate: 'env:C', key: 'env:K'}}, hidePath: false, slowAfter: PT10S, maxPerSecond: 1, sharedLimit: partner, disable: {after: PT1H, then: hold}}}
 ---
 apiVersion: lastmile.dev/v1
+kind: Subscription
+metadata: {namespace: shop, topic: orders, name: signed}
+spec: {destination: {url: 'https://signed.example.com/', auth: {sigv4: {service: lambda, region: eu-west-1}}}}
+---
+apiVersion: lastmile.dev/v1
 kind: Notifications
 spec: {topic: shop/orders}
 ---
@@ -280,6 +285,35 @@ fn what_is_out_of_range_is_refused_by_both() {
         ("lateResponseWindow: PT2M", "lateResponseWindow: 120"),
         ("probation: true", "probation: PT1M"),
     ]);
+}
+
+#[test]
+fn a_bad_signing_scope_is_refused_by_both() {
+    let good = "sigv4: {service: execute-api, region: eu-west-1}";
+    let with = |scope: &str| {
+        let partner = "header: {name: x-partner, value: \"secretsmanager:billing#partner\"}";
+        FULL.replacen("name: authorization", "name: x-token", 1).replacen(partner, scope, 1)
+    };
+    assert!(accepts(&schema(), &with(good)) && reads(&with(good)));
+    let long = format!("region: {}", "a".repeat(33));
+    for (right, wrong) in [
+        ("service: execute-api, ", ""),
+        (", region: eu-west-1", ""),
+        ("execute-api", "s3"),
+        ("execute-api", "''"),
+        ("eu-west-1", "''"),
+        ("eu-west-1", "EU-west-1"),
+        ("eu-west-1", "eu_west_1"),
+        ("eu-west-1", "'*'"),
+        ("eu-west-1", "1-eu"),
+        ("eu-west-1", "eu-"),
+        ("region: eu-west-1", &long),
+        ("region: eu-west-1", "region: eu-west-1, role: a"),
+    ] {
+        let changed = with(&good.replacen(right, wrong, 1));
+        assert!(!accepts(&schema(), &changed), "the schema takes {wrong}");
+        assert!(!reads(&changed), "the reader takes {wrong}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use adapters::aws_identity::Identity;
 use adapters::aws_ports::{AwsPorts, AwsStoragePorts, s3_client, with_limits};
 use adapters::events_queue::EventsQueue;
 use adapters::http::HttpSender;
@@ -115,7 +116,8 @@ impl Stack {
         let dispatch_settings = DispatchSettings::read(&environment)?;
         let subscriptions = dispatch_settings.subscriptions.clone();
         let secrets = SecretStores::new(secrets, Machine)?;
-        let ports = AwsPorts::with_secrets(&clients, &dispatch_settings, secrets)?;
+        let identity = Identity::of_person();
+        let ports = AwsPorts::with_secrets(&clients, &dispatch_settings, secrets, identity)?;
         let ports = ports.with_sender(|sender| ObservedSender {
             sender: sender.keeping_headers(),
             observer: observer.clone(),

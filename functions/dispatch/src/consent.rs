@@ -20,7 +20,7 @@ use delivery::machine::consent::{
 use delivery::machine::step::End;
 use delivery::ports::DispatchPorts;
 use delivery::request::AttemptContext;
-use delivery::subscription::secret::{Keyring, SecretName};
+use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
 use futures::FutureExt as _;
 
@@ -125,8 +125,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         let wanted_ms = subscription.destination.response_timeout_ms.min(ASK_TIMEOUT_MS);
         // Before the time is granted: looking secrets up takes time of its own.
-        let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let keyring = self.keyring(&names, &subscription.destination, of.deadline).await;
+        let keyring = self.keyring(&subscription.destination, of.deadline).await;
         let now_ms = self.ports.now_ms();
         // After the pause: `begin` uses up the privilege of the first request of an invocation.
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;

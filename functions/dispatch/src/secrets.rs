@@ -1,4 +1,4 @@
-//! The secrets of a request and its token, unless the deployment's policy keeps them from its destination.
+//! The secrets of a request, its token and the credentials that sign it, unless the deployment's policy keeps them from its destination.
 //!
 //! The policy is that of the newest subscriptions which this process has read, and not that of the
 //! invocation: in a catalogue, whoever may write a subscription need not be who wrote the policy, and an
@@ -7,44 +7,39 @@
 
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::ports::DispatchPorts;
-use delivery::subscription::secret::{Keyring, SecretName};
+use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Destination, Subscription};
 
 use crate::deadline::Deadline;
 use crate::dispatch::Dispatch;
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// The secrets of these names and the token, for requests to a destination.
+    /// The secrets, the token and the credentials for requests to a destination.
     ///
     /// # Errors
     /// [`Unsendable::Unready`] when one of them may not be sent there or cannot be had.
     pub(crate) async fn keyring(
         &self,
-        names: &[&SecretName],
         destination: &Destination,
         deadline: &Deadline,
     ) -> Result<Keyring, Unsendable> {
-        if names.is_empty() {
+        if !destination.needs_keyring() {
             return Ok(Keyring::default());
         }
-        let looked_up = self.in_time(self.look_up(names, destination), deadline).await;
+        let looked_up = self.in_time(self.look_up(destination), deadline).await;
         looked_up.unwrap_or_else(|| {
             Err(Unsendable::Unready("secrets could not be read in time".to_owned()))
         })
     }
 
-    async fn look_up(
-        &self,
-        names: &[&SecretName],
-        destination: &Destination,
-    ) -> Result<Keyring, Unsendable> {
+    async fn look_up(&self, destination: &Destination) -> Result<Keyring, Unsendable> {
         let newest = self.ports.current().await.map_err(|problem| {
             Unsendable::Unready(format!("where secrets may be sent is not known: {problem}"))
         })?;
         if let Some(refusal) = newest.settings().secrets.refusal_for(destination) {
             return Err(Unsendable::Unready(refusal.to_string()));
         }
-        let keyring = self.tokens.keyring(&self.ports, names, destination).await;
+        let keyring = self.tokens.keyring(&self.ports, destination).await;
         keyring.map_err(Unsendable::Unready)
     }
 

@@ -9,16 +9,17 @@ use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::ports::{
-    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
-    PutError, PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets, SendHttp,
-    SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
+    AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
+    PutBlob, PutError, PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets,
+    SendHttp, SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
 };
+use delivery::request::token::Token;
 use delivery::request::{Method, Request};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
-use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::sink::{Container, SinkQueue};
 use uuid::Uuid;
@@ -119,6 +120,9 @@ struct Calls {
     sink_messages: Vec<(String, Uuid, String)>,
     consents: HashMap<ConsentKey, Granted>,
     consents_unreadable: bool,
+    /// How long credentials that sign requests are valid; nobody has any without it.
+    credentials_life_ms: Option<u64>,
+    credentials_asked: usize,
     /// The shared documents, and how often each was written.
     shared: BTreeMap<String, (Vec<u8>, u64)>,
     /// How often shared documents were read or written.
@@ -330,6 +334,16 @@ impl FakePorts {
         self.calls().refused_authorization = Some(authorization.to_owned());
     }
 
+    /// Who asks for credentials that sign requests gets some for so long.
+    pub(crate) fn grant_credentials(&self, life_ms: Option<u64>) {
+        self.calls().credentials_life_ms = life_ms;
+    }
+
+    /// How often credentials that sign requests were asked for.
+    pub(crate) fn credentials_asked(&self) -> usize {
+        self.calls().credentials_asked
+    }
+
     /// Whether stored consents cannot be read.
     pub(crate) fn set_consents_unreadable(&self, unreadable: bool) {
         self.calls().consents_unreadable = unreadable;
@@ -511,6 +525,21 @@ impl FakePorts {
             panic!("injected by the test");
         }
         None
+    }
+}
+
+impl AwsIdentity for FakePorts {
+    async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
+        let now_ms = self.now_ms();
+        let mut calls = self.calls();
+        calls.credentials_asked += 1;
+        let credentials = AwsCredentials {
+            access_key_id: "AKIDEXAMPLE".to_owned(),
+            secret_access_key: Secret::new("never-sent".to_owned()),
+            session_token: Some(Secret::new(format!("session-t0ken-{}", calls.credentials_asked))),
+        };
+        let ends_ms = now_ms + calls.credentials_life_ms.ok_or("no role is set: InvokeRoleArn")?;
+        Ok(Token::ending(credentials, now_ms, now_ms, ends_ms))
     }
 }
 

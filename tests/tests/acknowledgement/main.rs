@@ -29,6 +29,7 @@ mod replies;
 mod secret_policy;
 mod sending;
 mod shared;
+mod signed;
 mod sinks;
 mod slow;
 mod tokens;

@@ -21,6 +21,7 @@ mod scripted_s3;
 mod scripted_sqs;
 mod secrets;
 mod shared_documents;
+mod sigv4;
 mod sinks;
 mod storage;
 mod storage_errors;

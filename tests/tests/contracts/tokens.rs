@@ -1,5 +1,6 @@
 //! `Tokens` with a token server that hangs, floods, redirects or is not where it may be: bounded, refused, told.
 
+use adapters::aws_identity::Identity;
 use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
@@ -18,7 +19,8 @@ const SECRET: &str = "hush-hush";
 
 fn ports(sender: HttpSender) -> CommandPorts {
     let secrets = SecretStores::new(|_, _| Some(SECRET.to_owned()), Machine);
-    CommandPorts { sender, secrets: secrets.expect("an HTTP client can be built") }
+    let secrets = secrets.expect("an HTTP client can be built");
+    CommandPorts { sender, secrets, identity: Identity::of_person() }
 }
 
 fn destination(server: &str, timeout_ms: u64) -> Destination {
@@ -38,8 +40,7 @@ fn destination(server: &str, timeout_ms: u64) -> Destination {
 
 async fn token(server: &str, timeout_ms: u64) -> Result<String, String> {
     let destination = destination(server, timeout_ms);
-    let names: Vec<_> = destination.secrets().collect();
-    let keyring = Tokens::default().keyring(&ports(sender()), &names, &destination).await?;
+    let keyring = Tokens::default().keyring(&ports(sender()), &destination).await?;
     Ok(keyring.token().map(Secret::expose).unwrap_or_default().to_owned())
 }
 
@@ -83,8 +84,7 @@ async fn many_at_once_ask_once() {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], body)]).await.expect("a free port");
     let (ports, tokens) = (ports(sender()), Tokens::default());
     let destination = destination(&server.endpoint(), 60_000);
-    let names: Vec<_> = destination.secrets().collect();
-    let all = (0..1_000).map(|_| tokens.keyring(&ports, &names, &destination));
+    let all = (0..1_000).map(|_| tokens.keyring(&ports, &destination));
     for keyring in join_all(all).await {
         assert_eq!(
             keyring.map(|of| of.token().map(|of| of.expose().to_owned())),

@@ -142,6 +142,7 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
         timeout_ms: TIMEOUT_MS,
         answer_max_bytes,
         tls: delivery::request::tls::RequestTls::default(),
+        signer: None,
         deliveries: Vec::new(),
     }
 }

@@ -12,15 +12,16 @@ use std::task::{Context, Poll};
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
-    ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message, PutBlob,
-    PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
+    AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
+    PutBlob, PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
     SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
 };
 use delivery::request::Request;
+use delivery::request::token::Token;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
-use delivery::subscription::secret::{Keyring, Secret, SecretName};
+use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
@@ -116,6 +117,12 @@ impl SendHttp for World {
         self.with(|world| world.watch_result(number, &watched, &exchange));
         let late = (exchange.result == TransportResult::TimedOut).then(|| open.late());
         (exchange, late)
+    }
+}
+
+impl AwsIdentity for World {
+    async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
+        Err("injected by the test".to_owned())
     }
 }
 

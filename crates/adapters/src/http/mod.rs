@@ -15,6 +15,7 @@ mod failure;
 mod metered;
 mod names;
 mod recent;
+pub mod sigv4;
 mod tls;
 
 use std::fmt;
@@ -46,6 +47,7 @@ use self::clients::Clients;
 use self::failure::Failure;
 use self::metered::Usage;
 pub use self::names::{Lookup, Resolved};
+use self::sigv4::Signed;
 use crate::machine::Machine;
 
 /// Who sends.
@@ -89,6 +91,13 @@ impl Default for Network {
     }
 }
 
+/// A request that may be sent: by which client, with which headers, and what of them signs it.
+struct Admitted {
+    kind: ClientKind,
+    headers: HeaderMap,
+    signed: Option<Signed>,
+}
+
 impl HttpSender {
     /// A sender that connects only to addresses that the policy allows.
     ///
@@ -116,15 +125,19 @@ impl HttpSender {
         Self { keeps_headers: true, ..self }
     }
 
-    /// The client kind and headers of a request that may be sent; else the exchange that reports why
-    /// not.
-    fn admit(&self, request: &Request) -> Result<(ClientKind, HeaderMap), Box<Exchange>> {
+    /// What is needed to send a request that may be sent; else the exchange that reports why not.
+    fn admit(&self, request: &Request) -> Result<Admitted, Box<Exchange>> {
         let blocked = |refusal| Exchange::new(TransportResult::Blocked, 0, 0).with_detail(refusal);
         // Here as well as in the resolver, which never sees an IP address in a URL.
         let kind = self.policy.admit(&request.url).map_err(blocked)?;
         let unsendable =
             |problem| Exchange::new(TransportResult::Unsendable, 0, 0).with_detail(problem);
-        let mut headers = header_map(&request.headers).map_err(unsendable)?;
+        let signed = request.signer.as_ref();
+        let signed = signed.map(|signer| Signed::of(request, signer, Machine.now_ms()));
+        let signed = signed.transpose().map_err(unsendable)?;
+        let of_signature = signed.iter().flat_map(|signed| &signed.headers);
+        let mut headers =
+            header_map(request.headers.iter().chain(of_signature)).map_err(unsendable)?;
         if request.body.is_empty() && request.method == Method::Post {
             // RFC 9110, 8.6: sent even with an empty body; some front ends answer 411 without it.
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
@@ -135,16 +148,21 @@ impl HttpSender {
         for (name, value) in usual.into_iter().chain(basic) {
             headers.entry(name).or_insert(value);
         }
-        Ok((kind, headers))
+        Ok(Admitted { kind, headers, signed })
     }
 
-    async fn send(&self, request: &Request, headers: HeaderMap, kind: ClientKind) -> Exchange {
-        match self.answer(request, headers, kind).await {
+    async fn send(&self, request: &Request, admitted: Admitted) -> Exchange {
+        let Admitted { kind, headers, signed } = admitted;
+        let exchange = match self.answer(request, headers, kind).await {
             Ok((result, content)) => {
                 Exchange { content: Some(content), ..Exchange::new(result, 0, 0) }
             }
             Err(failure) => Exchange::new(failure::result(&failure), 0, 0)
                 .with_detail(failure::detail(&failure)),
+        };
+        match signed {
+            Some(signed) => signed.hide_in(exchange),
+            None => exchange,
         }
     }
 
@@ -215,8 +233,8 @@ impl SendHttp for HttpSender {
     async fn exchange(&self, request: &Request) -> Exchange {
         let started_ms = Machine.now_ms();
         let exchange = match self.admit(request) {
-            Ok((kind, headers)) => {
-                let exchange = self.send(request, headers, kind);
+            Ok(admitted) => {
+                let exchange = self.send(request, admitted);
                 let in_time = tokio::time::timeout(timeout(request), exchange).await;
                 in_time.unwrap_or_else(|_| timed_out(request))
             }
@@ -227,7 +245,7 @@ impl SendHttp for HttpSender {
 
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
         let started_ms = Machine.now_ms();
-        let (kind, headers) = match self.admit(request) {
+        let admitted = match self.admit(request) {
             Ok(admitted) => admitted,
             Err(exchange) => return (timed(*exchange, started_ms), None),
         };
@@ -235,7 +253,7 @@ impl SendHttp for HttpSender {
         let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
         let (sender, cut) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
         let mut open: Late =
-            Box::pin(async move { timed(sender.send(&cut, headers, kind).await, started_ms) });
+            Box::pin(async move { timed(sender.send(&cut, admitted).await, started_ms) });
         match tokio::time::timeout(timeout(request), &mut open).await {
             Ok(exchange) => (exchange, None),
             Err(_) => (timed(timed_out(request), started_ms), Some(open)),
@@ -283,8 +301,10 @@ fn basic_authorization(url: &Url) -> Option<HeaderValue> {
 
 /// The headers in the client's form. An invalid one, which could split the request, is refused; the
 /// error has only its name, because the value may be a secret.
-fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
-    let mut map = HeaderMap::with_capacity(headers.len());
+fn header_map<'a>(
+    headers: impl Iterator<Item = &'a (String, String)>,
+) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::with_capacity(headers.size_hint().0);
     for (name, value) in headers {
         let (Ok(known), Ok(mut value)) =
             (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))

@@ -250,6 +250,7 @@ mod tests {
             timeout_ms: 1,
             answer_max_bytes: 1,
             tls: delivery::request::tls::RequestTls::default(),
+            signer: None,
             deliveries,
         }
     }

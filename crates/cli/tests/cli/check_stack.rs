@@ -228,6 +228,18 @@ fn what_the_stack_allows_decides_about_private_addresses() {
 }
 
 #[test]
+fn requests_that_the_stack_cannot_sign_are_told() {
+    let spec = "destination: {url: 'https://a.example.com/', auth: {sigv4: {service: lambda, region: eu-west-1}}}";
+    let (printed, code) = check(spec, &[("InvokeRoleArn", "")]);
+    let expected = "warning: auth: shop/orders/billing has requests signed, but the stack live has no InvokeRoleArn: its \
+                    attempts are aborted\n";
+    assert!(printed.starts_with("s.yaml:4:") && printed.ends_with(expected), "{printed}");
+    assert_eq!(code, Some(0));
+    let role = "arn:aws:iam::123456789012:role/invoke";
+    assert_eq!(check(spec, &[("InvokeRoleArn", role)]), (String::new(), Some(0)));
+}
+
+#[test]
 fn an_error_of_cloudformation_is_reported_by_its_message() {
     let body = "<ErrorResponse><Error><Type>Sender</Type><Code>ValidationError</Code>\
                 <Message>Stack with id live does not exist</Message></Error></ErrorResponse>";

@@ -39,6 +39,7 @@ mod sample_destinations;
 mod sample_letters;
 mod sample_subscriber;
 mod samples;
+mod sigv4;
 mod subscription_files;
 mod try_auth;
 mod try_out;

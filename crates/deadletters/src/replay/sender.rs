@@ -302,6 +302,7 @@ async fn post(
         timeout_ms: RESPONSE_TIMEOUT_MS,
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: delivery::request::tls::RequestTls::default(),
+        signer: None,
         deliveries: vec![*delivery],
     };
     let exchange = http.exchange(&request).await;

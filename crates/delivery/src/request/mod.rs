@@ -14,6 +14,7 @@
 mod binary;
 mod notification;
 mod signature;
+pub mod signer;
 pub mod tls;
 pub mod token;
 pub mod verification;
@@ -26,6 +27,7 @@ use url::Url;
 use uuid::Uuid;
 
 pub use self::signature::KeyError;
+use self::signer::Signer;
 use self::tls::RequestTls;
 use crate::deadletter::blob::{Enriched, enriched};
 use crate::delivery::outcome::Unsendable;
@@ -34,7 +36,7 @@ use crate::event::json::array;
 use crate::event::schema::Schema;
 use crate::event::{Event, Input, Shape, convert};
 use crate::subscription::header::{HeaderError, Value};
-use crate::subscription::secret::{Keyring, SecretName};
+use crate::subscription::secret::Keyring;
 use crate::subscription::sink::Sink;
 use crate::subscription::{Consent, Destination, ReplyTo, Subscription};
 
@@ -45,6 +47,17 @@ pub enum Method {
     Post,
     /// Asks for consent (CloudEvents handshake).
     Options,
+}
+
+impl Method {
+    /// As it is sent.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Post => "POST",
+            Self::Options => "OPTIONS",
+        }
+    }
 }
 
 /// One HTTP request to a destination. Its headers may hold secrets, so its `Debug` shows only their
@@ -65,6 +78,8 @@ pub struct Request {
     pub answer_max_bytes: usize,
     /// What its connection needs.
     pub tls: RequestTls,
+    /// What its sender signs it with.
+    pub signer: Option<Signer>,
     /// The ids of the deliveries that it carries, which are not sent; none for a handshake.
     pub deliveries: Vec<Uuid>,
 }
@@ -169,6 +184,7 @@ pub fn compose(
         timeout_ms,
         answer_max_bytes,
         tls: RequestTls::of(destination, context.keyring)?,
+        signer: Signer::of(destination, context.keyring)?,
         deliveries: deliveries.iter().map(|delivery| delivery.id).collect(),
     })
 }
@@ -238,19 +254,15 @@ fn auxiliary_request(
         timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: RequestTls::default(),
+        signer: None,
         deliveries: vec![delivery.id],
     }
 }
 
-/// The secrets that a request with these deliveries needs; only requests to the destination need
-/// any.
-pub fn secrets<'a>(
-    subscription: &'a Subscription,
-    deliveries: &[&Delivery],
-) -> impl Iterator<Item = &'a SecretName> {
-    let to_destination =
-        deliveries.iter().any(|delivery| delivery.target == DeliveryTarget::Destination);
-    subscription.destination.secrets().filter(move |_| to_destination)
+/// Whether a request with these deliveries goes to the destination: no other gets a secret.
+#[must_use]
+pub fn is_to_destination(deliveries: &[&Delivery]) -> bool {
+    deliveries.iter().any(|delivery| delivery.target == DeliveryTarget::Destination)
 }
 
 /// What deliveries of a subscription need to have in common to share a request.
@@ -439,12 +451,10 @@ fn own_headers(
         Some(value.map(|value| (header.name.clone(), value.into_owned())))
     });
     let mut headers: Vec<(String, String)> = named.collect::<Result<_, HeaderError>>()?;
-    if let Some(auth) = &destination.auth
-        && let Some(sent) = auth.header(keyring)?
-    {
+    if let Some(auth) = &destination.auth {
         // Two would contradict each other; a file of another dialect may list one too.
-        headers.retain(|(name, _)| !name.eq_ignore_ascii_case(&sent.0));
-        headers.push(sent);
+        headers.retain(|(name, _)| !auth.has_header(name));
+        headers.extend(auth.header(keyring)?);
     }
     Ok(headers)
 }

@@ -43,7 +43,11 @@ impl RequestTls {
                 Some(Identity { certificate: secret(certificate)?, key: secret(key)? })
             }
             Some(
-                Auth::Basic { .. } | Auth::Bearer { .. } | Auth::Header { .. } | Auth::OAuth2(_),
+                Auth::Basic { .. }
+                | Auth::Bearer { .. }
+                | Auth::Header { .. }
+                | Auth::OAuth2(_)
+                | Auth::Sigv4(_),
             )
             | None => None,
         };

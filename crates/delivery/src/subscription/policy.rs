@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::event::schema::Schema;
 use crate::subscription::auth::Auth;
 use crate::subscription::auth::oauth2::ClientCredentials;
+use crate::subscription::auth::sigv4::SigningScope;
 use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::{LeastWaits, Profile, StatusSet};
 use crate::subscription::public_key::PublicKey;
@@ -187,6 +188,11 @@ pub(crate) fn auth(auth: Option<&Auth>) -> Setting {
             json!({ "certificate": certificate.to_string(), "key": key.to_string() }),
             format!("certificate from {certificate}, key from {key}"),
         ),
+        Auth::Sigv4(SigningScope { service, region }) => {
+            let service = service.as_str();
+            let text = format!("for {service} in {region}");
+            (json!({ "service": service, "region": region }), text)
+        }
     };
     Setting::new("auth", json!({ auth.kind(): fields }), format!("{}: {text}", auth.kind()))
 }

@@ -99,11 +99,29 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The secrets of one request, by name, and the token that was fetched for it.
+/// Credentials of AWS; printing them shows no secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AwsCredentials {
+    /// Names them; no secret.
+    pub access_key_id: String,
+    /// Signs.
+    pub secret_access_key: Secret,
+    /// Sent with each request, where they are temporary.
+    pub session_token: Option<Secret>,
+}
+
+impl fmt::Debug for AwsCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AwsCredentials(…)")
+    }
+}
+
+/// The secrets of one request, by name, the token that was fetched for it, and the credentials it is signed with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Keyring {
     secrets: BTreeMap<SecretName, Secret>,
     token: Option<Secret>,
+    aws: Option<AwsCredentials>,
 }
 
 impl Keyring {
@@ -124,11 +142,23 @@ impl Keyring {
     pub fn with_token(self, token: Secret) -> Self {
         Self { token: Some(token), ..self }
     }
+
+    /// The credentials of AWS.
+    #[must_use]
+    pub fn aws(&self) -> Option<&AwsCredentials> {
+        self.aws.as_ref()
+    }
+
+    /// The same with these credentials of AWS.
+    #[must_use]
+    pub fn with_aws(self, aws: AwsCredentials) -> Self {
+        Self { aws: Some(aws), ..self }
+    }
 }
 
 impl FromIterator<(SecretName, Secret)> for Keyring {
     fn from_iter<T: IntoIterator<Item = (SecretName, Secret)>>(secrets: T) -> Self {
-        Self { secrets: secrets.into_iter().collect(), token: None }
+        Self { secrets: secrets.into_iter().collect(), ..Self::default() }
     }
 }
 
@@ -186,5 +216,12 @@ mod tests {
             [("env:A".parse().unwrap(), Secret::new("hush".to_owned()))].into_iter().collect();
         assert!(!format!("{keyring:?}").contains("hush"));
         assert_eq!(keyring.get(&"env:A".parse().unwrap()).map(Secret::expose), Some("hush"));
+        let hush = || Secret::new("hush".to_owned());
+        let aws = AwsCredentials {
+            access_key_id: "AKIDEXAMPLE".to_owned(),
+            secret_access_key: hush(),
+            session_token: Some(hush()),
+        };
+        assert!(!format!("{:?}", keyring.with_aws(aws)).contains("hush"));
     }
 }

@@ -15,6 +15,7 @@ use crate::event::mapping::Mapping;
 use crate::event::schema::Schema;
 use crate::subscription::auth::Auth;
 use crate::subscription::auth::oauth2::ClientCredentials;
+use crate::subscription::auth::sigv4::SigningScope;
 use crate::subscription::batch::Batch;
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
@@ -206,6 +207,10 @@ impl Destination {
         }
         let of_auth = self.auth.as_ref().and_then(|auth| auth.header(keyring).ok()?);
         of_auth.iter().for_each(|(_, value)| credentials.add_header(value));
+        // A service that refuses a signature repeats what was signed.
+        if let Some(token) = keyring.aws().and_then(|aws| aws.session_token.as_ref()) {
+            credentials.add(token.expose().as_bytes());
+        }
         credentials
     }
 
@@ -223,7 +228,19 @@ impl Destination {
         self.auth.as_ref().and_then(Auth::client)
     }
 
-    /// Every secret that a request needs.
+    /// For whom requests are signed with credentials of AWS, if they are.
+    #[must_use]
+    pub fn signing_scope(&self) -> Option<&SigningScope> {
+        self.auth.as_ref().and_then(Auth::signing_scope)
+    }
+
+    /// Whether a request needs what its file does not hold: secrets, or credentials of AWS.
+    #[must_use]
+    pub fn needs_keyring(&self) -> bool {
+        self.signing_scope().is_some() || self.secrets().next().is_some()
+    }
+
+    /// Every secret with a name that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         let of_headers = self.headers.iter().filter_map(|header| match &header.value {
             Value::Secret(name) => Some(name),

@@ -9,7 +9,7 @@ use delivery::machine::answer::{self, SentCredentials};
 use delivery::ports::{DispatchPorts, Late};
 use delivery::request::{self, AttemptContext, Request};
 use delivery::subscription::Subscription;
-use delivery::subscription::secret::{Keyring, SecretName};
+use delivery::subscription::secret::Keyring;
 use futures::FutureExt as _;
 
 use crate::dispatch::{Dispatch, Invocation};
@@ -28,8 +28,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         let admitted = self.health.admission(subscription, due);
         let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
         // Before the time of the attempt is granted: looking secrets up takes time of its own.
-        let names: Vec<&SecretName> = request::secrets(subscription, &deliveries).collect();
-        let keyring = self.keyring(&names, destination, of.deadline).await;
+        let keyring = match request::is_to_destination(&deliveries) {
+            true => self.keyring(destination, of.deadline).await,
+            false => Ok(Keyring::default()),
+        };
         let now_ms = self.ports.now_ms();
         let timeout_ms = of.deadline.begin(now_ms, destination.response_timeout_ms)?;
         // Before the request: a panic from here on counts as an attempt.

@@ -39,6 +39,7 @@ pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
         timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: delivery::request::tls::RequestTls::default(),
+        signer: None,
         deliveries: Vec::new(),
     }
 }

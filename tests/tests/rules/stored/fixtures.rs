@@ -10,6 +10,7 @@ use delivery::event::Input;
 use delivery::event::mapping::{Field, Mapping};
 use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
+use delivery::subscription::auth::sigv4::{SigningScope, SigningService};
 use delivery::subscription::catalogue::Topic;
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::profile::Dialect;
@@ -161,6 +162,13 @@ fn every_word_of_a_destination_keeps_its_meaning() {
         (
             Auth::ClientCertificate { certificate: secret(), key: secret() },
             r#"{"clientCertificate":{"certificate":"env:A","key":"env:A"}}"#,
+        ),
+        (
+            Auth::Sigv4(SigningScope {
+                service: SigningService::ExecuteApi,
+                region: "eu-west-1".to_owned(),
+            }),
+            r#"{"sigv4":{"service":"execute-api","region":"eu-west-1"}}"#,
         ),
         (
             Auth::OAuth2(Box::new(ClientCredentials {

@@ -9,6 +9,7 @@ use delivery::event::schema::Schema;
 use delivery::subscription::auth::oauth2::{
     ClientCredentials, Style, check_parameter, check_parameter_name,
 };
+use delivery::subscription::auth::sigv4::{SigningScope, SigningService};
 use delivery::subscription::auth::{Auth, check_user};
 use delivery::subscription::catalogue::Topic;
 use delivery::subscription::dead_letter_format::{
@@ -115,6 +116,8 @@ fn auth() -> impl Strategy<Value = Auth> {
         (secret(), secret())
             .prop_map(|(certificate, key)| Auth::ClientCertificate { certificate, key }),
         client().prop_map(|client| Auth::OAuth2(Box::new(client))),
+        (select(&SigningService::ALL[..]), "[a-z][a-z0-9]{0,9}(-[a-z0-9]{1,9}){0,2}")
+            .prop_map(|(service, region)| Auth::Sigv4(SigningScope { service, region })),
         ("[A-Za-z-]{1,9}", secret()).prop_map(|(name, value)| Auth::Header { name, value }),
     ]
 }

@@ -175,7 +175,7 @@ const ADDED: [(&str, &str); 12] = [
 ];
 
 /// The same in its destination.
-const ADDED_TO_DESTINATION: [(&str, &str); 20] = [
+const ADDED_TO_DESTINATION: [(&str, &str); 22] = [
     (
         r#""sharedLimit":"a/b""#,
         "destination.sharedLimit: a name is 1 to 255 bytes once percent-encoded, without / and control characters",
@@ -210,7 +210,15 @@ const ADDED_TO_DESTINATION: [(&str, &str); 20] = [
     ),
     (
         r#""auth":{"kerberos":{}}"#,
-        "unknown variant `kerberos`, expected one of `basic`, `bearer`, `header`, `oauth2`, `clientCertificate`",
+        "unknown variant `kerberos`, expected one of `basic`, `bearer`, `header`, `oauth2`, `clientCertificate`, `sigv4`",
+    ),
+    (
+        r#""auth":{"sigv4":{"service":"s3","region":"eu-west-1"}}"#,
+        r#"auth.sigv4.service is "s3", expected is one of execute-api, lambda, vpc-lattice-svcs"#,
+    ),
+    (
+        r#""auth":{"sigv4":{"service":"lambda","region":"Ireland"}}"#,
+        "destination.auth.sigv4.region: a region is written as eu-west-1",
     ),
     (
         r#""caBundle":"hush""#,

@@ -219,6 +219,16 @@ fn dispatch_alone_may_read_the_secrets_that_are_named() {
 }
 
 #[test]
+fn dispatch_alone_may_assume_the_role_that_signs_requests() {
+    assert_eq!(only_with(DISPATCH, "HasInvokeRole"), [("sts:AssumeRole", "InvokeRoleArn")]);
+    for role in [DISPATCH, DEADLETTER, INGRESS] {
+        let all = allowed(role);
+        let sts = all.iter().filter(|(action, ..)| action.starts_with("sts:")).count();
+        assert_eq!(sts, usize::from(role == DISPATCH), "{role}");
+    }
+}
+
+#[test]
 fn both_functions_may_write_their_own_log() {
     for (role, log) in [(DISPATCH, "DispatchLogGroup.Arn"), (DEADLETTER, "DeadLetterLogGroup.Arn")]
     {

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use adapters::http::AGENT;
-use delivery::request::{Method, Request};
+use delivery::request::Request;
+use delivery::request::signer::Signer;
 use delivery::subscription::Subscription;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 
@@ -32,10 +33,7 @@ impl CurlCommand {
     /// The command that makes this request to the destination of this subscription.
     pub(super) fn of(request: &Request, subscription: &Subscription, keyring: &Keyring) -> Self {
         let mut variables = BTreeMap::new();
-        let method = match request.method {
-            Method::Post => "POST",
-            Method::Options => "OPTIONS",
-        };
+        let method = request.method.as_str();
         let shown_url = subscription.destination.display();
         let url = if shown_url == request.url.as_str() {
             quoted(&shown_url)
@@ -68,7 +66,9 @@ impl CurlCommand {
         });
         let headers: String = headers.collect();
         let tls = tls(request, &mut variables);
-        let text = with_body(&format!("{}{tls}{headers}", own.concat()), &request.body);
+        let signer = request.signer.as_ref().map(|signer| signed(signer, &mut variables));
+        let signer = signer.unwrap_or_default();
+        let text = with_body(&format!("{}{tls}{signer}{headers}", own.concat()), &request.body);
         Self { text, variables }
     }
 }
@@ -86,6 +86,24 @@ fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
         option(name, &variable(named, what, variables))
     });
     options.collect()
+}
+
+/// A signature, which curl makes with the credentials of whoever runs it, in the usual variables of AWS.
+fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
+    for (name, what) in [
+        ("AWS_ACCESS_KEY_ID", "the access key of whoever signs the request"),
+        ("AWS_SECRET_ACCESS_KEY", "its secret; temporary credentials have AWS_SESSION_TOKEN too"),
+    ] {
+        variables.insert(name.to_owned(), what.to_owned());
+    }
+    let scope = &signer.scope;
+    let (service, region) = (scope.service.as_str(), &scope.region);
+    let scheme = option("aws-sigv4", &quoted(&format!("aws:amz:{region}:{service}")));
+    let user = option("user", "\"${AWS_ACCESS_KEY_ID:?}:${AWS_SECRET_ACCESS_KEY:?}\"");
+    let token = "${AWS_SESSION_TOKEN:+--header \"x-amz-security-token: $AWS_SESSION_TOKEN\"}";
+    let body = "'x-amz-content-sha256: UNSIGNED-PAYLOAD'";
+    let body = if scope.service.signs_body() { String::new() } else { option("header", body) };
+    format!("{scheme}{user} \\\n  {token}{body}")
 }
 
 /// A header for curl.

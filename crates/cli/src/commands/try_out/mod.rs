@@ -31,14 +31,14 @@ use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::credentials::Credentials;
 use delivery::subscription::name::SubscriptionName;
-use delivery::subscription::secret::{Keyring, SecretName};
+use delivery::subscription::secret::Keyring;
 
 use self::curl::CurlCommand;
 use self::report::Report;
 use super::explain::{elements, named};
 use super::publish::{documents, text_of};
 use super::sample;
-use crate::environment::{EnvironmentArgs, receivers};
+use crate::environment::{EnvironmentArgs, receivers, report_signed};
 use crate::files::{Files, usage_error};
 use crate::from_here::FromHere;
 use crate::output::{note, out};
@@ -77,6 +77,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let deliveries = deliveries(catalogue, &subscription, arguments.event.as_deref(), now_ms)?;
     warn(catalogue, &subscription, &deliveries, now_ms)?;
     let allowed = arguments.environment.allow(&receivers([subscription.as_ref()]))?;
+    if !arguments.print {
+        report_signed([subscription.as_ref()]);
+    }
     let from_here = FromHere::new(allowed, &catalogue.settings().secrets)?;
     let attempt = Attempt::new(&subscription, &deliveries);
     if arguments.print {
@@ -199,8 +202,6 @@ fn warn(
 struct Attempt<'a> {
     subscription: &'a Subscription,
     deliveries: Vec<&'a Delivery>,
-    /// The secrets of its request.
-    names: Vec<&'a SecretName>,
 }
 
 /// What became of it.
@@ -216,9 +217,7 @@ struct Made {
 
 impl<'a> Attempt<'a> {
     fn new(subscription: &'a Subscription, deliveries: &'a [Delivery]) -> Self {
-        let deliveries: Vec<&Delivery> = deliveries.iter().collect();
-        let names = request::secrets(subscription, &deliveries).collect();
-        Self { subscription, deliveries, names }
+        Self { subscription, deliveries: deliveries.iter().collect() }
     }
 
     fn compose(&self, keyring: &Keyring, timeout_ms: u64) -> Result<Request, Unsendable> {
@@ -230,7 +229,7 @@ impl<'a> Attempt<'a> {
     async fn make(&self, from_here: &FromHere) -> Made {
         let destination = &self.subscription.destination;
         let timeout_ms = destination.response_timeout_ms;
-        let keyring = match from_here.keyring(&self.names, destination).await {
+        let keyring = match from_here.keyring(destination).await {
             Ok(keyring) => keyring,
             Err(problem) => return self.made(Err(problem), None, &Keyring::default()),
         };
@@ -264,7 +263,9 @@ impl<'a> Attempt<'a> {
         let event = self.deliveries.first().map(|delivery| &delivery.event);
         let mut credentials = self.subscription.destination.credentials(keyring, event);
         // Also those that are sent in another form or to somebody else, and those that only sign.
-        let values = self.names.iter().filter_map(|name| keyring.get(name)).chain(keyring.token());
+        let secrets = self.subscription.destination.secrets().filter_map(|name| keyring.get(name));
+        let of_aws = keyring.aws().map(|aws| &aws.secret_access_key);
+        let values = secrets.chain(keyring.token()).chain(of_aws);
         values.for_each(|value| credentials.add(value.expose().trim().as_bytes()));
         let not_sent = |problem: &Unsendable| problem.exchange(Machine.now_ms());
         let exchange = exchange.or_else(|| request.as_ref().err().map(not_sent));
@@ -275,7 +276,7 @@ impl<'a> Attempt<'a> {
     /// Prints the request as a command.
     async fn print(&self, from_here: &FromHere) -> anyhow::Result<ExitCode> {
         let destination = &self.subscription.destination;
-        let keyring = from_here.keyring_without_token(&self.names, destination).await;
+        let keyring = from_here.keyring_without_token(destination).await;
         let command = keyring.and_then(|keyring| {
             let request = self.compose(&keyring, destination.response_timeout_ms)?;
             Ok(CurlCommand::of(&request, self.subscription, &keyring))

@@ -30,14 +30,13 @@ use delivery::manifest::Reading;
 use delivery::ports::{Clock as _, Consents as _, JitterSource as _};
 use delivery::request::AttemptContext;
 use delivery::subscription::name::SubscriptionName;
-use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Consent, Subscription};
 use delivery::time::{brief, duration};
 use futures::future::join_all;
 use url::Url;
 
 use crate::deployed::{self, Wanted};
-use crate::environment::{EnvironmentArgs, receivers};
+use crate::environment::{EnvironmentArgs, receivers, report_signed};
 use crate::files::{Files, print_findings, usage_error};
 use crate::from_here::FromHere;
 use crate::output::{note, out};
@@ -126,6 +125,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let sent = receivers(selected.iter().map(|(subscription, _)| subscription.as_ref()));
     let allowed = arguments.environment.allow(&sent)?;
+    report_signed(selected.iter().map(|(subscription, _)| subscription.as_ref()));
     let from_here = FromHere::new(allowed, &reading.catalogue.settings().secrets)?;
     let validator = Validator::open(arguments, from_here).await?;
     // Concurrently: with --listen each of them may wait for minutes.
@@ -246,8 +246,7 @@ impl Validator {
         consent: &Consent,
         question: &Question,
     ) -> Answer {
-        let names: Vec<&SecretName> = subscription.destination.secrets().collect();
-        let keyring = match self.from_here.keyring(&names, &subscription.destination).await {
+        let keyring = match self.from_here.keyring(&subscription.destination).await {
             Ok(keyring) => keyring,
             Err(problem) => return Answer::Refused(format!("the request was not sent: {problem}")),
         };

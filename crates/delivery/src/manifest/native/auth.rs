@@ -9,6 +9,7 @@ use super::super::reader::{Cursor, Fields};
 use super::destination::secret;
 use super::oauth2::{self, Client};
 use crate::subscription::Destination;
+use crate::subscription::auth::sigv4::{SigningScope, SigningService, check_region};
 use crate::subscription::auth::{Auth, check_user};
 use crate::subscription::header::Header;
 use crate::subscription::tls::CaBundle;
@@ -35,12 +36,13 @@ pub(in crate::manifest) enum Supplied {
 /// Reads the fields of one kind.
 type ReadKind = fn(&Fields<'_>) -> Option<Auth>;
 
-const KINDS: [(&str, ReadKind); 5] = [
+const KINDS: [(&str, ReadKind); 6] = [
     ("basic", basic),
     ("bearer", bearer),
     ("header", header),
     ("oauth2", oauth2::read),
     ("clientCertificate", client_certificate),
+    ("sigv4", sigv4),
 ];
 
 /// Reads `auth`, which is one kind, beside the headers of the same destination.
@@ -66,10 +68,10 @@ pub(in crate::manifest) fn supplied(at: &Cursor<'_>) -> Option<Supplied> {
 
 /// Why `auth` and the headers beside it cannot both be sent.
 fn listed_too(auth: &Auth, headers: &[Header]) -> Option<Message> {
-    let name = auth.header_name()?;
-    let is_listed = headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
-    let message = || Message::new(format!("the header {} is listed in headers too", quoted(name)));
-    is_listed.then(|| message().help("leave it to auth, or to headers"))
+    let listed = headers.iter().find(|header| auth.has_header(&header.name))?;
+    let name = quoted(&listed.name.to_ascii_lowercase());
+    let message = Message::new(format!("the header {name} is listed in headers too"));
+    Some(message.help("leave it to auth, or to headers"))
 }
 
 /// Whether the `auth` of a destination can be shown to it; otherwise that is reported at the cursor.
@@ -111,6 +113,16 @@ fn client_certificate(fields: &Fields<'_>) -> Option<Auth> {
     let [certificate, key] =
         ["certificate", "key"].map(|name| fields.required(name).and_then(|at| secret(&at)));
     Some(Auth::ClientCertificate { certificate: certificate?, key: key? })
+}
+
+fn sigv4(fields: &Fields<'_>) -> Option<Auth> {
+    let service = fields.required("service");
+    let service = service.and_then(|at| at.word(&SigningService::ALL, SigningService::as_str));
+    let region = fields.required("region").and_then(|at| {
+        let region = at.text()?;
+        check_region(region).map_or_else(|problem| at.refuse(problem), |()| Some(region.to_owned()))
+    });
+    Some(Auth::Sigv4(SigningScope { service: service?, region: region? }))
 }
 
 /// Reads the fields of `tls`.

@@ -3,9 +3,9 @@
 //! OAuth 2.0 with the credentials of a client (RFC 6749, 4.4 and 5). Pure: the exchange with the token server is made
 //! by whoever keeps a [`TokenState`], one at a time for each client.
 //!
-//! Promises: no error quotes more of an answer than the error code of RFC 6749, 5.2, and never a secret. A token is used
-//! until a minute before its end, or for half of its life if that is shorter, and a day at most. A failure is remembered for a few seconds, so that
-//! many deliveries at once ask once. After a token was refused another is fetched once a minute at most.
+//! Promises: no error quotes more of an answer than the error code of RFC 6749, 5.2, and never a secret.
+
+mod state;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
+pub use self::state::{Refused, Token, TokenState};
 use super::tls::RequestTls;
 use super::{ANSWER_MAX_BYTES, Method, Request};
 use crate::delivery::outcome::{Exchange, TransportResult};
@@ -21,92 +22,16 @@ use crate::subscription::credentials::Credentials;
 use crate::subscription::host_of;
 use crate::subscription::secret::{Keyring, Secret};
 use crate::subscription::tls::CaBundle;
-use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
+use crate::time::duration::{MINUTE_MS, SECOND_MS};
 
 /// A token server has this long to answer.
 pub const TOKEN_TIMEOUT_MS: u64 = 10 * SECOND_MS;
-/// A token is not used any more this long before it ends.
-const ENDS_EARLY_MS: u64 = MINUTE_MS;
 /// How long a token is used of which the server does not say when it ends.
 const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
-/// A token is not used for longer, whatever its server says.
-const LIFE_MAX_MS: u64 = DAY_MS;
-/// However early a token ends, it is used for what waited for it.
-const LIFE_MIN_MS: u64 = SECOND_MS;
-/// After a failure the token server is not asked for this long.
-const FAILED_FOR_MS: u64 = 5 * SECOND_MS;
-/// A refused token is replaced at most once in this time.
-const REPLACED_EVERY_MS: u64 = MINUTE_MS;
 /// The longest token: with it the headers of a request are still accepted by most servers.
 const TOKEN_MAX_BYTES: usize = 16 * 1_024;
 /// The longest error code that is quoted.
 const CODE_MAX_CHARS: usize = 60;
-
-/// A token, and until when it is used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    value: Secret,
-    until_ms: u64,
-}
-
-/// What is known of the token of one client.
-#[derive(Debug, Default)]
-pub struct TokenState {
-    token: Option<Token>,
-    /// When no token could be had, and why.
-    failed: Option<(u64, String)>,
-    /// When a token was replaced that had been refused.
-    replaced_ms: Option<u64>,
-}
-
-/// What follows from a token that a destination refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
-    /// There is another one by now.
-    Use(Secret),
-    /// There is none any more: as for any request that needs one.
-    Ended,
-    /// The refusal stands: another one was fetched a moment ago.
-    Stands,
-}
-
-impl TokenState {
-    /// The token, or why there is none; `None` when the server has to be asked.
-    #[must_use]
-    pub fn current(&self, now_ms: u64) -> Option<Result<Secret, String>> {
-        match (&self.token, &self.failed) {
-            (Some(token), _) if now_ms < token.until_ms => Some(Ok(token.value.clone())),
-            (_, Some((failed_ms, why))) if now_ms.abs_diff(*failed_ms) < FAILED_FOR_MS => {
-                Some(Err(why.clone()))
-            }
-            (_, _) => None,
-        }
-    }
-
-    /// What follows from the refusal of this token, which nobody uses any more then, unless one was replaced a moment
-    /// ago.
-    pub fn refused(&mut self, token: &Secret, now_ms: u64) -> Refused {
-        let Some(known) = &self.token else { return Refused::Ended };
-        if known.value != *token {
-            // It was fetched meanwhile.
-            return Refused::Use(known.value.clone());
-        }
-        let is_early = |at_ms: u64| now_ms.abs_diff(at_ms) < REPLACED_EVERY_MS;
-        if self.replaced_ms.is_some_and(is_early) {
-            return Refused::Stands;
-        }
-        *self = Self { replaced_ms: Some(now_ms), ..Self::default() };
-        Refused::Ended
-    }
-
-    /// Keeps what asking the server brought.
-    pub fn keep(&mut self, fetched: Result<Token, String>, now_ms: u64) {
-        match fetched {
-            Ok(token) => (self.token, self.failed) = (Some(token), None),
-            Err(why) => self.failed = Some((now_ms, why)),
-        }
-    }
-}
 
 /// The request for a token; it carries no delivery.
 ///
@@ -147,6 +72,7 @@ pub fn ask(
         answer_max_bytes: ANSWER_MAX_BYTES,
         // Its server may be beside the destination.
         tls: RequestTls { ca_bundle: ca_bundle.cloned(), identity: None },
+        signer: None,
         deliveries: Vec::new(),
     })
 }
@@ -225,15 +151,14 @@ fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
     }
     let life_ms =
         answer.expires_in.as_ref().and_then(seconds).map(|of| of.saturating_mul(SECOND_MS));
-    let until_ms = match life_ms {
+    let (asked_ms, answered_ms, value) =
+        (exchange.started_ms, exchange.ended_ms(), Secret::new(value));
+    Ok(match life_ms {
         Some(life_ms) => {
-            let used_ms = life_ms.saturating_sub(ENDS_EARLY_MS.min(life_ms / 2)).min(LIFE_MAX_MS);
-            exchange.started_ms.saturating_add(used_ms)
+            Token::ending(value, asked_ms, answered_ms, asked_ms.saturating_add(life_ms))
         }
-        None => exchange.started_ms.saturating_add(UNTOLD_LIFE_MS),
-    };
-    let until_ms = until_ms.max(exchange.ended_ms().saturating_add(LIFE_MIN_MS));
-    Ok(Token { value: Secret::new(value), until_ms })
+        None => Token::used_until(value, answered_ms, asked_ms.saturating_add(UNTOLD_LIFE_MS)),
+    })
 }
 
 /// Seconds; some servers write them as text.

@@ -7,11 +7,13 @@
 //! the request.
 
 pub mod oauth2;
+pub mod sigv4;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use self::oauth2::ClientCredentials;
+use self::sigv4::{SIGNING_HEADERS, SigningScope};
 use crate::subscription::header::{HeaderError, check_value, secret_value};
 use crate::subscription::secret::{Keyring, SecretName};
 
@@ -49,6 +51,8 @@ pub enum Auth {
         /// Its key.
         key: SecretName,
     },
+    /// A signature with credentials of AWS.
+    Sigv4(SigningScope),
 }
 
 impl Auth {
@@ -61,19 +65,21 @@ impl Auth {
             Self::Header { .. } => "header",
             Self::OAuth2(_) => "oauth2",
             Self::ClientCertificate { .. } => "clientCertificate",
+            Self::Sigv4(_) => "sigv4",
         }
     }
 
-    /// The secrets that a request needs.
+    /// The secrets with names that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         let (first, second) = match self {
             Self::Basic { password: secret, .. }
             | Self::Bearer { token: secret }
-            | Self::Header { value: secret, .. } => (secret, None),
-            Self::OAuth2(client) => (&client.client_secret, None),
-            Self::ClientCertificate { certificate, key } => (certificate, Some(key)),
+            | Self::Header { value: secret, .. } => (Some(secret), None),
+            Self::OAuth2(client) => (Some(&client.client_secret), None),
+            Self::ClientCertificate { certificate, key } => (Some(certificate), Some(key)),
+            Self::Sigv4(_) => (None, None),
         };
-        std::iter::once(first).chain(second)
+        first.into_iter().chain(second)
     }
 
     /// The client whose token a request needs.
@@ -84,21 +90,53 @@ impl Auth {
             Self::Basic { .. }
             | Self::Bearer { .. }
             | Self::Header { .. }
+            | Self::ClientCertificate { .. }
+            | Self::Sigv4(_) => None,
+        }
+    }
+
+    /// For whom a request is signed with credentials of AWS, if it is.
+    #[must_use]
+    pub fn signing_scope(&self) -> Option<&SigningScope> {
+        match self {
+            Self::Sigv4(scope) => Some(scope),
+            Self::Basic { .. }
+            | Self::Bearer { .. }
+            | Self::Header { .. }
+            | Self::OAuth2(_)
             | Self::ClientCertificate { .. } => None,
         }
     }
 
-    /// The name of the header that a request carries, if it is shown in one.
+    /// The names of the headers that are its own in a request.
+    pub fn header_names(&self) -> impl Iterator<Item = &str> {
+        let signing: &[&str] = match self {
+            Self::Sigv4(_) => &SIGNING_HEADERS,
+            Self::Basic { .. }
+            | Self::Bearer { .. }
+            | Self::Header { .. }
+            | Self::OAuth2(_)
+            | Self::ClientCertificate { .. } => &[],
+        };
+        self.header_name().into_iter().chain(signing.iter().copied())
+    }
+
+    /// Whether this header is its own.
     #[must_use]
-    pub fn header_name(&self) -> Option<&str> {
+    pub fn has_header(&self, name: &str) -> bool {
+        self.header_names().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// The name of the header that is made of its secrets, if there is one.
+    fn header_name(&self) -> Option<&str> {
         match self {
             Self::Basic { .. } | Self::Bearer { .. } | Self::OAuth2(_) => Some(AUTHORIZATION),
             Self::Header { name, .. } => Some(name),
-            Self::ClientCertificate { .. } => None,
+            Self::ClientCertificate { .. } | Self::Sigv4(_) => None,
         }
     }
 
-    /// That header.
+    /// The header that is made of its secrets.
     ///
     /// # Errors
     /// [`HeaderError`] when a secret is missing or cannot be sent.
@@ -115,7 +153,7 @@ impl Auth {
                 let missing = || HeaderError::Secret("no token was fetched".to_owned());
                 bearer(keyring.token().ok_or_else(missing)?.expose())?
             }
-            Self::ClientCertificate { .. } => return Ok(None),
+            Self::ClientCertificate { .. } | Self::Sigv4(_) => return Ok(None),
         };
         Ok(Some((name.to_owned(), value)))
     }

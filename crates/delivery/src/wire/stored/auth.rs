@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::words::StyleV1;
+use super::words::{SigningServiceV1, StyleV1};
 use super::{address, of_field};
 use crate::subscription::auth::oauth2::{ClientCredentials, check_parameter, check_parameter_name};
+use crate::subscription::auth::sigv4::{SigningScope, check_region};
 use crate::subscription::auth::{Auth, check_user};
 use crate::subscription::header;
 use crate::subscription::secret::SecretName;
@@ -28,6 +29,10 @@ pub(super) enum AuthV1 {
     ClientCertificate {
         certificate: String,
         key: String,
+    },
+    Sigv4 {
+        service: SigningServiceV1,
+        region: String,
     },
 }
 
@@ -63,6 +68,9 @@ impl From<&Auth> for AuthV1 {
                 certificate: certificate.to_string(),
                 key: key.to_string(),
             },
+            Auth::Sigv4(SigningScope { service, region }) => {
+                Self::Sigv4 { service: SigningServiceV1(*service), region: region.clone() }
+            }
         }
     }
 }
@@ -101,6 +109,10 @@ impl AuthV1 {
                 certificate: secret("clientCertificate.certificate", &certificate)?,
                 key: secret("clientCertificate.key", &key)?,
             }),
+            Self::Sigv4 { service, region } => {
+                of_field("destination.auth.sigv4.region", check_region(&region))?;
+                Ok(Auth::Sigv4(SigningScope { service: service.0, region }))
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::event::Input;
 use crate::event::schema::Schema;
 use crate::subscription::auth::oauth2::Style;
+use crate::subscription::auth::sigv4::SigningService;
 use crate::subscription::dead_letter_format::{
     DeadLetterFormat, ErrorData, Format, Layout, Response,
 };
@@ -58,6 +59,11 @@ stored_words! {
     "auth.oauth2.style" StyleV1(Style) {
         [Basic] = "basic",
         [Post] = "post",
+    }
+    "auth.sigv4.service" SigningServiceV1(SigningService) {
+        [ExecuteApi] = "execute-api",
+        [Lambda] = "lambda",
+        [VpcLattice] = "vpc-lattice-svcs",
     }
     "disable.then" DisabledV1(Disabled) {
         [Hold] = "hold",

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use crate::delivery::outcome::{Exchange, Unsendable};
 use crate::event::json::Object;
 use crate::machine::consent::Rate;
+use crate::request::signer::Signer;
 use crate::request::{
     ANSWER_MAX_BYTES, AttemptContext, JSON, Method, REQUEST_ORIGIN, Request, parts_without_event,
 };
@@ -118,6 +119,7 @@ pub fn ask(
         timeout_ms: context.timeout_ms,
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls,
+        signer: Signer::of(destination, context.keyring)?,
         deliveries: Vec::new(),
     })
 }

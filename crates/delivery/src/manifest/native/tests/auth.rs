@@ -4,6 +4,7 @@ use super::refused::each_is_refused;
 use super::{HEAD, TOPIC, read_one, shown, subscription};
 use crate::subscription::auth::Auth;
 use crate::subscription::auth::oauth2::{ClientCredentials, Style};
+use crate::subscription::auth::sigv4::{SigningScope, SigningService};
 
 #[test]
 fn each_kind_is_read() {
@@ -46,6 +47,13 @@ fn each_kind_is_read() {
             "{clientCertificate: {certificate: env:C, key: env:K}}",
             Some(Auth::ClientCertificate { certificate: secret("env:C"), key: secret("env:K") }),
         ),
+        (
+            "{sigv4: {service: vpc-lattice-svcs, region: eu-west-1}}",
+            Some(Auth::Sigv4(SigningScope {
+                service: SigningService::VpcLattice,
+                region: "eu-west-1".to_owned(),
+            })),
+        ),
         ("null", None),
     ] {
         let destination = format!("  destination: {{url: 'https://h/', auth: {text}}}\n");
@@ -87,11 +95,11 @@ fn what_is_wrong_is_refused_at_its_position() {
         &[
             (
                 "destination: {url: http://h/, auth: ^{}}",
-                "destination.auth: the kind is missing; basic, bearer, header, oauth2, clientCertificate",
+                "destination.auth: the kind is missing; basic, bearer, header, oauth2, clientCertificate, sigv4",
             ),
             (
                 "destination: {url: http://h/, auth: ^{bearer: {token: env:A}, basic: {}}}",
-                "destination.auth: auth has one kind; basic, bearer, header, oauth2, clientCertificate",
+                "destination.auth: auth has one kind; basic, bearer, header, oauth2, clientCertificate, sigv4",
             ),
             (
                 "destination: {url: http://h/, auth: ^bearer}",
@@ -140,6 +148,31 @@ fn what_is_wrong_is_refused_at_its_position() {
             (
                 "destination: {url: http://h/, headers: [{name: X-Key, value: a}], auth: ^{header: {name: x-key, value: env:A}}}",
                 "destination.auth: the header \"x-key\" is listed in headers too; leave it to auth, or to headers",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_is_wrong_with_an_identity_at_aws_is_refused_at_its_position() {
+    each_is_refused(
+        "",
+        &[
+            (
+                "destination: {url: https://h/, auth: {sigv4: {service: ^s3, region: eu-west-1}}}",
+                "destination.auth.sigv4.service: \"s3\" is not known here; known: execute-api, lambda, vpc-lattice-svcs",
+            ),
+            (
+                "destination: {url: https://h/, auth: {sigv4: {service: lambda, region: ^Ireland}}}",
+                "destination.auth.sigv4.region: a region is written as eu-west-1",
+            ),
+            (
+                "destination: {url: https://h/, auth: {sigv4: ^{service: lambda}}}",
+                "destination.auth.sigv4.region: region is missing",
+            ),
+            (
+                "destination: {url: https://h/, headers: [{name: X-Amz-Date, value: a}], auth: ^{sigv4: {service: lambda, region: eu-west-1}}}",
+                "destination.auth: the header \"x-amz-date\" is listed in headers too; leave it to auth, or to headers",
             ),
         ],
     );

@@ -1,0 +1,119 @@
+//! As whom other services of AWS see a deployment: credentials that requests to destinations are signed with.
+//!
+//! Separate from the clients of the functions, whose own role is never shown to a destination: it could read every
+//! queue and bucket of the deployment where somebody else's policy names it. A function assumes a role that was made for
+//! destinations; a person's command uses the person's credentials.
+//!
+//! Promises: nothing is read and no client is made before it is needed. No error quotes a credential. Does not keep what it
+//! gets: see `tokens`.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use aws_config::SdkConfig;
+use aws_sdk_sts::config::{Credentials, ProvideCredentials as _};
+use aws_sdk_sts::types::Credentials as Assumed;
+use delivery::ports::{AwsIdentity, Clock as _};
+use delivery::request::token::Token;
+use delivery::subscription::secret::{AwsCredentials, Secret};
+use delivery::time::duration::MINUTE_MS;
+use tokio::sync::OnceCell;
+
+use crate::aws_error::sentence;
+use crate::machine::Machine;
+use crate::settings::INVOKE_ROLE_ARN;
+use crate::timeouts::aws_config;
+
+/// How its sessions are called in the logs of AWS.
+const SESSION_NAME: &str = "lastmile";
+/// Credentials without an end are read again after this long.
+const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
+
+/// Who signs requests.
+pub struct Identity(By);
+
+enum By {
+    /// The role that a function assumes, if it has one.
+    Role { config: SdkConfig, arn: Option<String> },
+    /// The person who runs a command.
+    Person(OnceCell<SdkConfig>),
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Identity(…)")
+    }
+}
+
+impl Identity {
+    /// That of a function, which assumes this role.
+    #[must_use]
+    pub fn of_role(config: &SdkConfig, arn: Option<String>) -> Self {
+        Self(By::Role { config: config.clone(), arn })
+    }
+
+    /// That of the person who runs a command, by the usual chain of credentials.
+    #[must_use]
+    pub fn of_person() -> Self {
+        Self(By::Person(OnceCell::new()))
+    }
+}
+
+impl AwsIdentity for Identity {
+    async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
+        match &self.0 {
+            By::Role { arn: None, .. } => Err(format!(
+                "requests are signed with credentials of a role, and none is set: set the template's parameter \
+                 InvokeRoleArn, which is the function's variable {INVOKE_ROLE_ARN}"
+            )),
+            By::Role { config, arn: Some(arn) } => assumed(config, arn).await,
+            By::Person(config) => of_person(config.get_or_init(aws_config).await).await,
+        }
+    }
+}
+
+/// Credentials of a role.
+async fn assumed(config: &SdkConfig, arn: &str) -> Result<Token<AwsCredentials>, String> {
+    let asked_ms = Machine.now_ms();
+    // A client for each hour: they share connections by the configuration, and this one is seldom needed.
+    let sts = aws_sdk_sts::Client::new(config);
+    let answer = sts.assume_role().role_arn(arn).role_session_name(SESSION_NAME).send().await;
+    let answer = answer
+        .map_err(|error| format!("the role {arn} cannot be assumed: {}", sentence(&error)))?;
+    let Assumed { access_key_id, secret_access_key, session_token, expiration, .. } =
+        answer.credentials.ok_or_else(|| format!("the role {arn} came without credentials"))?;
+    let credentials = AwsCredentials {
+        access_key_id,
+        secret_access_key: Secret::new(secret_access_key),
+        session_token: Some(Secret::new(session_token)),
+    };
+    let ends_ms = expiration.to_millis().ok().and_then(|at| u64::try_from(at).ok());
+    Ok(Token::ending(credentials, asked_ms, Machine.now_ms(), ends_ms.unwrap_or(asked_ms)))
+}
+
+/// A person's own credentials.
+async fn of_person(config: &SdkConfig) -> Result<Token<AwsCredentials>, String> {
+    let asked_ms = Machine.now_ms();
+    let Some(provider) = config.credentials_provider() else {
+        return Err("there are no credentials of AWS".to_owned());
+    };
+    let found = provider.provide_credentials().await;
+    let found = found.map_err(|error| format!("no credentials of AWS: {error}"))?;
+    let ends_ms = found.expiry().and_then(unix_ms);
+    let ends_ms = ends_ms.unwrap_or_else(|| asked_ms.saturating_add(UNTOLD_LIFE_MS));
+    Ok(Token::ending(of_sdk(&found), asked_ms, Machine.now_ms(), ends_ms))
+}
+
+fn of_sdk(found: &Credentials) -> AwsCredentials {
+    let secret = |text: &str| Secret::new(text.to_owned());
+    AwsCredentials {
+        access_key_id: found.access_key_id().to_owned(),
+        secret_access_key: secret(found.secret_access_key()),
+        session_token: found.session_token().map(secret),
+    }
+}
+
+fn unix_ms(at: SystemTime) -> Option<u64> {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
+}

@@ -1,0 +1,34 @@
+//! [`Signer`]: what a request is signed with by its sender (Signature Version 4 of AWS).
+//!
+//! Separate from the signatures of webhooks, which are headers like others: this one covers the request as it is
+//! sent, and so the sender makes it last.
+
+use crate::delivery::outcome::Unsendable;
+use crate::subscription::Destination;
+use crate::subscription::auth::sigv4::SigningScope;
+use crate::subscription::secret::{AwsCredentials, Keyring};
+
+/// What a request is signed with, and for whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signer {
+    /// For whom.
+    pub scope: SigningScope,
+    /// By whom.
+    pub credentials: AwsCredentials,
+}
+
+impl Signer {
+    /// That of requests to a destination, if they are signed so.
+    ///
+    /// # Errors
+    /// [`Unsendable`] when the credentials were not looked up.
+    pub(crate) fn of(
+        destination: &Destination,
+        keyring: &Keyring,
+    ) -> Result<Option<Self>, Unsendable> {
+        let Some(scope) = destination.signing_scope() else { return Ok(None) };
+        let missing = || Unsendable::Unready("no credentials of AWS were looked up".to_owned());
+        let credentials = keyring.aws().cloned().ok_or_else(missing)?;
+        Ok(Some(Self { scope: scope.clone(), credentials }))
+    }
+}

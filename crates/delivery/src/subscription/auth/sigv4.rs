@@ -1,0 +1,87 @@
+//! [`SigningScope`]: for whom requests are signed with credentials of AWS (Signature Version 4).
+//!
+//! Separate because the credentials are no secrets with names: they are those of the deployment, and are had just
+//! before a request. The signature is made by the sender, since it covers what is sent.
+
+/// The headers that a signature needs, which no subscription can list beside it.
+pub const SIGNING_HEADERS: [&str; 4] =
+    ["authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"];
+/// The longest name of a region.
+pub const REGION_MAX_BYTES: usize = 32;
+
+words! {
+    /// The services behind which endpoints of one's own are.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum SigningService {
+        /// API Gateway.
+        ExecuteApi = "execute-api",
+        /// The URL of a function.
+        Lambda = "lambda",
+        /// VPC Lattice.
+        VpcLattice = "vpc-lattice-svcs",
+    }
+}
+
+impl SigningService {
+    /// Whether a signature covers the body; VPC Lattice takes none that does.
+    /// <https://docs.aws.amazon.com/vpc-lattice/latest/ug/sigv4-authenticated-requests.html>
+    #[must_use]
+    pub const fn signs_body(self) -> bool {
+        match self {
+            Self::ExecuteApi | Self::Lambda => true,
+            Self::VpcLattice => false,
+        }
+    }
+}
+
+/// For whom requests are signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SigningScope {
+    /// The service.
+    pub service: SigningService,
+    /// Its region.
+    pub region: String,
+}
+
+/// Whether a text can be the name of a region.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_region(region: &str) -> Result<(), String> {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    let begins = region.starts_with(|first: char| first.is_ascii_lowercase());
+    if begins && region.len() <= REGION_MAX_BYTES && region.split('-').all(is_part) {
+        return Ok(());
+    }
+    Err("a region is written as eu-west-1".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_told_from_other_texts() {
+        for region in ["eu-west-1", "us-gov-east-1", "cn-north-1"] {
+            assert_eq!(check_region(region), Ok(()), "{region}");
+        }
+        let long = "a".repeat(REGION_MAX_BYTES + 1);
+        for text in [
+            "",
+            "*",
+            "EU-west-1",
+            "eu_west_1",
+            "eu-west-1/x",
+            "-eu",
+            "eu-",
+            "1eu",
+            "eu west",
+            &long,
+        ] {
+            assert!(check_region(text).is_err(), "{text}");
+        }
+    }
+}
