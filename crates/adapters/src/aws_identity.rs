@@ -1,8 +1,9 @@
-//! As whom other services of AWS see a deployment: credentials that requests to destinations are signed with.
+//! As whom others see a deployment: credentials that requests to destinations are signed with, and tokens in which AWS says
+//! who is calling.
 //!
 //! Separate from the clients of the functions, whose own role is never shown to a destination: it could read every
 //! queue and bucket of the deployment where somebody else's policy names it. A function assumes a role that was made for
-//! destinations; a person's command uses the person's credentials.
+//! destinations; a person's command uses the person's credentials. A token is about whoever asks for it, and grants nothing at AWS.
 //!
 //! Promises: nothing is read and no client is made before it is needed. No error quotes a credential. Does not keep what it
 //! gets: see `tokens`.
@@ -12,11 +13,13 @@ use std::time::SystemTime;
 
 use aws_config::SdkConfig;
 use aws_sdk_sts::config::{Credentials, ProvideCredentials as _};
+use aws_sdk_sts::error::ProvideErrorMetadata as _;
 use aws_sdk_sts::types::Credentials as Assumed;
 use delivery::ports::{AwsIdentity, Clock as _};
 use delivery::request::token::Token;
+use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::secret::{AwsCredentials, Secret};
-use delivery::time::duration::MINUTE_MS;
+use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use tokio::sync::OnceCell;
 
 use crate::aws_error::sentence;
@@ -26,6 +29,13 @@ use crate::timeouts::aws_config;
 
 /// How its sessions are called in the logs of AWS.
 const SESSION_NAME: &str = "lastmile";
+/// How tokens are signed: every library knows it.
+const ALGORITHM: &str = "RS256";
+/// The error of an account without tokens.
+const FEDERATION_OFF: &str = "OutboundWebIdentityFederationDisabledException";
+/// What it means.
+const FEDERATION_HELP: &str = "outbound identity federation is off in this account; aws iam \
+                               enable-outbound-web-identity-federation turns it on";
 /// Credentials without an end are read again after this long.
 const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
 
@@ -70,6 +80,14 @@ impl AwsIdentity for Identity {
             By::Person(config) => of_person(config.get_or_init(aws_config).await).await,
         }
     }
+
+    async fn web_identity_token(&self, of: &WebIdentity) -> Result<Token, String> {
+        let config = match &self.0 {
+            By::Role { config, .. } => config,
+            By::Person(config) => config.get_or_init(aws_config).await,
+        };
+        web_identity(config, of).await
+    }
 }
 
 /// Credentials of a role.
@@ -89,6 +107,28 @@ async fn assumed(config: &SdkConfig, arn: &str) -> Result<Token<AwsCredentials>,
     };
     let ends_ms = expiration.to_millis().ok().and_then(|at| u64::try_from(at).ok());
     Ok(Token::ending(credentials, asked_ms, Machine.now_ms(), ends_ms.unwrap_or(asked_ms)))
+}
+
+/// A token in which AWS says whose credentials these clients have.
+async fn web_identity(config: &SdkConfig, of: &WebIdentity) -> Result<Token, String> {
+    let WebIdentity { audience, lifetime_ms } = of;
+    let asked_ms = Machine.now_ms();
+    let seconds = i32::try_from(lifetime_ms / SECOND_MS).unwrap_or(i32::MAX);
+    let sts = aws_sdk_sts::Client::new(config);
+    let asked = sts.get_web_identity_token().audience(audience).duration_seconds(seconds);
+    let answer = asked.signing_algorithm(ALGORITHM).send().await.map_err(|error| {
+        let why = match error.code() {
+            Some(FEDERATION_OFF) => FEDERATION_HELP.to_owned(),
+            Some(_) | None => sentence(&error),
+        };
+        format!("no token for {audience}: {why}")
+    })?;
+    let token = answer.web_identity_token;
+    let token = token.ok_or_else(|| format!("no token for {audience}: AWS sent none"))?;
+    let ends_ms = answer.expiration.and_then(|at| at.to_millis().ok());
+    let ends_ms = ends_ms.and_then(|at| u64::try_from(at).ok());
+    let ends_ms = ends_ms.unwrap_or_else(|| asked_ms.saturating_add(*lifetime_ms));
+    Ok(Token::ending(Secret::new(token), asked_ms, Machine.now_ms(), ends_ms))
 }
 
 /// A person's own credentials.

@@ -17,6 +17,7 @@ use delivery::ports::{
 };
 use delivery::request::Request;
 use delivery::request::token::Token;
+use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
@@ -214,6 +215,10 @@ impl<H: Sync> Secrets for AwsPorts<H> {
 impl<H: Sync> AwsIdentity for AwsPorts<H> {
     async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
         self.identity.signing_credentials().await
+    }
+
+    async fn web_identity_token(&self, of: &WebIdentity) -> Result<Token, String> {
+        self.identity.web_identity_token(of).await
     }
 }
 

@@ -11,12 +11,15 @@
 //! only. Does not share tokens with other processes.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::ports::{AwsIdentity, Clock, SecretError, Secrets, SendHttp};
 use delivery::request::Request;
 use delivery::request::token::{self, Refused, TOKEN_TIMEOUT_MS, Token, TokenState};
+use delivery::subscription::auth::TokenSource;
+use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::auth::oauth2::ClientCredentials;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::tls::CaBundle;
@@ -31,13 +34,37 @@ use crate::secrets::SecretStores;
 /// With more clients, those that nobody asks for at that moment are forgotten: their tokens are fetched again.
 const CLIENTS_MAX: usize = 1_024;
 
-/// One for each client, locked while its server is asked.
-type States = HashMap<ClientCredentials, Arc<tokio::sync::Mutex<TokenState>>>;
+/// Locked while a token is asked for.
+type SharedState = Arc<tokio::sync::Mutex<TokenState>>;
+
+/// One state for each client.
+#[derive(Debug)]
+struct States<C>(Mutex<HashMap<C, SharedState>>);
+
+impl<C> Default for States<C> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<C: Clone + Eq + Hash> States<C> {
+    fn of(&self, client: &C) -> SharedState {
+        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = states.get(client) {
+            return Arc::clone(state);
+        }
+        if states.len() >= CLIENTS_MAX {
+            states.retain(|_, state| Arc::strong_count(state) > 1);
+        }
+        Arc::clone(states.entry(client.clone()).or_default())
+    }
+}
 
 /// The tokens of this process, and the credentials that sign its requests.
 #[derive(Debug, Default)]
 pub struct Tokens {
-    clients: Mutex<States>,
+    clients: States<ClientCredentials>,
+    identities: States<WebIdentity>,
     aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,
 }
 
@@ -73,6 +100,10 @@ impl AwsIdentity for CommandPorts {
     async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
         self.identity.signing_credentials().await
     }
+
+    async fn web_identity_token(&self, of: &WebIdentity) -> Result<Token, String> {
+        self.identity.web_identity_token(of).await
+    }
 }
 
 impl Clock for CommandPorts {
@@ -101,12 +132,11 @@ impl Tokens {
         if destination.signing_scope().is_some() {
             return Ok(keyring.with_aws(self.aws(ports).await?));
         }
-        let Some(client) = destination.client() else { return Ok(keyring) };
-        let state = self.state(client);
+        let Some(source) = destination.token_source() else { return Ok(keyring) };
+        let state = self.state(source);
         let mut state = state.lock().await;
-        let (bundle, timeout_ms) =
-            (destination.ca_bundle.as_ref(), destination.response_timeout_ms);
-        let token = current_or_fetched(&mut state, ports, (client, bundle), timeout_ms).await?;
+        let timeout_ms = destination.response_timeout_ms;
+        let token = current_or_fetched(&mut state, ports, destination, timeout_ms).await?;
         Ok(keyring.with_token(token))
     }
 
@@ -121,15 +151,14 @@ impl Tokens {
         destination: &Destination,
         timeout_ms: u64,
     ) -> Result<Option<Secret>, String> {
-        let Some(client) = destination.client() else { return Ok(None) };
-        let state = self.state(client);
+        let Some(source) = destination.token_source() else { return Ok(None) };
+        let state = self.state(source);
         let mut state = state.lock().await;
         match state.refused(refused, ports.now_ms()) {
             Refused::Use(token) => Ok(Some(token)),
             Refused::Stands => Ok(None),
             Refused::Ended => {
-                let of = (client, destination.ca_bundle.as_ref());
-                current_or_fetched(&mut state, ports, of, timeout_ms).await.map(Some)
+                current_or_fetched(&mut state, ports, destination, timeout_ms).await.map(Some)
             }
         }
     }
@@ -164,33 +193,50 @@ impl Tokens {
         state.current(now_ms).unwrap_or_else(|| Err("nobody was asked for credentials".to_owned()))
     }
 
-    fn state(&self, client: &ClientCredentials) -> Arc<tokio::sync::Mutex<TokenState>> {
-        let mut states = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(state) = states.get(client) {
-            return Arc::clone(state);
+    fn state(&self, of: TokenSource<'_>) -> SharedState {
+        match of {
+            TokenSource::Client(client) => self.clients.of(client),
+            TokenSource::Aws(identity) => self.identities.of(identity),
         }
-        if states.len() >= CLIENTS_MAX {
-            states.retain(|_, state| Arc::strong_count(state) > 1);
-        }
-        Arc::clone(states.entry(client.clone()).or_default())
     }
 }
 
-/// The token that is known, or the one that its server grants.
+/// The token that is known, or another one.
 async fn current_or_fetched<P: TokenPorts>(
     state: &mut TokenState,
     ports: &P,
-    (client, bundle): (&ClientCredentials, Option<&CaBundle>),
+    destination: &Destination,
     timeout_ms: u64,
 ) -> Result<Secret, String> {
     if let Some(current) = state.current(ports.now_ms()) {
         return current;
     }
+    let fetched = match destination.token_source() {
+        Some(TokenSource::Client(client)) => {
+            let bundle = destination.ca_bundle.as_ref();
+            fetched(ports, client, bundle, timeout_ms).await?
+        }
+        Some(TokenSource::Aws(identity)) => ports.web_identity_token(identity).await,
+        None => Err("no token is needed".to_owned()),
+    };
+    let now_ms = ports.now_ms();
+    state.keep(fetched, now_ms);
+    state.current(now_ms).unwrap_or_else(|| Err("nobody was asked for a token".to_owned()))
+}
+
+/// What the server of a client grants.
+///
+/// # Errors
+/// Why it was not asked.
+async fn fetched<P: TokenPorts>(
+    ports: &P,
+    client: &ClientCredentials,
+    bundle: Option<&CaBundle>,
+    timeout_ms: u64,
+) -> Result<Result<Token, String>, String> {
     let keyring = ports.keyring(&[&client.client_secret], &client.token_url).await;
     let keyring = keyring.map_err(|error| error.to_string())?;
     let request = token::ask(client, bundle, &keyring, timeout_ms.min(TOKEN_TIMEOUT_MS))?;
     let exchange = ports.exchange(&request).await;
-    let now_ms = ports.now_ms();
-    state.keep(token::read(client, &keyring, &exchange), now_ms);
-    state.current(now_ms).unwrap_or_else(|| Err("the token server was not asked".to_owned()))
+    Ok(token::read(client, &keyring, &exchange))
 }

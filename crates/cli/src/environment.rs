@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
+use delivery::subscription::auth::TokenSource;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Destination, Subscription, host_of};
@@ -128,13 +129,16 @@ pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     receivers(all.filter(is_elsewhere))
 }
 
-/// Says which other machines get requests that are signed with the credentials of whoever runs the command.
+/// Says which other machines get requests that show who runs the command: signed with the person's credentials, or with a
+/// token about the person.
 pub(crate) fn report_signed<'a>(subscriptions: impl IntoIterator<Item = &'a Subscription>) {
     let hosts = signed_elsewhere(subscriptions);
     if !hosts.is_empty() {
         let hosts: Vec<String> = hosts.into_iter().collect();
         let hosts = text::line(&hosts.join(", "));
-        note(format_args!("requests are signed with your AWS credentials: to {hosts}"));
+        note(format_args!(
+            "requests show who you are at AWS, by a signature or a token: to {hosts}"
+        ));
     }
 }
 
@@ -142,7 +146,10 @@ fn signed_elsewhere<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> BTreeSet<String> {
     let destinations = subscriptions.into_iter().map(|of| &of.destination);
-    let signed = destinations.filter(|of| of.signing_scope().is_some() && !is_here(&of.url));
+    let shows = |of: &&Destination| {
+        of.signing_scope().is_some() || matches!(of.token_source(), Some(TokenSource::Aws(_)))
+    };
+    let signed = destinations.filter(shows).filter(|of| !is_here(&of.url));
     signed.map(Destination::host).collect()
 }
 

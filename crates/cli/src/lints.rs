@@ -19,6 +19,7 @@ use delivery::address::{
 };
 use delivery::explain::{Endpoint, explain};
 use delivery::manifest::{Finding, Reading};
+use delivery::subscription::auth::TokenSource;
 use delivery::subscription::catalogue::{Catalogue, Settings};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::profile::{LIFETIME_MAX_MS, RetryPolicy};
@@ -210,15 +211,23 @@ fn placeholder(subscription: &Subscription) -> Option<String> {
     })
 }
 
-/// Requests that a stack cannot sign.
+/// Requests that a stack cannot sign, and tokens that it may not have.
 fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String> {
-    let is_unsigned = subscription.destination.signing_scope().is_some() && !stack.signs_requests();
-    is_unsigned.then(|| {
+    let (name, destination) = (&subscription.name, &subscription.destination);
+    let missing = if destination.signing_scope().is_some() && !stack.signs_requests() {
+        format!("has requests signed, but the stack {} has no InvokeRoleArn", stack.name)
+    } else if let Some(TokenSource::Aws(identity)) = destination.token_source()
+        && !stack.identity_audiences().any(|of| of == identity.audience)
+    {
+        let audience = &identity.audience;
         format!(
-            "{} has requests signed, but the stack {} has no InvokeRoleArn: its attempts are aborted",
-            subscription.name, stack.name
+            "shows a token for {audience}, which IdentityAudiences of the stack {} does not name",
+            stack.name
         )
-    })
+    } else {
+        return None;
+    };
+    Some(format!("{name} {missing}: its attempts are aborted"))
 }
 
 /// The address that replies are sent to.

@@ -174,6 +174,11 @@ impl Stack {
         !self.parameter("InvokeRoleArn").is_empty()
     }
 
+    /// For whom its functions may have tokens in which AWS says who is calling.
+    pub(crate) fn identity_audiences(&self) -> impl Iterator<Item = &str> {
+        self.parameter("IdentityAudiences").split(',').map(str::trim).filter(|it| !it.is_empty())
+    }
+
     /// The timeout of the dispatch function.
     pub(crate) fn dispatch_timeout_ms(&self) -> anyhow::Result<u64> {
         let seconds = self.parameter("DispatchTimeout").parse::<u64>().ok();

@@ -20,6 +20,7 @@ use crate::delivery::{Hold, Publication};
 use crate::machine::consent::{ConsentKey, Granted};
 use crate::request::Request;
 use crate::request::token::Token;
+use crate::subscription::auth::identity::WebIdentity;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::schedule::Jitter;
@@ -578,6 +579,15 @@ pub trait AwsIdentity {
     fn signing_credentials(
         &self,
     ) -> impl Future<Output = Result<Token<AwsCredentials>, String>> + Send;
+
+    /// A token in which AWS says who is calling, and until when it is used.
+    ///
+    /// # Errors
+    /// Why there is none, for people.
+    fn web_identity_token(
+        &self,
+        of: &WebIdentity,
+    ) -> impl Future<Output = Result<Token, String>> + Send;
 }
 
 /// Reads the time and sleeps.

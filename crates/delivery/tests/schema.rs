@@ -91,6 +91,11 @@ spec: {destination: {url: 'https://slow.example.com/', auth: {clientCertificate:
 ---
 apiVersion: lastmile.dev/v1
 kind: Subscription
+metadata: {namespace: shop, topic: orders, name: shown}
+spec: {destination: {url: 'https://shown.example.com/', auth: {awsIdentity: {audience: 'https://shown.example.com', lifetime: PT10M}}}}
+---
+apiVersion: lastmile.dev/v1
+kind: Subscription
 metadata: {namespace: shop, topic: orders, name: signed}
 spec: {destination: {url: 'https://signed.example.com/', auth: {sigv4: {service: lambda, region: eu-west-1}}}}
 ---
@@ -313,6 +318,33 @@ fn a_bad_signing_scope_is_refused_by_both() {
         let changed = with(&good.replacen(right, wrong, 1));
         assert!(!accepts(&schema(), &changed), "the schema takes {wrong}");
         assert!(!reads(&changed), "the reader takes {wrong}");
+    }
+}
+
+#[test]
+fn a_bad_identity_is_refused_by_both() {
+    let good = "awsIdentity: {audience: 'https://partner.example.com', lifetime: PT10M}";
+    let with = |identity: &str| {
+        let partner = "header: {name: x-partner, value: \"secretsmanager:billing#partner\"}";
+        FULL.replacen("name: authorization", "name: x-token", 1).replacen(partner, identity, 1)
+    };
+    assert!(accepts(&schema(), &with(good)) && reads(&with(good)));
+    let long = format!("audience: {}", "a".repeat(1_001));
+    for (right, wrong) in [
+        ("audience: 'https://partner.example.com', ", ""),
+        ("'https://partner.example.com'", "''"),
+        ("audience: 'https://partner.example.com'", &long),
+        ("'https://partner.example.com'", "' a'"),
+        ("PT10M", "10"),
+        ("lifetime: PT10M", "algorithm: RS256"),
+    ] {
+        let changed = with(&good.replacen(right, wrong, 1));
+        assert!(!accepts(&schema(), &changed), "the schema takes {wrong}");
+        assert!(!reads(&changed), "the reader takes {wrong}");
+    }
+    // The schema knows no limits of durations.
+    for lifetime in ["PT59S", "PT1H0.001S", "PT1M0.5S"] {
+        assert!(!reads(&with(&good.replacen("PT10M", lifetime, 1))), "{lifetime}");
     }
 }
 

@@ -16,6 +16,7 @@ use delivery::ports::{
 use delivery::request::token::Token;
 use delivery::request::{Method, Request};
 use delivery::subscription::Subscription;
+use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
@@ -540,6 +541,15 @@ impl AwsIdentity for FakePorts {
         };
         let ends_ms = now_ms + calls.credentials_life_ms.ok_or("no role is set: InvokeRoleArn")?;
         Ok(Token::ending(credentials, now_ms, now_ms, ends_ms))
+    }
+
+    async fn web_identity_token(&self, of: &WebIdentity) -> Result<Token, String> {
+        let now_ms = self.now_ms();
+        let mut calls = self.calls();
+        calls.credentials_asked += 1;
+        let token = format!("jwt-for-{}-{}", of.audience, calls.credentials_asked);
+        calls.credentials_life_ms.ok_or("outbound identity federation is off")?;
+        Ok(Token::ending(Secret::new(token), now_ms, now_ms, now_ms + of.lifetime_ms))
     }
 }
 

@@ -13,6 +13,7 @@ mod credentials;
 mod dead_letter_notices;
 mod divided;
 mod fake_ports;
+mod identity;
 mod ingress;
 mod isolation;
 mod json_log;

@@ -1,19 +1,23 @@
-//! Requests that the sender signs, and the role whose credentials it signs with.
+//! Requests that the sender signs, the role whose credentials it signs with, and tokens in which AWS says who is calling.
 //!
 //! The signatures below are those that botocore 1.43.127 makes of the same requests. What it makes of others, in a process
 //! of its own, is compared in `crates/cli/tests/cli/sigv4.rs`.
 
 use adapters::aws_identity::Identity;
 use adapters::http::sigv4::Signed;
+use adapters::machine::Machine;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use delivery::delivery::outcome::TransportResult;
-use delivery::ports::AwsIdentity as _;
+use delivery::ports::{AwsIdentity as _, Clock as _};
 use delivery::request::Request;
 use delivery::request::signer::Signer;
 use delivery::request::token::TokenState;
+use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::auth::sigv4::{SigningScope, SigningService};
 use delivery::subscription::secret::{AwsCredentials, Secret};
+use delivery::time::duration::{HOUR_MS, SECOND_MS};
+use delivery::time::moment;
 use lastmile_tests::scripted::{Scripted, answer};
 
 use crate::http::{LONG_MS, exchange_with, request, sender};
@@ -137,14 +141,14 @@ fn assumed(expires: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_function_signs_as_the_role_it_assumes_and_never_as_itself() {
-    let answers = |_: &_| vec![answer("200 OK", &[], &assumed("2286-11-20T17:46:40Z"))];
+    let end_ms = in_an_hour_ms();
+    let answers = move |_: &_| vec![answer("200 OK", &[], &assumed(&moment::rfc3339(end_ms)))];
     let sts = Scripted::start(answers).await.expect("a free port");
     let identity = Identity::of_role(&config(&sts.endpoint()), Some(ROLE.to_owned()));
     assert_eq!(sts.connections(), 0, "nobody is asked before it is needed");
     let granted = identity.signing_credentials().await;
     let mut state = TokenState::default();
     state.keep(granted, 0);
-    let end_ms = 10_000_000_000_000;
     let credentials = state.current(end_ms - 60_001).expect("known").expect("granted");
     assert_eq!(credentials.access_key_id, "AKIDROLE");
     assert_eq!(credentials.session_token, Some(Secret::new(TOKEN.to_owned())));
@@ -176,4 +180,61 @@ async fn why_there_are_no_credentials_is_told() {
         assert_eq!(identity.signing_credentials().await.expect_err("none"), why);
     }
     assert_eq!(sts.requests().len(), 1);
+}
+
+/// In whole seconds.
+fn in_an_hour_ms() -> u64 {
+    Machine.now_ms() / SECOND_MS * SECOND_MS + HOUR_MS
+}
+
+fn identity_of(audience: &str) -> WebIdentity {
+    WebIdentity { audience: audience.to_owned(), lifetime_ms: 600_000 }
+}
+
+#[tokio::test]
+async fn a_token_is_asked_for_by_the_functions_own_role_for_one_audience() {
+    let end_ms = in_an_hour_ms();
+    let expires = moment::rfc3339(end_ms);
+    let body = format!(
+        "<GetWebIdentityTokenResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetWebIdentityTokenResult>\
+         <WebIdentityToken>{TOKEN}</WebIdentityToken><Expiration>{expires}</Expiration>\
+         </GetWebIdentityTokenResult></GetWebIdentityTokenResponse>"
+    );
+    let answers = move |_: &_| vec![answer("200 OK", &[], body.as_bytes())];
+    let sts = Scripted::start(answers).await.expect("a free port");
+    let identity = Identity::of_role(&config(&sts.endpoint()), None);
+    let mut state = TokenState::default();
+    state.keep(identity.web_identity_token(&identity_of("https://them/")).await, 0);
+    let token = Ok(Secret::new(TOKEN.to_owned()));
+    assert_eq!(state.current(end_ms - 60_001), Some(token));
+    assert_eq!(state.current(end_ms - 60_000), None, "not in its last minute");
+    let requests = sts.requests();
+    let form = String::from_utf8_lossy(&requests[0].body).into_owned();
+    assert_eq!(
+        form,
+        "Action=GetWebIdentityToken&Version=2011-06-15&Audience.member.1=https%3A%2F%2Fthem%2F\
+         &DurationSeconds=600&SigningAlgorithm=RS256"
+    );
+    assert!(requests[0].head.contains("AKIDFUNCTION"), "its own role asks");
+}
+
+#[tokio::test]
+async fn an_account_without_federation_is_told() {
+    for (code, why) in [
+        (
+            "OutboundWebIdentityFederationDisabledException",
+            "no token for them: outbound identity federation is off in this account; aws iam \
+             enable-outbound-web-identity-federation turns it on",
+        ),
+        ("AccessDenied", "no token for them: AccessDenied: not you"),
+    ] {
+        let body = format!(
+            "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>not you</Message></Error></ErrorResponse>"
+        );
+        let answers = move |_: &_| vec![answer("403 Forbidden", &[], body.as_bytes())];
+        let sts = Scripted::start(answers).await.expect("a free port");
+        let identity = Identity::of_role(&config(&sts.endpoint()), None);
+        let told = identity.web_identity_token(&identity_of("them")).await.expect_err("none");
+        assert_eq!(told, why);
+    }
 }

@@ -18,6 +18,7 @@ use delivery::ports::{
 };
 use delivery::request::Request;
 use delivery::request::token::Token;
+use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
@@ -122,6 +123,10 @@ impl SendHttp for World {
 
 impl AwsIdentity for World {
     async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
+        Err("injected by the test".to_owned())
+    }
+
+    async fn web_identity_token(&self, _: &WebIdentity) -> Result<Token, String> {
         Err("injected by the test".to_owned())
     }
 }

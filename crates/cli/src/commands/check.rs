@@ -11,12 +11,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use adapters::aws_identity::Identity;
 use adapters::live_catalogue::entries::subscription_key;
 use adapters::machine::Machine;
 use clap::{ArgGroup, ValueEnum};
 use delivery::manifest::{Finding, Severity, mismatches};
-use delivery::ports::Clock as _;
+use delivery::ports::{AwsIdentity as _, Clock as _};
 use delivery::subscription::Subscription;
+use delivery::subscription::auth::TokenSource;
 use delivery::subscription::catalogue::Catalogue;
 use serde::Serialize;
 
@@ -107,6 +109,9 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
         Some(_) => of_catalogue(&reading.catalogue, now_ms, stack.as_ref())?,
         None => lints(&reading, &source, now_ms, stack.as_ref())?,
     });
+    if stack.is_some() {
+        findings.extend(federation(&reading.catalogue).await);
+    }
     let subscriptions = reading.catalogue.subscriptions().count();
     let owners = owners.map(|owners| {
         owners.into_values().fold(BTreeMap::new(), |mut counts, owner| {
@@ -115,6 +120,20 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
         })
     });
     Ok(Report { findings, owners, subscriptions })
+}
+
+/// Whether AWS gives tokens for the first subscription that needs one, asked for by whoever runs the command: only
+/// that tells whether federation is on in the account without a further permission.
+async fn federation(catalogue: &Catalogue) -> Option<Finding> {
+    let needed = catalogue.subscriptions().find_map(|of| match of.destination.token_source()? {
+        TokenSource::Aws(identity) => Some((of, identity)),
+        TokenSource::Client(_) => None,
+    });
+    let (subscription, identity) = needed?;
+    let why = Identity::of_person().web_identity_token(identity).await.err()?;
+    let name = &subscription.name;
+    let message = format!("{name} shows a token of AWS; asked for with your credentials: {why}");
+    Some(Problem::warning(message).in_file(name.to_string(), "auth"))
 }
 
 /// Findings about subscriptions of a catalogue, each of which can be read.

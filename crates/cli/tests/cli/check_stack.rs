@@ -95,6 +95,7 @@ fn run_with(spec: &str, endpoint: &str, arguments: &[&str]) -> (String, Option<i
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.args(arguments).current_dir(folder.path()).env("AWS_EC2_METADATA_DISABLED", "true");
     command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", endpoint);
+    command.env("AWS_ENDPOINT_URL_STS", endpoint);
     command
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")
@@ -237,6 +238,21 @@ fn requests_that_the_stack_cannot_sign_are_told() {
     assert_eq!(code, Some(0));
     let role = "arn:aws:iam::123456789012:role/invoke";
     assert_eq!(check(spec, &[("InvokeRoleArn", role)]), (String::new(), Some(0)));
+}
+
+#[test]
+fn tokens_that_the_stack_cannot_have_are_told() {
+    let spec =
+        "destination: {url: 'https://a.example.com/', auth: {awsIdentity: {audience: them}}}";
+    // The server has no answer of STS: what it says then is told too.
+    for (audiences, is_told) in [("", true), ("others,their", true), ("others, them", false)] {
+        let (printed, code) = check(spec, &[("IdentityAudiences", audiences)]);
+        let told = "shows a token for them, which IdentityAudiences of the stack live does not name: its attempts are \
+                    aborted\n";
+        assert_eq!((printed.contains(told), code), (is_told, Some(0)), "{printed}");
+        let asked = "auth: shop/orders/billing shows a token of AWS; asked for with your credentials: no token for them: ";
+        assert!(printed.contains(asked), "{printed}");
+    }
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod dialects;
 mod environment;
 mod explain_event;
 mod hidden_characters;
+mod identity;
 mod key_sets;
 mod local_servers;
 mod nginx;

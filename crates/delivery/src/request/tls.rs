@@ -47,7 +47,8 @@ impl RequestTls {
                 | Auth::Bearer { .. }
                 | Auth::Header { .. }
                 | Auth::OAuth2(_)
-                | Auth::Sigv4(_),
+                | Auth::Sigv4(_)
+                | Auth::AwsIdentity(_),
             )
             | None => None,
         };

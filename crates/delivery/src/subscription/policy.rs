@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::event::schema::Schema;
 use crate::subscription::auth::Auth;
+use crate::subscription::auth::identity::WebIdentity;
 use crate::subscription::auth::oauth2::ClientCredentials;
 use crate::subscription::auth::sigv4::SigningScope;
 use crate::subscription::header::{Header, Value as HeaderValue};
@@ -188,6 +189,11 @@ pub(crate) fn auth(auth: Option<&Auth>) -> Setting {
             json!({ "certificate": certificate.to_string(), "key": key.to_string() }),
             format!("certificate from {certificate}, key from {key}"),
         ),
+        Auth::AwsIdentity(WebIdentity { audience, lifetime_ms }) => {
+            let lifetime = format_ms(*lifetime_ms);
+            let text = format!("token for {audience}, valid for {lifetime}");
+            (json!({ "audience": audience, "lifetime": lifetime }), text)
+        }
         Auth::Sigv4(SigningScope { service, region }) => {
             let service = service.as_str();
             let text = format!("for {service} in {region}");

@@ -13,9 +13,8 @@ use url::Url;
 use crate::event::Event;
 use crate::event::mapping::Mapping;
 use crate::event::schema::Schema;
-use crate::subscription::auth::Auth;
-use crate::subscription::auth::oauth2::ClientCredentials;
 use crate::subscription::auth::sigv4::SigningScope;
+use crate::subscription::auth::{Auth, TokenSource};
 use crate::subscription::batch::Batch;
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
@@ -217,15 +216,17 @@ impl Destination {
     /// Every secret that a request needs, with each address for which it has to be allowed: who gets a token gets what
     /// its secret stands for, although only the token server gets that.
     pub fn secrets_with_addresses(&self) -> impl Iterator<Item = (&SecretName, &Url)> {
-        let client = self.client();
-        let of_client = client.map(|client| (&client.client_secret, &client.token_url));
+        let of_client = match self.token_source() {
+            Some(TokenSource::Client(client)) => Some((&client.client_secret, &client.token_url)),
+            Some(TokenSource::Aws(_)) | None => None,
+        };
         self.secrets().map(|name| (name, &self.url)).chain(of_client)
     }
 
-    /// The client whose token a request needs.
+    /// Where the token comes from that a request needs, if it needs one.
     #[must_use]
-    pub fn client(&self) -> Option<&ClientCredentials> {
-        self.auth.as_ref().and_then(Auth::client)
+    pub fn token_source(&self) -> Option<TokenSource<'_>> {
+        self.auth.as_ref().and_then(Auth::token_source)
     }
 
     /// For whom requests are signed with credentials of AWS, if they are.
@@ -237,7 +238,9 @@ impl Destination {
     /// Whether a request needs what its file does not hold: secrets, or credentials of AWS.
     #[must_use]
     pub fn needs_keyring(&self) -> bool {
-        self.signing_scope().is_some() || self.secrets().next().is_some()
+        self.signing_scope().is_some()
+            || self.token_source().is_some()
+            || self.secrets().next().is_some()
     }
 
     /// Every secret with a name that a request needs.

@@ -83,11 +83,13 @@ fn the_documented_defaults_are_the_real_ones() {
         documents.iter().find(|(kind, _)| kind == "Subscription").expect("there are subscriptions");
     let (mut all, mut tried) = (plain.clone(), 0);
     for field in fields {
-        // Invalid alone: nothing is batched by default, and nothing is disabled. A schedule that is written
-        // replaces the default one as a whole.
+        // Invalid alone: nothing is batched by default, nothing is disabled, and nobody says who is calling. A schedule that is
+        // written replaces the default one as a whole.
         let is_alone = ["spec.batch.onRefused", "spec.destination.disable.then"]
             .contains(&&*field.path)
-            || field.path.starts_with("spec.retry.schedule.");
+            || ["spec.retry.schedule.", "spec.destination.auth."]
+                .iter()
+                .any(|of| field.path.starts_with(of));
         let Some(default) = field.default.as_ref().filter(|_| !is_alone) else { continue };
         let path = field.path.strip_prefix("spec.").expect("only the spec has defaults");
         put(&mut all, path, default);

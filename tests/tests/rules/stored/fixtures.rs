@@ -9,6 +9,7 @@ use std::sync::Arc;
 use delivery::event::Input;
 use delivery::event::mapping::{Field, Mapping};
 use delivery::subscription::auth::Auth;
+use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
 use delivery::subscription::auth::sigv4::{SigningScope, SigningService};
 use delivery::subscription::catalogue::Topic;
@@ -169,6 +170,10 @@ fn every_word_of_a_destination_keeps_its_meaning() {
                 region: "eu-west-1".to_owned(),
             }),
             r#"{"sigv4":{"service":"execute-api","region":"eu-west-1"}}"#,
+        ),
+        (
+            Auth::AwsIdentity(WebIdentity { audience: "them".to_owned(), lifetime_ms: 300_000 }),
+            r#"{"awsIdentity":{"audience":"them","lifetimeMs":300000}}"#,
         ),
         (
             Auth::OAuth2(Box::new(ClientCredentials {

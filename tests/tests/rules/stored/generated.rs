@@ -6,6 +6,7 @@ use delivery::event::Input;
 use delivery::event::mapping::{Field, Mapping};
 use delivery::event::path::Path;
 use delivery::event::schema::Schema;
+use delivery::subscription::auth::identity::{WebIdentity, check_audience};
 use delivery::subscription::auth::oauth2::{
     ClientCredentials, Style, check_parameter, check_parameter_name,
 };
@@ -118,6 +119,14 @@ fn auth() -> impl Strategy<Value = Auth> {
         client().prop_map(|client| Auth::OAuth2(Box::new(client))),
         (select(&SigningService::ALL[..]), "[a-z][a-z0-9]{0,9}(-[a-z0-9]{1,9}){0,2}")
             .prop_map(|(service, region)| Auth::Sigv4(SigningScope { service, region })),
+        (
+            "\\PC{1,9}".prop_filter("an audience", |text| check_audience(text).is_ok()),
+            60..=3_600_u64
+        )
+            .prop_map(|(audience, seconds)| Auth::AwsIdentity(WebIdentity {
+                audience,
+                lifetime_ms: seconds * 1_000,
+            })),
         ("[A-Za-z-]{1,9}", secret()).prop_map(|(name, value)| Auth::Header { name, value }),
     ]
 }

@@ -175,7 +175,7 @@ const ADDED: [(&str, &str); 12] = [
 ];
 
 /// The same in its destination.
-const ADDED_TO_DESTINATION: [(&str, &str); 22] = [
+const ADDED_TO_DESTINATION: [(&str, &str); 24] = [
     (
         r#""sharedLimit":"a/b""#,
         "destination.sharedLimit: a name is 1 to 255 bytes once percent-encoded, without / and control characters",
@@ -210,7 +210,15 @@ const ADDED_TO_DESTINATION: [(&str, &str); 22] = [
     ),
     (
         r#""auth":{"kerberos":{}}"#,
-        "unknown variant `kerberos`, expected one of `basic`, `bearer`, `header`, `oauth2`, `clientCertificate`, `sigv4`",
+        "unknown variant `kerberos`, expected one of `basic`, `bearer`, `header`, `oauth2`, `clientCertificate`, `sigv4`, `awsIdentity`",
+    ),
+    (
+        r#""auth":{"awsIdentity":{"audience":"","lifetimeMs":300000}}"#,
+        "destination.auth.awsIdentity.audience: has to be 1 to 4096 bytes without control characters and without spaces around it",
+    ),
+    (
+        r#""auth":{"awsIdentity":{"audience":"them","lifetimeMs":300001}}"#,
+        "destination.auth.awsIdentity.lifetimeMs: a lifetime is PT1M to PT1H, in whole seconds",
     ),
     (
         r#""auth":{"sigv4":{"service":"s3","region":"eu-west-1"}}"#,

@@ -224,8 +224,20 @@ fn dispatch_alone_may_assume_the_role_that_signs_requests() {
     for role in [DISPATCH, DEADLETTER, INGRESS] {
         let all = allowed(role);
         let sts = all.iter().filter(|(action, ..)| action.starts_with("sts:")).count();
-        assert_eq!(sts, usize::from(role == DISPATCH), "{role}");
+        assert_eq!(sts, if role == DISPATCH { 2 } else { 0 }, "{role}");
     }
+}
+
+#[test]
+fn dispatch_gets_tokens_for_the_audiences_that_are_named_and_for_no_other() {
+    let allowed = only_with(DISPATCH, "HasIdentityAudiences");
+    assert_eq!(allowed, [("sts:GetWebIdentityToken", "*")]);
+    let (_, statement) = statement(policy(DISPATCH), "ShowIdentity").expect("a statement");
+    let condition = json!({
+        "ForAllValues:StringEquals": {"sts:IdentityTokenAudience": "IdentityAudiences"},
+        "Null": {"sts:IdentityTokenAudience": "false"}
+    });
+    assert_eq!(statement["Condition"], condition);
 }
 
 #[test]

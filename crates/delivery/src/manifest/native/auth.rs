@@ -9,6 +9,9 @@ use super::super::reader::{Cursor, Fields};
 use super::destination::secret;
 use super::oauth2::{self, Client};
 use crate::subscription::Destination;
+use crate::subscription::auth::identity::{
+    LIFETIME_DEFAULT_MS, LIFETIMES_MS, WebIdentity, check_audience, check_lifetime,
+};
 use crate::subscription::auth::sigv4::{SigningScope, SigningService, check_region};
 use crate::subscription::auth::{Auth, check_user};
 use crate::subscription::header::Header;
@@ -36,13 +39,14 @@ pub(in crate::manifest) enum Supplied {
 /// Reads the fields of one kind.
 type ReadKind = fn(&Fields<'_>) -> Option<Auth>;
 
-const KINDS: [(&str, ReadKind); 6] = [
+const KINDS: [(&str, ReadKind); 7] = [
     ("basic", basic),
     ("bearer", bearer),
     ("header", header),
     ("oauth2", oauth2::read),
     ("clientCertificate", client_certificate),
     ("sigv4", sigv4),
+    ("awsIdentity", aws_identity),
 ];
 
 /// Reads `auth`, which is one kind, beside the headers of the same destination.
@@ -123,6 +127,20 @@ fn sigv4(fields: &Fields<'_>) -> Option<Auth> {
         check_region(region).map_or_else(|problem| at.refuse(problem), |()| Some(region.to_owned()))
     });
     Some(Auth::Sigv4(SigningScope { service: service?, region: region? }))
+}
+
+fn aws_identity(fields: &Fields<'_>) -> Option<Auth> {
+    let audience = fields.required("audience").and_then(|at| {
+        let text = at.text()?;
+        check_audience(text).map_or_else(|problem| at.refuse(problem), |()| Some(text.to_owned()))
+    });
+    let lifetime_ms = fields.read("lifetime", |at| {
+        let lifetime_ms = at.duration_ms(LIFETIMES_MS)?;
+        let checked = check_lifetime(lifetime_ms);
+        checked.map_or_else(|problem| at.refuse(problem), |()| Some(lifetime_ms))
+    });
+    let lifetime_ms = lifetime_ms.unwrap_or(LIFETIME_DEFAULT_MS);
+    Some(Auth::AwsIdentity(WebIdentity { audience: audience?, lifetime_ms }))
 }
 
 /// Reads the fields of `tls`.

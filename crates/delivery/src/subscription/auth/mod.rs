@@ -6,12 +6,14 @@
 //! Promises: no value of a secret is in an error or printed. Does not look secrets up: they are in the keyring of
 //! the request.
 
+pub mod identity;
 pub mod oauth2;
 pub mod sigv4;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use self::identity::WebIdentity;
 use self::oauth2::ClientCredentials;
 use self::sigv4::{SIGNING_HEADERS, SigningScope};
 use crate::subscription::header::{HeaderError, check_value, secret_value};
@@ -53,6 +55,17 @@ pub enum Auth {
     },
     /// A signature with credentials of AWS.
     Sigv4(SigningScope),
+    /// A token in which AWS says who is calling.
+    AwsIdentity(WebIdentity),
+}
+
+/// A token that is fetched before the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenSource<'a> {
+    /// By the credentials of a client, from its server.
+    Client(&'a ClientCredentials),
+    /// From AWS.
+    Aws(&'a WebIdentity),
 }
 
 impl Auth {
@@ -66,6 +79,7 @@ impl Auth {
             Self::OAuth2(_) => "oauth2",
             Self::ClientCertificate { .. } => "clientCertificate",
             Self::Sigv4(_) => "sigv4",
+            Self::AwsIdentity(_) => "awsIdentity",
         }
     }
 
@@ -77,16 +91,17 @@ impl Auth {
             | Self::Header { value: secret, .. } => (Some(secret), None),
             Self::OAuth2(client) => (Some(&client.client_secret), None),
             Self::ClientCertificate { certificate, key } => (Some(certificate), Some(key)),
-            Self::Sigv4(_) => (None, None),
+            Self::Sigv4(_) | Self::AwsIdentity(_) => (None, None),
         };
         first.into_iter().chain(second)
     }
 
-    /// The client whose token a request needs.
+    /// Where the token comes from that a request needs, if it needs one.
     #[must_use]
-    pub fn client(&self) -> Option<&ClientCredentials> {
+    pub fn token_source(&self) -> Option<TokenSource<'_>> {
         match self {
-            Self::OAuth2(client) => Some(client),
+            Self::OAuth2(client) => Some(TokenSource::Client(client)),
+            Self::AwsIdentity(identity) => Some(TokenSource::Aws(identity)),
             Self::Basic { .. }
             | Self::Bearer { .. }
             | Self::Header { .. }
@@ -104,7 +119,8 @@ impl Auth {
             | Self::Bearer { .. }
             | Self::Header { .. }
             | Self::OAuth2(_)
-            | Self::ClientCertificate { .. } => None,
+            | Self::ClientCertificate { .. }
+            | Self::AwsIdentity(_) => None,
         }
     }
 
@@ -116,7 +132,8 @@ impl Auth {
             | Self::Bearer { .. }
             | Self::Header { .. }
             | Self::OAuth2(_)
-            | Self::ClientCertificate { .. } => &[],
+            | Self::ClientCertificate { .. }
+            | Self::AwsIdentity(_) => &[],
         };
         self.header_name().into_iter().chain(signing.iter().copied())
     }
@@ -130,7 +147,9 @@ impl Auth {
     /// The name of the header that is made of its secrets, if there is one.
     fn header_name(&self) -> Option<&str> {
         match self {
-            Self::Basic { .. } | Self::Bearer { .. } | Self::OAuth2(_) => Some(AUTHORIZATION),
+            Self::Basic { .. } | Self::Bearer { .. } | Self::OAuth2(_) | Self::AwsIdentity(_) => {
+                Some(AUTHORIZATION)
+            }
             Self::Header { name, .. } => Some(name),
             Self::ClientCertificate { .. } | Self::Sigv4(_) => None,
         }
@@ -149,7 +168,7 @@ impl Auth {
             }
             Self::Bearer { token } => bearer(secret_value(name, token, keyring)?)?,
             Self::Header { value, .. } => secret_value(name, value, keyring)?.to_owned(),
-            Self::OAuth2(_) => {
+            Self::OAuth2(_) | Self::AwsIdentity(_) => {
                 let missing = || HeaderError::Secret("no token was fetched".to_owned());
                 bearer(keyring.token().ok_or_else(missing)?.expose())?
             }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{SigningServiceV1, StyleV1};
 use super::{address, of_field};
+use crate::subscription::auth::identity::{WebIdentity, check_audience, check_lifetime};
 use crate::subscription::auth::oauth2::{ClientCredentials, check_parameter, check_parameter_name};
 use crate::subscription::auth::sigv4::{SigningScope, check_region};
 use crate::subscription::auth::{Auth, check_user};
@@ -34,6 +35,14 @@ pub(super) enum AuthV1 {
         service: SigningServiceV1,
         region: String,
     },
+    AwsIdentity(WebIdentityV1),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct WebIdentityV1 {
+    audience: String,
+    lifetime_ms: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -70,6 +79,10 @@ impl From<&Auth> for AuthV1 {
             },
             Auth::Sigv4(SigningScope { service, region }) => {
                 Self::Sigv4 { service: SigningServiceV1(*service), region: region.clone() }
+            }
+            Auth::AwsIdentity(WebIdentity { audience, lifetime_ms }) => {
+                let (audience, lifetime_ms) = (audience.clone(), *lifetime_ms);
+                Self::AwsIdentity(WebIdentityV1 { audience, lifetime_ms })
             }
         }
     }
@@ -112,6 +125,11 @@ impl AuthV1 {
             Self::Sigv4 { service, region } => {
                 of_field("destination.auth.sigv4.region", check_region(&region))?;
                 Ok(Auth::Sigv4(SigningScope { service: service.0, region }))
+            }
+            Self::AwsIdentity(WebIdentityV1 { audience, lifetime_ms }) => {
+                of_field("destination.auth.awsIdentity.audience", check_audience(&audience))?;
+                of_field("destination.auth.awsIdentity.lifetimeMs", check_lifetime(lifetime_ms))?;
+                Ok(Auth::AwsIdentity(WebIdentity { audience, lifetime_ms }))
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::refused::each_is_refused;
 use super::{HEAD, TOPIC, read_one, shown, subscription};
 use crate::subscription::auth::Auth;
+use crate::subscription::auth::identity::WebIdentity;
 use crate::subscription::auth::oauth2::{ClientCredentials, Style};
 use crate::subscription::auth::sigv4::{SigningScope, SigningService};
 
@@ -54,6 +55,20 @@ fn each_kind_is_read() {
                 region: "eu-west-1".to_owned(),
             })),
         ),
+        (
+            "{awsIdentity: {audience: 'https://them/'}}",
+            Some(Auth::AwsIdentity(WebIdentity {
+                audience: "https://them/".to_owned(),
+                lifetime_ms: 300_000,
+            })),
+        ),
+        (
+            "{awsIdentity: {audience: them, lifetime: PT1H}}",
+            Some(Auth::AwsIdentity(WebIdentity {
+                audience: "them".to_owned(),
+                lifetime_ms: 3_600_000,
+            })),
+        ),
         ("null", None),
     ] {
         let destination = format!("  destination: {{url: 'https://h/', auth: {text}}}\n");
@@ -95,11 +110,11 @@ fn what_is_wrong_is_refused_at_its_position() {
         &[
             (
                 "destination: {url: http://h/, auth: ^{}}",
-                "destination.auth: the kind is missing; basic, bearer, header, oauth2, clientCertificate, sigv4",
+                "destination.auth: the kind is missing; basic, bearer, header, oauth2, clientCertificate, sigv4, awsIdentity",
             ),
             (
                 "destination: {url: http://h/, auth: ^{bearer: {token: env:A}, basic: {}}}",
-                "destination.auth: auth has one kind; basic, bearer, header, oauth2, clientCertificate, sigv4",
+                "destination.auth: auth has one kind; basic, bearer, header, oauth2, clientCertificate, sigv4, awsIdentity",
             ),
             (
                 "destination: {url: http://h/, auth: ^bearer}",
@@ -169,6 +184,14 @@ fn what_is_wrong_with_an_identity_at_aws_is_refused_at_its_position() {
             (
                 "destination: {url: https://h/, auth: {sigv4: ^{service: lambda}}}",
                 "destination.auth.sigv4.region: region is missing",
+            ),
+            (
+                "destination: {url: https://h/, auth: {awsIdentity: {audience: them, lifetime: ^PT1M0.5S}}}",
+                "destination.auth.awsIdentity.lifetime: a lifetime is PT1M to PT1H, in whole seconds",
+            ),
+            (
+                "destination: {url: https://h/, auth: {awsIdentity: {audience: ^''}}}",
+                "destination.auth.awsIdentity.audience: has to be 1 to 4096 bytes",
             ),
             (
                 "destination: {url: https://h/, headers: [{name: X-Amz-Date, value: a}], auth: ^{sigv4: {service: lambda, region: eu-west-1}}}",

@@ -1,0 +1,49 @@
+//! [`WebIdentity`]: a token in which AWS says who is calling (IAM outbound identity federation).
+//!
+//! Separate because nothing of it is a secret: whoever checks the token needs the issuer of the account and its keys, which
+//! are public, and the name of the role.
+
+use std::ops::RangeInclusive;
+
+use crate::subscription::auth::oauth2::check_parameter;
+use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+
+/// How long tokens are valid, if no lifetime is stated: as AWS has it.
+/// <https://docs.aws.amazon.com/STS/latest/APIReference/API_GetWebIdentityToken.html>
+pub const LIFETIME_DEFAULT_MS: u64 = 5 * MINUTE_MS;
+/// How long they may be valid; see [`LIFETIME_DEFAULT_MS`].
+pub const LIFETIMES_MS: RangeInclusive<u64> = MINUTE_MS..=HOUR_MS;
+/// The longest audience; see [`LIFETIME_DEFAULT_MS`].
+pub const AUDIENCE_MAX_CHARS: usize = 1_000;
+
+/// A token in which AWS says who is calling.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WebIdentity {
+    /// For whom it is: its claim `aud`.
+    pub audience: String,
+    /// How long it is valid, in whole seconds.
+    pub lifetime_ms: u64,
+}
+
+/// Whether a text can be an audience.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_audience(audience: &str) -> Result<(), String> {
+    check_parameter(audience)?;
+    if audience.chars().count() > AUDIENCE_MAX_CHARS {
+        return Err(format!("an audience has at most {AUDIENCE_MAX_CHARS} characters"));
+    }
+    Ok(())
+}
+
+/// Whether tokens can be valid for so long.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_lifetime(lifetime_ms: u64) -> Result<(), String> {
+    if LIFETIMES_MS.contains(&lifetime_ms) && lifetime_ms.is_multiple_of(SECOND_MS) {
+        return Ok(());
+    }
+    Err("a lifetime is PT1M to PT1H, in whole seconds".to_owned())
+}
