@@ -2,6 +2,7 @@
 //! exit codes, and its pages over HTTP and in a browser.
 
 mod auth;
+mod bad_token_servers;
 mod catalogue_reading;
 mod catalogue_versions;
 mod catalogues;
