@@ -7,6 +7,7 @@ The emulator decides about most of that itself. Added here is what AWS does and 
 - `s3:if-none-match`, `s3:if-match` and `s3:ObjectCreationOperation` say how an object is written.
 - `aws:PrincipalArn` of a session is the ARN of its role.
 - A missing object is told from a refusal only to those who may list its key.
+- `sts:IdentityTokenAudience` says for whom a token is that AWS gives about the caller.
 - Requests come over TLS, unless their header `x-forwarded-proto` says otherwise: here they need none.
 
 Which calls were allowed and which were not is written to the file that the argument names, a line of JSON each. Calls by
@@ -17,6 +18,7 @@ import contextvars
 import json
 import os
 import sys
+from urllib.parse import parse_qsl
 
 os.environ["AUTH"] = "true"
 
@@ -24,6 +26,7 @@ from ministack import app
 from ministack.core import iam_actions, iam_evaluator
 from ministack.services import sts
 
+IDENTITY = "sts:GetWebIdentityToken"
 CREATES_OBJECT = {"PUT": lambda query: "uploadId" not in query, "POST": lambda query: "uploadId" in query}
 
 
@@ -80,13 +83,18 @@ class Calls:
 
 calls = Calls(sys.argv.pop(1))
 method_of_request = contextvars.ContextVar("method", default="")
+audiences_of_request = contextvars.ContextVar("audiences", default=())
 emulated_action, emulated_keys = iam_actions.extract_iam_action, iam_actions.s3_service_context
 emulated_key, emulated_enforce = iam_evaluator._resolve_condition_key, iam_evaluator.enforce
 emulated_s3, emulated_app = app.SERVICE_HANDLERS["s3"], app.app
 
 
 def extract_iam_action(service, method, path, headers, body, query):
-    return single(emulated_action(service, method, path, headers, body, query))
+    action = emulated_action(service, method, path, headers, body, query)
+    if action == IDENTITY:
+        form = parse_qsl((body or b"").decode())
+        audiences_of_request.set([value for name, value in form if name.startswith("Audience.member.")])
+    return single(action)
 
 
 def s3_service_context(action, query, path="", headers=None):
@@ -99,6 +107,8 @@ def condition_key(key, context):
 
 
 def enforce(access_key, action, service, region, resource_arn="*", service_context=None):
+    if action == IDENTITY:
+        service_context = {**(service_context or {}), "sts:identitytokenaudience": audiences_of_request.get()}
     denied = emulated_enforce(access_key, action, service, region, resource_arn, service_context)
     calls.note(access_key, action, resource_arn, denied)
     return denied

@@ -3,6 +3,8 @@
 //!
 //! The secrets are variables of the functions: the emulated AWS gives them its own.
 
+pub(crate) mod of_aws;
+
 use std::sync::{Arc, OnceLock};
 
 use lastmile_tests::certificates::{Authority, ClientIdentity};
@@ -100,7 +102,7 @@ fn decide(request: &ScriptedRequest) -> Vec<Step> {
     let is_welcome = |(kind, _, header): &(&str, &str, &str)| {
         request.head.starts_with(&format!("POST /{kind} ")) && request.head.contains(header)
     };
-    vec![match KINDS.iter().any(is_welcome) {
+    vec![match KINDS.iter().any(is_welcome) || of_aws::is_welcome(request) {
         true => answer("200 OK", &[], b"welcome"),
         false => answer("401 Unauthorized", &[], format!("you sent {}", request.head).as_bytes()),
     }]

@@ -195,7 +195,10 @@ impl Deployment {
         .await;
         let peers = Peers::start().await;
         let all = [subscriptions(subscriber.address), peers.subscriptions()].join("---\n");
-        let stack = Stack::deploy(all).await;
+        let stack = Stack::deploy(all.clone()).await;
+        // Before any event: these name what only a deployment has.
+        let of_aws = credentials::of_aws::subscriptions(&stack, &peers);
+        stack.put_subscriptions([all, of_aws].join("---\n")).await;
         Self { stack, subscriber, peers }
     }
 

@@ -28,7 +28,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// The stack's parameters: short timeouts, so that a message of a killed function is redelivered
 /// within a test. The emulated AWS has no saved queries.
-const PARAMETERS: [&str; 14] = [
+const PARAMETERS: [&str; 16] = [
     "DispatchTimeout=20",
     "VisibilityTimeout=30",
     "AllowPrivateDestinations=127.0.0.1",
@@ -46,6 +46,8 @@ const PARAMETERS: [&str; 14] = [
     "OperatorArns=arn:aws:iam::000000000000:role/operators-of-*",
     "SecretArns=arn:aws:secretsmanager:us-east-1:000000000000:secret:named-??????,\
      arn:aws:ssm:us-east-1:000000000000:parameter/named",
+    "InvokeRoleArn=arn:aws:iam::000000000000:role/calls-destinations",
+    "IdentityAudiences=https://asked.example.com/",
 ];
 
 /// The policy of a queue that topics of SNS send to.
@@ -383,7 +385,8 @@ impl Stack {
         objects.filter_map(|object| Some((object.key?, object.e_tag?))).collect()
     }
 
-    async fn put_subscriptions(&self, subscriptions: String) {
+    /// Puts these in the place of the subscriptions that are there.
+    pub(crate) async fn put_subscriptions(&self, subscriptions: String) {
         self.blobs
             .put_object()
             .bucket(self.output("ConfigBucketName"))

@@ -1,0 +1,127 @@
+//! Destinations that want to know who is calling by AWS: the URL of a function, which takes requests that are signed with
+//! credentials of a role, and a server that takes a token about the function's own role.
+//!
+//! The emulated AWS verifies the signatures itself. Its tokens are signed with a key that everybody knows.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use lastmile_tests::scripted::ScriptedRequest;
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::stack::{Stack, script};
+use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
+
+const AUDIENCE: &str = "https://asked.example.com/";
+/// The role of the template's parameter `InvokeRoleArn`.
+const ROLE: &str = "calls-destinations";
+const TOKEN_CALL: &str = "sts:GetWebIdentityToken";
+/// What all its tokens begin with: `{"alg":"HS256","typ":"JWT"}`.
+const TOKEN_HEAD: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.";
+const TOKEN_KEY: &[u8] = b"ministack-fake-key";
+
+/// Subscriptions with a signature and without, both to the stack's own ingress; with a token; and with one for whom the template
+/// allows none. And that of what the ingress takes.
+pub(crate) fn subscriptions(stack: &Stack, peers: &super::Peers) -> String {
+    let endpoint = peers.plain.endpoint();
+    let url = stack.output("IngressUrl").trim_start_matches("https://");
+    let (id, _) = url.split_once('.').expect("the name of the URL's host");
+    // The other form of the address that the emulated AWS has: no name of a host to resolve.
+    let ingress = format!("{}/_aws/lambda-url/{id}/topics/asked/taken", stack.endpoint);
+    let signed = "auth: {sigv4: {service: lambda, region: us-east-1}}".to_owned();
+    let shown = |audience: &str| format!("auth: {{awsIdentity: {{audience: '{audience}'}}}}");
+    let documents = [
+        ("aws", "signed", ingress.clone(), signed),
+        ("foreign", "unsigned", ingress, "probation: false".to_owned()),
+        ("aws", "shown", format!("{endpoint}/shown"), shown(AUDIENCE)),
+        ("foreign", "shown", format!("{endpoint}/shown"), shown("https://foreign.example.com/")),
+        ("taken", "all", format!("{endpoint}/taken"), "probation: false".to_owned()),
+    ]
+    .map(|(topic, name, url, more)| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: asked, topic: {topic}, name: {name}}}\n\
+             spec:\n  destination: {{url: '{url}', {more}}}\n  retry: {{maxAttempts: 3, schedule: {{kind: constant, delay: PT1S}}}}\n"
+        )
+    });
+    documents.join("---\n")
+}
+
+/// Whether a request shows what its destination wants.
+pub(super) fn is_welcome(request: &ScriptedRequest) -> bool {
+    match request.head.split(' ').nth(1) {
+        Some("/taken") => true,
+        Some("/shown") => claims(request).is_some_and(|claims| claims["aud"] == AUDIENCE),
+        Some(_) | None => false,
+    }
+}
+
+fn header<'a>(request: &'a ScriptedRequest, name: &str) -> Option<&'a str> {
+    let lines = request.head.lines().filter_map(|line| line.split_once(": "));
+    lines.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+}
+
+/// What a token of the emulated AWS says.
+fn claims(request: &ScriptedRequest) -> Option<Value> {
+    let token = header(request, "authorization")?.strip_prefix("Bearer ")?;
+    let (signed, signature) = token.rsplit_once('.')?;
+    let mut key = Hmac::<Sha256>::new_from_slice(TOKEN_KEY).ok()?;
+    key.update(signed.as_bytes());
+    key.verify_slice(&URL_SAFE_NO_PAD.decode(signature).ok()?).ok()?;
+    let payload = URL_SAFE_NO_PAD.decode(signed.split_once('.')?.1).ok()?;
+    serde_json::from_slice(&payload).ok()
+}
+
+/// Makes the role that destinations are called with.
+async fn make_role(stack: &Stack) {
+    let port = stack.endpoint.rsplit(':').next().expect("a port").to_owned();
+    let invoke = json!({"Effect": "Allow", "Action": "lambda:InvokeFunctionUrl", "Resource": "*"});
+    let policy = json!({"Version": "2012-10-17", "Statement": [invoke]}).to_string();
+    let made = tokio::task::spawn_blocking(move || script("role.sh", &[&port, ROLE, &policy]));
+    made.await.expect("role.sh runs");
+}
+
+#[test]
+fn a_signature_of_the_role_and_a_token_of_the_function_are_welcome_and_nothing_else() {
+    on_deployment(|Deployment { stack, peers, .. }: &Deployment| async move {
+        make_role(stack).await;
+        stack.publish("asked/aws", &event("asked-3")).await;
+        stack.publish("asked/foreign", &event("asked-4")).await;
+        let deadline = now() + ARRIVAL_LIMIT;
+        let (mut taken, mut shown, mut letters) = (0, 0, Vec::new());
+        while now() < deadline && (taken == 0 || shown == 0 || letters.len() < 2) {
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            let requests = peers.plain.requests();
+            let at = |path: &str| {
+                let start = format!("POST {path} ");
+                let welcome = |one: &&ScriptedRequest| one.head.starts_with(&start);
+                requests.iter().filter(welcome).filter(|one| is_welcome(one)).count()
+            };
+            (taken, shown) = (at("/taken"), at("/shown"));
+            letters = stack.dead_letters("asked/foreign/").await;
+        }
+        // What was signed went through the ingress, whose URL takes nothing else.
+        assert_eq!((taken, shown), (1, 1));
+        let told: Vec<String> = letters.iter().map(|(_, letter)| letter.to_string()).collect();
+        let told = told.join("\n");
+        for part in [
+            "UndeliverableDueToHttpForbidden",
+            "no token for https://foreign.example.com/: AccessDenied",
+        ] {
+            assert!(told.contains(part), "{part} is not in {told}");
+        }
+        let calls = stack.function_calls();
+        let called = |action: &str, is_allowed: bool| {
+            calls.iter().any(|call| call["action"] == action && call["allowed"] == is_allowed)
+        };
+        assert!(called("sts:AssumeRole", true), "{calls:#?}");
+        assert!(called(TOKEN_CALL, true) && called(TOKEN_CALL, false), "{calls:#?}");
+        let log = stack.server_log();
+        for secret in ["AWS4-HMAC-SHA256 Credential=", TOKEN_HEAD] {
+            assert!(
+                !log.contains(secret) && !told.contains(secret),
+                "{secret} is logged or stored"
+            );
+        }
+    });
+}
