@@ -26,6 +26,7 @@ use thiserror::Error;
 
 pub use evaluation::Error as EvaluationError;
 use expression::Expression;
+use grammar::Parsed;
 pub use value::Value;
 
 use super::Filter;
@@ -114,14 +115,12 @@ impl Cesql {
     /// # Errors
     /// [`ParseError`] when it is not one, or too large.
     pub fn read(text: &str) -> Result<Reading, ParseError> {
-        if text.len() > TEXT_MAX_BYTES {
-            return Err(ParseError::TooLong);
-        }
-        let parsed = grammar::parse(&lexer::tokens(text)?, text.chars().count())?;
+        let parsed = parsed(text)?;
         let cesql = Self(parsed.expression);
-        // It is stored as it is written, and read back.
-        if cesql.to_string().len() > TEXT_MAX_BYTES {
-            return Err(ParseError::TooLong);
+        // It is stored as it is written, with more parentheses, and read back.
+        if let Err(problem) = self::parsed(&cesql.to_string()) {
+            let is_deep = matches!(problem, ParseError::TooDeep { .. });
+            return Err(if is_deep { ParseError::TooDeep { at: 1 } } else { problem });
         }
         let never_boolean = cesql.0.result() != value::Type::Boolean;
         Ok(Reading { cesql, mistakable_at: parsed.mistakable_at, never_boolean })
@@ -152,6 +151,13 @@ impl Cesql {
     }
 }
 
+fn parsed(text: &str) -> Result<Parsed, ParseError> {
+    if text.len() > TEXT_MAX_BYTES {
+        return Err(ParseError::TooLong);
+    }
+    grammar::parse(&lexer::tokens(text)?, text.chars().count())
+}
+
 /// The canonical text.
 impl fmt::Display for Cesql {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -159,11 +165,12 @@ impl fmt::Display for Cesql {
     }
 }
 
+/// Reads what was written.
 impl FromStr for Cesql {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::read(text).map(|reading| reading.cesql)
+        parsed(text).map(|parsed| Self(parsed.expression))
     }
 }
 

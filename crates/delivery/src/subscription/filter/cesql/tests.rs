@@ -123,10 +123,17 @@ fn what_is_no_expression_is_refused_where_it_ends_to_be_one() {
 }
 
 #[test]
-fn an_expression_that_would_be_too_long_when_it_is_written_is_too_long() {
-    let all = vec![format!("a='{}'", "x".repeat(70)); 105].join("OR ");
-    assert!(all.len() <= TEXT_MAX_BYTES, "{}", all.len());
-    assert_eq!(all.parse::<Cesql>(), Err(ParseError::TooLong));
+fn an_expression_that_would_be_too_large_when_it_is_written_is_too_large() {
+    let long = vec![format!("a='{}'", "x".repeat(70)); 105].join("OR ");
+    // Of these, each is written with parentheses.
+    let many = vec!["a=b=c"; 166].join(" OR ");
+    for (text, problem) in [(long, ParseError::TooLong), (many, ParseError::TooManyTokens)] {
+        assert!(text.parse::<Cesql>().is_ok(), "{text}");
+        assert_eq!(Cesql::read(&text).expect_err(&text), problem);
+    }
+    let most = vec!["a=b=c"; 125].join(" OR ");
+    let cesql = Cesql::read(&most).expect("it is read").cesql;
+    assert_eq!(cesql.to_string().parse(), Ok(cesql));
 }
 
 #[test]
