@@ -1,0 +1,143 @@
+//! Settings as they are shown.
+
+use super::*;
+use crate::subscription::header::{Header, Value as HeaderValue};
+use crate::subscription::profile::Dialect;
+use crate::subscription::schedule::{Kind, Schedule};
+use crate::subscription::{Batch, OnRefused};
+
+fn subscription() -> Subscription {
+    let (name, url) = ("n/t/s".parse().unwrap(), "https://h/".parse().unwrap());
+    Subscription::new(name, Dialect::Native, url)
+}
+
+fn setting(subscription: &Subscription, field: &str) -> Setting {
+    settings(subscription).into_iter().find(|of| of.field == field).unwrap()
+}
+
+#[test]
+fn every_kind_of_schedule_has_its_words() {
+    let name_for = |kind, max_ms| schedule_text(&Schedule { kind, max_ms });
+    assert_eq!(
+        name_for(Kind::LinearFromZero { delay_ms: 200 }, None),
+        "linear PT0.2S, numbered from zero"
+    );
+    assert_eq!(
+        name_for(Kind::Exponential { delay_ms: 1_000 }, Some(60_000)),
+        "exponential PT1S, at most PT1M"
+    );
+    assert_eq!(name_for(Kind::Waits { waits_ms: [1_000, 2_000].into() }, None), "waits PT1S PT2S");
+    for dialect in Dialect::ALL {
+        let value = schedule_value(&Profile::of(dialect).retry.schedule);
+        assert!(value["kind"].is_string(), "{value}");
+    }
+}
+
+#[test]
+fn headers_and_signatures_are_reported_without_a_value() {
+    let header = |name: &str, value| Header { name: name.to_owned(), value };
+    let all = [
+        header("a", HeaderValue::Static("hush".to_owned())),
+        header("b", HeaderValue::Concealed("hush".to_owned())),
+        header("c", HeaderValue::Path("data.x".parse().unwrap())),
+        header("d", HeaderValue::Secret("env:D".parse().unwrap())),
+    ];
+    let name_for = headers(&all);
+    assert_eq!(name_for.text, "a, b (concealed), c from $['data']['x'], d from env:D");
+    assert!(
+        name_for.value[2]["path"].is_string() && name_for.value[3]["secret"] == "env:D",
+        "{}",
+        name_for.value
+    );
+    assert!(!name_for.value.to_string().contains("hush"), "{}", name_for.value);
+    assert_eq!(signing(&["env:A".parse().unwrap(), "ssm:b".parse().unwrap()]).text, "env:A, ssm:b");
+    assert_eq!((headers(&[]).text, signing(&[]).text), ("none".to_owned(), "none".to_owned()));
+}
+
+#[test]
+fn batches_and_consent_are_reported_also_where_there_are_none() {
+    let batch = Some(Batch {
+        max_events: 100,
+        preferred_bytes: 64 * BATCH_KILOBYTE,
+        on_refused: OnRefused::All,
+    });
+    let name_for = |batch| {
+        let of = Subscription { batch, ..subscription() };
+        ["batch.maxEvents", "batch.preferredKilobytes", "batch.onRefused"]
+            .map(|field| setting(&of, field))
+    };
+    assert_eq!(name_for(batch).map(|of| of.value), [json!(100), json!(64), json!("all")]);
+    assert_eq!(
+        name_for(None).map(|of| (of.value, of.text)),
+        [(); 3].map(|()| (Value::Null, NO_BATCH.to_owned()))
+    );
+    let asked = |rate| Consent::CloudEvents { origin: "a.example.com".to_owned(), rate };
+    for (given, text) in [
+        (None, "not asked for"),
+        (Some(Consent::EventGrid), "eventgrid handshake"),
+        (Some(asked(None)), "cloudevents handshake, from a.example.com"),
+        (
+            Some(asked(Some(120))),
+            "cloudevents handshake, from a.example.com, 120 requests a minute",
+        ),
+    ] {
+        assert_eq!(consent(given.as_ref()).text, text);
+    }
+}
+
+#[test]
+fn replies_are_reported_without_a_query() {
+    let mut of = subscription();
+    assert_eq!((reply(&of).value, reply(&of).text), (Value::Null, "none".to_owned()));
+    let address = "https://u:hush@a.example.com/in?code=hush".parse().unwrap();
+    of.reply = Some(ReplyTo::Address(address));
+    assert_eq!(reply(&of).text, "https://a.example.com/in");
+    of.destination.hide_path = true;
+    assert_eq!(reply(&of).text, "https://a.example.com/[secret]");
+    of.reply = Some(ReplyTo::Topic("n/t".parse().unwrap()));
+    assert_eq!(reply(&of).text, "topic n/t");
+}
+
+#[test]
+fn a_sink_is_reported_by_its_address_where_it_has_one() {
+    for (of, uri, value, text) in [
+        (Sink::DefaultContainer, None, "default", "the default container of the deployment"),
+        (Sink::Container("b/x".parse().unwrap()), Some("s3://b/x"), "s3://b/x", "s3://b/x"),
+        (
+            Sink::Queue("h/123456789012/q".parse().unwrap()),
+            Some("sqs://h/123456789012/q"),
+            "sqs://h/123456789012/q",
+            "sqs://h/123456789012/q",
+        ),
+        (
+            Sink::Address("https://u:hush@h/in?code=hush".parse().unwrap()),
+            Some("https://h/in"),
+            "https://h/in",
+            "https://h/in",
+        ),
+        (Sink::Topic("n/t".parse().unwrap()), None, "topic n/t", "the subscriptions of topic n/t"),
+        (Sink::None, None, "none", "none: dropped"),
+    ] {
+        let of = DeadLetterPolicy { sink: of, ..subscription().dead_letter };
+        let setting = sink(&of);
+        assert_eq!(
+            (sink_uri(&of).as_deref(), &setting.value, setting.text.as_str()),
+            (uri, &json!(value), text)
+        );
+    }
+    let sink = Sink::Address("https://h/services/t0ken?code=hush".parse().unwrap());
+    let of = DeadLetterPolicy { sink, hide_path: true, ..subscription().dead_letter };
+    assert_eq!(sink_text(&of), "https://h/[secret]");
+}
+
+#[test]
+fn a_schema_is_reported_by_its_word_and_none_is_the_published_shape() {
+    let schema = |schema| {
+        let mut of = subscription();
+        of.destination.schema = schema;
+        setting(&of, "schema")
+    };
+    let name_for: Vec<String> = Schema::ALL.into_iter().map(|of| schema(Some(of)).text).collect();
+    assert_eq!(name_for, ["cloudevents-structured", "cloudevents-binary", "eventgrid", "custom"]);
+    assert_eq!((schema(None).value, schema(None).text), (Value::Null, "as published".to_owned()));
+}
