@@ -18,9 +18,11 @@ use aws_sdk_sts::types::Credentials as Assumed;
 use delivery::ports::{AwsIdentity, Clock as _};
 use delivery::request::token::Token;
 use delivery::subscription::auth::identity::WebIdentity;
+use delivery::subscription::host_of;
 use delivery::subscription::secret::{AwsCredentials, Secret};
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use tokio::sync::OnceCell;
+use url::Url;
 
 use crate::aws_error::sentence;
 use crate::machine::Machine;
@@ -42,11 +44,14 @@ const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
 /// Who signs requests.
 pub struct Identity(By);
 
+/// Whether requests to an address may show who is calling.
+type Shows = dyn Fn(&Url) -> bool + Send + Sync;
+
 enum By {
     /// The role that a function assumes, if it has one.
     Role { config: SdkConfig, arn: Option<String> },
-    /// The person who runs a command.
-    Person(OnceCell<SdkConfig>),
+    /// The person who runs a command, and whom requests may show that.
+    Person { config: OnceCell<SdkConfig>, shows: Box<Shows> },
 }
 
 impl fmt::Debug for Identity {
@@ -62,14 +67,25 @@ impl Identity {
         Self(By::Role { config: config.clone(), arn })
     }
 
-    /// That of the person who runs a command, by the usual chain of credentials.
+    /// That of the person who runs a command, by the usual chain of credentials, for the addresses that the person
+    /// allows.
     #[must_use]
-    pub fn of_person() -> Self {
-        Self(By::Person(OnceCell::new()))
+    pub fn of_person(shows: impl Fn(&Url) -> bool + Send + Sync + 'static) -> Self {
+        Self(By::Person { config: OnceCell::new(), shows: Box::new(shows) })
     }
 }
 
 impl AwsIdentity for Identity {
+    fn may_show(&self, to: &Url) -> Result<(), String> {
+        match &self.0 {
+            By::Person { shows, .. } if !shows(to) => Err(format!(
+                "{} may not see who you are at AWS: start again with --identity to allow that",
+                host_of(to)
+            )),
+            By::Role { .. } | By::Person { .. } => Ok(()),
+        }
+    }
+
     async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
         match &self.0 {
             By::Role { arn: None, .. } => Err(format!(
@@ -77,14 +93,14 @@ impl AwsIdentity for Identity {
                  InvokeRoleArn, which is the function's variable {INVOKE_ROLE_ARN}"
             )),
             By::Role { config, arn: Some(arn) } => assumed(config, arn).await,
-            By::Person(config) => of_person(config.get_or_init(aws_config).await).await,
+            By::Person { config, .. } => of_person(config.get_or_init(aws_config).await).await,
         }
     }
 
     async fn web_identity_token(&self, of: &WebIdentity) -> Result<Token, String> {
         let config = match &self.0 {
             By::Role { config, .. } => config,
-            By::Person(config) => config.get_or_init(aws_config).await,
+            By::Person { config, .. } => config.get_or_init(aws_config).await,
         };
         web_identity(config, of).await
     }

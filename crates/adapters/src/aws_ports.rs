@@ -213,6 +213,10 @@ impl<H: Sync> Secrets for AwsPorts<H> {
 }
 
 impl<H: Sync> AwsIdentity for AwsPorts<H> {
+    fn may_show(&self, to: &Url) -> Result<(), String> {
+        self.identity.may_show(to)
+    }
+
     async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
         self.identity.signing_credentials().await
     }

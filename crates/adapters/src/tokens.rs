@@ -97,6 +97,10 @@ impl Secrets for CommandPorts {
 }
 
 impl AwsIdentity for CommandPorts {
+    fn may_show(&self, to: &Url) -> Result<(), String> {
+        self.identity.may_show(to)
+    }
+
     async fn signing_credentials(&self) -> Result<Token<AwsCredentials>, String> {
         self.identity.signing_credentials().await
     }
@@ -129,6 +133,9 @@ impl Tokens {
         let names: Vec<&SecretName> = destination.secrets().collect();
         let keyring = ports.keyring(&names, &destination.url).await;
         let keyring = keyring.map_err(|error| error.to_string())?;
+        if destination.shows_aws_identity() {
+            ports.may_show(&destination.url)?;
+        }
         if destination.signing_scope().is_some() {
             return Ok(keyring.with_aws(self.aws(ports).await?));
         }

@@ -4,6 +4,9 @@
 //! file may be somebody else's, and so may the address. Separate because `validate`, `try` and `dev` all
 //! send requests from the machine of a developer.
 //!
+//! The same holds for who this person is at AWS: a signature is good for one host only, but a token is good for whoever
+//! believes its audience, which is also the file's.
+//!
 //! Promises: a variable is sent only if the person named it with `--env`, to whatever host, or agreed when
 //! asked, to the hosts that were named then; `dev` also lets this machine have it. Decided for each
 //! request by its address, since the file may change while `dev` runs.
@@ -13,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use delivery::subscription::auth::TokenSource;
+use adapters::aws_identity::Identity;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Destination, Subscription, host_of};
@@ -32,6 +35,23 @@ pub(crate) struct EnvironmentArgs {
     /// asking; can be repeated
     #[arg(long = "env", value_name = "NAME")]
     allowed: Vec<String>,
+    /// Let requests to other machines show who you are at AWS (sigv4, awsIdentity), without asking
+    #[arg(long)]
+    identity: bool,
+}
+
+/// Which hosts may see who the person is at AWS; this machine may.
+#[derive(Debug, Default)]
+struct Shows {
+    all: bool,
+    hosts: BTreeSet<String>,
+}
+
+impl Shows {
+    /// Whether requests to this address may show it.
+    fn has(&self, to: &Url) -> bool {
+        self.all || is_here(to) || self.hosts.contains(&host_of(to))
+    }
 }
 
 /// What may be sent.
@@ -83,6 +103,38 @@ impl EnvironmentArgs {
         }
         Ok(Allowed { names, hosts })
     }
+
+    /// Who the person is at AWS, for the hosts of these subscriptions that may see it, if the person agrees.
+    ///
+    /// # Errors
+    /// A usage error that lists them, if nobody can be asked or the answer is no.
+    pub(crate) fn identity<'a>(
+        &self,
+        subscriptions: impl IntoIterator<Item = &'a Subscription>,
+    ) -> anyhow::Result<Identity> {
+        let shows = self.shows(subscriptions)?;
+        Ok(Identity::of_person(move |to| shows.has(to)))
+    }
+
+    fn shows<'a>(
+        &self,
+        subscriptions: impl IntoIterator<Item = &'a Subscription>,
+    ) -> anyhow::Result<Shows> {
+        let hosts = shown_elsewhere(subscriptions);
+        if hosts.is_empty() || self.identity {
+            return Ok(Shows { all: self.identity, hosts });
+        }
+        let listed: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        let listed = text::line(&listed.join(", "));
+        let what = format!(
+            "the files have requests show who you are at AWS, by a signature or a token: to {listed}\n"
+        );
+        let otherwise = format!("{what}nothing was sent; this allows it: --identity");
+        if !is_confirmed(&format!("{what}show it?"), &otherwise)? {
+            return Err(usage_error("nothing was sent"));
+        }
+        Ok(Shows { all: false, hosts })
+    }
 }
 
 impl Allowed {
@@ -129,28 +181,13 @@ pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     receivers(all.filter(is_elsewhere))
 }
 
-/// Says which other machines get requests that show who runs the command: signed with the person's credentials, or with a
-/// token about the person.
-pub(crate) fn report_signed<'a>(subscriptions: impl IntoIterator<Item = &'a Subscription>) {
-    let hosts = signed_elsewhere(subscriptions);
-    if !hosts.is_empty() {
-        let hosts: Vec<String> = hosts.into_iter().collect();
-        let hosts = text::line(&hosts.join(", "));
-        note(format_args!(
-            "requests show who you are at AWS, by a signature or a token: to {hosts}"
-        ));
-    }
-}
-
-fn signed_elsewhere<'a>(
+/// Which other machines get requests that show who runs the command.
+fn shown_elsewhere<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> BTreeSet<String> {
     let destinations = subscriptions.into_iter().map(|of| &of.destination);
-    let shows = |of: &&Destination| {
-        of.signing_scope().is_some() || matches!(of.token_source(), Some(TokenSource::Aws(_)))
-    };
-    let signed = destinations.filter(shows).filter(|of| !is_here(&of.url));
-    signed.map(Destination::host).collect()
+    let shown = destinations.filter(|of| of.shows_aws_identity() && !is_here(&of.url));
+    shown.map(Destination::host).collect()
 }
 
 /// Says who receives which variables.
@@ -216,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_get_signed_requests_are_told_but_this_machine() {
+    fn hosts_that_would_see_who_is_calling_are_asked_about_but_not_this_machine() {
         let signed = "auth: {sigv4: {service: lambda, region: eu-west-1}}";
         let text: Vec<String> = [("a", "https://a.example.com/"), ("c", "http://127.0.0.1:1/")]
             .iter()
@@ -225,7 +262,15 @@ mod tests {
             .collect();
         let sources = [Source { name: "f", text: &text.join("---\n") }];
         let catalogue = manifest::read(&sources).catalogue;
-        let hosts = signed_elsewhere(catalogue.subscriptions().map(AsRef::as_ref));
-        assert_eq!(hosts, BTreeSet::from(["a.example.com".to_owned()]));
+        let all = || catalogue.subscriptions().map(AsRef::as_ref);
+        assert_eq!(shown_elsewhere(all()), BTreeSet::from(["a.example.com".to_owned()]));
+        let args = |identity| EnvironmentArgs { allowed: Vec::new(), identity };
+        let shows = args(true).shows(all()).unwrap();
+        let [here, there, other] =
+            ["http://127.0.0.1:1/", "https://a.example.com/", "https://b.example.com/"]
+                .map(|url| url.parse::<Url>().unwrap());
+        assert!(shows.has(&here) && shows.has(&there) && shows.has(&other));
+        let asked = Shows { all: false, hosts: shown_elsewhere(all()) };
+        assert!(asked.has(&here) && asked.has(&there) && !asked.has(&other));
     }
 }

@@ -34,12 +34,15 @@ pub(crate) struct FromHere {
 }
 
 impl FromHere {
-    /// With these variables of the environment, under this policy.
-    pub(crate) fn new(allowed: Allowed, policy: &SecretPolicy) -> anyhow::Result<Self> {
+    /// With these variables of the environment, this identity, under this policy.
+    pub(crate) fn new(
+        allowed: Allowed,
+        identity: Identity,
+        policy: &SecretPolicy,
+    ) -> anyhow::Result<Self> {
         let private = PrivateDestinations::parse(&allow_private()).map_err(anyhow::Error::msg)?;
         let sender = HttpSender::new(AddressPolicy::new(private, OwnAddresses::default()))?;
         let secrets = SecretStores::new(lookup(allowed, false), Machine)?;
-        let identity = Identity::of_person();
         let ports = CommandPorts { sender: sender.keeping_headers(), secrets, identity };
         Ok(Self { ports, tokens: Tokens::default(), policy: policy.clone() })
     }

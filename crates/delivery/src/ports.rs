@@ -572,6 +572,14 @@ pub trait SharedDocuments {
 ///
 /// Promise: asks anew with each call, so whoever calls keeps what it gets. No error quotes a credential.
 pub trait AwsIdentity {
+    /// Whether requests to this address may show it; a function's may, as its template allows.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    fn may_show(&self, _to: &Url) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Credentials that requests to destinations are signed with, and until when they are used.
     ///
     /// # Errors

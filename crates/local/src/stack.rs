@@ -87,16 +87,18 @@ impl Stack {
         config: &StackConfig,
         secrets: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        Self::start_observed(config, secrets, Observer::default()).await
+        let identity = Identity::of_person(|_| true);
+        Self::start_observed(config, secrets, identity, Observer::default()).await
     }
 
-    /// The same, with an observer of what is received and sent.
+    /// The same, with who signs requests, and an observer of what is received and sent.
     ///
     /// # Errors
     /// When a port is taken or a file or folder cannot be used.
     pub async fn start_observed(
         config: &StackConfig,
         secrets: impl Fn(&str, Option<&Url>) -> Option<String> + Send + Sync + 'static,
+        identity: Identity,
         observer: Observer,
     ) -> anyhow::Result<Self> {
         let aws_config = LocalAwsConfig::of_lastmile(
@@ -116,7 +118,6 @@ impl Stack {
         let dispatch_settings = DispatchSettings::read(&environment)?;
         let subscriptions = dispatch_settings.subscriptions.clone();
         let secrets = SecretStores::new(secrets, Machine)?;
-        let identity = Identity::of_person();
         let ports = AwsPorts::with_secrets(&clients, &dispatch_settings, secrets, identity)?;
         let ports = ports.with_sender(|sender| ObservedSender {
             sender: sender.keeping_headers(),

@@ -130,7 +130,7 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
         TokenSource::Client(_) => None,
     });
     let (subscription, identity) = needed?;
-    let why = Identity::of_person().web_identity_token(identity).await.err()?;
+    let why = Identity::of_person(|_| true).web_identity_token(identity).await.err()?;
     let name = &subscription.name;
     let message = format!("{name} shows a token of AWS; asked for with your credentials: {why}");
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))

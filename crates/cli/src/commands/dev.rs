@@ -22,7 +22,7 @@ use crate::data_lock::DataLock;
 use crate::deployed::{self, Wanted};
 use crate::dev_page::{self, DevPage, Recording, Setup};
 use crate::dev_view::{DevView, Ready};
-use crate::environment::{EnvironmentArgs, lookup, receivers_elsewhere, report, report_signed};
+use crate::environment::{EnvironmentArgs, lookup, receivers_elsewhere, report};
 use crate::files::{Files, print_findings, usage_error};
 use crate::interrupt;
 use crate::log_view;
@@ -101,12 +101,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let elsewhere = receivers_elsewhere(&known);
     let allowed = arguments.environment.allow(&elsewhere)?;
     report(&elsewhere);
-    report_signed(known.subscriptions().map(AsRef::as_ref));
+    let identity = arguments.environment.identity(known.subscriptions().map(AsRef::as_ref))?;
     let environment = lookup(allowed, true);
     // Before the stack starts: nothing that happens is missed.
     let (witness, recording) = (!arguments.no_page).then(dev_page::record).unzip();
     let observer = witness.as_ref().map(|it| it.observer.clone()).unwrap_or_default();
-    let stack = Stack::start_observed(&config, environment, observer).await?;
+    let stack = Stack::start_observed(&config, environment, identity, observer).await?;
     let subscriptions = stack.subscriptions();
     if let Err(problem) = subscriptions.current().await {
         view.unreadable(&problem)?;

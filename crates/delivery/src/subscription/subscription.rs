@@ -235,6 +235,12 @@ impl Destination {
         self.auth.as_ref().and_then(Auth::signing_scope)
     }
 
+    /// Whether requests show who is calling at AWS: by a signature, or a token.
+    #[must_use]
+    pub fn shows_aws_identity(&self) -> bool {
+        self.signing_scope().is_some() || matches!(self.token_source(), Some(TokenSource::Aws(_)))
+    }
+
     /// Whether a request needs what its file does not hold: secrets, or credentials of AWS.
     #[must_use]
     pub fn needs_keyring(&self) -> bool {

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use adapters::aws_identity::Identity;
 use adapters::machine::Machine;
 use delivery::delivery::outcome::{Exchange, TransportResult, Unsendable};
 use delivery::delivery::{Delivery, Origin};
@@ -38,7 +39,7 @@ use self::report::Report;
 use super::explain::{elements, named};
 use super::publish::{documents, text_of};
 use super::sample;
-use crate::environment::{EnvironmentArgs, receivers, report_signed};
+use crate::environment::{EnvironmentArgs, receivers};
 use crate::files::{Files, usage_error};
 use crate::from_here::FromHere;
 use crate::output::{note, out};
@@ -77,10 +78,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let deliveries = deliveries(catalogue, &subscription, arguments.event.as_deref(), now_ms)?;
     warn(catalogue, &subscription, &deliveries, now_ms)?;
     let allowed = arguments.environment.allow(&receivers([subscription.as_ref()]))?;
-    if !arguments.print {
-        report_signed([subscription.as_ref()]);
-    }
-    let from_here = FromHere::new(allowed, &catalogue.settings().secrets)?;
+    let identity = match arguments.print {
+        true => Identity::of_person(|_| false),
+        false => arguments.environment.identity([subscription.as_ref()])?,
+    };
+    let from_here = FromHere::new(allowed, identity, &catalogue.settings().secrets)?;
     let attempt = Attempt::new(&subscription, &deliveries);
     if arguments.print {
         return attempt.print(&from_here).await;

@@ -36,7 +36,7 @@ use futures::future::join_all;
 use url::Url;
 
 use crate::deployed::{self, Wanted};
-use crate::environment::{EnvironmentArgs, receivers, report_signed};
+use crate::environment::{EnvironmentArgs, receivers};
 use crate::files::{Files, print_findings, usage_error};
 use crate::from_here::FromHere;
 use crate::output::{note, out};
@@ -125,8 +125,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let sent = receivers(selected.iter().map(|(subscription, _)| subscription.as_ref()));
     let allowed = arguments.environment.allow(&sent)?;
-    report_signed(selected.iter().map(|(subscription, _)| subscription.as_ref()));
-    let from_here = FromHere::new(allowed, &reading.catalogue.settings().secrets)?;
+    let shown = selected.iter().map(|(subscription, _)| subscription.as_ref());
+    let identity = arguments.environment.identity(shown)?;
+    let from_here = FromHere::new(allowed, identity, &reading.catalogue.settings().secrets)?;
     let validator = Validator::open(arguments, from_here).await?;
     // Concurrently: with --listen each of them may wait for minutes.
     let validations = selected
