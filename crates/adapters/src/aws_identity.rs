@@ -16,7 +16,7 @@ use aws_sdk_sts::config::{Credentials, ProvideCredentials as _};
 use aws_sdk_sts::error::ProvideErrorMetadata as _;
 use aws_sdk_sts::types::Credentials as Assumed;
 use delivery::ports::{AwsIdentity, Clock as _};
-use delivery::request::token::Token;
+use delivery::request::token::{self, Token};
 use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::host_of;
 use delivery::subscription::secret::{AwsCredentials, Secret};
@@ -140,11 +140,12 @@ async fn web_identity(config: &SdkConfig, of: &WebIdentity) -> Result<Token, Str
         format!("no token for {audience}: {why}")
     })?;
     let token = answer.web_identity_token;
-    let token = token.ok_or_else(|| format!("no token for {audience}: AWS sent none"))?;
+    let token = token.map_or_else(|| Err("AWS sent none".to_owned()), token::checked);
+    let token = token.map_err(|why| format!("no token for {audience}: {why}"))?;
     let ends_ms = answer.expiration.and_then(|at| at.to_millis().ok());
     let ends_ms = ends_ms.and_then(|at| u64::try_from(at).ok());
     let ends_ms = ends_ms.unwrap_or_else(|| asked_ms.saturating_add(*lifetime_ms));
-    Ok(Token::ending(Secret::new(token), asked_ms, Machine.now_ms(), ends_ms))
+    Ok(Token::ending(token, asked_ms, Machine.now_ms(), ends_ms))
 }
 
 /// A person's own credentials.

@@ -7,7 +7,8 @@
 //!
 //! Credentials of AWS, which sign requests, are kept alike.
 //!
-//! Promises: for each client one request at a time; at most [`CLIENTS_MAX`] clients are known. A token is in memory
+//! Promises: for each client one request at a time, which has the same time whoever needs it; who needs a token waits no longer
+//! than the timeout of its destination, and what it waited for in vain is no failure for others; at most [`CLIENTS_MAX`] clients are known. A token is in memory
 //! only. Does not share tokens with other processes.
 
 use std::collections::HashMap;
@@ -17,13 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::ports::{AwsIdentity, Clock, SecretError, Secrets, SendHttp};
 use delivery::request::Request;
-use delivery::request::token::{self, Refused, TOKEN_TIMEOUT_MS, Token, TokenState};
+use delivery::request::token::{self, Refused, Token, TokenState};
 use delivery::subscription::auth::TokenSource;
 use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::auth::oauth2::ClientCredentials;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::tls::CaBundle;
-use delivery::subscription::{Destination, Subscription};
+use delivery::subscription::{Destination, Subscription, host_of};
 use url::Url;
 
 use crate::aws_identity::Identity;
@@ -63,7 +64,8 @@ impl<C: Clone + Eq + Hash> States<C> {
 /// The tokens of this process, and the credentials that sign its requests.
 #[derive(Debug, Default)]
 pub struct Tokens {
-    clients: States<ClientCredentials>,
+    /// With the authorities that vouch for the token server.
+    clients: States<(ClientCredentials, Option<CaBundle>)>,
     identities: States<WebIdentity>,
     aws: tokio::sync::Mutex<TokenState<AwsCredentials>>,
 }
@@ -133,6 +135,20 @@ impl Tokens {
         let names: Vec<&SecretName> = destination.secrets().collect();
         let keyring = ports.keyring(&names, &destination.url).await;
         let keyring = keyring.map_err(|error| error.to_string())?;
+        if destination.signing_scope().is_none() && destination.token_source().is_none() {
+            return Ok(keyring);
+        }
+        let shown = self.with_shown(ports, keyring, destination);
+        within(ports, destination, destination.response_timeout_ms, shown).await
+    }
+
+    /// The same keyring with the token or the credentials that requests to a destination show.
+    async fn with_shown<P: TokenPorts>(
+        &self,
+        ports: &P,
+        keyring: Keyring,
+        destination: &Destination,
+    ) -> Result<Keyring, String> {
         if destination.shows_aws_identity() {
             ports.may_show(&destination.url)?;
         }
@@ -140,40 +156,33 @@ impl Tokens {
             return Ok(keyring.with_aws(self.aws(ports).await?));
         }
         let Some(source) = destination.token_source() else { return Ok(keyring) };
-        let state = self.state(source);
+        let state = self.state(source, destination);
         let mut state = state.lock().await;
-        let timeout_ms = destination.response_timeout_ms;
-        let token = current_or_fetched(&mut state, ports, destination, timeout_ms).await?;
+        let token = current_or_fetched(&mut state, ports, destination).await?;
         Ok(keyring.with_token(token))
     }
 
     /// Another token than this one, which the destination refused; `None` where the refusal stands.
-    ///
-    /// # Errors
-    /// Why there is none, for people; nothing in it is a secret.
-    pub async fn instead<P: TokenPorts>(
+    async fn instead<P: TokenPorts>(
         &self,
         ports: &P,
         refused: &Secret,
         destination: &Destination,
-        timeout_ms: u64,
     ) -> Result<Option<Secret>, String> {
         let Some(source) = destination.token_source() else { return Ok(None) };
-        let state = self.state(source);
+        let state = self.state(source, destination);
         let mut state = state.lock().await;
         match state.refused(refused, ports.now_ms()) {
             Refused::Use(token) => Ok(Some(token)),
             Refused::Stands => Ok(None),
-            Refused::Ended => {
-                current_or_fetched(&mut state, ports, destination, timeout_ms).await.map(Some)
-            }
+            Refused::Ended => current_or_fetched(&mut state, ports, destination).await.map(Some),
         }
     }
 
     /// The same secrets with another token, if the destination refused that of a request and there is another one.
     ///
     /// # Errors
-    /// As [`Self::instead`].
+    /// Why there is none, for people; nothing in it is a secret.
     pub async fn keyring_after<P: TokenPorts>(
         &self,
         ports: &P,
@@ -184,7 +193,8 @@ impl Tokens {
     ) -> Result<Option<Keyring>, String> {
         let is_refused = exchange.outcome(&subscription.retry) == Outcome::Unauthorized;
         let Some(refused) = keyring.token().filter(|_| is_refused) else { return Ok(None) };
-        let token = self.instead(ports, refused, &subscription.destination, timeout_ms).await?;
+        let other = self.instead(ports, refused, &subscription.destination);
+        let token = within(ports, &subscription.destination, timeout_ms, other).await?;
         Ok(token.map(|token| keyring.clone().with_token(token)))
     }
 
@@ -200,10 +210,36 @@ impl Tokens {
         state.current(now_ms).unwrap_or_else(|| Err("nobody was asked for credentials".to_owned()))
     }
 
-    fn state(&self, of: TokenSource<'_>) -> SharedState {
+    fn state(&self, of: TokenSource<'_>, destination: &Destination) -> SharedState {
         match of {
-            TokenSource::Client(client) => self.clients.of(client),
+            TokenSource::Client(client) => {
+                self.clients.of(&(client.clone(), destination.ca_bundle.clone()))
+            }
             TokenSource::Aws(identity) => self.identities.of(identity),
+        }
+    }
+}
+
+/// What is had within this time. Whoever gives up while it asks a token server leaves that to the next one who waits.
+async fn within<T>(
+    clock: &impl Clock,
+    destination: &Destination,
+    timeout_ms: u64,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    tokio::select! {
+        // What is known is there, even when no time is left.
+        biased;
+        done = work => done,
+        () = clock.sleep(timeout_ms) => {
+            let what = match destination.token_source() {
+                Some(TokenSource::Client(client)) => {
+                    format!("no token from {}", host_of(&client.token_url))
+                }
+                Some(TokenSource::Aws(identity)) => format!("no token for {}", identity.audience),
+                None => "no credentials of AWS".to_owned(),
+            };
+            Err(format!("{what} within {timeout_ms} ms"))
         }
     }
 }
@@ -213,7 +249,6 @@ async fn current_or_fetched<P: TokenPorts>(
     state: &mut TokenState,
     ports: &P,
     destination: &Destination,
-    timeout_ms: u64,
 ) -> Result<Secret, String> {
     if let Some(current) = state.current(ports.now_ms()) {
         return current;
@@ -221,7 +256,7 @@ async fn current_or_fetched<P: TokenPorts>(
     let fetched = match destination.token_source() {
         Some(TokenSource::Client(client)) => {
             let bundle = destination.ca_bundle.as_ref();
-            fetched(ports, client, bundle, timeout_ms).await?
+            fetched(ports, client, bundle).await?
         }
         Some(TokenSource::Aws(identity)) => ports.web_identity_token(identity).await,
         None => Err("no token is needed".to_owned()),
@@ -239,11 +274,10 @@ async fn fetched<P: TokenPorts>(
     ports: &P,
     client: &ClientCredentials,
     bundle: Option<&CaBundle>,
-    timeout_ms: u64,
 ) -> Result<Result<Token, String>, String> {
     let keyring = ports.keyring(&[&client.client_secret], &client.token_url).await;
     let keyring = keyring.map_err(|error| error.to_string())?;
-    let request = token::ask(client, bundle, &keyring, timeout_ms.min(TOKEN_TIMEOUT_MS))?;
+    let request = token::ask(client, bundle, &keyring)?;
     let exchange = ports.exchange(&request).await;
     Ok(token::read(client, &keyring, &exchange))
 }

@@ -87,6 +87,7 @@ pub(crate) fn lints_at(
             .filter_map(|(field, message)| Some((field, Problem::warning(message?))));
         let addresses = [
             ("url", "", Some(&subscription.destination.url)),
+            ("auth", " a client's secret", token_server(subscription)),
             ("reply", " replies", reply_address(subscription)),
             (SINK, " dead letters", sink_address(subscription)),
         ];
@@ -228,6 +229,14 @@ fn without_identity(subscription: &Subscription, stack: &Stack) -> Option<String
         return None;
     };
     Some(format!("{name} {missing}: its attempts are aborted"))
+}
+
+/// The address of the token server.
+fn token_server(subscription: &Subscription) -> Option<&Url> {
+    match subscription.destination.token_source()? {
+        TokenSource::Client(client) => Some(&client.token_url),
+        TokenSource::Aws(_) => None,
+    }
 }
 
 /// The address that replies are sent to.

@@ -14,6 +14,14 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// The same, with what cannot be seen as octal numbers: so that it can be copied.
+pub(crate) fn typed(text: &str) -> String {
+    if text.chars().any(is_written_as_code) {
+        return format!("\"$(printf '%b' {})\"", quoted(&codes(text.as_bytes())));
+    }
+    quoted(text)
+}
+
 /// An option on a line of its own.
 pub(crate) fn option(name: &str, word: &str) -> String {
     format!(" \\\n  --{name} {word}")
@@ -106,6 +114,16 @@ mod tests {
             prop_assert!(!command.chars().any(is_written_as_code), "{command:?}");
             prop_assert_eq!(body(&command), sent);
         }
+    }
+
+    #[test]
+    fn a_word_with_what_cannot_be_seen_can_be_copied_and_is_the_same() {
+        let text = "x-p: it's \\ 100 % \u{202e}$(id)\u{200b}";
+        let word = typed(text);
+        assert!(!word.chars().any(is_written_as_code), "{word:?}");
+        let output = Command::new("sh").arg("-c").arg(format!("printf %s {word}")).output();
+        assert_eq!(String::from_utf8(output.unwrap().stdout).unwrap(), text);
+        assert_eq!(typed("a b"), "'a b'");
     }
 
     #[test]

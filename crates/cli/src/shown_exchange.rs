@@ -93,6 +93,7 @@ impl ShownExchange {
             let value = if is_shown { value.clone() } else { HIDDEN.to_owned() };
             headers.push((name.clone(), value));
         }
+        request.hidden.iter().for_each(|secret| credentials.add_header(secret.expose()));
         // The sender adds it.
         headers
             .extend(request.signer.iter().map(|_| ("authorization".to_owned(), HIDDEN.to_owned())));
@@ -224,6 +225,7 @@ mod tests {
             answer_max_bytes: 1,
             tls: delivery::request::tls::RequestTls::default(),
             signer: None,
+            hidden: Vec::new(),
             deliveries: Vec::new(),
         }
     }

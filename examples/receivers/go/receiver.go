@@ -28,6 +28,8 @@ import (
 
 const (
 	tolerance    = 5 * time.Minute
+	// The least of Standard Webhooks. An empty one would accept what anybody signs.
+	secretMinBytes = 24
 	bodyMaxBytes = 2 * 1024 * 1024
 )
 
@@ -56,6 +58,9 @@ func readKey(text string) (key, error) {
 		return key{}, errors.New("a key is not base64")
 	}
 	if !strings.HasPrefix(text, "whpk_") {
+		if len(bytes) < secretMinBytes {
+			return key{}, fmt.Errorf("a secret has fewer than %d bytes", secretMinBytes)
+		}
 		return key{"v1", func(signature, text []byte) bool {
 			mac := hmac.New(sha256.New, bytes)
 			mac.Write(text)

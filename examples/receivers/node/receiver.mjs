@@ -12,6 +12,8 @@ import { join } from "node:path";
 import process from "node:process";
 
 const TOLERANCE_SECONDS = 5 * 60;
+// The least of Standard Webhooks. An empty one would accept what anybody signs.
+const SECRET_MIN_BYTES = 24;
 const BODY_MAX_BYTES = 2 * 1024 * 1024;
 const events = process.env.EVENTS ?? "events";
 const keys = process.env.WEBHOOK_KEYS.split(/\s+/).filter(Boolean).map(readKey);
@@ -21,17 +23,25 @@ async function handle(body) {
   console.log("handled", body.toString());
 }
 
+// Node reads base64 that is none as something.
+function decode(text) {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text) throw new Error("a key is not base64");
+  return bytes;
+}
+
 // The scheme of a key, and a function that tells whether it signed a text.
 function readKey(text) {
   if (!text.startsWith("whpk_")) {
-    const secret = Buffer.from(text.replace(/^whsec_/, ""), "base64");
+    const secret = decode(text.replace(/^whsec_/, ""));
+    if (secret.length < SECRET_MIN_BYTES) throw new Error(`a secret has fewer than ${SECRET_MIN_BYTES} bytes`);
     const hasSigned = (signature, signed) => {
       const expected = createHmac("sha256", secret).update(signed).digest();
       return signature.length === expected.length && timingSafeEqual(signature, expected);
     };
     return { scheme: "v1", hasSigned };
   }
-  const x = Buffer.from(text.slice("whpk_".length), "base64").toString("base64url");
+  const x = decode(text.slice("whpk_".length)).toString("base64url");
   const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
   return { scheme: "v1a", hasSigned: (signature, signed) => verify(null, signed, key, signature) };
 }

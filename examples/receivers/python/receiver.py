@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import os
 import queue
+import re
 import tempfile
 import threading
 import time
@@ -17,6 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 TOLERANCE_SECONDS = 5 * 60
+# The least of Standard Webhooks. An empty one would accept what anybody signs.
+SECRET_MIN_BYTES = 24
 BODY_MAX_BYTES = 2 * 1024 * 1024
 EVENTS = Path(os.environ.get("EVENTS", "events"))
 work = queue.SimpleQueue()
@@ -31,6 +34,8 @@ def read_key(text):
     """The scheme of a key, and a function that tells whether it signed a text."""
     if not text.startswith("whpk_"):
         secret = base64.b64decode(text.removeprefix("whsec_"), validate=True)
+        if len(secret) < SECRET_MIN_BYTES:
+            raise ValueError(f"a secret has fewer than {SECRET_MIN_BYTES} bytes")
         return "v1", lambda signature, text: hmac.compare_digest(hmac.digest(secret, text, "sha256"), signature)
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -86,7 +91,7 @@ class Receiver(BaseHTTPRequestHandler):
 
     def do_POST(self):
         length = self.headers.get("content-length", "")
-        if not length.isdigit() or int(length) > BODY_MAX_BYTES:
+        if "transfer-encoding" in self.headers or not re.fullmatch("[0-9]{1,9}", length) or int(length) > BODY_MAX_BYTES:
             self.close_connection = True
             return self.answer(413)
         body = self.rfile.read(int(length))

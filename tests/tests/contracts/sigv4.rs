@@ -219,6 +219,26 @@ async fn a_token_is_asked_for_by_the_functions_own_role_for_one_audience() {
 }
 
 #[tokio::test]
+async fn a_token_that_no_header_can_carry_is_told() {
+    let long = "x".repeat(20_000);
+    for (token, why) in [
+        ("", "no token for them: its token is not a text of visible characters"),
+        ("a b", "no token for them: its token is not a text of visible characters"),
+        (long.as_str(), "no token for them: its token has more than 16384 bytes"),
+    ] {
+        let body = format!(
+            "<GetWebIdentityTokenResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetWebIdentityTokenResult>\
+             <WebIdentityToken>{token}</WebIdentityToken></GetWebIdentityTokenResult></GetWebIdentityTokenResponse>"
+        );
+        let answers = move |_: &_| vec![answer("200 OK", &[], body.as_bytes())];
+        let sts = Scripted::start(answers).await.expect("a free port");
+        let identity = Identity::of_role(&config(&sts.endpoint()), None);
+        let told = identity.web_identity_token(&identity_of("them")).await.expect_err("none");
+        assert_eq!(told, why);
+    }
+}
+
+#[tokio::test]
 async fn an_account_without_federation_is_told() {
     for (code, why) in [
         (

@@ -143,6 +143,7 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
         answer_max_bytes,
         tls: delivery::request::tls::RequestTls::default(),
         signer: None,
+        hidden: Vec::new(),
         deliveries: Vec::new(),
     }
 }

@@ -96,9 +96,15 @@ impl Trial {
 
     /// Starts the receiver.
     fn start(&self) -> Running {
+        Running::start(&mut self.command(&format!("{OTHER_SECRET} {}", self.key)))
+    }
+
+    /// The receiver with these keys.
+    fn command(&self, keys: &str) -> Command {
         let mut command = Command::new(&self.receiver);
-        command.args(&self.arguments).env("WEBHOOK_KEYS", format!("{OTHER_SECRET} {}", self.key));
-        Running::start(command.env("PORT", "0").env("EVENTS", self.folder.path().join("events")))
+        command.args(&self.arguments).env("WEBHOOK_KEYS", keys);
+        command.env("PORT", "0").env("EVENTS", self.folder.path().join("events"));
+        command
     }
 
     /// Starts it, and subscribes it.
@@ -170,6 +176,13 @@ fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static
     let _ = fs::remove_file(done);
     let running = trial.start();
     assert!(running.line_with("handled").contains(EVENT));
+    drop(running);
+
+    // Whoever knows no secret could sign with an empty one.
+    for weak in ["whsec_", "whsec_%%%%", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRY="] {
+        let output = trial.command(weak).output().expect("it runs");
+        assert!(!output.status.success(), "{weak}: {output:?}");
+    }
 }
 
 #[test]

@@ -17,7 +17,10 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, version};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    version,
+};
 use rustls_platform_verifier::Verifier;
 
 use super::Network;
@@ -113,7 +116,13 @@ impl ServerCertVerifier for WithBundle {
         let by = |verifier: &dyn ServerCertVerifier| {
             verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
         };
-        by(&*self.bundle).or_else(|_| by(&*self.machine))
+        let of_bundle = match by(&*self.bundle) {
+            Ok(verified) => return Ok(verified),
+            Err(problem) => problem,
+        };
+        // Whoever the bundle vouches for fails for another reason, such as another name.
+        let is_unknown = of_bundle == Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        by(&*self.machine).map_err(|of_machine| if is_unknown { of_machine } else { of_bundle })
     }
 
     fn verify_tls12_signature(

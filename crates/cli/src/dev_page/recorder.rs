@@ -251,6 +251,7 @@ mod tests {
             answer_max_bytes: 1,
             tls: delivery::request::tls::RequestTls::default(),
             signer: None,
+            hidden: Vec::new(),
             deliveries,
         }
     }

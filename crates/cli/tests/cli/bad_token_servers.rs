@@ -10,7 +10,7 @@ use crate::programs::{Running, deciding_receiver, lastmile, run, word};
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
 /// The name of a subscription is the path at its token server, and why it has no token.
 const SERVERS: [(&str, &str); 5] = [
-    ("hang", "no whole answer within 2000 ms"),
+    ("hang", " within 2000 ms"),
     ("flood", "its answer has more than 65536 bytes"),
     ("endless-head", "no token from "),
     ("redirect", "it answered 307"),

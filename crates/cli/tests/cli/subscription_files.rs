@@ -610,3 +610,29 @@ fn a_sink_without_tls_is_an_error_unless_the_deployment_allows_it() {
         )
     );
 }
+
+#[test]
+fn a_token_server_without_tls_is_an_error_and_a_private_one_is_told() {
+    for (url, level, says) in [
+        (
+            "http://login.example.com/",
+            "error",
+            "sends a client's secret to login.example.com without TLS; ",
+        ),
+        (
+            "https://10.1.2.3/",
+            "warning",
+            "sends a client's secret to 10.1.2.3, which is not a public address; ",
+        ),
+    ] {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: s}}\n\
+             spec: {{destination: {{url: 'https://a.example.com/', auth: {{oauth2: {{tokenUrl: '{url}', clientId: a, \
+             clientSecret: 'env:CLIENT'}}}}}}}}\n"
+        );
+        let folder = folder(&[("a.yaml", &text)]);
+        let checked = self::text(&run(folder.path(), &["check", "a.yaml"]).stdout);
+        let expected = format!("{level}: auth: n/t/s {says}");
+        assert!(checked.contains(&expected), "{expected} is not in {checked}");
+    }
+}

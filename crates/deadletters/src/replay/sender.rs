@@ -303,6 +303,7 @@ async fn post(
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: delivery::request::tls::RequestTls::default(),
         signer: None,
+        hidden: Vec::new(),
         deliveries: vec![*delivery],
     };
     let exchange = http.exchange(&request).await;

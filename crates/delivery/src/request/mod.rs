@@ -36,7 +36,7 @@ use crate::event::json::array;
 use crate::event::schema::Schema;
 use crate::event::{Event, Input, Shape, convert};
 use crate::subscription::header::{HeaderError, Value};
-use crate::subscription::secret::Keyring;
+use crate::subscription::secret::{Keyring, Secret};
 use crate::subscription::sink::Sink;
 use crate::subscription::{Consent, Destination, ReplyTo, Subscription};
 
@@ -80,6 +80,8 @@ pub struct Request {
     pub tls: RequestTls,
     /// What its sender signs it with.
     pub signer: Option<Signer>,
+    /// What an answer must not show, beside what this sends.
+    pub hidden: Vec<Secret>,
     /// The ids of the deliveries that it carries, which are not sent; none for a handshake.
     pub deliveries: Vec<Uuid>,
 }
@@ -185,6 +187,7 @@ pub fn compose(
         answer_max_bytes,
         tls: RequestTls::of(destination, context.keyring)?,
         signer: Signer::of(destination, context.keyring)?,
+        hidden: destination.unsent_secrets(context.keyring),
         deliveries: deliveries.iter().map(|delivery| delivery.id).collect(),
     })
 }
@@ -255,6 +258,7 @@ fn auxiliary_request(
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: RequestTls::default(),
         signer: None,
+        hidden: Vec::new(),
         deliveries: vec![delivery.id],
     }
 }

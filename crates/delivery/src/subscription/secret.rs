@@ -121,6 +121,8 @@ impl fmt::Debug for AwsCredentials {
 pub struct Keyring {
     secrets: BTreeMap<SecretName, Secret>,
     token: Option<Secret>,
+    /// Tokens that the destination refused.
+    refused: Vec<Secret>,
     aws: Option<AwsCredentials>,
 }
 
@@ -137,10 +139,17 @@ impl Keyring {
         self.token.as_ref()
     }
 
-    /// The same with this token.
+    /// The same with this token; one that was there has been refused.
     #[must_use]
     pub fn with_token(self, token: Secret) -> Self {
-        Self { token: Some(token), ..self }
+        let refused = self.refused.into_iter().chain(self.token).collect();
+        Self { token: Some(token), refused, ..self }
+    }
+
+    /// The tokens that were refused.
+    #[must_use]
+    pub fn refused(&self) -> &[Secret] {
+        &self.refused
     }
 
     /// The credentials of AWS.

@@ -23,7 +23,7 @@ use crate::subscription::header::{Header, Value};
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
 use crate::subscription::public_key::PublicKey;
-use crate::subscription::secret::{Keyring, SecretName};
+use crate::subscription::secret::{Keyring, Secret, SecretName};
 use crate::subscription::shown::{addressed, host_of, shown};
 use crate::subscription::sink::Sink;
 use crate::subscription::tls::CaBundle;
@@ -206,11 +206,28 @@ impl Destination {
         }
         let of_auth = self.auth.as_ref().and_then(|auth| auth.header(keyring).ok()?);
         of_auth.iter().for_each(|(_, value)| credentials.add_header(value));
+        for secret in self.unsent_secrets(keyring) {
+            credentials.add_header(secret.expose());
+        }
         // A service that refuses a signature repeats what was signed.
         if let Some(token) = keyring.aws().and_then(|aws| aws.session_token.as_ref()) {
             credentials.add(token.expose().as_bytes());
         }
         credentials
+    }
+
+    /// What an answer may repeat although its request does not send it: the secret of a client, which is sent to the token server,
+    /// perhaps of the same operator, and tokens that were refused.
+    #[must_use]
+    pub fn unsent_secrets(&self, keyring: &Keyring) -> Vec<Secret> {
+        let mut unsent = keyring.refused().to_vec();
+        if let Some(TokenSource::Client(client)) = self.token_source()
+            && let Some(secret) = keyring.get(&client.client_secret)
+        {
+            unsent.push(Secret::new(client.basic(secret.expose().trim())));
+            unsent.push(Secret::new(secret.expose().trim().to_owned()));
+        }
+        unsent
     }
 
     /// Every secret that a request needs, with each address for which it has to be allowed: who gets a token gets what
@@ -411,6 +428,7 @@ impl Subscription {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subscription::auth::oauth2::{ClientCredentials, Style};
 
     #[test]
     fn names_are_read_back_and_bad_ones_are_explained() {
@@ -434,6 +452,39 @@ mod tests {
         );
         assert_eq!(destination.display(), "https://example.com/in");
         assert_eq!(destination.address(), "https://example.com/in?code=[secret]#f");
+    }
+
+    #[test]
+    fn what_a_client_shows_to_its_token_server_and_a_refused_token_are_hidden_in_answers() {
+        let client = ClientCredentials {
+            token_url: "https://login.example.com/".parse().unwrap(),
+            client_id: "acme".to_owned(),
+            client_secret: "env:CLIENT".parse().unwrap(),
+            scope: None,
+            audience: None,
+            resource: None,
+            style: Style::Basic,
+            parameters: Vec::new(),
+        };
+        let destination = Destination {
+            auth: Some(Auth::OAuth2(Box::new(client))),
+            ..Destination::new("https://example.com/".parse().unwrap(), 1)
+        };
+        let secret = |text: &str| Secret::new(text.to_owned());
+        let keyring: Keyring =
+            [("env:CLIENT".parse().unwrap(), secret("s3cret-of-acme"))].into_iter().collect();
+        let keyring = keyring.with_token(secret("first-token")).with_token(secret("second-token"));
+        // printf 'acme:s3cret-of-acme' | base64
+        for value in
+            ["first-token", "second-token", "s3cret-of-acme", "YWNtZTpzM2NyZXQtb2YtYWNtZQ=="]
+        {
+            let told = format!("you sent {value}, now");
+            for credentials in
+                [destination.credentials(&keyring, None), destination.certain_credentials(&keyring)]
+            {
+                assert_eq!(credentials.hide_in_text(told.clone()), "you sent [secret], now");
+            }
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 pub const CA_BUNDLE_MAX_BYTES: usize = 64 * 1_024;
 
 /// Certificates in PEM, at least one.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CaBundle(Arc<str>);
 
 impl fmt::Debug for CaBundle {

@@ -28,6 +28,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
 const TOLERANCE_SECONDS: u64 = 5 * 60;
+/// The least of Standard Webhooks. An empty one would accept what anybody signs.
+const SECRET_MIN_BYTES: usize = 24;
 const BODY_MAX_BYTES: usize = 2 * 1_024 * 1_024;
 
 /// Your work: it may take its time, and it is done again if this program ends in the middle of it.
@@ -44,7 +46,11 @@ enum Key {
 impl Key {
     fn read(text: &str) -> Result<Self, Box<dyn Error>> {
         let Some(public) = text.strip_prefix("whpk_") else {
-            return Ok(Self::Shared(STANDARD.decode(text.trim_start_matches("whsec_"))?));
+            let secret = STANDARD.decode(text.trim_start_matches("whsec_"))?;
+            if secret.len() < SECRET_MIN_BYTES {
+                return Err(format!("a secret has fewer than {SECRET_MIN_BYTES} bytes").into());
+            }
+            return Ok(Self::Shared(secret));
         };
         let bytes: [u8; 32] = STANDARD.decode(public)?.as_slice().try_into()?;
         Ok(Self::Public(VerifyingKey::from_bytes(&bytes)?))

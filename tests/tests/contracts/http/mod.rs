@@ -40,6 +40,7 @@ pub(crate) fn request(url: &str, timeout_ms: u64) -> Request {
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: delivery::request::tls::RequestTls::default(),
         signer: None,
+        hidden: Vec::new(),
         deliveries: Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use delivery::request::signer::Signer;
 use delivery::subscription::Subscription;
 use delivery::subscription::secret::{Keyring, Secret, SecretName};
 
-use crate::shell::{option, quoted, with_body};
+use crate::shell::{option, quoted, typed, with_body};
 use crate::shown_exchange::is_shown;
 
 /// curl asks whether a longer body is wanted, which the sender never does.
@@ -56,7 +56,7 @@ impl CurlCommand {
         ];
         let headers = request.headers.iter().map(|(name, value)| {
             let word = if is_shown(name, value, Some(subscription)) {
-                quoted(&line(name, value))
+                typed(&line(name, value))
             } else {
                 let (scheme, value) = hidden(name, value, subscription, keyring, &mut variables);
                 let prefix = format!("{}: {scheme}", name.to_ascii_lowercase());
@@ -78,7 +78,12 @@ fn tls(request: &Request, variables: &mut BTreeMap<String, String>) -> String {
     let files = [
         ("cert", "CERTIFICATE", "the certificate", request.tls.identity.is_some()),
         ("key", "CERTIFICATE_KEY", "the key of the certificate", request.tls.identity.is_some()),
-        ("cacert", "CA_BUNDLE", "tls.caBundle", request.tls.ca_bundle.is_some()),
+        (
+            "cacert",
+            "CA_BUNDLE",
+            "tls.caBundle and any other authority of the destination",
+            request.tls.ca_bundle.is_some(),
+        ),
     ];
     let needed = files.into_iter().filter(|(.., is_needed)| *is_needed);
     let options = needed.map(|(name, named, what, _)| {
@@ -100,7 +105,7 @@ fn signed(signer: &Signer, variables: &mut BTreeMap<String, String>) -> String {
     let (service, region) = (scope.service.as_str(), &scope.region);
     let scheme = option("aws-sigv4", &quoted(&format!("aws:amz:{region}:{service}")));
     let user = option("user", "\"${AWS_ACCESS_KEY_ID:?}:${AWS_SECRET_ACCESS_KEY:?}\"");
-    let token = "${AWS_SESSION_TOKEN:+--header \"x-amz-security-token: $AWS_SESSION_TOKEN\"}";
+    let token = "${AWS_SESSION_TOKEN:+--header} ${AWS_SESSION_TOKEN:+\"x-amz-security-token: $AWS_SESSION_TOKEN\"}";
     let body = "'x-amz-content-sha256: UNSIGNED-PAYLOAD'";
     let body = if scope.service.signs_body() { String::new() } else { option("header", body) };
     format!("{scheme}{user} \\\n  {token}{body}")

@@ -7,11 +7,9 @@
 
 mod state;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
-use url::form_urlencoded::{Serializer, byte_serialize};
+use url::form_urlencoded::Serializer;
 
 pub use self::state::{Refused, Token, TokenState};
 use super::tls::RequestTls;
@@ -30,8 +28,19 @@ pub const TOKEN_TIMEOUT_MS: u64 = 10 * SECOND_MS;
 const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
 /// The longest token: with it the headers of a request are still accepted by most servers.
 const TOKEN_MAX_BYTES: usize = 16 * 1_024;
-/// The longest error code that is quoted.
-const CODE_MAX_CHARS: usize = 60;
+/// The error codes that are quoted (RFC 6749, 5.2 and 4.1.2.1; RFC 8707, 2).
+const CODES: [&str; 10] = [
+    "invalid_request",
+    "invalid_client",
+    "invalid_grant",
+    "invalid_scope",
+    "invalid_target",
+    "unauthorized_client",
+    "unsupported_grant_type",
+    "access_denied",
+    "server_error",
+    "temporarily_unavailable",
+];
 
 /// The request for a token; it carries no delivery.
 ///
@@ -41,7 +50,6 @@ pub fn ask(
     client: &ClientCredentials,
     ca_bundle: Option<&CaBundle>,
     keyring: &Keyring,
-    timeout_ms: u64,
 ) -> Result<Request, String> {
     let secret = keyring.get(&client.client_secret);
     let secret = secret.map(|secret| secret.expose().trim());
@@ -53,7 +61,7 @@ pub fn ask(
     let mut form = Serializer::new(String::new());
     form.append_pair("grant_type", "client_credentials");
     match client.style {
-        Style::Basic => headers.push(("authorization".to_owned(), basic(client, secret))),
+        Style::Basic => headers.push(("authorization".to_owned(), client.basic(secret))),
         Style::Post => {
             form.append_pair("client_id", &client.client_id).append_pair("client_secret", secret);
         }
@@ -68,20 +76,14 @@ pub fn ask(
         url: client.token_url.clone(),
         headers,
         body: form.finish().into(),
-        timeout_ms,
+        timeout_ms: TOKEN_TIMEOUT_MS,
         answer_max_bytes: ANSWER_MAX_BYTES,
         // Its server may be beside the destination.
         tls: RequestTls { ca_bundle: ca_bundle.cloned(), identity: None },
         signer: None,
+        hidden: Vec::new(),
         deliveries: Vec::new(),
     })
-}
-
-/// Both are encoded as in a form before they are joined (RFC 6749, 2.3.1).
-fn basic(client: &ClientCredentials, secret: &str) -> String {
-    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-    let pair = format!("{}:{}", encoded(&client.client_id), encoded(secret));
-    format!("Basic {}", STANDARD.encode(pair))
 }
 
 /// The token in the answer to [`ask`].
@@ -97,8 +99,10 @@ pub fn read(
         let mut credentials = Credentials::default();
         if let Some(secret) = keyring.get(&client.client_secret) {
             credentials.add(secret.expose().trim().as_bytes());
-            credentials.add_header(&basic(client, secret.expose().trim()));
+            credentials.add_header(&client.basic(secret.expose().trim()));
         }
+        credentials.add_url(&client.token_url);
+        client.parameters.iter().for_each(|(_, value)| credentials.add(value.as_bytes()));
         let why = credentials.hide_in_text(why);
         format!("no token from {}: {why}", host_of(&client.token_url))
     })
@@ -142,23 +146,30 @@ fn token(body: &[u8], exchange: &Exchange) -> Result<Token, String> {
     if answer.token_type.is_some_and(|of| !of.eq_ignore_ascii_case("bearer")) {
         return Err("its token is of another type than Bearer".to_owned());
     }
-    let value = answer.access_token;
-    if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err("its access_token is not a text of visible characters".to_owned());
-    }
-    if value.len() > TOKEN_MAX_BYTES {
-        return Err(format!("its access_token has more than {TOKEN_MAX_BYTES} bytes"));
-    }
+    let value = checked(answer.access_token)?;
     let life_ms =
         answer.expires_in.as_ref().and_then(seconds).map(|of| of.saturating_mul(SECOND_MS));
-    let (asked_ms, answered_ms, value) =
-        (exchange.started_ms, exchange.ended_ms(), Secret::new(value));
+    let (asked_ms, answered_ms, value) = (exchange.started_ms, exchange.ended_ms(), value);
     Ok(match life_ms {
         Some(life_ms) => {
             Token::ending(value, asked_ms, answered_ms, asked_ms.saturating_add(life_ms))
         }
         None => Token::used_until(value, answered_ms, asked_ms.saturating_add(UNTOLD_LIFE_MS)),
     })
+}
+
+/// A token that a header can carry.
+///
+/// # Errors
+/// What is wrong with it, without the token.
+pub fn checked(token: String) -> Result<Secret, String> {
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("its token is not a text of visible characters".to_owned());
+    }
+    if token.len() > TOKEN_MAX_BYTES {
+        return Err(format!("its token has more than {TOKEN_MAX_BYTES} bytes"));
+    }
+    Ok(Secret::new(token))
 }
 
 /// Seconds; some servers write them as text.
@@ -170,16 +181,14 @@ fn seconds(expires_in: &Value) -> Option<u64> {
     }
 }
 
-/// The code of a refusal (RFC 6749, 5.2), if it looks like one.
-fn error_code(body: &[u8]) -> Option<String> {
+/// The code of a refusal, if it is one that is known: any other text may be anything.
+fn error_code(body: &[u8]) -> Option<&'static str> {
     #[derive(Deserialize)]
     struct Refusal {
         error: String,
     }
     let Refusal { error } = serde_json::from_slice(body).ok()?;
-    let is_code = error.len() <= CODE_MAX_CHARS
-        && error.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
-    is_code.then_some(error)
+    CODES.into_iter().find(|code| **code == error)
 }
 
 #[cfg(test)]

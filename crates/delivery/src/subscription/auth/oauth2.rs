@@ -3,7 +3,10 @@
 //! Separate because it is the one kind whose secret goes to another server than the destination. What is asked of that
 //! server, and what its answer means, is `request::token`.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use url::Url;
+use url::form_urlencoded::byte_serialize;
 
 use crate::subscription::header::check_value;
 use crate::subscription::secret::SecretName;
@@ -44,6 +47,17 @@ pub struct ClientCredentials {
     pub style: Style,
     /// Further fields of the form.
     pub parameters: Vec<(String, String)>,
+}
+
+impl ClientCredentials {
+    /// The header `authorization` that shows its secret. Both parts are encoded as in a form before they are joined
+    /// (RFC 6749, 2.3.1).
+    #[must_use]
+    pub fn basic(&self, secret: &str) -> String {
+        let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+        let pair = format!("{}:{}", encoded(&self.client_id), encoded(secret));
+        format!("Basic {}", STANDARD.encode(pair))
+    }
 }
 
 /// Whether a text can be the value of a field of the form.

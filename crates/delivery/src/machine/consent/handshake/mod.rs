@@ -120,6 +120,7 @@ pub fn ask(
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls,
         signer: Signer::of(destination, context.keyring)?,
+        hidden: destination.unsent_secrets(context.keyring),
         deliveries: Vec::new(),
     })
 }
