@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # deploy.sh <build folder> <port> <Parameter=Value>…: deploys to the emulated AWS on that port what build.sh built, or the
-# folder of a release for this processor, LASTMILE_RELEASE. Prints the outputs of the stack as one JSON object on standard
-# output. All other output goes to standard error.
+# folder of a release for this processor, LASTMILE_RELEASE. The stack is called lastmile, or LASTMILE_DEPLOYED_AS. Prints
+# its outputs as one JSON object on standard output. All other output goes to standard error.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
@@ -9,15 +9,17 @@ export AWS_ENDPOINT_URL=http://127.0.0.1:$2
 # The emulated deployment ends at once; polling every five seconds, the default, would take most of the time.
 export SAM_CLI_POLL_DELAY=0.2
 
+stack=${LASTMILE_DEPLOYED_AS:-lastmile}
+
 # A release has what it needs.
 [[ -z ${LASTMILE_RELEASE:-} ]] || export PATH=$venv/bin:/usr/bin:/bin
 
 sam deploy \
   --template-file "${LASTMILE_RELEASE:-$build/sam}/template.yaml" \
-  --stack-name lastmile \
+  --stack-name "$stack" \
   --resolve-s3 \
   --capabilities CAPABILITY_IAM \
   --no-confirm-changeset \
   --parameter-overrides "Architecture=$architecture" "${@:3}" >&2
 
-python "$here/stack.py" lastmile
+python "$here/stack.py" "$stack"

@@ -7,6 +7,9 @@ use adapters::aws_error::sentence;
 use anyhow::anyhow;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
+/// How AWS begins to say that somebody may not do something.
+const DENIALS: &[&str] = &["AccessDenied", "AllAccessDisabled", "AuthorizationError"];
+
 /// What to do, by the beginnings of what was said.
 const ADVICE: [(&[&str], &str); 10] = [
     (
@@ -24,10 +27,7 @@ const ADVICE: [(&[&str], &str); 10] = [
         "AWS does not accept these credentials: check AWS_PROFILE, or AWS_ACCESS_KEY_ID, \
          AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN",
     ),
-    (
-        &["AccessDenied", "AllAccessDisabled", "AuthorizationError"],
-        "these credentials lack a permission: use others (AWS_PROFILE), or have it granted",
-    ),
+    (DENIALS, "these credentials lack a permission: use others (AWS_PROFILE), or have it granted"),
     (
         &["NoSuchBucket"],
         "there is no bucket of this name: check its spelling, and that it is in the account of the \
@@ -63,6 +63,12 @@ where
     E: ProvideErrorMetadata + std::error::Error + 'static,
 {
     anyhow!(sentence(error))
+}
+
+/// Whether the credentials lack a permission.
+pub(crate) fn is_denied(error: &anyhow::Error) -> bool {
+    let begins = |text: &str| DENIALS.iter().any(|begin| text.starts_with(begin));
+    error.chain().any(|cause| begins(&cause.to_string()))
 }
 
 /// The whole chain of an error, and below it what to do, if that is known.

@@ -58,7 +58,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::commands::{
-    apply, check, completions, deadletters, demo, destinations, dev, explain, man, publish,
+    apply, check, completions, deadletters, demo, destinations, dev, doctor, explain, man, publish,
     rollback, sample, subscriber, subscriptions, try_out, validate,
 };
 use crate::files::UsageError;
@@ -94,6 +94,9 @@ enum Command {
     /// Makes the request that an event leads to, sends it once from here, and says what would happen next:
     /// exit code 0 if it is delivered, 1 if not
     Try(try_out::Arguments),
+    /// Says of each part of a deployed stack whether it works, or what to do: exit code 0 if nothing has to
+    /// be done, 1 if something has to be
+    Doctor(doctor::Arguments),
     /// Lists, explains, replays and removes dead letters
     Deadletters(Box<deadletters::Arguments>),
     /// Lists destinations that are not healthy; disables, enables and probes them
@@ -154,6 +157,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Subscriptions(arguments) => subscriptions::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,
         Command::Try(arguments) => try_out::run(arguments).await,
+        Command::Doctor(arguments) => doctor::run(arguments).await,
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
         Command::Destinations(arguments) => destinations::run(arguments).await,
         Command::Cost(arguments) => commands::cost::run(*arguments).await,

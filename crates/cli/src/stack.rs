@@ -93,10 +93,15 @@ impl Stack {
     /// Where its functions read the subscriptions.
     pub(crate) fn subscriptions(&self) -> anyhow::Result<Location> {
         let bucket = self.output("ConfigBucketName")?.to_owned();
-        let key = self.parameters.get("SubscriptionsKey").cloned();
+        let key = self.subscriptions_key();
         let key =
             key.with_context(|| format!("the stack {} has no SubscriptionsKey", self.name))?;
-        Ok(Location::S3 { bucket, key })
+        Ok(Location::S3 { bucket, key: key.to_owned() })
+    }
+
+    /// The key of its subscriptions.
+    pub(crate) fn subscriptions_key(&self) -> Option<&str> {
+        self.parameters.get("SubscriptionsKey").map(String::as_str)
     }
 
     /// About how many messages the retry queue holds, of all subscriptions: SQS counts messages, it
@@ -116,10 +121,15 @@ impl Stack {
         Ok(counted.values().filter_map(|count| count.parse::<u64>().ok()).sum())
     }
 
+    /// The values of a parameter that is a list; none if it has none of this name.
+    pub(crate) fn list(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.parameter(name).split(',').map(str::trim).filter(|value| !value.is_empty())
+    }
+
     /// The ARNs, with wildcards, that its functions may write dead letters to besides its own bucket
     /// and queues.
     pub(crate) fn extra_sinks(&self) -> impl Iterator<Item = &str> {
-        self.parameter("ExtraSinkArns").split(',').map(str::trim).filter(|arn| !arn.is_empty())
+        self.list("ExtraSinkArns")
     }
 
     /// The bucket of its default container.
@@ -132,10 +142,26 @@ impl Stack {
     /// # Errors
     /// When the stack has no bucket of dead letters.
     pub(crate) fn dead_letter_container(&self) -> anyhow::Result<String> {
-        let bucket = self.output("DeadLetterBucketName")?;
+        let address =
+            format!("s3://{}/{}", self.output("DeadLetterBucketName")?, self.dead_letter_prefix());
+        Ok(address.trim_end_matches('/').to_owned())
+    }
+
+    /// What the key of every dead letter begins with: nothing, or a path that ends in a slash.
+    pub(crate) fn dead_letter_prefix(&self) -> String {
         let prefix = self.parameter("DeadLetterPrefix").trim_matches('/');
-        let slash = if prefix.is_empty() { "" } else { "/" };
-        Ok(format!("s3://{bucket}{slash}{prefix}"))
+        if prefix.is_empty() { String::new() } else { format!("{prefix}/") }
+    }
+
+    /// The beginning of the ARNs of a service's resources in its account and region, without a colon at its end.
+    pub(crate) fn arn_of(&self, service: &str) -> Option<String> {
+        let account = self.arn.split(':').nth(4)?;
+        Some(format!("arn:{}:{service}:{}:{account}", self.partition(), self.region()?))
+    }
+
+    /// The key of its own that encrypts its queues and buckets.
+    pub(crate) fn key_arn(&self) -> Option<&str> {
+        Some(self.parameter("KmsKeyArn")).filter(|arn| !arn.is_empty())
     }
 
     /// The output of this name.
@@ -176,7 +202,7 @@ impl Stack {
 
     /// For whom its functions may have tokens in which AWS says who is calling.
     pub(crate) fn identity_audiences(&self) -> impl Iterator<Item = &str> {
-        self.parameter("IdentityAudiences").split(',').map(str::trim).filter(|it| !it.is_empty())
+        self.list("IdentityAudiences")
     }
 
     /// The timeout of the dispatch function.
@@ -198,6 +224,19 @@ async fn client() -> anyhow::Result<Client> {
     )?;
     let config = Builder::from(&aws).timeout_config(timeouts);
     Ok(Client::from_conf(config.retry_config(RetryConfig::disabled()).build()))
+}
+
+#[cfg(test)]
+impl Stack {
+    /// One with these parameters and outputs.
+    pub(crate) fn sample(parameters: &[(&str, &str)], outputs: &[(&str, &str)]) -> Self {
+        let owned = |all: &[(&str, &str)]| {
+            all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let arn = "arn:aws:cloudformation:eu-west-1:123456789012:stack/live/1".to_owned();
+        let (parameters, outputs) = (owned(parameters), owned(outputs));
+        Self { name: "live".to_owned(), arn, parameters, outputs }
+    }
 }
 
 #[cfg(test)]

@@ -5,17 +5,13 @@ use std::process::Command;
 
 use lastmile_tests::snippets;
 use lastmile_tests::writers::{Ledger, Place, document, race, succeeded};
-use serde_json::Value;
 
-use super::stack::{Stack, script};
+use super::stack::{ACCOUNT, Stack};
 use super::{Deployment, on_deployment};
 
 /// The command line.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_lastmile-command");
 const PUT: [&str; 2] = ["subscriptions", "put"];
-/// The credentials of the account, which may do everything.
-pub(super) const ACCOUNT: [(&str, &str); 2] =
-    [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
 /// A topic with a publisher, which is written into the namespace of the deployment.
 const WITH_A_PUBLISHER: &str = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n\
      spec: {input: sns, from: [{snsTopic: 'arn:aws:sns:us-east-1:000000000000:shop-orders'}]}\n";
@@ -35,16 +31,8 @@ fn a_role_for_one_namespace_writes_that_and_no_other() {
 
         let policy = snippets::under("catalogue.md", "A role for one namespace").text;
         let policy = policy.replace("CONFIG_BUCKET", stack.output("ConfigBucketName"));
-        let port = stack.endpoint.rsplit(':').next().expect("the endpoint has a port");
-        let session = script("role.sh", &[port, "applies-shop", &policy]);
-        let session: Value = serde_json::from_str(&session).expect("role.sh prints JSON");
-        let credentials = [
-            ("AWS_ACCESS_KEY_ID", "AccessKeyId"),
-            ("AWS_SECRET_ACCESS_KEY", "SecretAccessKey"),
-            ("AWS_SESSION_TOKEN", "SessionToken"),
-        ];
-        let credentials =
-            credentials.map(|(name, of)| (name, session[of].as_str().expect("a credential")));
+        let credentials = stack.session("applies-shop", &policy);
+        let credentials = credentials.each_ref().map(|(name, value)| (*name, value.as_str()));
         let by_role = place(stack, "catalogue", &credentials);
         let printed = succeeded(by_role.change(&PUT, "role", &document("shop", "second", 1)));
         assert!(printed.contains("shop: version 2, "), "{printed}");
@@ -89,15 +77,7 @@ fn race_in_bucket(prefix: &'static str, changes: u64) {
 
 /// The catalogue with this prefix, changed with these credentials.
 pub(super) fn place(stack: &Stack, prefix: &str, credentials: &[(&str, &str)]) -> Place {
-    let environment = [
-        ("AWS_ENDPOINT_URL", stack.endpoint.as_str()),
-        ("S3_FORCE_PATH_STYLE", "true"),
-        ("AWS_REGION", "us-east-1"),
-        ("AWS_CONFIG_FILE", "/dev/null"),
-        ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
-        ("AWS_EC2_METADATA_DISABLED", "true"),
-        ("NO_PROXY", "127.0.0.1"),
-    ];
+    let environment = stack.variables();
     let environment = environment.iter().chain(credentials);
     let environment = environment.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let uri = format!("s3://{}/{prefix}/", stack.output("ConfigBucketName"));

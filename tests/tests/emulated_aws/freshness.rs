@@ -13,8 +13,8 @@ use lastmile_tests::writers::succeeded;
 use tokio::runtime::Runtime;
 
 use crate::campaign::gateway::{CatalogueRead, Gateway};
-use crate::catalogues::{ACCOUNT, place};
-use crate::stack::{ReservedPort, Stack};
+use crate::catalogues::place;
+use crate::stack::{ACCOUNT, ReservedPort, Stack};
 use crate::subscriber::{Manner, Scripts, Subscriber};
 use crate::{event, now};
 

@@ -11,6 +11,7 @@ mod campaign;
 mod catalogues;
 mod crashing;
 mod credentials;
+mod doctor;
 mod freshness;
 mod ingress;
 mod neighbours;
@@ -189,6 +190,8 @@ impl Deployment {
             ("/over-http", [200].as_slice()),
             ("/crashing", [200].as_slice()),
             ("/beside", [200].as_slice()),
+            ("/doctored", [200].as_slice()),
+            ("/doctored-refuses", [401].as_slice()),
             ("/killed/left", [200].as_slice()),
             ("/killed/right", [200].as_slice()),
         ]))

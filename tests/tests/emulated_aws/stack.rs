@@ -50,9 +50,27 @@ const PARAMETERS: [&str; 16] = [
     "IdentityAudiences=https://asked.example.com/",
 ];
 
+/// Those of a second one.
+const SECOND: &[&str] =
+    &["AllowPrivateDestinations=127.0.0.1", "S3ForcePathStyle=true", "EventsConcurrency=2"];
+
 /// The policy of a queue that topics of SNS send to.
 const SNS_MAY_SEND: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",
     "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": "*"}]}"#;
+
+/// The credentials of the account, which may do everything.
+pub(crate) const ACCOUNT: [(&str, &str); 2] =
+    [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
+
+/// The outputs of another stack beside that of the tests.
+pub(crate) struct Second(BTreeMap<String, String>);
+
+impl Second {
+    /// An output of it.
+    pub(crate) fn output(&self, name: &str) -> &str {
+        self.0.get(name).unwrap_or_else(|| panic!("the stack has no output {name}"))
+    }
+}
 
 /// The deployed application, and clients for it.
 pub(crate) struct Stack {
@@ -125,6 +143,55 @@ impl Stack {
         };
         stack.put_subscriptions(subscriptions).await;
         stack
+    }
+
+    /// Deploys the application again under this name, without subscriptions.
+    pub(crate) async fn deploy_second(&self, name: &str) -> Second {
+        let port = self.endpoint.rsplit(':').next().expect("the endpoint has a port").to_owned();
+        let mut deploy = command("deploy.sh", &[&[port.as_str()], SECOND].concat());
+        deploy.env("LASTMILE_DEPLOYED_AS", name);
+        let deployed = tokio::task::spawn_blocking(move || output_of("deploy.sh", &mut deploy));
+        let printed = deployed.await.expect("deploy.sh ends");
+        Second(serde_json::from_str(&printed).expect("deploy.sh prints outputs as JSON"))
+    }
+
+    /// The variables that make somebody a session of a new role of this name, with this policy.
+    pub(crate) fn session(&self, role: &str, policy: &str) -> [(&'static str, String); 3] {
+        let port = self.endpoint.rsplit(':').next().expect("the endpoint has a port");
+        let session = script("role.sh", &[port, role, policy]);
+        let session: Value = serde_json::from_str(&session).expect("role.sh prints JSON");
+        let credentials = [
+            ("AWS_ACCESS_KEY_ID", "AccessKeyId"),
+            ("AWS_SECRET_ACCESS_KEY", "SecretAccessKey"),
+            ("AWS_SESSION_TOKEN", "SessionToken"),
+        ];
+        let value = |of: &str| session[of].as_str().expect("a credential").to_owned();
+        credentials.map(|(name, of)| (name, value(of)))
+    }
+
+    /// A client of Lambda.
+    pub(crate) fn lambda(&self) -> aws_sdk_lambda::Client {
+        aws_sdk_lambda::Client::from_conf(
+            aws_sdk_lambda::Config::builder()
+                .behavior_version(BehaviorVersion::latest())
+                .region(Region::from_static("us-east-1"))
+                .credentials_provider(credentials())
+                .endpoint_url(&self.endpoint)
+                .build(),
+        )
+    }
+
+    /// What tells the command line where the emulated AWS is.
+    pub(crate) fn variables(&self) -> [(&str, &str); 7] {
+        [
+            ("AWS_ENDPOINT_URL", self.endpoint.as_str()),
+            ("S3_FORCE_PATH_STYLE", "true"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_CONFIG_FILE", "/dev/null"),
+            ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+            ("NO_PROXY", "127.0.0.1"),
+        ]
     }
 
     /// Sends one event to the events queue, as any publisher would.
@@ -387,9 +454,14 @@ impl Stack {
 
     /// Puts these in the place of the subscriptions that are there.
     pub(crate) async fn put_subscriptions(&self, subscriptions: String) {
+        self.put_subscriptions_into(self.output("ConfigBucketName"), subscriptions).await;
+    }
+
+    /// The same for a stack with this config bucket.
+    pub(crate) async fn put_subscriptions_into(&self, bucket: &str, subscriptions: String) {
         self.blobs
             .put_object()
-            .bucket(self.output("ConfigBucketName"))
+            .bucket(bucket)
             .key("subscriptions.yaml")
             .body(ByteStream::from(subscriptions.into_bytes()))
             .send()
@@ -432,9 +504,11 @@ pub(crate) fn tools() {
 /// # Panics
 /// If the script fails, with its error output.
 pub(crate) fn script(name: &str, arguments: &[&str]) -> String {
-    let done = command(name, arguments)
-        .output()
-        .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+    output_of(name, &mut command(name, arguments))
+}
+
+fn output_of(name: &str, command: &mut Command) -> String {
+    let done = command.output().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
     let output = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(
         done.status.success(),

@@ -157,6 +157,15 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
+        "doctor",
+        "docs/doctor.md",
+        &[
+            "lastmile doctor --stack orders-prod",
+            "lastmile doctor --stack orders-prod --try shop/orders/billing",
+            "lastmile doctor --stack orders-prod --output json",
+        ],
+    ),
+    of_command(
         "deadletters",
         "docs/replay.md",
         &[

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use delivery::delivery::health::FOLDER;
+use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::SubscriptionName;
 
@@ -78,6 +79,23 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         })?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The destinations of a stack that are not healthy, for people: each with its state.
+///
+/// # Errors
+/// When what is known of them cannot be read.
+pub(crate) async fn unhealthy(stack: &str) -> anyhow::Result<Vec<String>> {
+    let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new() }.open().await?;
+    let states = place.states().await?.states;
+    let line = |state: &DestinationState| {
+        let names: Vec<&str> = conditions(state).iter().map(|condition| condition.name).collect();
+        (!names.is_empty()).then(|| {
+            let (of, to) = (text::line(&state.subscription), text::line(&state.destination));
+            format!("{to} of {of} is {}", names.join(", "))
+        })
+    };
+    Ok(states.iter().filter_map(|(_, state)| line(state)).collect())
 }
 
 impl Listed {

@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 pub(crate) use health::health_below;
+pub(crate) use list::unhealthy;
 pub(crate) use now::{Now, NowArgs};
 
 use crate::output::is_closed;

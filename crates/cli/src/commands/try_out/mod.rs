@@ -147,7 +147,7 @@ fn deliveries(
 }
 
 /// A sample event of a topic, in a form in which the destination can get it.
-fn sample_for(subscription: &Subscription, input: Input) -> anyhow::Result<String> {
+pub(crate) fn sample_for(subscription: &Subscription, input: Input) -> anyhow::Result<String> {
     let input = match (input, subscription.destination.schema) {
         (Input::Auto, Some(Schema::EventGrid)) => Input::EventGrid,
         (input, _) => input,

@@ -1,0 +1,19 @@
+//! The destinations, as the functions know them: which are failing, slow or disabled.
+
+use super::item::Item;
+use crate::commands::destinations::unhealthy;
+
+pub(super) async fn examine(stack: &str) -> Item {
+    let item = "destinations";
+    match unhealthy(stack).await {
+        Ok(names) if names.is_empty() => Item::ok(
+            item,
+            "none is known to be failing, slow or disabled; --try sends an event to one",
+        ),
+        Ok(names) => {
+            let help = format!("lastmile destinations list --stack {stack}");
+            Item::warning(item, names.join("; "), help)
+        }
+        Err(why) => Item::not_checked(item, &why),
+    }
+}

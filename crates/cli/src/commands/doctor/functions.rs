@@ -1,0 +1,88 @@
+//! The functions: that they can be invoked, and what of their configuration other items need.
+//!
+//! Values of variables stay in here: a secret `env:NAME` is one of them.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context as _;
+use aws_config::SdkConfig;
+use aws_sdk_lambda::Client;
+use aws_sdk_lambda::types::{LastUpdateStatus, State};
+
+use super::failed;
+use super::item::Item;
+use crate::stack::Stack;
+
+/// The outputs that name the functions of every stack.
+pub(super) const DISPATCH: &str = "DispatchFunctionName";
+pub(super) const DEADLETTER: &str = "DeadLetterFunctionName";
+/// That of a stack with an ingress.
+const INGRESS: &str = "IngressFunctionName";
+
+/// A function as it is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Function {
+    /// The output that names it.
+    pub(super) output: &'static str,
+    pub(super) role_arn: String,
+    /// The names of its variables.
+    pub(super) variables: BTreeSet<String>,
+    has_layers: bool,
+}
+
+impl Function {
+    /// Whether it may have the extension for secrets.
+    pub(super) fn has_layers(&self) -> bool {
+        self.has_layers
+    }
+}
+
+pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Function>, Vec<Item>) {
+    let client = Client::new(aws);
+    let (mut functions, mut items) = (Vec::new(), Vec::new());
+    for output in [DISPATCH, DEADLETTER, INGRESS] {
+        // Without an output there is none, or the first item says so.
+        let Ok(name) = stack.output(output) else { continue };
+        match read(&client, output, name).await {
+            Ok((function, None)) => functions.push(function),
+            Ok((function, Some(why))) => {
+                let help = "deploy the stack again; the error of the function is in its log";
+                items.push(Item::error(name, why, help));
+                functions.push(function);
+            }
+            Err(why) => items.push(Item::not_checked(name, &why)),
+        }
+    }
+    if items.is_empty() {
+        items.push(Item::ok("functions", format!("all {} can be invoked", functions.len())));
+    }
+    (functions, items)
+}
+
+/// A function, and why it cannot be invoked or is not the newest.
+async fn read(
+    client: &Client,
+    output: &'static str,
+    name: &str,
+) -> anyhow::Result<(Function, Option<String>)> {
+    let answer = client.get_function_configuration().function_name(name).send().await;
+    let answer = failed(answer, || "its configuration cannot be read".to_owned())?;
+    let problem = match (answer.state(), answer.last_update_status()) {
+        // An inactive one is set up by its next invocation.
+        (Some(State::Failed), _) => Some(("failed", answer.state_reason())),
+        (_, Some(LastUpdateStatus::Failed)) => {
+            Some(("was not updated", answer.last_update_status_reason()))
+        }
+        (_, _) => None,
+    };
+    let problem =
+        problem.map(|(what, why)| format!("it {what}: {}", why.unwrap_or("without a reason")));
+    let variables = answer.environment().and_then(|of| of.variables());
+    let function = Function {
+        output,
+        role_arn: answer.role().context("it has no role")?.to_owned(),
+        variables: variables.into_iter().flat_map(|of| of.keys().cloned()).collect(),
+        has_layers: !answer.layers().is_empty(),
+    };
+    Ok((function, problem))
+}

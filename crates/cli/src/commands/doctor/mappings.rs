@@ -1,0 +1,138 @@
+//! The event source mappings: that Lambda reads each queue, and lets the function name what it could not handle.
+
+use aws_config::SdkConfig;
+use aws_sdk_lambda::Client;
+use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseType};
+use futures::future::join_all;
+
+use super::failed;
+use super::item::Item;
+use super::queues::{QUEUES, Queue};
+use crate::stack::Stack;
+
+/// What Lambda says of a mapping whose last call failed begins with this.
+const PROBLEM: &str = "PROBLEM";
+
+pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, queues: &[Queue]) -> Vec<Item> {
+    let client = Client::new(aws);
+    let read = queues
+        .iter()
+        .filter_map(|queue| Some((queue, stack.output(queue.expected.read_by?).ok()?)));
+    let reads = read.clone().map(|(queue, _)| mappings(&client, &queue.arn));
+    let mut items = Vec::new();
+    let mut fine = 0;
+    for ((queue, function), mappings) in read.zip(join_all(reads).await) {
+        let name = queue.expected.name;
+        match mappings.map(|mappings| judge(name, function, &mappings)) {
+            Ok(None) => fine += 1,
+            Ok(Some(item)) => items.push(item),
+            Err(why) => items.push(Item::not_checked(item_of(name), &why)),
+        }
+    }
+    // A queue that is not there has its own line.
+    if fine > 0 && items.is_empty() {
+        let all = QUEUES.iter().filter(|queue| queue.read_by.is_some()).count();
+        items.push(Item::ok("mappings", format!("{fine} of {all} queues are read")));
+    }
+    items
+}
+
+async fn mappings(
+    client: &Client,
+    queue: &str,
+) -> anyhow::Result<Vec<EventSourceMappingConfiguration>> {
+    let answer = client.list_event_source_mappings().event_source_arn(queue).send().await;
+    let answer = failed(answer, || "its mappings cannot be listed".to_owned())?;
+    Ok(answer.event_source_mappings.unwrap_or_default())
+}
+
+fn item_of(queue: &str) -> String {
+    format!("mapping of {queue}")
+}
+
+/// What is wrong with how the function reads this queue.
+fn judge(
+    queue: &str,
+    function: &str,
+    mappings: &[EventSourceMappingConfiguration],
+) -> Option<Item> {
+    let item = item_of(queue);
+    // arn:aws:lambda:REGION:ACCOUNT:function:NAME, and perhaps an alias.
+    let is_of = |it: &&EventSourceMappingConfiguration| {
+        it.function_arn().and_then(|arn| arn.split(':').nth(6)) == Some(function)
+    };
+    let Some(mapping) = mappings.iter().find(is_of) else {
+        let message = format!("{function} does not read it");
+        return Some(Item::error(item, message, "deploy the stack again"));
+    };
+    let id = mapping.uuid().unwrap_or_default();
+    let enable = || format!("aws lambda update-event-source-mapping --uuid {id} --enabled");
+    match mapping.state().unwrap_or_default() {
+        "Enabled" => {}
+        "Disabled" | "Disabling" => {
+            return Some(Item::error(item, "it is paused: its messages wait", enable()));
+        }
+        state => {
+            let message = format!("its state is {state}");
+            return Some(Item::warning(item, message, "wait a minute, and look again"));
+        }
+    }
+    if !mapping.function_response_types().contains(&FunctionResponseType::ReportBatchItemFailures) {
+        let message = "a batch with one failure is received again as a whole";
+        let help = format!("{} --function-response-types ReportBatchItemFailures", enable());
+        return Some(Item::error(item, message, help));
+    }
+    let result = mapping.last_processing_result().filter(|text| text.starts_with(PROBLEM))?;
+    let help = "see the lines about the role and the function, and the function's log";
+    Some(Item::error(item, format!("Lambda says: {result}"), help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::item::State;
+    use super::*;
+
+    fn judged(function: &str, state: &str, reports: bool, result: &str) -> Option<(State, String)> {
+        let reports = reports.then_some(FunctionResponseType::ReportBatchItemFailures);
+        let mapping = EventSourceMappingConfiguration::builder()
+            .uuid("u-1")
+            .function_arn(format!("arn:aws:lambda:eu-west-1:1:function:{function}"))
+            .state(state)
+            .set_function_response_types(Some(reports.into_iter().collect()))
+            .last_processing_result(result)
+            .build();
+        let item = judge("RetryQueue", "dispatch", &[mapping])?;
+        Some((item.state, item.line()))
+    }
+
+    #[test]
+    fn a_mapping_that_works_is_no_finding_also_of_an_alias() {
+        for function in ["dispatch", "dispatch:live"] {
+            assert_eq!(judged(function, "Enabled", true, "OK"), None, "{function}");
+        }
+    }
+
+    #[test]
+    fn a_paused_mapping_is_named_with_the_command_that_enables_it() {
+        let expected = "error    mapping of RetryQueue: it is paused: its messages wait; aws lambda \
+                        update-event-source-mapping --uuid u-1 --enabled\n";
+        for state in ["Disabled", "Disabling"] {
+            let found = judged("dispatch", state, true, "OK");
+            assert_eq!(found, Some((State::Error, expected.to_owned())), "{state}");
+        }
+    }
+
+    #[test]
+    fn a_mapping_that_is_missing_fails_or_reports_nothing_is_an_error_and_one_that_begins_a_warning()
+     {
+        for (function, state, reports, result, expected) in [
+            ("another", "Enabled", true, "OK", State::Error),
+            ("dispatch", "Enabled", false, "OK", State::Error),
+            ("dispatch", "Enabled", true, "PROBLEM: Lambda internal error", State::Error),
+            ("dispatch", "Creating", true, "", State::Warning),
+        ] {
+            let found = judged(function, state, reports, result);
+            assert_eq!(found.map(|it| it.0), Some(expected), "{function} {state} {result}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `lastmile doctor`: whether a deployed stack can deliver, line by line, and what to do where it cannot.
+//!
+//! Separate from `check --stack`, which is about subscriptions: this is about the stack around them, as it is and not as its
+//! template says. One file for each kind of thing; each reads with the SDK of its service and judges purely.
+//!
+//! Promises: without `--try` it reads only, and no destination is called. No value of a secret is read. What these
+//! credentials may not look at is a warning that says so, never `ok`.
+//!
+//! Exit code 0 means that nothing has to be done; 1 that something has to be; 2 is a usage error.
+
+mod destinations;
+mod functions;
+mod item;
+mod mappings;
+mod permissions;
+mod queues;
+mod secrets;
+mod subscriptions;
+mod test_event;
+
+use std::process::ExitCode;
+
+use adapters::aws_ports::with_limits;
+use anyhow::Context as _;
+use clap::ValueEnum;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::SubscriptionName;
+use serde::Serialize;
+
+use self::item::{Item, State};
+use super::explain::named;
+use crate::output::{out, out_json};
+use crate::stack::{self, Stack};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The deployed CloudFormation stack
+    #[arg(long, value_name = "NAME")]
+    stack: String,
+    /// Also send a sample event to this subscription, through the stack and in one attempt; can be repeated. Its destination
+    /// gets it
+    #[arg(long = "try", value_name = "NS/TOPIC/NAME")]
+    tried: Vec<SubscriptionName>,
+    /// How many seconds to wait for the end of each event that is tried
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "tried")]
+    wait: u64,
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// One line per item: state, item, what is so; what to do
+    Text,
+    /// One object: {"items":[…]}
+    Json,
+}
+
+#[derive(Serialize)]
+struct Report {
+    items: Vec<Item>,
+}
+
+impl Report {
+    fn has_errors(&self) -> bool {
+        self.items.iter().any(|item| item.state == State::Error)
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let stack = Stack::describe(&arguments.stack).await?;
+    let (mut report, catalogue) = examine(&stack).await?;
+    let catalogue = catalogue.filter(|_| !report.has_errors());
+    for name in &arguments.tried {
+        let item = format!("event to {name}");
+        report.items.push(match &catalogue {
+            Some(catalogue) => {
+                let subscription = named(catalogue, name)?;
+                let sent = test_event::sent(&stack, catalogue, &subscription, arguments.wait).await;
+                let help = "docs/doctor.md says what --try needs";
+                sent.unwrap_or_else(|why| Item::error(item, format!("{why:#}"), help))
+            }
+            None => Item::warning(item, "not sent", "see to the lines above first"),
+        });
+    }
+    match arguments.output {
+        Output::Text => out(&report.items.iter().map(Item::line).collect::<String>())?,
+        Output::Json => out_json(&serde_json::to_string(&report)?)?,
+    }
+    Ok(if report.has_errors() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Looks at everything that can be looked at without sending anything.
+async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
+    let aws = with_limits(stack::aws().await);
+    let mut items = vec![outputs(stack)];
+    let (functions, found) = functions::examine(&aws, stack).await;
+    items.extend(found);
+    let (queues, found) = queues::examine(&aws, stack).await;
+    items.extend(found);
+    items.extend(mappings::examine(&aws, stack, &queues).await);
+    items.extend(permissions::examine(&aws, stack, &functions, &queues).await);
+    let (catalogue, found) = subscriptions::examine(stack).await?;
+    items.extend(found);
+    items.extend(secrets::examine(&aws, stack, &functions, catalogue.as_ref()).await);
+    items.push(destinations::examine(&stack.name).await);
+    Ok((Report { items }, catalogue))
+}
+
+/// The outputs that something here needs.
+const OUTPUTS: [&str; 6] = [
+    "ConfigBucketName",
+    "DeadLetterBucketName",
+    functions::DISPATCH,
+    functions::DEADLETTER,
+    "DispatchLogGroupName",
+    "DeadLetterLogGroupName",
+];
+
+fn outputs(stack: &Stack) -> Item {
+    let queues = queues::QUEUES.iter().map(queues::Expected::output);
+    let all = OUTPUTS.iter().map(ToString::to_string).chain(queues);
+    let missing: Vec<String> = all.filter(|name| stack.output(name).is_err()).collect();
+    match missing.is_empty() {
+        true => Item::ok("stack", format!("{} has all outputs", stack.name)),
+        false => Item::error(
+            "stack",
+            format!("{} has no {}", stack.name, missing.join(", ")),
+            "deploy the template of this version of lastmile, or name another stack",
+        ),
+    }
+}
+
+/// An error of AWS as the error of a check.
+fn failed<T, E>(
+    result: Result<T, aws_sdk_sqs::error::SdkError<E>>,
+    what: impl FnOnce() -> String,
+) -> anyhow::Result<T>
+where
+    E: aws_sdk_sqs::error::ProvideErrorMetadata + std::error::Error + 'static,
+{
+    result.map_err(|error| crate::advice::aws_error(&error)).with_context(what)
+}

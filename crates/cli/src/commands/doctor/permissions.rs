@@ -1,0 +1,213 @@
+//! What the roles of the functions may do, asked of IAM by simulation: each action that a function of this version needs, on
+//! the resource that it needs it for.
+//!
+//! The needs are those of the template, which a test compares. IAM evaluates policies of the role, its boundary and those of the
+//! organization, not of queues, buckets and keys.
+
+use aws_config::SdkConfig;
+use aws_sdk_iam::Client;
+use aws_sdk_iam::types::PolicyEvaluationDecisionType;
+use futures::stream::{self, StreamExt as _};
+
+use super::failed;
+use super::functions::{DEADLETTER, DISPATCH, Function};
+use super::item::Item;
+use super::queues::{LAST_RESORT, Queue};
+use crate::stack::Stack;
+
+/// Simulations at once: IAM allows few calls a second.
+const AT_ONCE: usize = 4;
+
+const TAKE: [&str; 4] = [
+    "sqs:ReceiveMessage",
+    "sqs:DeleteMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:ChangeMessageVisibility",
+];
+const SEND: &str = "sqs:SendMessage";
+const LOG: [&str; 2] = ["logs:CreateLogStream", "logs:PutLogEvents"];
+const USE_KEY: [&str; 2] = ["kms:Decrypt", "kms:GenerateDataKey"];
+/// The queues that a function sends to.
+const SENT_TO: [(&str, &[&str]); 2] = [
+    (DISPATCH, &["FanOutQueue", "RetryQueue", "SlowQueue", "IsolationQueue", "DeadLetterQueue"]),
+    (DEADLETTER, &["DeadLetterQueue", LAST_RESORT]),
+];
+
+/// Actions on a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Need {
+    actions: Vec<&'static str>,
+    arn: String,
+}
+
+pub(super) async fn examine(
+    aws: &SdkConfig,
+    stack: &Stack,
+    functions: &[Function],
+    queues: &[Queue],
+) -> Vec<Item> {
+    let client = Client::new(aws);
+    let mut items = Vec::new();
+    for function in functions {
+        let role = &function.role_arn;
+        let item = format!("role {}", role.rsplit('/').next().unwrap_or(role));
+        let needs = needs(function.output, stack, queues);
+        if needs.is_empty() {
+            continue;
+        }
+        let asked = stream::iter(&needs).map(|need| refused(&client, role, need));
+        let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
+        let mut missing = Vec::new();
+        for (need, answer) in needs.iter().zip(answers) {
+            match answer {
+                Ok(actions) if actions.is_empty() => {}
+                Ok(actions) => missing.push(format!("{} on {}", actions.join(", "), need.arn)),
+                Err(why) => {
+                    // The others would say the same.
+                    items.push(Item::not_checked(&item, &why));
+                    return items;
+                }
+            }
+        }
+        items.push(match missing.is_empty() {
+            true => Item::ok(item, format!("it may do what the function needs with {} resources", needs.len())),
+            false => Item::error(
+                item,
+                format!("it may not {}", missing.join("; nor ")),
+                "deploy the stack again, or remove what denies it: a policy of the role, its boundary or the organization",
+            ),
+        });
+    }
+    items
+}
+
+/// Which of these actions the role may not do.
+async fn refused(client: &Client, role: &str, need: &Need) -> anyhow::Result<Vec<String>> {
+    let simulate = client.simulate_principal_policy().policy_source_arn(role);
+    let actions = need.actions.iter().map(ToString::to_string).collect();
+    let simulate = simulate.set_action_names(Some(actions)).resource_arns(&need.arn);
+    let answer = failed(simulate.send().await, || "IAM simulates no policy".to_owned())?;
+    let results = answer.evaluation_results.unwrap_or_default().into_iter();
+    let refused = results.filter(|it| it.eval_decision != PolicyEvaluationDecisionType::Allowed);
+    Ok(refused.map(|it| it.eval_action_name).collect())
+}
+
+/// What a function needs of the stack, as far as its outputs are there.
+fn needs(function: &str, stack: &Stack, queues: &[Queue]) -> Vec<Need> {
+    let sent_to = SENT_TO.iter().find(|(name, _)| *name == function);
+    let Some((_, sent_to)) = sent_to else { return Vec::new() };
+    let of_queues = queues.iter().filter_map(|queue| {
+        let mut actions = Vec::new();
+        if queue.expected.read_by == Some(function) {
+            actions.extend(TAKE);
+        }
+        if sent_to.contains(&queue.expected.name) {
+            actions.push(SEND);
+        }
+        (!actions.is_empty()).then(|| Need { actions, arn: queue.arn.clone() })
+    });
+    let mut needs: Vec<Need> = of_queues.collect();
+    needs.extend(of_buckets(function, stack));
+    let log = if function == DISPATCH { "DispatchLogGroupName" } else { "DeadLetterLogGroupName" };
+    if let (Ok(log), Some(of)) = (stack.output(log), stack.arn_of("logs")) {
+        needs.push(Need {
+            actions: LOG.to_vec(),
+            arn: format!("{of}:log-group:{log}:log-stream:x"),
+        });
+    }
+    if let Some(key) = stack.key_arn() {
+        needs.push(Need { actions: USE_KEY.to_vec(), arn: key.to_owned() });
+    }
+    needs
+}
+
+/// The same of objects, by an example of each.
+fn of_buckets(function: &str, stack: &Stack) -> Vec<Need> {
+    let object = |bucket: &str, key: String, actions: &[&'static str]| {
+        let bucket = stack.output(bucket).ok()?;
+        let arn = format!("arn:{}:s3:::{bucket}/{key}", stack.partition());
+        Some(Need { actions: actions.to_vec(), arn })
+    };
+    let prefix = stack.dead_letter_prefix();
+    let letter = object(
+        "DeadLetterBucketName",
+        format!("{prefix}ns/topic/name/2026/1/1/0/x.json"),
+        &["s3:PutObject"],
+    );
+    if function == DEADLETTER {
+        let end = format!("{prefix}_replays/x/ends/x.ndjson");
+        let end = object("DeadLetterBucketName", end, &["s3:PutObject"]);
+        return [letter, end].into_iter().flatten().collect();
+    }
+    let subscriptions = stack.subscriptions_key().map(|key| match key.ends_with('/') {
+        true => format!("{key}namespaces/x"),
+        false => key.to_owned(),
+    });
+    let config = |key: String, actions: &[&'static str]| object("ConfigBucketName", key, actions);
+    let all = [
+        subscriptions.and_then(|key| config(key, &["s3:GetObject"])),
+        config("_consents/x".to_owned(), &["s3:GetObject", "s3:PutObject"]),
+        config("_destinations/x".to_owned(), &["s3:GetObject", "s3:PutObject"]),
+        letter,
+    ];
+    all.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::queues::samples;
+    use super::*;
+
+    fn stack() -> Stack {
+        Stack::sample(
+            &[
+                ("SubscriptionsKey", "subscriptions.yaml"),
+                ("KmsKeyArn", "arn:aws:kms:eu-west-1:1:key/1"),
+            ],
+            &[
+                ("ConfigBucketName", "config"),
+                ("DeadLetterBucketName", "letters"),
+                ("DispatchLogGroupName", "/aws/lambda/live-dispatch"),
+                ("DeadLetterLogGroupName", "/aws/lambda/live-deadletter"),
+            ],
+        )
+    }
+
+    /// The lines of a role of the template.
+    fn role(name: &str) -> String {
+        let template = include_str!("../../../../../template.yaml");
+        let (_, role) = template.split_once(&format!("\n  {name}:\n")).expect("the role is there");
+        let of_role = role.lines().take_while(|line| line.is_empty() || line.starts_with("    "));
+        of_role.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn every_action_that_doctor_asks_about_is_one_of_the_template() {
+        for (function, role_name) in [(DISPATCH, "DispatchRole"), (DEADLETTER, "DeadLetterRole")] {
+            let asked = needs(function, &stack(), &samples());
+            let asked: BTreeSet<&str> =
+                asked.iter().flat_map(|need| need.actions.clone()).collect();
+            let role = role(role_name);
+            let missing: Vec<_> = asked.iter().filter(|action| !role.contains(**action)).collect();
+            assert!(missing.is_empty(), "{role_name}: {missing:?}");
+            assert!(asked.contains("sqs:ReceiveMessage") && asked.contains("s3:PutObject"));
+        }
+    }
+
+    #[test]
+    fn a_queue_is_asked_about_where_the_function_reads_it_or_sends_to_it() {
+        let of = |function: &str, queue: &str| {
+            let needs = needs(function, &stack(), &samples());
+            let need = needs.into_iter().find(|need| need.arn.ends_with(&format!("-{queue}")));
+            need.map(|need| need.actions.len())
+        };
+        assert_eq!(of(DISPATCH, "EventsQueue"), Some(4));
+        assert_eq!(of(DISPATCH, "RetryQueue"), Some(5));
+        assert_eq!(of(DISPATCH, "DeadLetterQueue"), Some(1));
+        assert_eq!(of(DISPATCH, LAST_RESORT), None);
+        assert_eq!(of(DEADLETTER, "DeadLetterQueue"), Some(5));
+        assert_eq!(of(DEADLETTER, "EventsQueue"), None);
+    }
+}

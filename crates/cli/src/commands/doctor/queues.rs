@@ -1,0 +1,207 @@
+//! The queues: that they are there, hide what is received for long enough, and give up to the right queue.
+
+use anyhow::Context as _;
+use aws_config::SdkConfig;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::QueueAttributeName;
+use futures::future::join_all;
+use serde::Deserialize;
+
+use super::failed;
+use super::item::Item;
+use crate::advice::is_denied;
+use crate::stack::Stack;
+use crate::text;
+
+/// What a queue of the template is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Expected {
+    pub(super) name: &'static str,
+    /// Where what is received too often goes.
+    gives_up_to: Option<&'static str>,
+    /// The output that names the function that reads it.
+    pub(super) read_by: Option<&'static str>,
+}
+
+const fn expected(
+    name: &'static str,
+    gives_up_to: Option<&'static str>,
+    read_by: Option<&'static str>,
+) -> Expected {
+    Expected { name, gives_up_to, read_by }
+}
+
+const TO_DEAD_LETTERS: Option<&str> = Some("DeadLetterQueue");
+const BY_DISPATCH: Option<&str> = Some(super::functions::DISPATCH);
+const BY_DEADLETTER: Option<&str> = Some(super::functions::DEADLETTER);
+/// Nothing reads it.
+pub(super) const LAST_RESORT: &str = "LastResortQueue";
+
+pub(super) const QUEUES: [Expected; 8] = [
+    expected("EventsQueue", Some("UnprocessedQueue"), BY_DISPATCH),
+    expected("FanOutQueue", TO_DEAD_LETTERS, BY_DISPATCH),
+    expected("RetryQueue", TO_DEAD_LETTERS, BY_DISPATCH),
+    expected("SlowQueue", TO_DEAD_LETTERS, BY_DISPATCH),
+    expected("IsolationQueue", TO_DEAD_LETTERS, BY_DISPATCH),
+    expected("DeadLetterQueue", Some(LAST_RESORT), BY_DEADLETTER),
+    expected("UnprocessedQueue", None, BY_DEADLETTER),
+    expected(LAST_RESORT, None, None),
+];
+
+impl Expected {
+    /// The output that has its URL.
+    pub(super) fn output(&self) -> String {
+        format!("{}Url", self.name)
+    }
+}
+
+/// A queue as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Queue {
+    pub(super) expected: Expected,
+    pub(super) arn: String,
+    visibility_seconds: u64,
+    gives_up_to: Option<String>,
+    messages: u64,
+}
+
+#[derive(Deserialize)]
+struct RedrivePolicy {
+    #[serde(rename = "deadLetterTargetArn")]
+    target: String,
+}
+
+pub(super) async fn examine(aws: &SdkConfig, stack: &Stack) -> (Vec<Queue>, Vec<Item>) {
+    let client = Client::new(aws);
+    let reads = QUEUES.map(|queue| read(&client, stack, queue));
+    let (mut queues, mut items) = (Vec::new(), Vec::new());
+    for (expected, read) in QUEUES.iter().zip(join_all(reads).await) {
+        match read {
+            Ok(queue) => queues.push(queue),
+            Err(why) if !is_denied(&why) => items.push(Item::error(
+                expected.name,
+                format!("{why:#}"),
+                "a queue that was removed is not made again by an update: deploy the stack under another name",
+            )),
+            Err(why) => items.push(Item::not_checked(expected.name, &why)),
+        }
+    }
+    items.extend(judge(
+        &queues,
+        stack.dispatch_timeout_ms().unwrap_or_default() / 1_000,
+        &stack.name,
+    ));
+    (queues, items)
+}
+
+async fn read(client: &Client, stack: &Stack, expected: Expected) -> anyhow::Result<Queue> {
+    let ask = client.get_queue_attributes().queue_url(stack.output(&expected.output())?);
+    let answer = ask.attribute_names(QueueAttributeName::All).send().await;
+    let attributes = failed(answer, || "it cannot be read".to_owned())?.attributes;
+    let attributes = attributes.unwrap_or_default();
+    let value = |name| attributes.get(&name).map(String::as_str);
+    let number = |name| value(name).and_then(|text| text.parse().ok());
+    let policy = value(QueueAttributeName::RedrivePolicy);
+    let policy = policy.and_then(|text| serde_json::from_str::<RedrivePolicy>(text).ok());
+    Ok(Queue {
+        expected,
+        arn: value(QueueAttributeName::QueueArn).context("it has no ARN")?.to_owned(),
+        visibility_seconds: number(QueueAttributeName::VisibilityTimeout).unwrap_or_default(),
+        gives_up_to: policy.map(|policy| policy.target),
+        messages: number(QueueAttributeName::ApproximateNumberOfMessages).unwrap_or_default(),
+    })
+}
+
+/// What is wrong with these queues, for functions with this timeout.
+fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
+    const AGAIN: &str = "deploy the stack again, or undo what changed it";
+    let arn = |name: &str| queues.iter().find(|of| of.expected.name == name).map(|of| &of.arn);
+    let mut items = Vec::new();
+    for queue in queues {
+        let Queue { expected, visibility_seconds, gives_up_to, messages, .. } = queue;
+        if expected.read_by.is_some() && *visibility_seconds < timeout_seconds {
+            let message = format!(
+                "it hides messages for {visibility_seconds} s, and a function works on them for up to {timeout_seconds} s: they \
+                 would be delivered again meanwhile"
+            );
+            items.push(Item::error(expected.name, message, AGAIN));
+        }
+        let target = expected.gives_up_to.and_then(arn);
+        if gives_up_to.as_ref() != target && (expected.gives_up_to.is_none() || target.is_some()) {
+            let shown = |of: Option<&str>| of.unwrap_or("nothing").to_owned();
+            let message = format!(
+                "what is received too often goes to {}, and should go to {}",
+                shown(gives_up_to.as_deref()),
+                shown(expected.gives_up_to)
+            );
+            items.push(Item::error(expected.name, message, AGAIN));
+        }
+        if expected.name == LAST_RESORT && *messages > 0 {
+            let message =
+                format!("{} that storage refused", text::counted(*messages, "dead letter"));
+            let help = format!("lastmile deadletters rescue --stack {stack}");
+            items.push(Item::warning(expected.name, message, help));
+        }
+    }
+    if items.is_empty() && queues.len() == QUEUES.len() {
+        items.push(Item::ok("queues", format!("all {} are as they should be", queues.len())));
+    }
+    items
+}
+
+/// Queues as the template makes them.
+#[cfg(test)]
+pub(super) fn samples() -> Vec<Queue> {
+    let arn = |name: &str| format!("arn:aws:sqs:eu-west-1:1:live-{name}");
+    let queue = |expected: Expected| Queue {
+        expected,
+        arn: arn(expected.name),
+        visibility_seconds: 720,
+        gives_up_to: expected.gives_up_to.map(arn),
+        messages: u64::from(expected.name != LAST_RESORT),
+    };
+    QUEUES.map(queue).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::item::State;
+    use super::*;
+
+    /// Of each item the name and the state.
+    fn judged(change: impl Fn(&mut Vec<Queue>)) -> Vec<(String, State)> {
+        let mut queues = samples();
+        change(&mut queues);
+        judge(&queues, 120, "live").into_iter().map(|it| (it.item, it.state)).collect()
+    }
+
+    #[test]
+    fn queues_as_the_template_makes_them_are_one_line() {
+        assert_eq!(judged(|_| {}), [("queues".to_owned(), State::Ok)]);
+    }
+
+    #[test]
+    fn a_queue_that_shows_messages_again_too_early_or_gives_up_elsewhere_is_named() {
+        let of = |name: &str, state| vec![(name.to_owned(), state)];
+        assert_eq!(judged(|it| it[2].visibility_seconds = 119), of("RetryQueue", State::Error));
+        assert_eq!(judged(|it| it[2].visibility_seconds = 120), of("queues", State::Ok));
+        assert_eq!(judged(|it| it[0].gives_up_to = None), of("EventsQueue", State::Error));
+        let other = Some("arn:aws:sqs:eu-west-1:1:other".to_owned());
+        assert_eq!(
+            judged(|it| it[6].gives_up_to.clone_from(&other)),
+            of("UnprocessedQueue", State::Error)
+        );
+        // Nothing reads it.
+        assert_eq!(judged(|it| it[7].visibility_seconds = 0), of("queues", State::Ok));
+    }
+
+    #[test]
+    fn what_waits_in_the_last_resort_queue_is_a_warning() {
+        assert_eq!(judged(|it| it[7].messages = 1), [(LAST_RESORT.to_owned(), State::Warning)]);
+    }
+
+    #[test]
+    fn queues_that_could_not_be_read_are_not_fine() {
+        assert_eq!(judged(|it| drop(it.pop())), []);
+    }
+}

@@ -1,0 +1,221 @@
+//! The secrets that subscriptions and the ingress name: that they exist, and that the function may read them. Their values are
+//! never asked for, so whether a secret has the member that a name says, or the right value, only a destination tells.
+
+use std::collections::BTreeMap;
+
+use aws_config::SdkConfig;
+use aws_sdk_secretsmanager as secretsmanager;
+use aws_sdk_ssm as ssm;
+use aws_sdk_ssm::types::ParameterStringFilter;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::secret::SecretName;
+use futures::stream::{self, StreamExt as _};
+use secretsmanager::error::ProvideErrorMetadata as _;
+
+use super::failed;
+use super::functions::{DISPATCH, Function};
+use super::item::Item;
+use crate::arn::covers;
+use crate::stack::Stack;
+use crate::text;
+
+/// Lookups at once.
+const AT_ONCE: usize = 4;
+
+/// A secret with a name, and who needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Needed {
+    name: SecretName,
+    by: String,
+    /// The parameter of the template that lets the function read it.
+    parameter: &'static str,
+}
+
+/// What a store says of a name.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    /// Under this ARN.
+    At(String),
+    Missing,
+    /// It will be removed.
+    Deleted,
+}
+
+pub(super) async fn examine(
+    aws: &SdkConfig,
+    stack: &Stack,
+    functions: &[Function],
+    catalogue: Option<&Catalogue>,
+) -> Vec<Item> {
+    let needed = needed(stack, catalogue);
+    let count = needed.len() as u64;
+    let clients = (secretsmanager::Client::new(aws), ssm::Client::new(aws));
+    let dispatch = functions.iter().find(|of| of.output == DISPATCH);
+    let looked_up = stream::iter(&needed).map(|secret| look_up(&clients, stack, dispatch, secret));
+    let items: Vec<Option<Item>> = looked_up.buffered(AT_ONCE).collect().await;
+    let mut items: Vec<Item> = items.into_iter().flatten().collect();
+    if needed.iter().any(|of| is_stored(&of.name)) && dispatch.is_some_and(|of| !of.has_layers()) {
+        let message = "the functions have no extension that reads secrets";
+        let help = "set the parameter SecretsExtensionLayerArn of the stack";
+        items.push(Item::error("secrets", message, help));
+    }
+    // Without the subscriptions nobody knows what is needed.
+    if items.is_empty() && catalogue.is_some() {
+        let message = match count {
+            0 => "none is needed".to_owned(),
+            _ => format!("{} found, which the functions may read", text::counted(count, "name")),
+        };
+        items.push(Item::ok("secrets", message));
+    }
+    items
+}
+
+/// Whether the extension for secrets reads it.
+fn is_stored(name: &SecretName) -> bool {
+    match name {
+        SecretName::Environment(_) => false,
+        SecretName::SecretsManager { .. } | SecretName::Parameter(_) => true,
+    }
+}
+
+/// Every name once, with the first subscription that needs it.
+fn needed(stack: &Stack, catalogue: Option<&Catalogue>) -> Vec<Needed> {
+    let mut all: BTreeMap<&SecretName, String> = BTreeMap::new();
+    for subscription in catalogue.into_iter().flat_map(Catalogue::subscriptions) {
+        for (name, _) in subscription.destination.secrets_with_addresses() {
+            all.entry(name).or_insert_with(|| subscription.name.to_string());
+        }
+    }
+    let of_subscriptions = all.into_iter().map(|(name, by)| {
+        let name = name.clone();
+        Needed { name, by, parameter: "SecretArns" }
+    });
+    let of_ingress = stack.list("PublisherKeys").filter_map(|name| {
+        let (name, by) = (name.parse().ok()?, "the ingress".to_owned());
+        Some(Needed { name, by, parameter: "PublisherKeyArns" })
+    });
+    of_subscriptions.chain(of_ingress).collect()
+}
+
+/// What is wrong with a secret, if something is.
+async fn look_up(
+    (secretsmanager, ssm): &(secretsmanager::Client, ssm::Client),
+    stack: &Stack,
+    dispatch: Option<&Function>,
+    secret: &Needed,
+) -> Option<Item> {
+    let found = match &secret.name {
+        SecretName::Environment(variable) => {
+            let is_missing = dispatch.is_some_and(|of| !of.variables.contains(variable));
+            return is_missing.then(|| no_variable(secret, variable));
+        }
+        SecretName::SecretsManager { id, .. } => of_secrets_manager(secretsmanager, id).await,
+        SecretName::Parameter(name) => of_parameter_store(ssm, stack, name).await,
+    };
+    match found {
+        Ok(found) => judge(secret, &found, stack),
+        Err(why) => Some(Item::not_checked(item_of(secret), &why)),
+    }
+}
+
+async fn of_secrets_manager(client: &secretsmanager::Client, id: &str) -> anyhow::Result<Found> {
+    let answer = client.describe_secret().secret_id(id).send().await;
+    if answer.as_ref().is_err_and(|error| error.code() == Some("ResourceNotFoundException")) {
+        return Ok(Found::Missing);
+    }
+    let answer = failed(answer, || "it cannot be looked up".to_owned())?;
+    Ok(match (answer.deleted_date, answer.arn) {
+        (Some(_), _) => Found::Deleted,
+        (None, arn) => Found::At(arn.unwrap_or_default()),
+    })
+}
+
+async fn of_parameter_store(
+    client: &ssm::Client,
+    stack: &Stack,
+    name: &str,
+) -> anyhow::Result<Found> {
+    // A version or a label may follow; of an ARN the name is the last part.
+    let name = name.rsplit_once(":parameter").map_or(name, |(_, name)| name);
+    let name = name.split(':').next().unwrap_or(name);
+    let filter = ParameterStringFilter::builder().key("Name").values(name).build()?;
+    let answer = client.describe_parameters().parameter_filters(filter).send().await;
+    let answer = failed(answer, || "it cannot be looked up".to_owned())?;
+    let is_there = answer.parameters().iter().any(|it| it.name() == Some(name));
+    let of = stack.arn_of("ssm").unwrap_or_default();
+    let arn = || format!("{of}:parameter/{}", name.trim_start_matches('/'));
+    Ok(if is_there { Found::At(arn()) } else { Found::Missing })
+}
+
+fn item_of(secret: &Needed) -> String {
+    format!("secret {}", secret.name)
+}
+
+fn no_variable(secret: &Needed, variable: &str) -> Item {
+    let message = format!("{} needs it, and dispatch has no variable {variable}", secret.by);
+    let help =
+        "set it in the template's Environment of DispatchFunction, or keep the secret in a store";
+    Item::error(item_of(secret), message, help)
+}
+
+fn judge(secret: &Needed, found: &Found, stack: &Stack) -> Option<Item> {
+    let Needed { by, parameter, .. } = secret;
+    let (message, help) = match found {
+        Found::Missing => (
+            format!("{by} needs it, and there is none of this name"),
+            "create it in the account and region of the stack, or correct the name".to_owned(),
+        ),
+        Found::Deleted => (
+            format!("{by} needs it, and it is scheduled for deletion"),
+            "aws secretsmanager restore-secret, or name another one".to_owned(),
+        ),
+        Found::At(arn) if stack.list(parameter).any(|pattern| covers(pattern, &[arn])) => {
+            return None;
+        }
+        Found::At(arn) => (
+            format!("{by} needs it, and the function may not read it"),
+            format!("add {arn} to the parameter {parameter} of the stack"),
+        ),
+    };
+    Some(Item::error(item_of(secret), message, help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::item::State;
+    use super::*;
+
+    const ARN: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:billing-AbCdEf";
+
+    #[test]
+    fn a_secret_that_is_missing_deleted_or_not_named_by_the_stack_is_an_error_that_says_what_to_do()
+    {
+        let secret = Needed {
+            name: "secretsmanager:billing#token".parse().unwrap(),
+            by: "shop/orders/billing".to_owned(),
+            parameter: "SecretArns",
+        };
+        let judged =
+            |found, arns| judge(&secret, &found, &Stack::sample(&[("SecretArns", arns)], &[]));
+        let at = || Found::At(ARN.to_owned());
+        assert_eq!(
+            judged(
+                at(),
+                "arn:x, arn:aws:secretsmanager:eu-west-1:123456789012:secret:billing-??????"
+            ),
+            None
+        );
+        for (found, expected) in [
+            (at(), format!("add {ARN} to the parameter SecretArns")),
+            (Found::Missing, "create it".to_owned()),
+            (Found::Deleted, "restore-secret".to_owned()),
+        ] {
+            let item = judged(found, "arn:x").expect("a finding");
+            assert_eq!(item.state, State::Error);
+            assert!(item.line().starts_with(
+                "error    secret secretsmanager:billing#token: shop/orders/billing needs it"
+            ));
+            assert!(item.line().contains(&expected), "{}", item.line());
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The subscriptions: that they are where the functions read them, and can be read.
+
+use adapters::machine::Machine;
+use delivery::manifest::{Finding, Severity};
+use delivery::ports::Clock as _;
+use delivery::subscription::catalogue::Catalogue;
+
+use super::item::Item;
+use crate::advice::is_denied;
+use crate::deployed::{self, Wanted};
+use crate::lints::lints;
+use crate::stack::Stack;
+use crate::text;
+
+const ITEM: &str = "subscriptions";
+
+/// The subscriptions without an error, if they can be read, and what is to be said of them.
+pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>, Vec<Item>)> {
+    let Ok(location) = stack.subscriptions() else { return Ok((None, Vec::new())) };
+    let deployed = match deployed::read(&location, Wanted::All).await {
+        Ok(deployed) => deployed,
+        Err(why) => {
+            let help = format!("write them: lastmile apply -f FILE --stack {}", stack.name);
+            let item = match is_denied(&why) {
+                true => Item::not_checked(ITEM, &why),
+                false => Item::error(ITEM, format!("{why:#}"), help),
+            };
+            return Ok((None, vec![item]));
+        }
+    };
+    let mut findings = deployed.reading.findings.clone();
+    findings.extend(lints(&deployed.reading, &deployed.source, Machine.now_ms(), Some(stack))?);
+    let item = judge(
+        &deployed.source,
+        deployed.reading.catalogue.subscriptions().count(),
+        &findings,
+        &stack.name,
+    );
+    Ok((Some(deployed.reading.catalogue), vec![item]))
+}
+
+fn judge(source: &str, count: usize, findings: &[Finding], stack: &str) -> Item {
+    let of = |severity| findings.iter().filter(|it| it.severity == severity).count() as u64;
+    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    let help = format!("lastmile check --stack {stack}");
+    let count = text::counted(count as u64, "subscription");
+    let message = format!("{source} has {count}");
+    match (errors, warnings) {
+        (0, 0) => Item::ok(ITEM, message),
+        (0, warnings) => {
+            Item::warning(ITEM, format!("{message}, {}", text::counted(warnings, "warning")), help)
+        }
+        (errors, _) => {
+            Item::error(ITEM, format!("{message}, {}", text::counted(errors, "error")), help)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::item::State;
+    use super::*;
+    use crate::writable::Problem;
+
+    #[test]
+    fn an_error_in_a_file_is_one_here_and_a_warning_is_a_warning() {
+        let warning = || Problem::warning("w".to_owned()).in_file("f".to_owned(), "");
+        let error = || Problem::refused("e".to_owned(), "h".to_owned()).in_file("f".to_owned(), "");
+        for (findings, state) in [
+            (vec![], State::Ok),
+            (vec![warning()], State::Warning),
+            (vec![warning(), error()], State::Error),
+        ] {
+            assert_eq!(judge("s3://a/b", 2, &findings, "live").state, state);
+        }
+        let line = judge("s3://a/b", 2, &[warning()], "live").line();
+        let expected = "warning  subscriptions: s3://a/b has 2 subscriptions, 1 warning; lastmile check --stack live\n";
+        assert_eq!(line, expected);
+    }
+}

@@ -1,0 +1,218 @@
+//! A sample event through the stack, to one subscription: from the fan-out queue through dispatch and the destination, and its end
+//! through the dead-letter queue and deadletter to the bucket, where it is read.
+//!
+//! It is a replay of a dead letter that never was: only those travel through queues that publishers do not reach, and say how
+//! they ended. It has one attempt left, so that its end comes at once.
+//!
+//! Why nothing in the stack echoes an event: a topic or an address that swallowed events would be one that anybody who may
+//! publish could send to, and what comes back from it would say nothing about a destination.
+
+use adapters::aws_ports::with_limits;
+use adapters::machine::Machine;
+use adapters::queues::text_attribute;
+use anyhow::Context as _;
+use deadletters::DeadLetters;
+use deadletters::container::DeadLetterContainer;
+use deadletters::ledger::Ends;
+use delivery::deadletter::stored::{Failure, StoredDeadLetter, read};
+use delivery::delivery::replay::{Replay, ReplayOutcome, StoredReplayEnd};
+use delivery::delivery::{DELIVERY_NAMESPACE, Delivery, Origin};
+use delivery::event::{Element, Event, Input};
+use delivery::ports::{Attribute, Clock as _, Message, MessageGroup};
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::time::duration::SECOND_MS;
+use delivery::wire::write_delivery;
+use uuid::Uuid;
+
+use super::failed;
+use super::item::Item;
+use crate::commands::explain::elements;
+use crate::commands::try_out::sample_for;
+use crate::stack::{self, Stack};
+use crate::{store, text};
+
+/// How often the end is looked for.
+const EVERY_MS: u64 = SECOND_MS;
+
+/// Sends an event, and waits for its end for so many seconds.
+pub(super) async fn sent(
+    stack: &Stack,
+    catalogue: &Catalogue,
+    subscription: &Subscription,
+    wait_seconds: u64,
+) -> anyhow::Result<Item> {
+    let name = &subscription.name;
+    let item = format!("event to {name}");
+    if let Some(topic) = subscription.destination.topic() {
+        let help = "try a subscription of that topic";
+        return Ok(Item::warning(item, format!("not sent: its events go on to {topic}"), help));
+    }
+    if subscription.paused {
+        return Ok(Item::warning(item, "not sent: the subscription is paused", "resume it"));
+    }
+    let now_ms = Machine.now_ms();
+    let event = event(catalogue, subscription)?;
+    let delivery = delivery(event, subscription, now_ms)?;
+    send(stack, &delivery).await?;
+    let container = stack.dead_letter_container()?;
+    let bucket = container.trim_start_matches("s3://").parse().map_err(anyhow::Error::msg)?;
+    let bucket = DeadLetterContainer::bucket(store::client().await, bucket);
+    let letters = DeadLetters::new(bucket);
+    let replay = delivery.replay.as_ref().context("a delivery of doctor is a replay")?;
+    let Some(end) = end(&letters, replay, now_ms + wait_seconds * SECOND_MS).await? else {
+        let message = format!(
+            "it has not ended after {wait_seconds} s: it waits in a queue, or for its destination"
+        );
+        let help = format!(
+            "lastmile destinations show {name} --stack {}; the log of dispatch says what it waits for",
+            stack.name
+        );
+        return Ok(Item::error(item, message, help));
+    };
+    // It belongs to no job. Who may not remove it leaves an object that nothing reads.
+    _ = letters.container.delete(&[replay.end_key(&letters.container.prefix)]).await;
+    let took = text::duration(Machine.now_ms().saturating_sub(now_ms));
+    Ok(match end.state {
+        ReplayOutcome::Delivered => {
+            let to = subscription.destination.display();
+            Item::ok(
+                item,
+                format!("delivered to {to}, seen in the bucket of dead letters after {took}"),
+            )
+        }
+        ReplayOutcome::DeadAgain => of_dead_letter(item, &letters, &end, &stack.name).await?,
+        ReplayOutcome::Dropped => Item::error(
+            item,
+            "it was not delivered, and the subscription drops its dead letters",
+            "the log of dispatch says what its destination answered",
+        ),
+    })
+}
+
+/// A sample event as the topic of the subscription takes it.
+fn event(catalogue: &Catalogue, subscription: &Subscription) -> anyhow::Result<Event> {
+    let topic = &subscription.name.topic;
+    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.input);
+    let text = sample_for(subscription, input)?.into();
+    let event = elements(catalogue, topic, &text).into_iter().find_map(|element| match element {
+        Element::Event(event) => Some(event),
+        Element::Malformed { .. } => None,
+    });
+    event.with_context(|| format!("a sample is no event of {topic}"))
+}
+
+/// A delivery with one attempt left, whose end is recorded.
+fn delivery(event: Event, subscription: &Subscription, now_ms: u64) -> anyhow::Result<Delivery> {
+    let name = &subscription.name;
+    let message = format!("doctor {now_ms}");
+    let letter = Uuid::new_v5(&DELIVERY_NAMESPACE, format!("{message} {name}").as_bytes());
+    let replay = Replay::new(&format!("doctor-{now_ms}"), letter);
+    let attempts = subscription.retry.max_attempts.saturating_sub(1);
+    let delivery = Delivery::new(event, name.clone(), Origin { message, index: 0 }, now_ms);
+    let replay = Some(replay.context("a job may have this name")?);
+    Ok(Delivery { attempts, replay, ..delivery })
+}
+
+async fn send(stack: &Stack, delivery: &Delivery) -> anyhow::Result<()> {
+    let url = stack.output("FanOutQueueUrl")?;
+    let message = Message {
+        body: delivery.event.text().clone(),
+        topic: None,
+        attribute: Attribute::Delivery(write_delivery(delivery)),
+        group: MessageGroup::Subscription(delivery.subscription.clone()),
+        receives: 0,
+        unread: 0,
+        wait_ms: 0,
+    };
+    let client = aws_sdk_sqs::Client::new(&with_limits(stack::aws().await));
+    let mut send = client.send_message().queue_url(url).message_body(&*message.body);
+    for (name, value) in message.attributes() {
+        send = send.message_attributes(name, text_attribute(&value));
+    }
+    failed(send.send().await, || "the fan-out queue did not take the event".to_owned())?;
+    Ok(())
+}
+
+/// How the delivery ended, if it does before this time.
+async fn end(
+    letters: &DeadLetters,
+    replay: &Replay,
+    until_ms: u64,
+) -> anyhow::Result<Option<StoredReplayEnd>> {
+    loop {
+        let mut ends = Ends::new();
+        letters.read_new_ends(replay.job(), &mut ends).await?;
+        if let Some(end) = ends.remove(&replay.letter) {
+            return Ok(Some(end));
+        }
+        if Machine.now_ms() >= until_ms {
+            return Ok(None);
+        }
+        Machine.sleep(EVERY_MS).await;
+    }
+}
+
+/// What the dead letter that the event became says.
+async fn of_dead_letter(
+    item: String,
+    letters: &DeadLetters,
+    end: &StoredReplayEnd,
+    stack: &str,
+) -> anyhow::Result<Item> {
+    let letter = match &end.key {
+        Some(key) => letters.container.get(key).await?.and_then(|bytes| {
+            let all = read(key, &letters.container.prefix, &bytes).ok()?;
+            all.into_iter().find(|letter| letter.id == end.delivery)
+        }),
+        None => None,
+    };
+    let id = end.delivery;
+    let more = format!("lastmile deadletters show {id} --stack {stack}");
+    Ok(match letter {
+        Some(letter) => {
+            let Said { what, help } = said(&letter);
+            Item::error(item, format!("not delivered: {what}"), format!("{help}; {more}"))
+        }
+        None => Item::error(item, "not delivered: it became a dead letter at its sink", more),
+    })
+}
+
+/// What a dead letter says, and what to do about it.
+struct Said {
+    what: String,
+    help: &'static str,
+}
+
+fn said(letter: &StoredDeadLetter) -> Said {
+    let Failure { destination, reason, detail, outcome, status, .. } = letter.failure();
+    let answered = text::outcome(outcome.or(Some(reason)), status);
+    let at = destination.map(|to| format!(" at {to}")).unwrap_or_default();
+    let detail = detail.map(|detail| format!(", {detail}")).unwrap_or_default();
+    Said { what: format!("{answered}{at}{detail}"), help: advice(outcome, status) }
+}
+
+fn advice(outcome: Option<&str>, status: Option<u16>) -> &'static str {
+    match (outcome, status) {
+        (_, Some(401 | 403)) => {
+            "its destination refuses who is calling: look at its auth and at the value of the secret"
+        }
+        (_, Some(404 | 410)) => "the address has no such path: correct the url of the subscription",
+        (_, Some(_)) => {
+            "its destination refuses the sample: docs/receivers.md says what each status means"
+        }
+        (Some("Blocked"), None) => {
+            "name its host in the parameter AllowPrivateDestinations of the stack"
+        }
+        (Some("ResolutionError"), None) => {
+            "its name does not resolve: correct the url of the subscription"
+        }
+        (Some("TlsError"), None) => {
+            "its certificate is not accepted: repair it, or name its authority in tls.caBundle"
+        }
+        (Some("SocketError" | "TimedOut"), None) => {
+            "the function cannot reach it: look at the address, its firewall, and the network of the function"
+        }
+        (Some(_) | None, None) => "no request was made: the reason says what is missing",
+    }
+}

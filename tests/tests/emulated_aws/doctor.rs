@@ -1,0 +1,219 @@
+//! `lastmile doctor` on a stack that works, and on the same one broken in five ways: no file, a paused mapping, a missing
+//! permission, wrong secrets, and destinations that refuse or cannot be reached.
+//!
+//! The stack is one of its own beside that of the other tests, which nothing here may disturb.
+
+use std::process::Command;
+
+use lastmile_tests::snippets;
+use serde_json::{Value, json};
+
+use super::stack::{ACCOUNT, Second, Stack, script};
+use super::{ARRIVAL_LIMIT, Deployment, on_deployment};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lastmile-command");
+/// What may do everything.
+const OPERATOR: &str = "operators-of-lastmile";
+const NAME: &str = "doctored";
+
+/// Subscriptions of the topic shop/doctored: the name of each, and its destination.
+fn subscriptions(all: &[(&str, String)]) -> String {
+    let one = |(name, destination): &(&str, String)| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: doctored, name: {name}}}\n\
+             spec: {{destination: {{{destination}}}}}\n"
+        )
+    };
+    all.iter().map(one).collect::<Vec<_>>().join("---\n")
+}
+
+/// A stack that doctor looks at.
+struct Patient<'a> {
+    aws: &'a Stack,
+    stack: Second,
+}
+
+impl Patient<'_> {
+    /// What doctor says of each item: its state, and the rest of its line. Fails unless the exit code follows from that.
+    async fn examined(&self, options: &[&str]) -> Vec<(String, String)> {
+        self.examined_by(&ACCOUNT.map(|(name, value)| (name, value.to_owned())), options).await
+    }
+
+    /// The same with these credentials.
+    async fn examined_by(
+        &self,
+        credentials: &[(&'static str, String)],
+        options: &[&str],
+    ) -> Vec<(String, String)> {
+        let mut command = Command::new(PROGRAM);
+        command.args(["doctor", "--stack", NAME, "--output", "json"]).args(options);
+        command.envs(self.aws.variables()).envs(credentials.iter().cloned());
+        let run = tokio::task::spawn_blocking(move || command.output());
+        let output = run.await.expect("it ends").expect("the program runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let report: Value =
+            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{errors}"));
+        let items = report["items"].as_array().expect("items").iter();
+        let items: Vec<(String, String)> = items.map(line).collect();
+        let is_ill = items.iter().any(|(state, _)| state == "error");
+        assert_eq!(output.status.code(), Some(i32::from(is_ill)), "{items:#?}");
+        items
+    }
+
+    /// Fails unless these are the only lines beside those that are ok, in this order: each has these texts.
+    async fn shows(&self, options: &[&str], expected: &[(&str, &[&str])]) {
+        let all = self.examined(options).await;
+        let found: Vec<_> = all.iter().filter(|(state, _)| state != "ok").collect();
+        assert_eq!(found.len(), expected.len(), "{all:#?}");
+        for ((state, line), (expected_state, texts)) in found.into_iter().zip(expected) {
+            let has_all = texts.iter().all(|text| line.contains(text));
+            assert!(state == expected_state && has_all, "{state} {line}\nhas not {texts:?}");
+        }
+    }
+
+    async fn call(&self, operation: &str, parameters: Value) {
+        let port = self.aws.endpoint.rsplit(':').next().expect("a port").to_owned();
+        let calls = json!([(OPERATOR, operation, parameters)]).to_string();
+        let run = tokio::task::spawn_blocking(move || script("calls.sh", &[&port, &calls]));
+        assert_eq!(run.await.expect("calls.sh runs").trim(), "[null]", "{operation}");
+    }
+
+    async fn subscribe(&self, all: &[(&str, String)]) {
+        let bucket = self.stack.output("ConfigBucketName");
+        self.aws.put_subscriptions_into(bucket, subscriptions(all)).await;
+    }
+}
+
+fn line(item: &Value) -> (String, String) {
+    let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+    (text("state"), format!("{}: {}; {}", text("item"), text("message"), text("help")))
+}
+
+#[test]
+fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
+    on_deployment(|Deployment { stack: aws, subscriber, .. }| async move {
+        let patient = Patient { aws, stack: aws.deploy_second(NAME).await };
+        let missing = "subscriptions.yaml does not exist";
+        let apply = "lastmile apply -f FILE --stack doctored";
+        patient.shows(&[], &[("error", &[missing, apply])]).await;
+        // Nothing is sent to a stack that cannot deliver.
+        let tried = ["--try", "shop/doctored/good"];
+        patient.shows(&tried, &[("error", &[missing]), ("warning", &["not sent"])]).await;
+
+        let at = |path: &str| format!("url: 'http://{}{path}'", subscriber.address);
+        let good = ("good", at("/doctored"));
+        patient.subscribe(std::slice::from_ref(&good)).await;
+        patient.shows(&[], &[]).await;
+        patient.shows(&tried, &[]).await;
+        subscriber.arrived("/doctored", ARRIVAL_LIMIT, |all| !all.is_empty()).await;
+
+        other_credentials(&patient).await;
+        paused_mapping(&patient).await;
+        missing_permission(&patient).await;
+
+        patient
+            .subscribe(&[
+                good.clone(),
+                ("refuses", at("/doctored-refuses")),
+                ("away", "url: 'http://127.0.0.1:1/'".to_owned()),
+            ])
+            .await;
+        let tried = [
+            "--try",
+            "shop/doctored/good",
+            "--try",
+            "shop/doctored/refuses",
+            "--try",
+            "shop/doctored/away",
+        ];
+        let refused: &[&str] =
+            &["shop/doctored/refuses", "401 Unauthorized", "its auth", "deadletters show"];
+        let away: &[&str] = &["shop/doctored/away", "SocketError", "cannot reach it"];
+        patient.shows(&tried, &[("error", refused), ("error", away)]).await;
+
+        wrong_secrets(&patient, &good.1).await;
+    });
+}
+
+/// The permissions of the manual suffice, and without them nothing is said to be fine that was not looked at.
+async fn other_credentials(patient: &Patient<'_>) {
+    let policy = snippets::under("doctor.md", "What it needs").text;
+    let policy = policy.replace("CONFIG_BUCKET", patient.stack.output("ConfigBucketName"));
+    let by_role = patient.aws.session("looks", &policy.replace(":NAME-", ":doctored-"));
+    let all = patient.examined_by(&by_role, &[]).await;
+    assert!(all.iter().all(|(state, _)| state == "ok"), "{all:#?}");
+
+    let stacks = json!({"Version": "2012-10-17", "Statement": [
+        {"Effect": "Allow", "Action": "cloudformation:DescribeStacks", "Resource": "*"}]});
+    let by_role = patient.aws.session("looks-at-little", &stacks.to_string());
+    let all = patient.examined_by(&by_role, &[]).await;
+    let fine =
+        all.iter().filter(|(state, line)| state != "warning" || !line.contains("not checked: "));
+    let fine: Vec<&str> = fine.map(|(_, line)| line.as_str()).collect();
+    assert!(fine.len() == 1 && fine[0].starts_with("stack: "), "{all:#?}");
+}
+
+async fn paused_mapping(patient: &Patient<'_>) {
+    let lambda = patient.aws.lambda();
+    let all = lambda.list_event_source_mappings().send().await.expect("mappings");
+    let of_retries = |arn: &str| arn.ends_with(":doctored-RetryQueue");
+    let mut ids = all.event_source_mappings().iter();
+    let id = ids.find(|it| it.event_source_arn().is_some_and(of_retries)).and_then(|it| it.uuid());
+    let id = id.expect("the retry queue is read");
+    let set = |is: bool| lambda.update_event_source_mapping().uuid(id).enabled(is).send();
+    set(false).await.expect("a mapping can be paused");
+    let command = format!("aws lambda update-event-source-mapping --uuid {id} --enabled");
+    patient.shows(&[], &[("error", &["mapping of RetryQueue: it is paused", &command])]).await;
+    set(true).await.expect("a mapping can be enabled");
+    patient.shows(&[], &[]).await;
+}
+
+async fn missing_permission(patient: &Patient<'_>) {
+    let all = patient.examined(&[]).await;
+    let role = all.iter().find_map(|(_, line)| line.strip_prefix("role ")?.split(": ").next());
+    let role = role.expect("the role of dispatch comes first");
+    let denied = json!({"Version": "2012-10-17", "Statement": [
+        {"Effect": "Deny", "Action": "sqs:SendMessage", "Resource": "*-RetryQueue"}]});
+    let policy = |document: Option<String>| match document {
+        Some(document) => {
+            json!({"RoleName": role, "PolicyName": "wrong", "PolicyDocument": document})
+        }
+        None => json!({"RoleName": role, "PolicyName": "wrong"}),
+    };
+    patient.call("iam.put_role_policy", policy(Some(denied.to_string()))).await;
+    let texts: &[&str] =
+        &[role, "it may not sqs:SendMessage on", "doctored-RetryQueue", "what denies it"];
+    patient.shows(&[], &[("error", texts)]).await;
+    patient.call("iam.delete_role_policy", policy(None)).await;
+    patient.shows(&[], &[]).await;
+}
+
+/// One that exists and may not be read, one that does not exist, and a variable that the function does not have.
+async fn wrong_secrets(patient: &Patient<'_>, good: &str) {
+    patient
+        .call(
+            "secretsmanager.create_secret",
+            json!({"Name": "doctored", "SecretString": "hush-hush"}),
+        )
+        .await;
+    let shown = |secret: &str| format!("{good}, auth: {{bearer: {{token: '{secret}'}}}}");
+    patient
+        .subscribe(&[
+            ("a", shown("secretsmanager:doctored#token")),
+            ("b", shown("ssm:/doctored/missing")),
+            ("c", shown("env:DOCTORED")),
+        ])
+        .await;
+    let to_allow = "add arn:aws:secretsmanager:us-east-1:000000000000:secret:doctored";
+    let expected: [(&str, &[&str]); 4] = [
+        ("error", &["secret env:DOCTORED: shop/doctored/c needs it", "Environment"]),
+        (
+            "error",
+            &["secret secretsmanager:doctored#token: shop/doctored/a", to_allow, "SecretArns"],
+        ),
+        ("error", &["secret ssm:/doctored/missing: shop/doctored/b needs it, and there is none"]),
+        ("error", &["SecretsExtensionLayerArn"]),
+    ];
+    patient.shows(&[], &expected).await;
+}
