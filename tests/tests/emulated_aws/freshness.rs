@@ -29,12 +29,8 @@ const BETWEEN_EVENTS: Duration = Duration::from_millis(100);
 /// After this, all events that were published have arrived.
 const ARRIVAL: Duration = Duration::from_secs(5);
 
-const PARAMETERS: [&str; 4] = [
-    "SubscriptionsKey=catalogue/",
-    "EventsConcurrency=4",
-    "DispatchTimeout=60",
-    "VisibilityTimeout=360",
-];
+const PARAMETERS: [&str; 3] =
+    ["SubscriptionsKey=catalogue/", "EventsConcurrency=4", "DispatchTimeout=60"];
 
 #[test]
 #[ignore = "takes minutes; run by hand"]

@@ -33,8 +33,8 @@ const EVENTS_AT_ONCE: usize = 400;
 const AT_ONCE: usize = 3;
 const TAKES: Duration = Duration::from_millis(500);
 
-/// A visibility timeout of six times the functions' timeout.
-const TIMEOUTS: [&str; 2] = ["DispatchTimeout=60", "VisibilityTimeout=360"];
+/// With the visibility timeout that belongs to it.
+const TIMEOUT: &str = "DispatchTimeout=60";
 /// So many processes at least have to share the rate.
 const PROCESSES: usize = 4;
 
@@ -238,7 +238,7 @@ async fn deployed(
         limit.text()
     );
     let limits = ["Events", "Retry"].map(|of| format!("{of}Concurrency={concurrency}"));
-    let parameters: Vec<&str> = limits.iter().map(|it| &**it).chain(TIMEOUTS).collect();
+    let parameters: Vec<&str> = limits.iter().map(|it| &**it).chain([TIMEOUT]).collect();
     let stack = Stack::deploy_at(port, gateway.port, &parameters, file).await;
     stack.poll_often().await;
     stack

@@ -26,11 +26,9 @@ use crate::{credentials, now};
 /// How long the emulated AWS may take to respond to its first request.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// The stack's parameters: short timeouts, so that a message of a killed function is redelivered
-/// within a test. The emulated AWS has no saved queries.
-const PARAMETERS: [&str; 16] = [
+/// The stack's parameters. The emulated AWS has no saved queries.
+const PARAMETERS: [&str; 15] = [
     "DispatchTimeout=20",
-    "VisibilityTimeout=30",
     "AllowPrivateDestinations=127.0.0.1",
     "FairQueues=true",
     "S3ForcePathStyle=true",
@@ -49,6 +47,19 @@ const PARAMETERS: [&str; 16] = [
     "InvokeRoleArn=arn:aws:iam::000000000000:role/calls-destinations",
     "IdentityAudiences=https://asked.example.com/",
 ];
+
+/// The queues whose visibility timeout belongs to that of the functions, by their outputs.
+const WITH_TIMEOUT: [&str; 6] = [
+    "EventsQueueUrl",
+    "FanOutQueueUrl",
+    "RetryQueueUrl",
+    "SlowQueueUrl",
+    "DeadLetterQueueUrl",
+    "UnprocessedQueueUrl",
+];
+/// That of queues of functions that have no timeout of their own here, so that a message of a killed function is
+/// redelivered within a test.
+const SHORT_SECONDS: u32 = 30;
 
 /// Those of a second one.
 const SECOND: &[&str] =
@@ -141,6 +152,11 @@ impl Stack {
             server,
             _port: reserved,
         };
+        if changed.iter().all(|it| !it.starts_with("DispatchTimeout=")) {
+            for queue in WITH_TIMEOUT {
+                stack.hide_for(queue, SHORT_SECONDS).await;
+            }
+        }
         stack.put_subscriptions(subscriptions).await;
         stack
     }
@@ -400,7 +416,11 @@ impl Stack {
 
     /// Sets how long the isolation queue hides what is received.
     pub(crate) async fn hide_isolated_for(&self, seconds: u32) {
-        let set = self.queues.set_queue_attributes().queue_url(self.output("IsolationQueueUrl"));
+        self.hide_for("IsolationQueueUrl", seconds).await;
+    }
+
+    async fn hide_for(&self, queue: &str, seconds: u32) {
+        let set = self.queues.set_queue_attributes().queue_url(self.output(queue));
         let set = set.attributes(QueueAttributeName::VisibilityTimeout, seconds.to_string());
         set.send().await.expect("the queue takes a visibility timeout");
     }

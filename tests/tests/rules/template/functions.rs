@@ -87,8 +87,28 @@ fn every_function_has_the_timeout_that_its_queues_are_made_for() {
         "DeadLetterQueue",
         "UnprocessedQueue",
     ] {
-        assert_eq!(properties(queue)["VisibilityTimeout"], "VisibilityTimeout", "{queue}");
+        let belongs = json!(["Timeouts", "DispatchTimeout", "Visibility"]);
+        assert_eq!(properties(queue)["VisibilityTimeout"], belongs, "{queue}");
     }
+}
+
+#[test]
+fn to_each_timeout_belongs_a_visibility_timeout_that_outlasts_it_with_the_longest_window() {
+    let parameters = &TEMPLATE["Parameters"];
+    let number = |of: &Value| of.as_u64().expect("a number");
+    let longest = number(&parameters["DispatchBatchWindow"]["MaxValue"]);
+    let allowed = parameters["DispatchTimeout"]["AllowedValues"].as_array().expect("a list");
+    let timeouts = TEMPLATE["Mappings"]["Timeouts"].as_object().expect("a mapping");
+    assert_eq!(timeouts.len(), allowed.len());
+    for timeout in allowed.iter().map(number) {
+        let visibility = number(&timeouts[&timeout.to_string()]["Visibility"]);
+        assert_eq!(visibility, (6 * timeout).max(360), "{timeout}");
+        assert!(visibility >= timeout + longest, "{timeout}");
+    }
+    // An event that a crashed function had is late by that, which is no alarm yet.
+    let default = parameters["DispatchTimeout"]["Default"].to_string();
+    let alarm = number(&parameters["EventsAgeAlarmSeconds"]["Default"]);
+    assert!(number(&timeouts[&default]["Visibility"]) < alarm);
 }
 
 #[test]
