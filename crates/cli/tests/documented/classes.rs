@@ -14,10 +14,12 @@ use std::path::Path;
 use crate::pages::{self, Block, Page};
 
 /// Languages of samples, which are not run here.
-const SAMPLES: [&str; 6] = ["yaml", "json", "text", "sql", "python", "js"];
+const SAMPLES: [&str; 7] = ["yaml", "json", "text", "sql", "python", "js", "ts"];
 /// Tools of other people in blocks for a deployment: their lines are only listed.
-const OTHER_TOOLS: [&str; 12] =
-    ["export", "aws", "sam", "curl", "sort", "echo", "while", "done", "do", "for", "if", "fi"];
+const OTHER_TOOLS: [&str; 15] = [
+    "export", "aws", "sam", "npm", "npx", "cd", "curl", "sort", "echo", "while", "done", "do",
+    "for", "if", "fi",
+];
 
 /// What is wrong with the words after the fence of a block.
 fn unclassified(page: &Page, block: &Block) -> Option<String> {

@@ -17,7 +17,9 @@ const INGRESS: &str = "IngressFunction";
 /// What a mapping invokes: of dispatch, its alias where the deployment is gradual.
 fn invoked(function: &str) -> Value {
     match function {
-        "DispatchFunction" => json!(["IsGradual", "DispatchFunction.Alias", "DispatchFunction"]),
+        "DispatchFunction" => {
+            json!(["IsGradual", ["DispatchFunction", "Alias.AliasArn"], "DispatchFunction"])
+        }
         other => json!(other),
     }
 }
