@@ -1,6 +1,6 @@
 // lastmile in an app of the AWS CDK: the template of a release, in which every resource keeps its name, and its zips.
 // A release has this file in infra/cdk, beside an app that uses it. docs/deploy.md explains both.
-import { type CfnParameter, Stack, Token } from "aws-cdk-lib";
+import { CfnOutput, type CfnParameter, Stack, Token } from "aws-cdk-lib";
 import { Asset } from "aws-cdk-lib/aws-s3-assets";
 import { type IQueue, Queue } from "aws-cdk-lib/aws-sqs";
 import { CfnInclude } from "aws-cdk-lib/cloudformation-include";
@@ -37,6 +37,9 @@ export class Lastmile extends Construct {
     for (const [name, value] of given) {
       check(declared.getParameter(name), name, value);
       parameters[name] = asTemplates(value);
+      // What `lastmile --stack` asks the stack for.
+      const text = [value].flat().join(",");
+      if (text !== "") new CfnOutput(this, name, { value: text }).overrideLogicalId(name);
     }
 
     this.#template = new CfnInclude(this, "Template", {

@@ -73,15 +73,21 @@ impl Stack {
     }
 
     fn new(name: &str, description: Description) -> Self {
-        let parameters = description.parameters.unwrap_or_default().into_iter();
-        let outputs = description.outputs.unwrap_or_default().into_iter();
+        let outputs: BTreeMap<_, _> = description
+            .outputs
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|of| Some((of.output_key?, of.output_value?)))
+            .collect();
+        // In a template of the CDK, values took the places of parameters, and outputs have them (infra/cdk).
+        let mut parameters = outputs.clone();
+        let own = description.parameters.unwrap_or_default().into_iter();
+        parameters.extend(own.filter_map(|of| Some((of.parameter_key?, of.parameter_value?))));
         Self {
             name: name.to_owned(),
             arn: description.stack_id.unwrap_or_default(),
-            parameters: parameters
-                .filter_map(|of| Some((of.parameter_key?, of.parameter_value?)))
-                .collect(),
-            outputs: outputs.filter_map(|of| Some((of.output_key?, of.output_value?))).collect(),
+            parameters,
+            outputs,
         }
     }
 
@@ -270,6 +276,26 @@ mod tests {
             (stack.partition(), stack.extra_sinks().collect::<Vec<_>>()),
             ("aws-cn", vec!["arn:x", "arn:y"])
         );
+    }
+
+    #[test]
+    fn a_parameter_that_only_an_output_has_counts_too() {
+        let output = |key, value| Output::builder().output_key(key).output_value(value).build();
+        let description = Description::builder()
+            .outputs(output("ConfigBucketName", "config-1"))
+            .outputs(output("SubscriptionsKey", "a.yaml"))
+            .outputs(output("DispatchTimeout", "60"))
+            .parameters(
+                Parameter::builder()
+                    .parameter_key("DispatchTimeout")
+                    .parameter_value("120")
+                    .build(),
+            )
+            .build();
+        let stack = Stack::new("a", description);
+        let location = Location::S3 { bucket: "config-1".to_owned(), key: "a.yaml".to_owned() };
+        assert_eq!(stack.subscriptions().unwrap(), location);
+        assert_eq!(stack.dispatch_timeout_ms().unwrap(), 120_000);
     }
 
     #[test]

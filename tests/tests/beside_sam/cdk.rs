@@ -235,6 +235,10 @@ fn a_parameter_that_is_given_is_in_the_template_where_it_is_referred_to() {
     for name in given.as_object().expect("members").keys() {
         assert_eq!(members(&mut template, "Parameters").get(name), None);
     }
+    let outputs = &template["Outputs"];
+    assert_eq!(outputs["SecretArns"]["Value"], secret);
+    assert_eq!(outputs["DispatchMemory"]["Value"], "512");
+    assert_eq!(outputs["PublisherArns"], Value::Null);
     let dispatch = &template["Resources"]["DispatchFunction"]["Properties"];
     assert_eq!(dispatch["MemorySize"], 512);
     assert_eq!(dispatch["Environment"]["Variables"]["FAIR_QUEUES"], "false");
@@ -295,6 +299,7 @@ fn the_sample_publishes_and_notifies() {
     let (topic, _) = of_type("AWS::SNS::Topic").next().expect("a topic");
     let observability = &resources["ObservabilityStack"]["Properties"]["Parameters"];
     assert_eq!(observability["AlarmTopicArn"], json!({"Ref": topic}));
+    assert_eq!(template["Outputs"]["AlarmTopicArn"]["Value"], json!({"Ref": topic}));
     let (_, publisher) = of_type("AWS::Lambda::Function").next().expect("a function");
     let variables = &publisher["Properties"]["Environment"]["Variables"];
     assert_eq!(variables["EVENTS_QUEUE_URL"], json!({"Ref": "EventsQueue"}));
