@@ -99,3 +99,15 @@ fn what_the_program_does_not_accept_is_rejected() {
     assert_eq!(call("id=$(lastmile deadletters list)"), Some("lastmile deadletters list)"));
     assert_eq!(call("echo lastmile demo"), None);
 }
+
+#[test]
+fn every_command_of_the_sample_workflow_is_accepted() {
+    let path = pages::root().join("examples/gitops/subscriptions.yml");
+    let text = std::fs::read_to_string(path).expect("the sample is there");
+    let run =
+        |line: &str| line.trim_start().strip_prefix("- run: ").and_then(call).map(str::to_owned);
+    let commands: Vec<String> = text.lines().filter_map(run).collect();
+    assert_eq!(commands.len(), 2, "{commands:#?}");
+    let rejected: Vec<String> = commands.iter().filter_map(|line| refusal(line)).collect();
+    assert!(rejected.is_empty(), "{}", rejected.join("\n"));
+}

@@ -14,6 +14,8 @@ use lastmile_tests::libraries;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
+use crate::root;
+
 /// An app of nothing but the construct, with parameters; if there are several choices, the errors of each.
 const BARE: &str = r#"
 import { App, Stack } from "aws-cdk-lib";
@@ -110,10 +112,6 @@ impl Project {
         let text = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         serde_json::from_slice(&text).expect("a template is JSON")
     }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn said(output: &Output) -> String {

@@ -2,3 +2,11 @@
 //! run by the tool that its users have.
 
 mod cdk;
+mod workflows;
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}

@@ -13,6 +13,7 @@ mod crashing;
 mod credentials;
 mod doctor;
 mod freshness;
+mod github;
 mod ingress;
 mod neighbours;
 mod notify;

@@ -1,0 +1,112 @@
+//! The roles of `infra/github.yaml` are enough for what their workflow runs, and for nothing of the other's.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use super::stack::{Stack, script};
+use super::{Deployment, on_deployment};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lastmile-command");
+/// Where nobody reads: other tests need the file of this environment.
+const KEY: &str = "of-github.yaml";
+
+/// The policy of a role of the template for this stack, as a document.
+fn policy(stack: &Stack, role: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../infra/github.yaml");
+    let mut text = fs::read_to_string(path).expect("the template is there");
+    for (name, value) in [
+        ("AWS::Partition", "aws"),
+        ("AWS::Region", "us-east-1"),
+        ("AWS::AccountId", "000000000000"),
+        ("Application", "lastmile"),
+        ("ConfigBucketName", stack.output("ConfigBucketName")),
+        ("SubscriptionsKey", KEY),
+    ] {
+        text = text.replace(&format!("${{{name}}}"), value);
+    }
+    let template: Value = serde_saphyr::from_str(&text).expect("a template is YAML");
+    let policy = &template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"];
+    // Of the statement with a condition, the key of KMS, a list is left: this environment has none.
+    let statements = policy["Statement"].as_array().expect("a list");
+    let statements: Vec<&Value> = statements.iter().filter(|it| it.is_object()).collect();
+    json!({"Version": "2012-10-17", "Statement": statements}).to_string()
+}
+
+/// The program, with the permissions of the role.
+struct Caller<'a> {
+    stack: &'a Stack,
+    session: Value,
+}
+
+impl<'a> Caller<'a> {
+    fn new(stack: &'a Stack, role: &str) -> Self {
+        let port = stack.endpoint.rsplit(':').next().expect("the endpoint has a port");
+        let session = script("role.sh", &[port, &format!("github-{role}"), &policy(stack, role)]);
+        Self { stack, session: serde_json::from_str(&session).expect("role.sh prints JSON") }
+    }
+
+    /// Runs a command with a file of subscriptions of these names.
+    fn run(&self, subscriptions: &[&str], arguments: &[&str]) -> Output {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let document = |name: &&str| {
+            format!(
+                "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+                 metadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+                 spec: {{destination: {{url: 'https://{name}.example.com/'}}}}\n"
+            )
+        };
+        let text = subscriptions.iter().map(document).collect::<Vec<_>>().join("---\n");
+        fs::write(folder.path().join("subscriptions.yaml"), text).expect("a file can be written");
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).args(["-f", "subscriptions.yaml"]).current_dir(folder.path());
+        for (name, of) in [
+            ("AWS_ACCESS_KEY_ID", "AccessKeyId"),
+            ("AWS_SECRET_ACCESS_KEY", "SecretAccessKey"),
+            ("AWS_SESSION_TOKEN", "SessionToken"),
+        ] {
+            command.env(name, self.session[of].as_str().expect("a credential"));
+        }
+        command.env("AWS_ENDPOINT_URL", &self.stack.endpoint).env("S3_FORCE_PATH_STYLE", "true");
+        command.env("AWS_REGION", "us-east-1").env("AWS_EC2_METADATA_DISABLED", "true");
+        command.env("AWS_CONFIG_FILE", "/dev/null").env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+        command.env("NO_PROXY", "127.0.0.1").output().expect("the program runs")
+    }
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
+}
+
+fn assert_succeeded(output: &Output) {
+    assert!(output.status.success(), "{}", said(output));
+}
+
+fn assert_denied(output: &Output) {
+    assert_eq!(output.status.code(), Some(1), "{}", said(output));
+    assert!(said(output).contains("AccessDenied"), "{}", said(output));
+}
+
+#[test]
+fn the_role_of_a_pull_request_checks_and_that_of_the_branch_applies() {
+    on_deployment(|Deployment { stack, .. }| async move {
+        let bucket = stack.output("ConfigBucketName");
+        let (file, other) = (format!("s3://{bucket}/{KEY}"), format!("s3://{bucket}/other.yaml"));
+        let check = ["check", "--stack", "lastmile"];
+        let pull_request = Caller::new(stack, "CheckRole");
+        assert_succeeded(&pull_request.run(&["billing"], &check));
+        assert_denied(&pull_request.run(&["billing"], &["apply", "--yes", "--to", &file]));
+
+        let branch = Caller::new(stack, "ApplyRole");
+        assert_succeeded(&branch.run(&["billing"], &check));
+        // The first time there is no file yet.
+        for subscriptions in [&["billing", "stock"][..], &["billing"]] {
+            assert_succeeded(&branch.run(subscriptions, &["apply", "--yes", "--to", &file]));
+        }
+        assert_denied(&branch.run(&["billing"], &["apply", "--yes", "--to", &other]));
+    });
+}
