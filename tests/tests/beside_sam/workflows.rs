@@ -1,4 +1,5 @@
-//! Workflows of GitHub: the sample that checks and applies subscriptions with the roles of `infra/github.yaml`.
+//! Workflows of GitHub: those of this repository, and the sample that checks and applies subscriptions with the roles
+//! of `infra/github.yaml`.
 //!
 //! Read, not run. Whether the commands are ones that the program accepts is tested in the program, and
 //! whether the roles are enough for them on the emulated AWS.
@@ -82,5 +83,30 @@ fn each_role_is_for_one_event_of_one_repository() {
         let claims =
             json!({format!("{host}:aud"): "sts.amazonaws.com", format!("{host}:sub"): subject});
         assert_eq!(statement["Condition"], json!({"StringEquals": claims}));
+    }
+}
+
+#[test]
+fn our_workflows_prepare_a_machine_and_run_what_every_machine_can_run() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
+    let rust = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "));
+    let rust = rust.expect("the manifest states a version").trim_matches('"');
+    for (job, script) in [("ci", ".ci/run"), ("release", "scripts/release")] {
+        let workflow = workflow(&format!(".github/workflows/{job}.yaml"));
+        assert_eq!(workflow["permissions"], json!({"contents": "read"}), "{job}");
+        assert_eq!(workflow["jobs"][job]["container"], format!("rust:{rust}-trixie"));
+        let runs = steps(&workflow, job).iter().filter_map(|step| step["run"].as_str());
+        let prepares = |run: &&str| {
+            ["rustup ", "apt-get ", "git config "].iter().any(|tool| run.starts_with(tool))
+        };
+        let rest: Vec<&str> = runs.filter(|run| !prepares(run)).collect();
+        let [run] = rest[..] else { panic!("{job}: {rest:?}") };
+        let program = run.split(' ').next().expect("a program");
+        assert_eq!(program, script);
+        assert!(root().join(program).is_file(), "{program}");
+        let ours = |(name, version): &(&str, &str)| {
+            name.starts_with("actions/") && version.starts_with('v')
+        };
+        assert!(actions(steps(&workflow, job)).iter().all(ours), "{job}");
     }
 }
