@@ -45,10 +45,8 @@ pub(super) enum Support {
 pub(super) enum Inheritance {
     /// Every field that it does not have.
     FieldByField,
-    /// The sink.
+    /// The sink: the other settings are replaced as a whole. A broker of channels gives its own to its channel.
     Sink,
-    /// Nothing: its settings replace the others as a whole.
-    Nothing,
 }
 
 /// A class of brokers or channels.
@@ -82,7 +80,7 @@ const BROKERS: [Class; 4] = [
     class("Kafka", Numbering::One, Support::Whole),
     class("RabbitMQBroker", Numbering::One, Support::Whole),
     Class {
-        inheritance: Inheritance::Nothing,
+        inheritance: Inheritance::Sink,
         ..class(CHANNEL_BASED, Numbering::Zero, Support::Whole)
     },
     Class::GOOGLE_BROKER,

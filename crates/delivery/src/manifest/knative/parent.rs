@@ -44,7 +44,6 @@ impl<'a> Parent<'a> {
         match self.class.inheritance {
             Inheritance::FieldByField => own.with_fallback(base),
             Inheritance::Sink => own.with_sink_of(base),
-            Inheritance::Nothing => own,
         }
     }
 
