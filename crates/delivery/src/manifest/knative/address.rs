@@ -4,8 +4,6 @@
 //! accepts other targets. No cluster is queried: a `Destinations` document gives the address of a
 //! `ref`, under the key `apiVersion/Kind/namespace/name`.
 
-use std::collections::BTreeSet;
-
 use url::Url;
 
 use super::super::access::{Asked, AskedToken, Wanted};
@@ -13,6 +11,7 @@ use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::{Message, ReferenceUse, quoted};
 use super::super::reader::{Cursor, Fields};
 use super::old;
+use super::topics::Topics;
 use crate::subscription::ReplyTo;
 use crate::subscription::auth::oauth2::{Style, check_parameter};
 use crate::subscription::name::TopicName;
@@ -44,7 +43,7 @@ pub(super) struct Addresses<'d> {
     /// The `Destinations` documents.
     pub(super) destinations: &'d Destinations<'d>,
     /// The brokers and channels of all files.
-    pub(super) topics: BTreeSet<(TopicKind, TopicName)>,
+    pub(super) topics: Topics,
 }
 
 /// The result of resolving a destination.

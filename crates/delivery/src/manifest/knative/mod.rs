@@ -25,8 +25,9 @@ mod partial;
 mod role;
 mod source;
 mod subscribers;
+mod topics;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use address::{Addresses, ResolvedAddress, TopicKind};
 use class::Class;
@@ -36,6 +37,7 @@ use object::Object;
 use parent::Parent;
 use partial::PartialSubscription;
 use role::Role;
+use topics::Topics;
 
 use super::destinations::Destinations;
 use super::findings::{Message, quoted};
@@ -68,13 +70,9 @@ pub(super) fn read<'a>(
     draft: &mut Draft<'a>,
 ) {
     let objects = documents.iter().map(|document| Object::of(document.clone()));
-    let objects: Vec<(Role, Object<'a>)> =
+    let mut objects: Vec<(Role, Object<'a>)> =
         objects.map(|object| (Role::of(&object), object)).collect();
-    let topic = |(role, object): &(Role, Object<'a>)| {
-        let Role::Topic(topic_kind) = role else { return None };
-        Some((*topic_kind, object.name.clone()))
-    };
-    let topics: BTreeSet<(TopicKind, TopicName)> = objects.iter().filter_map(topic).collect();
+    let topics = Topics::of(&mut objects);
     let config_maps =
         objects.iter().filter(|(role, _)| *role == Role::ConfigMap).map(|(_, object)| object);
     let config_maps = ConfigMaps::read(config_maps);
@@ -133,7 +131,7 @@ impl<'a> Reader<'a, '_> {
             Role::BrokerConfig => return role::read_broker_config(object),
             Role::Unknown => return role::report_unknown(object),
             Role::Topic(TopicKind::Channel) => return self.read_subscribers(object, draft),
-            Role::Topic(TopicKind::Broker) | Role::ConfigMap => return,
+            Role::Topic(TopicKind::Broker) | Role::BackingChannel | Role::ConfigMap => return,
         };
         let read = object.document.without_error(|| {
             if role != Role::Source {

@@ -178,7 +178,8 @@ fn of_channel<'a>(
     if let Some(of) = spec.and_then(|spec| spec.given("channelTemplate")) {
         return known_template(&of, &of, addresses, namespace).map_or((None, None), known);
     }
-    match Class::of_channel(object.api_version, object.kind) {
+    let of_backing = addresses.topics.class_of_backing(&object.name);
+    match Class::of_channel(object.api_version, object.kind).or(of_backing) {
         Some(class) => (Some(class), None),
         None => maps.channel_defaults(addresses, namespace).map_or((None, None), known),
     }

@@ -25,6 +25,8 @@ const KINDS: [&str; 7] = [
 pub(super) enum Role {
     /// A broker or channel.
     Topic(TopicKind),
+    /// The channel behind a Channel of this name: the same topic.
+    BackingChannel,
     /// Subscribes to a broker.
     Trigger,
     /// Subscribes to a channel.

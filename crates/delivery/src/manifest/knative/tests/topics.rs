@@ -274,3 +274,31 @@ fn what_annotations_promise_and_is_not_kept_is_reported() {
     }
     assert_eq!(annotated("kafka.eventing.knative.dev/delivery.order: unordered"), [""; 0]);
 }
+
+#[test]
+fn the_channel_that_backs_a_channel_is_the_same_topic() {
+    let api = "apiVersion: messaging.knative.dev/v1\nkind: ";
+    let owner = "ownerReferences: [{apiVersion: messaging.knative.dev/v1, kind: Channel, name: c}]";
+    let template =
+        "channelTemplate: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel}, ";
+    let subscription = |kind: &str| {
+        format!(
+            "---\n{api}Subscription\nmetadata: {{name: s}}\nspec:\n  channel: {{apiVersion: messaging.knative.dev/v1, \
+             kind: {kind}, name: c}}\n  subscriber: {{uri: 'http://a/'}}\n  delivery: {{retry: 1}}\n"
+        )
+    };
+    for (template, owner) in [(template, owner), ("", owner), (template, "labels: {}")] {
+        let copy = "subscribers: [{uid: u1, subscriberUri: 'http://a/'}]";
+        let channel = format!("{api}Channel\nmetadata: {{name: c}}\nspec: {{{template}{copy}}}\n");
+        let backing =
+            format!("{api}InMemoryChannel\nmetadata: {{name: c, {owner}}}\nspec: {{{copy}}}\n");
+        for text in [format!("{channel}---\n{backing}"), format!("{backing}---\n{channel}")] {
+            for kind in ["Channel", "InMemoryChannel"] {
+                let (read, found) = super::subscription(&format!("{text}{}", subscription(kind)));
+                assert_eq!((read.name.to_string().as_str(), found), ("default/c/s", vec![]));
+                // The class of the one that backs it numbers from zero.
+                assert_eq!(waits_ms(&read.retry.schedule, 1), [1_000]);
+            }
+        }
+    }
+}
