@@ -132,13 +132,16 @@ impl Addresses<'_> {
     }
 
     fn of_reference<'a>(&self, (key, at): (Key, Cursor<'a>)) -> Option<ResolvedAddress<'a>> {
-        let is_here = key.topic.as_ref().is_some_and(|topic| self.topics.contains(topic));
+        let of_kind = |(topic_kind, name): &(TopicKind, TopicName)| {
+            self.topics.find(*topic_kind, &key.kind, name).cloned()
+        };
+        let here = key.topic.as_ref().and_then(of_kind);
         let topic = key.topic.map(|(_, topic)| topic);
         let (address, publishes_to) = match self.destinations.resolve(&key.text, &at) {
             Resolved::Target(target) => (Address::Target(target), None),
             Resolved::Reported => return None,
-            Resolved::Unknown => match topic.clone().filter(|_| is_here) {
-                Some(known) => (Address::Topic(known), topic),
+            Resolved::Unknown => match here {
+                Some(known) => (Address::Topic(known.clone()), Some(known)),
                 None => (Address::Unresolved(key.text.clone()), topic),
             },
         };
@@ -184,6 +187,7 @@ impl Addresses<'_> {
 /// The key of an object, and the topic it would publish to.
 struct Key {
     text: String,
+    kind: String,
     topic: Option<(TopicKind, TopicName)>,
 }
 
@@ -199,7 +203,8 @@ fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
     let (api_version, kind, name) = (api_version?, kind?, name?);
     let topic = TopicName { namespace: namespace.to_owned(), topic: name.to_owned() };
     let topic = topic_kind(api_version, kind).map(|topic_kind| (topic_kind, topic));
-    Some(Key { text: format!("{api_version}/{kind}/{namespace}/{name}"), topic })
+    let text = format!("{api_version}/{kind}/{namespace}/{name}");
+    Some(Key { text, kind: kind.to_owned(), topic })
 }
 
 impl ResolvedAddress<'_> {

@@ -59,8 +59,8 @@ struct Reader<'a, 'd> {
     config_maps: ConfigMaps<'a>,
     /// How many Subscriptions the files have of each channel.
     subscribed: BTreeMap<TopicName, usize>,
-    /// `None` where it has errors, so that its subscriptions are left out.
-    parents: BTreeMap<(TopicKind, TopicName), Option<Parent<'a>>>,
+    /// By topic; `None` where it has errors, so that its subscriptions are left out.
+    parents: BTreeMap<TopicName, Option<Parent<'a>>>,
 }
 
 /// Reads all documents of this family into the draft.
@@ -81,7 +81,10 @@ pub(super) fn read<'a>(
         let namespace = object.document.peek("spec.channel.namespace");
         let namespace = namespace.and_then(|at| at.peek_text()).unwrap_or(&object.name.namespace);
         let topic = object.document.text_at("spec.channel.name").to_owned();
-        *subscribed.entry(TopicName { namespace: namespace.to_owned(), topic }).or_default() += 1;
+        let name = TopicName { namespace: namespace.to_owned(), topic };
+        let kind = object.document.text_at("spec.channel.kind");
+        let topic = topics.find(TopicKind::Channel, kind, &name).cloned();
+        *subscribed.entry(topic.unwrap_or(name)).or_default() += 1;
     }
     let mut reader = Reader {
         addresses: Addresses { destinations, topics },
@@ -108,15 +111,15 @@ impl<'a> Reader<'a, '_> {
             role::report_version(object);
             let (metadata, parent) =
                 parent::read(topic_kind, object, &self.addresses, &self.config_maps)?;
-            let is_named = draft.name_object(&object.name, &metadata.named_at?);
+            let is_named = draft.name_object(&object.topic, &metadata.named_at?);
             is_named.then_some((metadata.max_replies, parent))
         });
         let parent = read.map(|(max_replies, parent)| {
             let stated = max_replies.as_ref().map(|stated| (stated.value, &stated.at));
-            draft.add_object_topic(&object.name, stated);
+            draft.add_object_topic(&object.topic, stated);
             parent
         });
-        self.parents.entry((topic_kind, object.name.clone())).or_insert(parent);
+        self.parents.entry(object.topic.clone()).or_insert(parent);
     }
 
     fn read_object(&self, role: Role, object: &Object<'a>, draft: &mut Draft<'a>) {
@@ -176,9 +179,8 @@ impl<'a> Reader<'a, '_> {
         let namespace = namespace.unwrap_or_else(|| object.name.namespace.clone());
         let topic_and_parent =
             broker.as_ref().map_or_else(|| Some(BROKER.to_owned()), names::read).and_then(|name| {
-                let topic = TopicName { namespace, topic: name };
-                let parent = self.broker(&topic, broker.as_ref().unwrap_or(spec.parent()))?;
-                Some((topic, parent))
+                let name = TopicName { namespace, topic: name };
+                self.broker(name, broker.as_ref().unwrap_or(spec.parent()))
             });
         let filter = filter::read(spec);
         let subscriber = self.destination(spec, "subscriber", object);
@@ -188,16 +190,16 @@ impl<'a> Reader<'a, '_> {
         Some(PartialSubscription { filter, reply, ..partial })
     }
 
-    /// The broker of a topic; a missing one is reported at the cursor.
-    fn broker(&self, topic: &TopicName, at: &Cursor<'_>) -> Option<Parent<'a>> {
-        if let Some(parent) = self.parents.get(&(TopicKind::Broker, topic.clone())) {
-            return parent.clone();
+    /// The topic and the settings of a broker; a missing one is reported at the cursor.
+    fn broker(&self, name: TopicName, at: &Cursor<'_>) -> Option<(TopicName, Parent<'a>)> {
+        if let Some(topic) = self.addresses.topics.find(TopicKind::Broker, "Broker", &name) {
+            return Some((topic.clone(), self.parents.get(topic)?.clone()?));
         }
         let message = format!(
-            "the broker {topic} is not in any of the files: its class and delivery are not known"
+            "the broker {name} is not in any of the files: its class and delivery are not known"
         );
         at.warn(Message::new(message).help("its retries are numbered from one"));
-        Some(Parent::absent(Class::LITERAL))
+        Some((name, Parent::absent(Class::LITERAL)))
     }
 
     fn subscription(
@@ -238,8 +240,8 @@ impl<'a> Reader<'a, '_> {
         let kind = kind?;
         let (api_version, kind_name) = (api_version?.text()?, kind.text()?);
         let topic = TopicName { namespace: namespace?, topic: name? };
-        if let Some(parent) = self.parents.get(&(TopicKind::Channel, topic.clone())) {
-            return Some((topic, parent.clone()?));
+        if let Some(topic) = self.addresses.topics.find(TopicKind::Channel, kind_name, &topic) {
+            return Some((topic.clone(), self.parents.get(topic)?.clone()?));
         }
         let message =
             format!("the channel {topic} is not in any of the files: its delivery is not known");

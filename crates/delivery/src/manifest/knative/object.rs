@@ -54,8 +54,10 @@ pub(super) struct Object<'a> {
     pub(super) api_version: &'a str,
     /// `kind`; empty where there is none.
     pub(super) kind: &'a str,
-    /// The namespace and name, which for brokers and channels are those of the topic.
+    /// The namespace and name.
     pub(super) name: TopicName,
+    /// Of a broker or channel, the topic: its name, unless another object has that.
+    pub(super) topic: TopicName,
 }
 
 impl<'a> Object<'a> {
@@ -67,7 +69,7 @@ impl<'a> Object<'a> {
             topic: document.text_at("metadata.name").to_owned(),
         };
         let [api_version, kind] = ["apiVersion", "kind"].map(|field| document.text_at(field));
-        Self { api_version, kind, name, document }
+        Self { api_version, kind, topic: name.clone(), name, document }
     }
 
     /// The group of its API; empty where there is none.

@@ -6,7 +6,7 @@
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
 use super::Reader;
-use super::address::{ResolvedAddress, TopicKind};
+use super::address::ResolvedAddress;
 use super::class::Class;
 use super::object::Object;
 use super::parent::Parent;
@@ -34,7 +34,8 @@ impl<'a> Reader<'a, '_> {
             report_publisher(topic, sink, spec);
             return None;
         }
-        let message = format!("event sources are not run; publish their events to {}", object.name);
+        let topic = self.addresses.topics.take(object);
+        let message = format!("event sources are not run; publish their events to {topic}");
         object.document.warn(message);
         match object.kind {
             "KafkaSource" => report_kafka(spec),
@@ -42,7 +43,7 @@ impl<'a> Reader<'a, '_> {
             _ => {}
         }
         let parent = Parent::absent(Class::LITERAL);
-        self.partial(spec, sink, object, Some((object.name.clone(), parent)))
+        self.partial(spec, sink, object, Some((topic, parent)))
     }
 
     /// The topic to which a source publishes by itself: a broker or channel that no file has; or any, where
@@ -52,8 +53,7 @@ impl<'a> Reader<'a, '_> {
         sink: &'s ResolvedAddress<'a>,
         object: &Object<'a>,
     ) -> Option<&'s TopicName> {
-        let is_taken = |kind| self.addresses.topics.contains(&(kind, object.name.clone()));
-        if is_taken(TopicKind::Broker) || is_taken(TopicKind::Channel) {
+        if self.addresses.topics.has(&object.name) {
             return sink.publishes_to.as_ref();
         }
         sink.topic_elsewhere()

@@ -8,7 +8,7 @@ use super::super::names;
 use super::super::reader::{Cursor, Fields};
 use super::super::{Described, Draft};
 use super::Reader;
-use super::address::{self, ResolvedAddress, TopicKind};
+use super::address::{self, ResolvedAddress};
 use super::object::{Metadata, Object};
 use crate::subscription::name::SubscriptionName;
 
@@ -21,7 +21,7 @@ impl<'a> Reader<'a, '_> {
         let list = PATHS.iter().find_map(|path| object.document.peek(path));
         let Some(list) = list.filter(|list| !list.is_null()) else { return };
         let subscribers = list.list().unwrap_or_default();
-        if let Some(subscribed) = self.subscribed.get(&object.name) {
+        if let Some(subscribed) = self.subscribed.get(&object.topic) {
             let missing = subscribers.len().saturating_sub(*subscribed);
             if missing > 0 {
                 let message =
@@ -59,7 +59,7 @@ impl<'a> Reader<'a, '_> {
             Some(uid) => names::read(&uid)?,
             None => format!("subscriber-{}", index + 1),
         };
-        let name = SubscriptionName { topic: object.name.clone(), name };
+        let name = SubscriptionName { topic: object.topic.clone(), name };
         let Some(to) = either(fields, "subscriberUri", "subscriberURI") else {
             return fields.parent().refuse("subscriberUri is missing");
         };
@@ -74,8 +74,8 @@ impl<'a> Reader<'a, '_> {
         }
         let reply = reply.and_then(|at| self.addresses.of_uri((at.text()?, at)));
         let reply = reply.map(|reply| ResolvedAddress { asked, ..reply });
-        let parent = self.parents.get(&(TopicKind::Channel, object.name.clone()))?.clone()?;
-        let mut partial = self.partial(fields, to, object, Some((object.name.clone(), parent)))?;
+        let parent = self.parents.get(&object.topic)?.clone()?;
+        let mut partial = self.partial(fields, to, object, Some((object.topic.clone(), parent)))?;
         partial.reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
         partial.reply = reply.and_then(|reply| reply.reply(self.addresses.destinations));
         let is_named = draft.name_subscription(&name, fields.parent());

@@ -1,10 +1,13 @@
 //! The brokers and channels of all files, as references find them.
 //!
-//! Separate because not each object is a topic: a Channel of Knative is backed by a channel of another kind with its
-//! name, which an export of a cluster has too.
+//! Separate because a cluster has a name for each kind, and here a name is one topic: of objects of several kinds with
+//! one name each has a topic, and all but the first one's has its kind in the name. Nor is each object a topic: a
+//! Channel of Knative is backed by a channel of another kind with its name, which an export of a cluster has too.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
+use super::super::findings::Message;
 use super::super::reader::Cursor;
 use super::address::TopicKind;
 use super::class::Class;
@@ -18,7 +21,10 @@ const PLAIN: &str = "Channel";
 /// The brokers and channels of all files.
 #[derive(Default)]
 pub(super) struct Topics {
-    names: BTreeSet<(TopicKind, TopicName)>,
+    /// By name in the cluster: the kind of each, and its topic.
+    named: BTreeMap<(TopicKind, TopicName), Vec<(String, TopicName)>>,
+    /// The kinds of the objects that have these topics, also of event sources.
+    owners: RefCell<BTreeMap<TopicName, String>>,
     /// Of channels that are backed by another: its class, where it is known.
     backed: BTreeMap<TopicName, Class>,
 }
@@ -42,15 +48,51 @@ impl Topics {
                 let class = Class::of_channel(object.api_version, object.kind);
                 topics.backed.extend(class.map(|class| (object.name.clone(), class)));
             } else {
-                topics.names.insert((topic_kind, object.name.clone()));
+                object.topic = topics.take(object);
+                let key = (topic_kind, object.name.clone());
+                let named = topics.named.entry(key).or_default();
+                named.push((object.kind.to_owned(), object.topic.clone()));
             }
         }
         topics
     }
 
-    /// Whether this is one of them.
-    pub(super) fn contains(&self, topic: &(TopicKind, TopicName)) -> bool {
-        self.names.contains(topic)
+    /// The topic of an object: its name, unless an object of another kind has that already, which is reported.
+    pub(super) fn take(&self, object: &Object<'_>) -> TopicName {
+        let mut owners = self.owners.borrow_mut();
+        let owner = owners.entry(object.name.clone()).or_insert_with(|| object.kind.to_owned());
+        if owner.as_str() == object.kind {
+            return object.name.clone();
+        }
+        let qualified = format!("{}.{}", object.name.topic, object.kind.to_ascii_lowercase());
+        let qualified = TopicName { topic: qualified, ..object.name.clone() };
+        let message =
+            format!("a {owner} has the topic {}: that of this object is {qualified}", object.name);
+        let at = object.document.peek("metadata.name");
+        at.as_ref()
+            .unwrap_or(&object.document)
+            .warn(Message::new(message).help("publish its events there, or give it another name"));
+        owners.entry(qualified.clone()).or_insert_with(|| object.kind.to_owned());
+        qualified
+    }
+
+    /// The topic of the object that is so called: of this kind, or of any that is such a topic.
+    pub(super) fn find(
+        &self,
+        topic_kind: TopicKind,
+        kind: &str,
+        name: &TopicName,
+    ) -> Option<&TopicName> {
+        let named = self.named.get(&(topic_kind, name.clone()))?;
+        let of_kind = named.iter().find(|(of, _)| of == kind);
+        of_kind.or_else(|| named.first()).map(|(_, topic)| topic)
+    }
+
+    /// Whether a broker or channel has this name.
+    pub(super) fn has(&self, name: &TopicName) -> bool {
+        [TopicKind::Broker, TopicKind::Channel]
+            .into_iter()
+            .any(|kind| self.named.contains_key(&(kind, name.clone())))
     }
 
     /// The class of the channel that backs this one.

@@ -60,7 +60,6 @@ fn a_second_topic_document_of_either_family_is_an_error() {
     for (text, first) in [
         (format!("{0}{0}{1}", topic("b", ""), broker("", "{}")), "the first is at f:3:38"),
         (format!("{}{1}{1}", topic("b", ""), broker("", "{}")), "the first is at f:8:18"),
-        (format!("{}{}{SOURCE}", topic("b", ""), broker("", "{}")), "the first is at f:8:18"),
     ] {
         let found = shown(&read_one(&text));
         let errors: Vec<&String> =

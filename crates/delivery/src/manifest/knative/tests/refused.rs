@@ -219,13 +219,11 @@ fn what_is_missing_is_reported_by_name() {
 
 #[test]
 fn a_name_is_defined_once() {
-    let other = EXAMPLE.replace("name: orders\n", "name: with-dead-letter-sink\n");
-    let found = shown(&read_one(&other));
+    let broker = broker("", "{}");
+    let found = shown(&read_one(&format!("{broker}{broker}")));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].contains(
-            "the topic example-namespace/with-dead-letter-sink is defined twice; the first is at f:9:9"
-        ),
+        found[0].contains("the topic default/b is defined twice; the first is at f:3:18"),
         "{found:?}"
     );
 }

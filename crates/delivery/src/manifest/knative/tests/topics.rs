@@ -302,3 +302,82 @@ fn the_channel_that_backs_a_channel_is_the_same_topic() {
         }
     }
 }
+
+#[test]
+fn objects_of_different_kinds_may_have_one_name_and_have_a_topic_each() {
+    let object = |api: &str, kind: &str, name: &str, spec: &str| {
+        format!("apiVersion: {api}\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n---\n")
+    };
+    let (core, channels) = ("eventing.knative.dev/v1", "messaging.knative.dev/v1");
+    let source = |kind: &str, sink: &str| {
+        object("sources.knative.dev/v1", kind, "o", &format!("{{sink: {sink}}}"))
+    };
+    let of_channel = |kind: &str| {
+        let spec = format!(
+            "{{channel: {{apiVersion: {channels}, kind: {kind}, name: o}}, subscriber: {{uri: 'http://h/'}}}}"
+        );
+        object(channels, "Subscription", &kind.to_lowercase(), &spec)
+    };
+    let files = [
+        source("PingSource", "{uri: 'http://h/'}"),
+        object(core, "Broker", "o", "{}"),
+        object(core, "Trigger", "t", "{broker: o, subscriber: {uri: 'http://h/'}}"),
+        object(channels, "InMemoryChannel", "o", "{delivery: {retry: 3}}"),
+        object(channels, "KafkaChannel", "o", "{delivery: {retry: 5}}"),
+        of_channel("KafkaChannel"),
+        of_channel("InMemoryChannel"),
+        source("ApiServerSource", &to_broker("o")),
+        object(
+            core,
+            "Trigger",
+            "on",
+            &format!(
+                "{{broker: o, subscriber: {{ref: {{apiVersion: {channels}, kind: KafkaChannel, name: o}}}}}}"
+            ),
+        ),
+    ];
+    let reading = read_one(&files.concat());
+    let found = shown(&reading);
+    let names = reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect::<Vec<_>>();
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "default/o.inmemorychannel/inmemorychannel",
+            "default/o.kafkachannel/kafkachannel",
+            "default/o.pingsource/o",
+            "default/o/on",
+            "default/o/t",
+        ],
+        "{found:#?}"
+    );
+    let attempts = |name: &str| named(&reading, name).retry.max_attempts;
+    assert_eq!(attempts("default/o.inmemorychannel/inmemorychannel"), 4);
+    assert_eq!(attempts("default/o.kafkachannel/kafkachannel"), 6);
+    assert_eq!(
+        named(&reading, "default/o/on").destination.topic(),
+        topic("default/o.kafkachannel")
+    );
+    assert!(found.iter().all(|of| of.contains("warning")), "{found:#?}");
+    assert_eq!(
+        found[1],
+        "f:3:18: warning: metadata.name: a Broker has the topic default/o: that of this object is \
+         default/o.pingsource; publish its events there, or give it another name"
+    );
+    assert_eq!(found.iter().filter(|of| of.contains("has the topic")).count(), 3, "{found:#?}");
+}
+
+#[test]
+fn two_event_sources_of_one_name_have_a_topic_each_and_two_of_one_kind_are_one_too_many() {
+    let source = |kind: &str| {
+        format!(
+            "apiVersion: sources.knative.dev/v1\nkind: {kind}\nmetadata: {{name: s}}\nspec: {{sink: {{uri: 'http://h/'}}}}\n---\n"
+        )
+    };
+    let reading = read_one(&(source("PingSource") + &source("ContainerSource")));
+    named(&reading, "default/s/s");
+    named(&reading, "default/s.containersource/s");
+    let twice = read_one(&(source("PingSource") + &source("PingSource")));
+    assert!(shown(&twice).iter().any(|of| of.contains("the topic default/s is defined twice")));
+}
