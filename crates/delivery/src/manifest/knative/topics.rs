@@ -109,7 +109,7 @@ fn backs_one(object: &Object<'_>, plain: &BTreeMap<TopicName, String>) -> bool {
     }
     let Some(template) = plain.get(&object.name) else { return false };
     let owners = object.document.peek("metadata.ownerReferences");
-    let owners = owners.filter(|owners| owners.is_list()).and_then(|owners| owners.list());
+    let owners = owners.filter(Cursor::is_list).and_then(|owners| owners.list());
     let is_owner = |owner: &Cursor<'_>| owner.text_at("kind") == PLAIN;
     template == object.kind || owners.unwrap_or_default().iter().any(is_owner)
 }
