@@ -7,8 +7,8 @@
 //!
 //! Credentials of AWS, which sign requests, are kept alike.
 //!
-//! Promises: for each client one request at a time, which has the same time whoever needs it; who needs a token waits no longer
-//! than the timeout of its destination, and what it waited for in vain is no failure for others; at most [`CLIENTS_MAX`] clients are known. A token is in memory
+//! Promises: for each client one request at a time; who needs a token waits no longer than the timeout of its destination, and what
+//! it waited for in vain is no failure for others, of whom the next one asks again, after a few seconds; at most [`CLIENTS_MAX`] clients are known. A token is in memory
 //! only. Does not share tokens with other processes.
 
 use std::collections::HashMap;
@@ -158,7 +158,8 @@ impl Tokens {
         let Some(source) = destination.token_source() else { return Ok(keyring) };
         let state = self.state(source, destination);
         let mut state = state.lock().await;
-        let token = current_or_fetched(&mut state, ports, destination).await?;
+        let fetched = fetched(ports, source, destination);
+        let token = current_or_asked(&mut state, ports, fetched).await?;
         Ok(keyring.with_token(token))
     }
 
@@ -175,7 +176,9 @@ impl Tokens {
         match state.refused(refused, ports.now_ms()) {
             Refused::Use(token) => Ok(Some(token)),
             Refused::Stands => Ok(None),
-            Refused::Ended => current_or_fetched(&mut state, ports, destination).await.map(Some),
+            Refused::Ended => {
+                asked(&mut state, ports, fetched(ports, source, destination)).await.map(Some)
+            }
         }
     }
 
@@ -201,13 +204,7 @@ impl Tokens {
     /// The credentials that sign requests.
     async fn aws(&self, ports: &impl TokenPorts) -> Result<AwsCredentials, String> {
         let mut state = self.aws.lock().await;
-        if let Some(current) = state.current(ports.now_ms()) {
-            return current;
-        }
-        let granted = ports.signing_credentials().await;
-        let now_ms = ports.now_ms();
-        state.keep(granted, now_ms);
-        state.current(now_ms).unwrap_or_else(|| Err("nobody was asked for credentials".to_owned()))
+        current_or_asked(&mut state, ports, ports.signing_credentials()).await
     }
 
     fn state(&self, of: TokenSource<'_>, destination: &Destination) -> SharedState {
@@ -244,40 +241,46 @@ async fn within<T>(
     }
 }
 
-/// The token that is known, or another one.
-async fn current_or_fetched<P: TokenPorts>(
-    state: &mut TokenState,
-    ports: &P,
-    destination: &Destination,
-) -> Result<Secret, String> {
-    if let Some(current) = state.current(ports.now_ms()) {
-        return current;
+/// What is known, or what asking brings.
+async fn current_or_asked<T: Clone + PartialEq>(
+    state: &mut TokenState<T>,
+    clock: &impl Clock,
+    asking: impl Future<Output = Result<Token<T>, String>>,
+) -> Result<T, String> {
+    match state.current(clock.now_ms()) {
+        Some(current) => current,
+        None => asked(state, clock, asking).await,
     }
-    let fetched = match destination.token_source() {
-        Some(TokenSource::Client(client)) => {
-            let bundle = destination.ca_bundle.as_ref();
-            fetched(ports, client, bundle).await?
-        }
-        Some(TokenSource::Aws(identity)) => ports.web_identity_token(identity).await,
-        None => Err("no token is needed".to_owned()),
-    };
-    let now_ms = ports.now_ms();
-    state.keep(fetched, now_ms);
-    state.current(now_ms).unwrap_or_else(|| Err("nobody was asked for a token".to_owned()))
 }
 
-/// What the server of a client grants.
-///
-/// # Errors
-/// Why it was not asked.
+/// What asking brings.
+async fn asked<T: Clone + PartialEq>(
+    state: &mut TokenState<T>,
+    clock: &impl Clock,
+    asking: impl Future<Output = Result<Token<T>, String>>,
+) -> Result<T, String> {
+    let wait_ms = state.wait_ms(clock.now_ms());
+    if wait_ms > 0 {
+        clock.sleep(wait_ms).await;
+    }
+    state.ask(clock.now_ms());
+    let brought = asking.await;
+    state.keep(brought, clock.now_ms())
+}
+
+/// A token from its source.
 async fn fetched<P: TokenPorts>(
     ports: &P,
-    client: &ClientCredentials,
-    bundle: Option<&CaBundle>,
-) -> Result<Result<Token, String>, String> {
+    source: TokenSource<'_>,
+    destination: &Destination,
+) -> Result<Token, String> {
+    let client = match source {
+        TokenSource::Client(client) => client,
+        TokenSource::Aws(identity) => return ports.web_identity_token(identity).await,
+    };
     let keyring = ports.keyring(&[&client.client_secret], &client.token_url).await;
     let keyring = keyring.map_err(|error| error.to_string())?;
-    let request = token::ask(client, bundle, &keyring)?;
+    let request = token::ask(client, destination.ca_bundle.as_ref(), &keyring)?;
     let exchange = ports.exchange(&request).await;
-    Ok(token::read(client, &keyring, &exchange))
+    token::read(client, &keyring, &exchange)
 }

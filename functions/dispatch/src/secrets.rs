@@ -5,7 +5,7 @@
 //! invocation may have begun before it. A secret that is not allowed is a failed attempt, as one that cannot
 //! be read, or a token that cannot be had: an operator can repair each.
 
-use delivery::delivery::outcome::{Exchange, Unsendable};
+use delivery::delivery::outcome::{Exchange, Outcome, Unsendable};
 use delivery::ports::DispatchPorts;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Destination, Subscription};
@@ -23,24 +23,26 @@ impl<P: DispatchPorts> Dispatch<P> {
         destination: &Destination,
         deadline: &Deadline,
     ) -> Result<Keyring, Unsendable> {
-        if !destination.needs_keyring() {
-            return Ok(Keyring::default());
-        }
         let looked_up = self.in_time(self.look_up(destination), deadline).await;
         looked_up.unwrap_or_else(|| {
-            Err(Unsendable::Unready("secrets could not be read in time".to_owned()))
+            Err(Unsendable::Unready("secrets, or a token, could not be had in time".to_owned()))
         })
     }
 
     async fn look_up(&self, destination: &Destination) -> Result<Keyring, Unsendable> {
+        self.check_policy(destination).await?;
+        let keyring = self.tokens.keyring(&self.ports, destination).await;
+        keyring.map_err(Unsendable::Unready)
+    }
+
+    async fn check_policy(&self, destination: &Destination) -> Result<(), Unsendable> {
         let newest = self.ports.current().await.map_err(|problem| {
             Unsendable::Unready(format!("where secrets may be sent is not known: {problem}"))
         })?;
-        if let Some(refusal) = newest.settings().secrets.refusal_for(destination) {
-            return Err(Unsendable::Unready(refusal.to_string()));
+        match newest.settings().secrets.refusal_for(destination) {
+            Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),
+            None => Ok(()),
         }
-        let keyring = self.tokens.keyring(&self.ports, destination).await;
-        keyring.map_err(Unsendable::Unready)
     }
 
     /// The same secrets with another token, if the destination refused that of its request and there is another one.
@@ -55,6 +57,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         until_ms: u64,
         deadline: &Deadline,
     ) -> Result<Option<Keyring>, Unsendable> {
+        if exchange.outcome(&subscription.retry) != Outcome::Unauthorized {
+            return Ok(None);
+        }
+        self.check_policy(&subscription.destination).await?;
         let timeout_ms = until_ms.saturating_sub(self.ports.now_ms());
         let after =
             self.tokens.keyring_after(&self.ports, exchange, keyring, subscription, timeout_ms);

@@ -148,7 +148,7 @@ async fn a_function_signs_as_the_role_it_assumes_and_never_as_itself() {
     assert_eq!(sts.connections(), 0, "nobody is asked before it is needed");
     let granted = identity.signing_credentials().await;
     let mut state = TokenState::default();
-    state.keep(granted, 0);
+    state.keep(granted, 0).expect("granted");
     let credentials = state.current(end_ms - 60_001).expect("known").expect("granted");
     assert_eq!(credentials.access_key_id, "AKIDROLE");
     assert_eq!(credentials.session_token, Some(Secret::new(TOKEN.to_owned())));
@@ -204,7 +204,8 @@ async fn a_token_is_asked_for_by_the_functions_own_role_for_one_audience() {
     let sts = Scripted::start(answers).await.expect("a free port");
     let identity = Identity::of_role(&config(&sts.endpoint()), None);
     let mut state = TokenState::default();
-    state.keep(identity.web_identity_token(&identity_of("https://them/")).await, 0);
+    let granted = identity.web_identity_token(&identity_of("https://them/")).await;
+    state.keep(granted, 0).expect("granted");
     let token = Ok(Secret::new(TOKEN.to_owned()));
     assert_eq!(state.current(end_ms - 60_001), Some(token));
     assert_eq!(state.current(end_ms - 60_000), None, "not in its last minute");

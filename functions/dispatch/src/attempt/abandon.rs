@@ -3,16 +3,17 @@
 //! Outside the slow lane, an attempt without an answer after the destination's `slowAfter` is abandoned
 //! as soon as nothing else of its invocation is left to do: it counts for nothing, and the delivery is
 //! attempted again in the lane, a queue of its own, with its whole timeout. That happens once in the life
-//! of a delivery.
+//! of a delivery. So is one whose secrets or token are not had by then.
 
 use std::pin::pin;
 use std::sync::Arc;
 
 use delivery::delivery::Delivery;
-use delivery::delivery::outcome::Exchange;
+use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::ports::{DispatchPorts, QueueName};
 use delivery::request::Request;
 use delivery::subscription::Subscription;
+use delivery::subscription::secret::Keyring;
 use futures::FutureExt as _;
 use futures::future::join_all;
 
@@ -21,6 +22,27 @@ use crate::message::fits_a_message;
 use crate::progress::{InFlightDelivery, Stage};
 
 impl<P: DispatchPorts> Dispatch<P> {
+    /// The secrets of a request and its token; `None` when nobody waits for them here any more. That makes
+    /// the destination slow, and does not count as its failure.
+    pub(crate) async fn keyring_or_leave(
+        &self,
+        subscription: &Subscription,
+        due: &[InFlightDelivery],
+        of: &Invocation<'_>,
+    ) -> Option<Result<Keyring, Unsendable>> {
+        let destination = &subscription.destination;
+        let started_ms = self.ports.now_ms();
+        let work = self.keyring(destination, of.deadline);
+        match self.done_or_left(work, destination.response_timeout_ms, subscription, due, of).await
+        {
+            Ok(keyring) => Some(keyring),
+            Err(left) => {
+                self.abandon(&left, subscription, started_ms, of).await;
+                None
+            }
+        }
+    }
+
     /// One exchange; `None` when it was abandoned.
     pub(crate) async fn exchange_or_abandon(
         &self,
@@ -29,30 +51,45 @@ impl<P: DispatchPorts> Dispatch<P> {
         due: &[InFlightDelivery],
         of: &Invocation<'_>,
     ) -> Option<Exchange> {
-        let slow_after_ms = subscription.destination.slow_after_ms;
         let started_ms = self.ports.now_ms();
-        let may_move = self.health.may_move(of.queue, due.len(), started_ms);
-        let may_abandon = may_move && slow_after_ms < request.timeout_ms;
-        let abandoned = {
-            let mut exchange = pin!(self.ports.exchange(request));
-            tokio::select! {
-                biased;
-                exchange = &mut exchange => return Some(exchange),
-                () = self.ports.sleep(slow_after_ms), if may_abandon => {}
+        let work = self.ports.exchange(request);
+        match self.done_or_left(work, request.timeout_ms, subscription, due, of).await {
+            Ok(exchange) => Some(exchange),
+            Err(left) => {
+                // Boxed: it is rare, and would enlarge the future of every attempt.
+                self.abandon(&left, subscription, started_ms, of).boxed().await;
+                None
             }
-            let Some(abandoned) = abandoned(due) else { return Some(exchange.await) };
-            // While others are at work, waiting for the answer delays nobody.
-            let _pause = of.active_work.pause();
-            tokio::select! {
-                biased;
-                exchange = &mut exchange => return Some(exchange),
-                () = of.active_work.none_left() => {}
-            }
-            abandoned
-        };
-        // Boxed: it is rare, and would enlarge the future of every attempt.
-        self.abandon(&abandoned, subscription, started_ms, of).boxed().await;
-        None
+        }
+    }
+
+    /// What is waited for, or the deliveries as they are once they are left to the lane.
+    async fn done_or_left<T>(
+        &self,
+        work: impl Future<Output = T>,
+        timeout_ms: u64,
+        subscription: &Subscription,
+        due: &[InFlightDelivery],
+        of: &Invocation<'_>,
+    ) -> Result<T, Vec<InFlightDelivery>> {
+        let slow_after_ms = subscription.destination.slow_after_ms;
+        let may_move = self.health.may_move(of.queue, due.len(), self.ports.now_ms());
+        let may_leave = may_move && slow_after_ms < timeout_ms;
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return Ok(done),
+            () = self.ports.sleep(slow_after_ms), if may_leave => {}
+        }
+        let Some(abandoned) = abandoned(due) else { return Ok(work.await) };
+        // While others are at work, waiting for the answer delays nobody.
+        let _pause = of.active_work.pause();
+        tokio::select! {
+            biased;
+            done = &mut work => return Ok(done),
+            () = of.active_work.none_left() => {}
+        }
+        Err(abandoned)
     }
 
     /// Sends deliveries whose attempt is abandoned to the lane. The attempt counts for nothing.

@@ -28,8 +28,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         let admitted = self.health.admission(subscription, due);
         let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
         // Before the time of the attempt is granted: looking secrets up takes time of its own.
-        let keyring = match request::is_to_destination(&deliveries) {
-            true => self.keyring(destination, of.deadline).await,
+        let needs_keyring = request::is_to_destination(&deliveries) && destination.needs_keyring();
+        let keyring = match needs_keyring {
+            true => self.keyring_or_leave(subscription, due, of).boxed().await?,
             false => Ok(Keyring::default()),
         };
         let now_ms = self.ports.now_ms();
@@ -110,6 +111,8 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Some((exchange, late, keyring))
             }
             Ok(_) => Some((exchange, late, keyring)),
+            // As a refusal for which there is no time to ask.
+            Err(_) if now_ms >= until_ms => Some((exchange, late, keyring)),
             Err(problem) => Some((problem.exchange(now_ms), None, keyring)),
         }
     }

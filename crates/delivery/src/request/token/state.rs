@@ -4,7 +4,7 @@
 //!
 //! Promises: a token is used until a minute before its end, or for half of its life if that is shorter, and
 //! a day at most. A failure is
-//! remembered for a few seconds, so that many deliveries at once ask once. After a token was refused another is fetched once
+//! remembered for a few seconds, so that many deliveries at once ask once; so is a question that nobody waited for. After a token was refused another is fetched once
 //! a minute at most.
 
 use crate::subscription::secret::Secret;
@@ -49,13 +49,15 @@ pub struct TokenState<T = Secret> {
     token: Option<Token<T>>,
     /// When no token could be had, and why.
     failed: Option<(u64, String)>,
-    /// When a token was replaced that had been refused.
+    /// When a token that had been refused was last to be replaced.
     replaced_ms: Option<u64>,
+    /// When a token was last asked for, until the answer is kept: whoever asks may leave before it comes.
+    asked_ms: Option<u64>,
 }
 
 impl<T> Default for TokenState<T> {
     fn default() -> Self {
-        Self { token: None, failed: None, replaced_ms: None }
+        Self { token: None, failed: None, replaced_ms: None, asked_ms: None }
     }
 }
 
@@ -64,7 +66,7 @@ impl<T> Default for TokenState<T> {
 pub enum Refused<T = Secret> {
     /// There is another one by now.
     Use(T),
-    /// There is none any more: as for any request that needs one.
+    /// Another one has to be asked for.
     Ended,
     /// The refusal stands: another one was fetched a moment ago.
     Stands,
@@ -83,10 +85,12 @@ impl<T: Clone + PartialEq> TokenState<T> {
         }
     }
 
-    /// What follows from the refusal of this token, which nobody uses any more then, unless one was replaced a moment
-    /// ago.
+    /// What follows from the refusal of this token. It stays in use until there is another one: who else shows it may be
+    /// welcome.
     pub fn refused(&mut self, token: &T, now_ms: u64) -> Refused<T> {
-        let Some(known) = &self.token else { return Refused::Ended };
+        let Some(known) = self.token.as_ref().filter(|known| now_ms < known.until_ms) else {
+            return Refused::Ended;
+        };
         if known.value != *token {
             // It was fetched meanwhile.
             return Refused::Use(known.value.clone());
@@ -95,15 +99,36 @@ impl<T: Clone + PartialEq> TokenState<T> {
         if self.replaced_ms.is_some_and(is_early) {
             return Refused::Stands;
         }
-        *self = Self { replaced_ms: Some(now_ms), ..Self::default() };
+        self.replaced_ms = Some(now_ms);
         Refused::Ended
     }
 
-    /// Keeps what asking brought.
-    pub fn keep(&mut self, fetched: Result<Token<T>, String>, now_ms: u64) {
+    /// How long to wait before a token is asked for: whoever asked a moment ago has left before the answer came.
+    #[must_use]
+    pub fn wait_ms(&self, now_ms: u64) -> u64 {
+        self.asked_ms.map_or(0, |at_ms| FAILED_FOR_MS.saturating_sub(now_ms.abs_diff(at_ms)))
+    }
+
+    /// Notes that somebody asks for a token.
+    pub fn ask(&mut self, now_ms: u64) {
+        self.asked_ms = Some(now_ms);
+    }
+
+    /// Keeps what asking brought, and returns it.
+    ///
+    /// # Errors
+    /// As what it brought.
+    pub fn keep(&mut self, fetched: Result<Token<T>, String>, now_ms: u64) -> Result<T, String> {
+        self.asked_ms = None;
         match fetched {
-            Ok(token) => (self.token, self.failed) = (Some(token), None),
-            Err(why) => self.failed = Some((now_ms, why)),
+            Ok(token) => {
+                self.failed = None;
+                Ok(self.token.insert(token).value.clone())
+            }
+            Err(why) => {
+                self.failed = Some((now_ms, why.clone()));
+                Err(why)
+            }
         }
     }
 }

@@ -141,32 +141,55 @@ fn token(value: &str, until_ms: u64) -> Token {
     Token { value: secret(value), until_ms }
 }
 
+/// Keeps what asking brought, as whoever asked does.
+fn keep(state: &mut TokenState, brought: Result<Token, String>, now_ms: u64) {
+    let _ = state.keep(brought, now_ms);
+}
+
 #[test]
 fn a_token_is_kept_until_it_ends_and_a_failure_for_seconds() {
     let mut state = TokenState::default();
     assert_eq!(state.current(0), None);
-    state.keep(Err("why".to_owned()), 1_000);
+    keep(&mut state, Err("why".to_owned()), 1_000);
     assert_eq!(state.current(1_000), Some(Err("why".to_owned())));
     assert_eq!(state.current(5_999), Some(Err("why".to_owned())));
     assert_eq!(state.current(6_000), None);
-    state.keep(Ok(token("a", 60_000)), 6_000);
+    assert_eq!(state.keep(Ok(token("a", 60_000)), 6_000), Ok(secret("a")));
     assert_eq!(state.current(6_000), Some(Ok(secret("a"))));
     assert_eq!(state.current(59_999), Some(Ok(secret("a"))));
     assert_eq!(state.current(60_000), None);
 }
 
 #[test]
-fn a_refused_token_is_replaced_once_a_minute() {
+fn a_question_that_nobody_waited_for_is_asked_again_after_seconds() {
     let mut state = TokenState::default();
-    state.keep(Ok(token("a", u64::MAX)), 0);
+    assert_eq!(state.wait_ms(0), 0);
+    state.ask(1_000);
+    assert_eq!((state.current(1_001), state.wait_ms(1_001)), (None, 4_999));
+    assert_eq!((state.current(6_000), state.wait_ms(6_000)), (None, 0));
+    state.ask(6_000);
+    assert_eq!(state.wait_ms(7_000), 4_000);
+    keep(&mut state, Ok(token("a", 60_000)), 8_000);
+    assert_eq!((state.current(8_000), state.wait_ms(8_000)), (Some(Ok(secret("a"))), 0));
+}
+
+#[test]
+fn a_refused_token_is_replaced_once_a_minute_and_used_by_others_meanwhile() {
+    let mut state = TokenState::default();
+    keep(&mut state, Ok(token("a", 200_000)), 0);
     assert_eq!(state.refused(&secret("a"), 1_000), Refused::Ended);
-    assert_eq!(state.current(1_000), None, "nobody uses it any more");
-    assert_eq!(state.refused(&secret("a"), 1_001), Refused::Ended);
-    state.keep(Ok(token("b", u64::MAX)), 1_100);
+    assert_eq!(state.current(1_000), Some(Ok(secret("a"))), "others may be welcome with it");
+    keep(&mut state, Err("down".to_owned()), 1_050);
+    assert_eq!(state.current(1_060), Some(Ok(secret("a"))));
+    assert_eq!(state.refused(&secret("a"), 1_060), Refused::Stands);
+    assert_eq!(state.refused(&secret("a"), 61_000), Refused::Ended);
+    keep(&mut state, Ok(token("b", 200_000)), 61_100);
     // Whoever was refused with the old one uses the new one.
-    assert_eq!(state.refused(&secret("a"), 1_200), Refused::Use(secret("b")));
-    assert_eq!(state.refused(&secret("b"), 1_200), Refused::Stands);
-    assert_eq!(state.current(1_200), Some(Ok(secret("b"))));
-    assert_eq!(state.refused(&secret("b"), 60_999), Refused::Stands);
-    assert_eq!(state.refused(&secret("b"), 61_000), Refused::Ended);
+    assert_eq!(state.refused(&secret("a"), 61_200), Refused::Use(secret("b")));
+    assert_eq!(state.refused(&secret("b"), 61_200), Refused::Stands);
+    assert_eq!(state.current(61_200), Some(Ok(secret("b"))));
+    assert_eq!(state.refused(&secret("b"), 120_999), Refused::Stands);
+    assert_eq!(state.refused(&secret("b"), 121_000), Refused::Ended);
+    // One that has ended is of no use.
+    assert_eq!(state.refused(&secret("a"), 200_000), Refused::Ended);
 }
