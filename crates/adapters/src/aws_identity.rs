@@ -17,12 +17,11 @@ use aws_sdk_sts::error::ProvideErrorMetadata as _;
 use aws_sdk_sts::types::Credentials as Assumed;
 use delivery::ports::{AwsIdentity, Clock as _};
 use delivery::request::token::{self, Token};
+use delivery::subscription::Destination;
 use delivery::subscription::auth::identity::WebIdentity;
-use delivery::subscription::host_of;
 use delivery::subscription::secret::{AwsCredentials, Secret};
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use tokio::sync::OnceCell;
-use url::Url;
 
 use crate::aws_error::sentence;
 use crate::machine::Machine;
@@ -44,8 +43,8 @@ const UNTOLD_LIFE_MS: u64 = 5 * MINUTE_MS;
 /// Who signs requests.
 pub struct Identity(By);
 
-/// Whether requests to an address may show who is calling.
-type Shows = dyn Fn(&Url) -> bool + Send + Sync;
+/// Whether requests to a destination may show who is calling.
+type Shows = dyn Fn(&Destination) -> bool + Send + Sync;
 
 enum By {
     /// The role that a function assumes, if it has one.
@@ -67,20 +66,20 @@ impl Identity {
         Self(By::Role { config: config.clone(), arn })
     }
 
-    /// That of the person who runs a command, by the usual chain of credentials, for the addresses that the person
+    /// That of the person who runs a command, by the usual chain of credentials, for the destinations that the person
     /// allows.
     #[must_use]
-    pub fn of_person(shows: impl Fn(&Url) -> bool + Send + Sync + 'static) -> Self {
+    pub fn of_person(shows: impl Fn(&Destination) -> bool + Send + Sync + 'static) -> Self {
         Self(By::Person { config: OnceCell::new(), shows: Box::new(shows) })
     }
 }
 
 impl AwsIdentity for Identity {
-    fn may_show(&self, to: &Url) -> Result<(), String> {
+    fn may_show(&self, to: &Destination) -> Result<(), String> {
         match &self.0 {
             By::Person { shows, .. } if !shows(to) => Err(format!(
                 "{} may not see who you are at AWS: start again with --identity to allow that",
-                host_of(to)
+                to.host()
             )),
             By::Role { .. } | By::Person { .. } => Ok(()),
         }

@@ -17,6 +17,7 @@ use delivery::ports::{
 };
 use delivery::request::Request;
 use delivery::request::token::Token;
+use delivery::subscription::Destination;
 use delivery::subscription::auth::identity::WebIdentity;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
@@ -213,7 +214,7 @@ impl<H: Sync> Secrets for AwsPorts<H> {
 }
 
 impl<H: Sync> AwsIdentity for AwsPorts<H> {
-    fn may_show(&self, to: &Url) -> Result<(), String> {
+    fn may_show(&self, to: &Destination) -> Result<(), String> {
         self.identity.may_show(to)
     }
 

@@ -99,7 +99,7 @@ impl Secrets for CommandPorts {
 }
 
 impl AwsIdentity for CommandPorts {
-    fn may_show(&self, to: &Url) -> Result<(), String> {
+    fn may_show(&self, to: &Destination) -> Result<(), String> {
         self.identity.may_show(to)
     }
 
@@ -150,7 +150,7 @@ impl Tokens {
         destination: &Destination,
     ) -> Result<Keyring, String> {
         if destination.shows_aws_identity() {
-            ports.may_show(&destination.url)?;
+            ports.may_show(destination)?;
         }
         if destination.signing_scope().is_some() {
             return Ok(keyring.with_aws(self.aws(ports).await?));

@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use adapters::aws_identity::Identity;
+use delivery::subscription::auth::TokenSource;
+use delivery::subscription::auth::sigv4::SigningScope;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::{Destination, Subscription, host_of};
@@ -40,17 +42,18 @@ pub(crate) struct EnvironmentArgs {
     identity: bool,
 }
 
-/// Which hosts may see who the person is at AWS; this machine may.
+/// Whether a destination may see who the person is at AWS; this machine may.
 #[derive(Debug, Default)]
 struct Shows {
     all: bool,
-    hosts: BTreeSet<String>,
+    /// What others see, as [`shown`] says it.
+    agreed: BTreeSet<String>,
 }
 
 impl Shows {
-    /// Whether requests to this address may show it.
-    fn has(&self, to: &Url) -> bool {
-        self.all || is_here(to) || self.hosts.contains(&host_of(to))
+    /// Whether requests to this destination may show it.
+    fn has(&self, to: &Destination) -> bool {
+        self.all || is_here(&to.url) || shown(to).is_some_and(|it| self.agreed.contains(&it))
     }
 }
 
@@ -120,20 +123,21 @@ impl EnvironmentArgs {
         &self,
         subscriptions: impl IntoIterator<Item = &'a Subscription>,
     ) -> anyhow::Result<Shows> {
-        let hosts = shown_elsewhere(subscriptions);
-        if hosts.is_empty() || self.identity {
-            return Ok(Shows { all: self.identity, hosts });
+        let agreed = shown_elsewhere(subscriptions);
+        if agreed.is_empty() {
+            return Ok(Shows { all: self.identity, agreed });
         }
-        let listed: Vec<&str> = hosts.iter().map(String::as_str).collect();
-        let listed = text::line(&listed.join(", "));
-        let what = format!(
-            "the files have requests show who you are at AWS, by a signature or a token: to {listed}\n"
-        );
+        let listed: String = agreed.iter().map(|it| format!("  {}\n", text::line(it))).collect();
+        if self.identity {
+            note(format_args!("requests show who you are at AWS:\n{}", listed.trim_end()));
+            return Ok(Shows { all: true, agreed });
+        }
+        let what = format!("the files have requests show who you are at AWS:\n{listed}");
         let otherwise = format!("{what}nothing was sent; this allows it: --identity");
         if !is_confirmed(&format!("{what}show it?"), &otherwise)? {
             return Err(usage_error("nothing was sent"));
         }
-        Ok(Shows { all: false, hosts })
+        Ok(Shows { all: false, agreed })
     }
 }
 
@@ -181,13 +185,24 @@ pub(crate) fn receivers_elsewhere(catalogue: &Catalogue) -> Receivers {
     receivers(all.filter(is_elsewhere))
 }
 
-/// Which other machines get requests that show who runs the command.
+/// What other machines see of who runs the command.
 fn shown_elsewhere<'a>(
     subscriptions: impl IntoIterator<Item = &'a Subscription>,
 ) -> BTreeSet<String> {
     let destinations = subscriptions.into_iter().map(|of| &of.destination);
-    let shown = destinations.filter(|of| of.shows_aws_identity() && !is_here(&of.url));
-    shown.map(Destination::host).collect()
+    destinations.filter(|of| !is_here(&of.url)).filter_map(shown).collect()
+}
+
+/// What a destination sees, if its requests show who is calling at AWS.
+fn shown(destination: &Destination) -> Option<String> {
+    let host = destination.host();
+    if let Some(SigningScope { service, region }) = destination.signing_scope() {
+        return Some(format!("{host}: a signature for {} in {region}", service.as_str()));
+    }
+    match destination.token_source()? {
+        TokenSource::Aws(identity) => Some(format!("{host}: a token for {}", identity.audience)),
+        TokenSource::Client(_) => None,
+    }
 }
 
 /// Says who receives which variables.
@@ -201,6 +216,8 @@ pub(crate) fn report(receivers: &Receivers) {
 #[cfg(test)]
 mod tests {
     use delivery::manifest::{self, Source};
+    use delivery::subscription::auth::Auth;
+    use delivery::subscription::auth::identity::WebIdentity;
 
     use super::*;
 
@@ -263,14 +280,17 @@ mod tests {
         let sources = [Source { name: "f", text: &text.join("---\n") }];
         let catalogue = manifest::read(&sources).catalogue;
         let all = || catalogue.subscriptions().map(AsRef::as_ref);
-        assert_eq!(shown_elsewhere(all()), BTreeSet::from(["a.example.com".to_owned()]));
+        let seen = "a.example.com: a signature for lambda in eu-west-1";
+        assert_eq!(shown_elsewhere(all()), BTreeSet::from([seen.to_owned()]));
         let args = |identity| EnvironmentArgs { allowed: Vec::new(), identity };
-        let shows = args(true).shows(all()).unwrap();
-        let [here, there, other] =
-            ["http://127.0.0.1:1/", "https://a.example.com/", "https://b.example.com/"]
-                .map(|url| url.parse::<Url>().unwrap());
-        assert!(shows.has(&here) && shows.has(&there) && shows.has(&other));
-        let asked = Shows { all: false, hosts: shown_elsewhere(all()) };
-        assert!(asked.has(&here) && asked.has(&there) && !asked.has(&other));
+        let everybody = args(true).shows(all()).unwrap();
+        let agreed = Shows { all: false, agreed: shown_elsewhere(all()) };
+        let destinations: Vec<_> = all().map(|of| of.destination.clone()).collect();
+        // The same host is not asked about a token when it was about a signature.
+        let identity = WebIdentity { audience: "https://bank/".to_owned(), lifetime_ms: 300_000 };
+        let other =
+            Destination { auth: Some(Auth::AwsIdentity(identity)), ..destinations[0].clone() };
+        assert!(destinations.iter().all(|of| everybody.has(of) && agreed.has(of)));
+        assert!(everybody.has(&other) && !agreed.has(&other));
     }
 }

@@ -20,6 +20,7 @@ use crate::delivery::{Hold, Publication};
 use crate::machine::consent::{ConsentKey, Granted};
 use crate::request::Request;
 use crate::request::token::Token;
+use crate::subscription::Destination;
 use crate::subscription::auth::identity::WebIdentity;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -572,11 +573,11 @@ pub trait SharedDocuments {
 ///
 /// Promise: asks anew with each call, so whoever calls keeps what it gets. No error quotes a credential.
 pub trait AwsIdentity {
-    /// Whether requests to this address may show it; a function's may, as its template allows.
+    /// Whether requests to this destination may show it; a function's may, as its template allows.
     ///
     /// # Errors
     /// Why not, for people.
-    fn may_show(&self, _to: &Url) -> Result<(), String> {
+    fn may_show(&self, _to: &Destination) -> Result<(), String> {
         Ok(())
     }
 

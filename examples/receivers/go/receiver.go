@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	tolerance    = 5 * time.Minute
+	tolerance = 5 * time.Minute
 	// The least of Standard Webhooks. An empty one would accept what anybody signs.
 	secretMinBytes = 24
-	bodyMaxBytes = 2 * 1024 * 1024
+	bodyMaxBytes   = 2 * 1024 * 1024
 )
 
 // key has its scheme, and tells whether it signed a text.
@@ -189,6 +189,9 @@ func main() {
 			log.Fatal(err)
 		}
 		r.keys = append(r.keys, key)
+	}
+	if len(r.keys) == 0 {
+		log.Fatal("WEBHOOK_KEYS has no key")
 	}
 	if err := os.MkdirAll(r.events, 0o700); err != nil {
 		log.Fatal(err)

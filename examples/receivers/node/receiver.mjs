@@ -16,7 +16,8 @@ const TOLERANCE_SECONDS = 5 * 60;
 const SECRET_MIN_BYTES = 24;
 const BODY_MAX_BYTES = 2 * 1024 * 1024;
 const events = process.env.EVENTS ?? "events";
-const keys = process.env.WEBHOOK_KEYS.split(/\s+/).filter(Boolean).map(readKey);
+const keys = (process.env.WEBHOOK_KEYS ?? "").split(/\s+/).filter(Boolean).map(readKey);
+if (keys.length === 0) throw new Error("WEBHOOK_KEYS has no key");
 
 // Your work: it may take its time, and it is done again if this program ends in the middle of it.
 async function handle(body) {

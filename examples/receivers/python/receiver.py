@@ -122,7 +122,9 @@ def worker():
             print("it is tried again at the next start:", name, problem, flush=True)
 
 
-KEYS = [read_key(text) for text in os.environ["WEBHOOK_KEYS"].split()]
+KEYS = [read_key(text) for text in os.environ.get("WEBHOOK_KEYS", "").split()]
+if not KEYS:
+    raise SystemExit("WEBHOOK_KEYS has no key")
 EVENTS.mkdir(exist_ok=True)
 for path in EVENTS.glob("[!.]*"):
     if not path.suffix and not path.with_suffix(".done").exists():

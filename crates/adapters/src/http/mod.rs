@@ -47,7 +47,7 @@ use self::clients::Clients;
 use self::failure::Failure;
 use self::metered::Usage;
 pub use self::names::{Lookup, Resolved};
-use self::sigv4::Signed;
+use self::sigv4::{Signed, is_of_signature};
 use crate::machine::Machine;
 
 /// Who sends.
@@ -136,8 +136,9 @@ impl HttpSender {
         let signed = signed.map(|signer| Signed::of(request, signer, Machine.now_ms()));
         let signed = signed.transpose().map_err(unsendable)?;
         let of_signature = signed.iter().flat_map(|signed| &signed.headers);
-        let mut headers =
-            header_map(request.headers.iter().chain(of_signature)).map_err(unsendable)?;
+        let is_own = |name: &str| signed.is_none() || !is_of_signature(name);
+        let own = request.headers.iter().filter(|(name, _)| is_own(name));
+        let mut headers = header_map(own.chain(of_signature)).map_err(unsendable)?;
         if request.body.is_empty() && request.method == Method::Post {
             // RFC 9110, 8.6: sent even with an empty body; some front ends answer 411 without it.
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));

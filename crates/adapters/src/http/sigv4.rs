@@ -15,13 +15,14 @@ use aws_sigv4::sign::v4;
 use delivery::delivery::outcome::Exchange;
 use delivery::request::Request;
 use delivery::request::signer::Signer;
+use delivery::subscription::auth::sigv4::SIGNING_HEADERS;
 use delivery::subscription::credentials::Credentials;
 use delivery::subscription::secret::Secret;
 use tracing::subscriber::{NoSubscriber, with_default};
 
 /// What a signature adds to a request.
 pub struct Signed {
-    /// Headers, which replace those of the same name.
+    /// Headers, in the place of any of the same name.
     pub headers: Vec<(String, String)>,
     credentials: Credentials,
 }
@@ -47,6 +48,11 @@ impl Signed {
     pub(super) fn hide_in(&self, exchange: Exchange) -> Exchange {
         exchange.redact(&self.credentials, usize::MAX)
     }
+}
+
+/// Whether a header is one that a signature adds.
+pub(super) fn is_of_signature(name: &str) -> bool {
+    SIGNING_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
 fn signed(request: &Request, signer: &Signer, now_ms: u64) -> Option<Signed> {
@@ -76,7 +82,8 @@ fn signed(request: &Request, signer: &Signer, now_ms: u64) -> Option<Signed> {
         .build()
         .ok()?
         .into();
-    let headers = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let own = request.headers.iter().filter(|(name, _)| !is_of_signature(name));
+    let headers = own.map(|(name, value)| (name.as_str(), value.as_str()));
     // Without a user, which is not part of the host.
     let uri = super::uri(&request.url)?.to_string();
     let signable = SignableRequest::new(request.method.as_str(), uri, headers, body);

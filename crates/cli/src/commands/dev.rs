@@ -32,6 +32,7 @@ use crate::page;
 use crate::replay_sender::ReplayQueues;
 use crate::saved_file::{Saved, SavedFile};
 use crate::styled::{ColorArgs, Screen};
+use crate::text;
 use crate::this_machine::{allow_private, listen, listen_at, reached_at};
 
 #[derive(Debug, clap::Args)]
@@ -181,6 +182,13 @@ fn keys(arguments: &Arguments) -> anyhow::Result<Vec<Secret>> {
     let keys = arguments.key.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let listen = arguments.listen;
     if listen.is_loopback() {
+        if keys.is_empty() && !arguments.host.is_empty() {
+            note(format_args!(
+                "WARNING: the ingress answers for {} and wants no key: whoever reaches it, as by a tunnel, can publish; add \
+                 --key env:NAME",
+                text::line(&arguments.host.join(", "))
+            ));
+        }
         return Ok(keys);
     }
     if keys.is_empty() {

@@ -152,6 +152,9 @@ fn unfinished(events: &Path) -> io::Result<Vec<String>> {
 async fn run() -> Result<(), Box<dyn Error>> {
     let keys = env::var("WEBHOOK_KEYS")?;
     let keys = keys.split_whitespace().map(Key::read).collect::<Result<Vec<_>, _>>()?;
+    if keys.is_empty() {
+        return Err("WEBHOOK_KEYS has no key".into());
+    }
     let events = PathBuf::from(env::var("EVENTS").unwrap_or_else(|_| "events".to_owned()));
     fs::create_dir_all(&events)?;
     let (sender, names) = channel();

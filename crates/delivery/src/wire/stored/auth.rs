@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::words::{SigningServiceV1, StyleV1};
 use super::{address, of_field};
 use crate::subscription::auth::identity::{WebIdentity, check_audience, check_lifetime};
-use crate::subscription::auth::oauth2::{ClientCredentials, check_parameter, check_parameter_name};
+use crate::subscription::auth::oauth2::{
+    ClientCredentials, PARAMETERS_MAX, check_parameter, check_parameter_name,
+};
 use crate::subscription::auth::sigv4::{SigningScope, check_region};
 use crate::subscription::auth::{Auth, check_user};
 use crate::subscription::header;
@@ -137,6 +139,11 @@ impl AuthV1 {
 
 impl ClientCredentialsV1 {
     fn into_client(self) -> Result<ClientCredentials, String> {
+        if self.parameters.len() > PARAMETERS_MAX {
+            return Err(format!(
+                "destination.auth.oauth2.parameters: has more than {PARAMETERS_MAX} fields"
+            ));
+        }
         let parameters = self.parameters.iter();
         let of_parameters = parameters.flat_map(|(name, value)| {
             [check_parameter_name(name), check_parameter(value)].map(|it| ("parameters", it))
