@@ -5,9 +5,10 @@
 //! nesting, aliases and size are bounded. A syntax error ends its file; a duplicate key ends its
 //! document, because it is unknown which of the two was intended.
 
-use std::fmt;
+use std::{fmt, thread};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Location, MessageFormatter as _, Spanned};
 
 use super::findings::{Findings, Message, Severity, SourcePosition};
@@ -15,9 +16,10 @@ use super::findings::{Findings, Message, Severity, SourcePosition};
 /// The largest file: a thousand subscriptions take a tenth of it. The tree of a file is held in
 /// memory.
 pub(super) const FILE_MAX_BYTES: usize = 4 * 1024 * 1024;
-/// The deepest nesting of a document. The parser recurses, and half of a thread's 2 MiB of stack
-/// has to be enough for it, also without optimisation.
-const DEPTH_MAX: usize = 24;
+/// The deepest nesting of a document: definitions of Kubernetes that files also hold have 31 levels.
+const DEPTH_MAX: usize = 64;
+/// The stack that the parser may use. It recurses: 64 levels take 3 MiB without optimisation, and a thread has 2.
+const STACK_BYTES: usize = 8 * 1024 * 1024;
 /// The most parser events that all aliases of a file may add: nested aliases grow exponentially.
 const ALIAS_EVENTS_MAX: usize = 100_000;
 
@@ -136,15 +138,29 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
-    /// Parses the text of a file.
+    /// Parses the text of a file, on a thread with enough stack.
     pub(super) fn new(text: &str) -> Self {
-        let mut parsed = Self { documents: Vec::new(), problems: Vec::new() };
         if text.len() > FILE_MAX_BYTES {
             let message =
                 format!("the file has {} bytes; at most {FILE_MAX_BYTES} are read", text.len());
-            parsed.problems.push((1, 1, Message::new(message).help("split it")));
-            return parsed;
+            return Self::unreadable(Message::new(message).help("split it"));
         }
+        let parsed = thread::scope(|scope| {
+            let parser = thread::Builder::new().stack_size(STACK_BYTES);
+            parser.spawn_scoped(scope, || Self::parse(text)).ok()?.join().ok()
+        });
+        parsed.unwrap_or_else(|| {
+            Self::unreadable("the file could not be parsed: no thread, or no memory for it".into())
+        })
+    }
+
+    /// No documents, and why.
+    fn unreadable(message: Message) -> Self {
+        Self { documents: Vec::new(), problems: vec![(1, 1, message)] }
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut parsed = Self { documents: Vec::new(), problems: Vec::new() };
         let mut bytes = text.as_bytes();
         for read in serde_saphyr::read_with_options::<_, Node>(&mut bytes, options()) {
             match read {
@@ -220,6 +236,12 @@ fn syntax_message(error: &serde_saphyr::Error) -> Message {
         let key = key.as_deref().unwrap_or("a key");
         return Message::new(format!("{key} is defined twice in one mapping"))
             .help("keep one of them");
+    }
+    if let serde_saphyr::Error::Budget { breach: BudgetBreach::Depth { .. }, .. } =
+        error.without_snippet()
+    {
+        let message = format!("nested deeper than {DEPTH_MAX} levels; the file is read up to here");
+        return Message::new(message).help("put this document into a file of its own");
     }
     Message::new(format!(
         "not YAML that can be read: {}",

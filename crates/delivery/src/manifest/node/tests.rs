@@ -120,3 +120,16 @@ fn size_nesting_and_aliases_are_bounded() {
         assert_eq!((shown.len(), findings.len()), (0, 1), "{findings:?}");
     }
 }
+
+#[test]
+fn what_nests_as_deep_as_definitions_of_kubernetes_do_is_read() {
+    let nested = |levels: usize| format!("{}1{}", "{a: ".repeat(levels), "}".repeat(levels));
+    let (shown, findings) = parse(&format!("{}\n---\nb: 1\n", nested(DEPTH_MAX)));
+    assert_eq!((shown.len(), findings), (2, vec![]));
+    let (shown, findings) = parse(&format!("b: 1\n---\n{}\n", nested(DEPTH_MAX + 1)));
+    assert_eq!((shown.len(), findings.len()), (1, 1));
+    assert!(
+        findings[0].contains("error: nested deeper than 64 levels; the file is read up to here"),
+        "{findings:?}"
+    );
+}
