@@ -9,6 +9,7 @@ use super::super::reader::{Cursor, Fields};
 use super::super::{Draft, batches, limits, names, statuses};
 use super::source::{Located, Source};
 use super::template::Resource;
+use super::topics::SourceTopics;
 use super::{Context, kubernetes};
 use crate::subscription::dead_letter_format::Response;
 use crate::subscription::name::{SubscriptionName, TopicName};
@@ -39,8 +40,9 @@ pub(super) struct LastmileSection<'a> {
     pub(super) hide_path: Option<bool>,
     /// How much of the last answer dead letters store.
     pub(super) response: Option<Response>,
+    /// The topic.
+    pub(super) topic: Option<TopicName>,
     on_refused: Option<(OnRefused, Cursor<'a>)>,
-    topic: Option<TopicName>,
     name: Option<(String, Cursor<'a>)>,
 }
 
@@ -118,11 +120,10 @@ pub(super) fn detect_dialect(resource: &Resource<'_>, source: Option<&Located<'_
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,
-    source: Option<&Located<'_>>,
+    topic: Option<TopicName>,
     own: &LastmileSection<'a>,
     draft: &mut Draft<'a>,
 ) -> Option<SubscriptionName> {
-    let topic = own.topic.clone().or_else(|| topic_of(resource, source));
     let (name, at) = match (&own.name, fields.given("name")) {
         (Some((name, cursor)), _) => (name.clone(), cursor.clone()),
         (None, Some(cursor)) => (names::checked(last(cursor.text()?), &cursor)?, cursor),
@@ -141,15 +142,20 @@ fn last(name: &str) -> &str {
 }
 
 /// The topic of a source.
-fn topic_of(resource: &Resource<'_>, source: Option<&Located<'_>>) -> Option<TopicName> {
+pub(super) fn topic_of(
+    resource: &Resource<'_>,
+    source: Option<&Located<'_>>,
+    topics: &SourceTopics,
+) -> Option<TopicName> {
     let help = |topic: &str| {
         format!("add \"lastmile\": {{\"topic\": \"namespace/{topic}\"}} beside properties")
     };
     match source {
-        Some((Source { namespace: Some(namespace), topic, .. }, at)) => Some(TopicName {
-            namespace: names::checked(namespace, at)?,
-            topic: names::checked(topic, at)?,
-        }),
+        Some((source @ Source { namespace: Some(namespace), topic, .. }, at)) => {
+            let namespace = names::checked(namespace, at)?;
+            let name = TopicName { namespace, topic: names::checked(topic, at)? };
+            Some(topics.spelled(name, source, at))
+        }
         Some((Source { namespace: None, topic, .. }, at)) => {
             let message = format!(
                 "the namespace of the topic {topic} is its resource group, which is not known here"

@@ -26,6 +26,7 @@ mod retry;
 mod settings;
 mod source;
 mod template;
+mod topics;
 mod words;
 
 use super::destinations::Destinations;
@@ -37,6 +38,7 @@ use super::{Described, Draft};
 use identity::LastmileSection;
 use settings::Settings;
 use template::Resource;
+use topics::SourceTopics;
 
 pub(super) use template::is_template;
 
@@ -120,8 +122,11 @@ pub(super) fn read<'a>(
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
 ) {
+    let topics = SourceTopics::of(draft.described_topics.keys());
     for resource in documents.iter().flat_map(template::resources) {
-        let read = resource.cursor.without_error(|| read_resource(&resource, destinations, draft));
+        let read = resource
+            .cursor
+            .without_error(|| read_resource(&resource, destinations, &topics, draft));
         if let Some(described) = read {
             draft.add_subscription(described);
         }
@@ -131,6 +136,7 @@ pub(super) fn read<'a>(
 fn read_resource<'a>(
     resource: &Resource<'a>,
     destinations: &Destinations<'_>,
+    topics: &SourceTopics,
     draft: &mut Draft<'a>,
 ) -> Option<Described<'a>> {
     resource.cursor.mapping(|fields| {
@@ -142,7 +148,9 @@ fn read_resource<'a>(
         let source = source::of_resource(resource);
         let dialect =
             own.dialect.unwrap_or_else(|| identity::detect_dialect(resource, source.as_ref()));
-        let name = identity::name(resource, fields, source.as_ref(), &own, draft);
+        let topic =
+            own.topic.clone().or_else(|| identity::topic_of(resource, source.as_ref(), topics));
+        let name = identity::name(resource, fields, topic, &own, draft);
         let settings = properties(fields, |of| Settings::read(of, dialect, &mut context))?;
         let name = name?;
         let delivery = draft.deliveries.get(&name.topic);

@@ -18,6 +18,8 @@ pub(super) struct Source<'t> {
     pub(super) namespace: Option<&'t str>,
     /// The topic.
     pub(super) topic: &'t str,
+    /// The subscription of Azure and the resource group that it is in, as far as they are named.
+    pub(super) place: [Option<&'t str>; 2],
 }
 
 /// A source, and the field that names it.
@@ -33,7 +35,8 @@ pub(super) fn of_resource<'a>(resource: &'a Resource<'_>) -> Option<Located<'a>>
         .find_map(|at| Some((Source::of_id(at.peek_text()?)?, at)))
         .or_else(|| Some((Source::of_names(&resource.kind, &resource.path)?, cursor.clone())))?;
     let namespace = source.namespace.or_else(group);
-    Some((Source { namespace, ..source }, at))
+    let place = [source.place[0], source.place[1].or_else(group)];
+    Some((Source { namespace, place, ..source }, at))
 }
 
 impl<'t> Source<'t> {
@@ -47,14 +50,15 @@ impl<'t> Source<'t> {
             // In braces it is the place of a deployment, which no file names.
             parts.get(at + 1).copied().filter(|of| !of.starts_with('{'))
         };
-        let group = after("resourceGroups");
+        let (subscription, group) = (after("subscriptions"), after("resourceGroups"));
         let provider = parts.iter().rposition(|part| part.eq_ignore_ascii_case("providers"));
         let named = match provider {
             Some(at) => parts.get(at + 1..)?,
             None if parts.first().is_some_and(|part| part.contains('.')) => parts,
             None => {
-                let topic = group.or_else(|| after("subscriptions"))?;
-                return Some(Self { kind: String::new(), namespace: Some(topic), topic });
+                let topic = group.or(subscription)?;
+                let (kind, place) = (String::new(), [subscription, group]);
+                return Some(Self { kind, namespace: Some(topic), topic, place });
             }
         };
         let (provider, pairs) = named.split_first()?;
@@ -62,13 +66,13 @@ impl<'t> Source<'t> {
         if !pairs.remainder().is_empty() {
             return None;
         }
-        Self::of_pairs(provider, pairs, group)
+        Self::of_pairs(provider, pairs, [subscription, group])
     }
 
     fn of_pairs(
         provider: &str,
         pairs: std::slice::ChunksExact<'_, &'t str>,
-        group: Option<&'t str>,
+        place: [Option<&'t str>; 2],
     ) -> Option<Self> {
         let (mut kind, mut names) = (provider.to_ascii_lowercase(), Vec::new());
         for pair in pairs {
@@ -76,7 +80,7 @@ impl<'t> Source<'t> {
             kind = format!("{kind}/{}", of.to_ascii_lowercase());
             names.push(*name);
         }
-        Self::of_kind(kind, &names, group)
+        Self::of_kind(kind, &names, place)
     }
 
     /// Of the type and the full name of an event subscription, as templates have them: `topic/subscription`. An
@@ -95,19 +99,25 @@ impl<'t> Source<'t> {
         };
         // A type is its provider and one word for each name.
         let is_whole = kind.split('/').skip(1).count() == around.len();
-        Self::of_kind(kind.to_owned(), around, None).filter(|_| is_whole)
+        Self::of_kind(kind.to_owned(), around, [None; 2]).filter(|_| is_whole)
     }
 
-    fn of_kind(kind: String, names: &[&'t str], group: Option<&'t str>) -> Option<Self> {
+    fn of_kind(kind: String, names: &[&'t str], place: [Option<&'t str>; 2]) -> Option<Self> {
         let last = kind.rsplit('/').next().unwrap_or_default();
         match names {
             [.., holder, topic] if HELD.contains(&last) => {
-                Some(Self { namespace: Some(holder), topic, kind })
+                Some(Self { namespace: Some(holder), topic, kind, place })
             }
-            [.., topic] => Some(Self { namespace: group, topic, kind }),
+            [.., topic] => Some(Self { namespace: place[1], topic, kind, place }),
             [] => None,
         }
     }
+}
+
+/// The id of a source, which may end with that of an event subscription.
+pub(super) fn id_of_source(id: &str) -> String {
+    let parts: Vec<&str> = id.split('/').filter(|part| !part.is_empty()).collect();
+    format!("/{}", without_subscription(&parts).join("/"))
 }
 
 /// The parts of an id without those of the event subscription, which may be an extension of its source.

@@ -318,3 +318,55 @@ fn the_delivery_of_a_native_topic_is_between_the_dialect_and_the_resource() {
     assert_eq!(bucket(&subscription.dead_letter), "own");
     assert!(reading.origins[&subscription.name]["maxAttempts"].starts_with("folder/f.json:1:"));
 }
+
+/// A webhook of a source with this id.
+fn of_source(source: &str, name: &str) -> String {
+    format!(
+        "---\n{{name: {name}, topic: '{source}', type: Microsoft.EventGrid/eventSubscriptions, destination: \
+         {{endpointType: WebHook, endpointUrl: 'http://h/?a'}}}}\n"
+    )
+}
+
+#[test]
+fn sources_of_different_ids_that_are_one_topic_are_reported_once() {
+    let group = "/subscriptions/s/resourceGroups/g/providers";
+    let topic = format!("{group}/Microsoft.EventGrid/topics/t");
+    for (other, is_reported) in [
+        (format!("{group}/Microsoft.Storage/storageAccounts/t"), true),
+        (topic.replace("/s/", "/another/"), true),
+        (topic.to_uppercase().replace("/G/", "/g/"), false),
+        (topic.replace("/subscriptions/s", "/subscriptions/{subscription}"), false),
+        (topic.replace("topics/t", "topics/u"), false),
+    ] {
+        let text = of_source(&topic, "a") + &of_source(&other, "b") + &of_source(&other, "c");
+        let found = shown(&read_files(&[&text]));
+        if is_reported {
+            assert_eq!(
+                found,
+                [format!(
+                    "4:18: warning: topic: {other} and {topic} at folder/f.json:2:18 are one topic here, g/t: each \
+                     subscription of it gets the events of both; \"lastmile\": {{\"topic\": \"namespace/topic\"}} beside \
+                     properties gives one of them another"
+                )]
+            );
+        } else {
+            assert_eq!(found, Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn names_of_azure_ignore_case_and_the_first_spelling_counts() {
+    let id = |group: &str, topic: &str| {
+        format!("/subscriptions/s/{group}/providers/Microsoft.EventGrid/topics/{topic}")
+    };
+    let files = [
+        of_source(&id("resourceGroups/Rg", "Orders"), "a"),
+        of_source(&id("resourcegroups/RG", "orders"), "b"),
+    ];
+    assert_eq!(names(&read_files(&[&files.concat()])), ["Rg/Orders/a", "Rg/Orders/b"]);
+    let native = "---\n{apiVersion: lastmile.dev/v1, kind: Topic, metadata: {namespace: rg, name: orders}}\n";
+    let described = read_files(&[&(files.concat() + native)]);
+    assert_eq!(names(&described), ["rg/orders/a", "rg/orders/b"]);
+    assert_eq!(shown(&described), Vec::<String>::new());
+}
