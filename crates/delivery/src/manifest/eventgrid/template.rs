@@ -22,6 +22,8 @@ const PARTS: [&str; 11] = [
 ];
 /// The suffix of types of event subscriptions, in lower case.
 pub(super) const SUBSCRIPTIONS: &str = "eventsubscriptions";
+/// The type of a deployment in a template, in lower case.
+pub(super) const DEPLOYMENTS: &str = "microsoft.resources/deployments";
 /// The provider of Event Grid, in lower case.
 const PROVIDER: &str = "microsoft.eventgrid/";
 
@@ -70,6 +72,10 @@ fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Re
     };
     for cursor in elements.unwrap_or_default() {
         let resource = resource(&cursor, kind, path);
+        if resource.kind == DEPLOYMENTS {
+            inside_deployment(&cursor, found);
+            continue;
+        }
         if let Some(nested) = cursor.peek("resources") {
             inside(&nested, &resource.kind, &resource.path, found);
         }
@@ -82,6 +88,22 @@ fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Re
         } else if is_deployed(&cursor) {
             found.push(resource);
         }
+    }
+}
+
+/// The resources of a deployment in a template, as Bicep makes of each module.
+fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>) {
+    match deployment.peek("properties.template") {
+        Some(_) if !is_deployed(deployment) => {}
+        Some(template) => {
+            if let Some(resources) = template.peek("resources") {
+                inside(&resources, "", "", found);
+            }
+        }
+        None => deployment.warn(
+            Message::new("the template that this deployment links to is not read")
+                .help("check its file too, or put the template itself here"),
+        ),
     }
 }
 

@@ -317,3 +317,59 @@ fn each_field_that_stays_open_is_reported_as_itself() {
         "{finding}"
     );
 }
+
+/// A deployment in a template, with these properties beside the template, and fields around them.
+fn deployment(properties: &str, around: &str, inner: &str, url: &str) -> String {
+    let scope = "resourceId('Microsoft.EventGrid/topics', 't')";
+    format!(
+        "{{type: Microsoft.Resources/deployments, name: module, {around}properties: {{mode: Incremental, {properties}template: \
+         {{{inner}resources: [{{type: Microsoft.EventGrid/eventSubscriptions, name: \"[parameters('n')]\", scope: \
+         \"[{scope}]\", properties: {{destination: {{endpointType: WebHook, properties: {{endpointUrl: \"{url}\"}}}}}}}}]}}}}}}"
+    )
+}
+
+#[test]
+fn a_nested_deployment_has_its_own_parameters_where_its_scope_is_inner() {
+    let around = "resourceGroup: \"[concat('g', '')]\", ";
+    let inner = "expressionEvaluationOptions: {scope: Inner}, parameters: {n: {value: \"[parameters('name')]\"}}, ";
+    let own = "parameters: {n: {type: string}, path: {type: string, defaultValue: in}}, \
+               variables: {v: \"[format('{0}/x', parameters('path'))]\"}, ";
+    let resource = deployment(inner, around, own, "[concat('http://h/', variables('v'))]");
+    let parameters = "name: {type: string, defaultValue: outer}, path: {defaultValue: out}";
+    let (read, found) = loaded(&[&template(parameters, "v: wrong", &resource)]);
+    assert_eq!(
+        (read.name.to_string().as_str(), read.destination.url.as_str()),
+        ("g/t/outer", "http://h/in/x")
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains(DEFAULTS) && found[0].ends_with("\"name\", \"path\""), "{found:?}");
+}
+
+#[test]
+fn a_nested_deployment_has_the_parameters_around_it_otherwise() {
+    let own = "parameters: {n: {defaultValue: wrong}}, ";
+    let resource = deployment("", "", own, "http://h/")
+        .replace("resourceId('Microsoft", "resourceId('g', 'Microsoft");
+    let (read, _) = loaded(&[&template("n: {defaultValue: outer}", "", &resource)]);
+    assert_eq!(read.name.to_string(), "g/t/outer");
+}
+
+#[test]
+fn a_nested_deployment_that_is_not_made_or_not_there_is_a_warning() {
+    let said = |resource: &str| {
+        let reading = read_files(&[&template("", "", resource)]);
+        assert_eq!(reading.catalogue.subscriptions().count(), 0);
+        shown(&reading).concat()
+    };
+    let not_made = deployment("", "condition: false, ", "", "http://h/");
+    assert!(
+        said(&not_made)
+            .contains("warning: resources[0].condition: not read: its condition is false")
+    );
+    let linked = "{type: Microsoft.Resources/deployments, name: m, properties: {templateLink: {uri: 'http://h/'}}}";
+    assert!(
+        said(linked).contains(
+            "warning: resources[0]: the template that this deployment links to is not read"
+        )
+    );
+}

@@ -8,12 +8,15 @@
 //! Promises: positions are those of the expressions; nesting and the size of all values are bounded, so
 //! variables that name each other end.
 
+mod nested;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use super::super::node::{Key, Node, Open, Value};
 use super::expression::{self, Expression, Kind};
 use super::template;
+use nested::PASSED;
 
 /// The deepest nesting of values, calls and variables together.
 const DEPTH_MAX: usize = 64;
@@ -36,6 +39,7 @@ pub(super) fn evaluated(root: Node) -> (Node, BTreeSet<String>) {
     let evaluation = Evaluation {
         parameters: member(&root.value, "parameters"),
         variables: member(&root.value, "variables"),
+        place: PLACE.to_owned(),
         steps: Cell::new(STEPS_MAX),
         defaults: RefCell::default(),
         is_noted: Cell::default(),
@@ -53,6 +57,8 @@ pub(super) fn evaluated(root: Node) -> (Node, BTreeSet<String>) {
 fn fields_read(resource: &Value) -> &'static [&'static str] {
     if is_subscription(resource) {
         &READ_FIELDS
+    } else if nested::template(resource).is_some() && holds_subscription(resource) {
+        &nested::FIELDS
     } else if holds_subscription(resource) {
         &["name", "type"]
     } else {
@@ -68,7 +74,8 @@ fn is_subscription(resource: &Value) -> bool {
 }
 
 fn holds_subscription(resource: &Value) -> bool {
-    let nested = member(resource, "resources").map(|nested| elements(&nested.value));
+    let nested = member(nested::template(resource).unwrap_or(resource), "resources");
+    let nested = nested.map(|nested| elements(&nested.value));
     let mut nested = nested.into_iter().flatten();
     nested.any(|of| is_subscription(&of.value) || holds_subscription(&of.value))
 }
@@ -94,6 +101,8 @@ type Evaluated = Result<Value, String>;
 struct Evaluation<'n> {
     parameters: Option<&'n Node>,
     variables: Option<&'n Node>,
+    /// Where the deployment is.
+    place: String,
     /// How many steps are left.
     steps: Cell<usize>,
     /// The parameters whose default values were used.
@@ -139,6 +148,10 @@ impl Evaluation<'_> {
         let fields = entries.iter().map(|(key, of)| {
             if key.value == "resources" {
                 return (key.clone(), self.resources(of));
+            }
+            if key.value == "properties" && nested::template(&resource.value).is_some() {
+                self.is_noted.set(!fields_read.is_empty());
+                return (key.clone(), self.deployment(&resource.value, of));
             }
             self.is_noted.set(fields_read.contains(&key.value.as_str()));
             (key.clone(), self.node(of, 2))
@@ -218,7 +231,7 @@ impl Evaluation<'_> {
                 self.produced(formatted.ok_or("its format cannot be read")?, depth)
             }
             "resourceid" => {
-                let id = resource_id(&self.texts(name, arguments, depth)?);
+                let id = resource_id(&self.place, &self.texts(name, arguments, depth)?);
                 self.produced(id.ok_or("its resourceId has a name too few or too many")?, depth)
             }
             _ => Err(format!("{name}(…) is not evaluated")),
@@ -264,6 +277,12 @@ impl Evaluation<'_> {
         };
         let is_parameter = of.eq_ignore_ascii_case("parameters");
         let found = definitions.and_then(|all| member(&all.value, name));
+        if let Some(passed) =
+            found.and_then(|of| member(&of.value, PASSED)).filter(|_| is_parameter)
+        {
+            self.step(size(passed), depth)?;
+            return known(&passed.value);
+        }
         let found = match found {
             Some(of) if is_parameter => member(&of.value, "defaultValue"),
             found => found,
@@ -351,12 +370,15 @@ fn formatted(format: &str, arguments: &[String]) -> Option<String> {
 
 /// The id of a resource: subscription and resource group, both optional, its type, and a name for each part of
 /// the type.
-fn resource_id(arguments: &[String]) -> Option<String> {
+fn resource_id(place: &str, arguments: &[String]) -> Option<String> {
     let at = arguments.iter().position(|argument| argument.contains('/'))?;
     let (around, [kind, names @ ..]) = arguments.split_at_checked(at)? else { return None };
     let place = match around {
-        [] => PLACE.to_owned(),
-        [group] => PLACE.replace("{resourceGroup}", group),
+        [] => place.to_owned(),
+        [group] => {
+            let (subscription, _) = place.rsplit_once('/')?;
+            format!("{subscription}/{group}")
+        }
         [subscription, group] => format!("/subscriptions/{subscription}/resourceGroups/{group}"),
         [_, _, ..] => return None,
     };
