@@ -26,12 +26,13 @@ pub struct Published {
 ///
 /// # Errors
 /// 400 for what is no event or not what it is declared to be, 413 for what does not fit a message, 415 for
-/// a content type that no event has.
+/// a content type that no event has, and for a compressed body.
 pub fn message(
     request: &HttpRequest<'_>,
     route: &Route,
     input: Input,
 ) -> Result<Published, Refusal> {
+    check_encoding(request)?;
     let body = message_body(request, input)?;
     let topic = route.topic.clone();
     let bytes = body.len()
@@ -49,6 +50,22 @@ pub fn message(
     }
     let events = count_events(&body, effective_input(request, input))?;
     Ok(Published { topic, body, events })
+}
+
+/// Refuses a body that is not what the events are, but compressed: nothing unpacks it before it is delivered.
+fn check_encoding(request: &HttpRequest<'_>) -> Result<(), Refusal> {
+    let encodings = request.headers.iter().filter(|(name, _)| name == "content-encoding");
+    for (_, value) in encodings {
+        let text = header_text(value);
+        let is_none = |of: &str| of.is_empty() || of.eq_ignore_ascii_case("identity");
+        if let Some(found) = text.split(',').map(str::trim).find(|of| !is_none(of)) {
+            let problem = format!(
+                "the body has the content-encoding {found}, which is not read here: send it without one"
+            );
+            return Err(Refusal::new(415, problem));
+        }
+    }
+    Ok(())
 }
 
 /// The body of the message: the request's body unchanged, or the structured form of a binary-mode
@@ -232,6 +249,36 @@ mod tests {
                     assert!(refusal.text.contains("ce-subject"), "{}", refusal.text);
                 }
                 (found, _) => panic!("{subject:?}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_compressed_body_is_refused_whatever_it_is() {
+        for (encoding, refused) in [
+            ("gzip", Some("gzip")),
+            ("identity, Br", Some("Br")),
+            ("deflate", Some("deflate")),
+            ("Identity", None),
+            ("", None),
+        ] {
+            for (input, kind) in
+                [(Input::Auto, JSON), (Input::Opaque, ("content-type", "text/plain"))]
+            {
+                let found = read(&[kind, ("Content-Encoding", encoding)], CLOUD, input);
+                let Some(name) = refused else {
+                    assert_eq!(found, Ok((CLOUD.to_owned(), 1)));
+                    continue;
+                };
+                let refusal = found.unwrap_err();
+                assert_eq!(refusal.status, 415);
+                assert!(
+                    refusal
+                        .text
+                        .contains(&format!("the content-encoding {name}, which is not read")),
+                    "{}",
+                    refusal.text
+                );
             }
         }
     }
