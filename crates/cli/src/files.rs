@@ -134,7 +134,7 @@ impl Files {
 fn read_into(path: &Path, files: &mut Vec<(String, String)>) -> Result<(), (PathBuf, io::Error)> {
     let failed = |error| (path.to_owned(), error);
     if !path.is_dir() {
-        let text = std::fs::read_to_string(path).map_err(failed)?;
+        let text = std::fs::read(path).and_then(text_of).map_err(failed)?;
         files.push((path.display().to_string(), text));
         return Ok(());
     }
@@ -156,6 +156,25 @@ fn read_into(path: &Path, files: &mut Vec<(String, String)>) -> Result<(), (Path
         .try_for_each(|path| read_into(path, files))
 }
 
+/// The text of a file: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it.
+fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return String::from_utf8(bytes).map_err(|_| not_text("it is not UTF-8 text")),
+    };
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().skip(1).copied().map(unit).collect();
+    let text = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
+    text.ok_or_else(|| {
+        not_text("it is not UTF-16 text, which its first bytes say; save it as UTF-8")
+    })
+}
+
+fn not_text(problem: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem)
+}
+
 /// Whether one of the findings is an error.
 pub(crate) fn have_errors(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
@@ -164,4 +183,24 @@ pub(crate) fn have_errors(findings: &[Finding]) -> bool {
 /// Prints findings on standard error, one line each.
 pub(crate) fn print_findings(findings: &[Finding]) {
     findings.iter().for_each(|finding| note(text::line(&finding.to_string())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_utf_8_or_says_in_its_first_bytes_that_it_is_utf_16() {
+        let text = "a: ü😀";
+        for (mark, of) in
+            [("\u{feff}", u16::to_le_bytes as fn(u16) -> [u8; 2]), ("\u{feff}", u16::to_be_bytes)]
+        {
+            let bytes: Vec<u8> = format!("{mark}{text}").encode_utf16().flat_map(of).collect();
+            assert_eq!(text_of(bytes.clone()).unwrap(), text);
+            let odd = text_of([bytes, vec![0]].concat()).unwrap_err();
+            assert!(odd.to_string().contains("save it as UTF-8"), "{odd}");
+        }
+        assert_eq!(text_of(text.into()).unwrap(), text);
+        assert_eq!(text_of(vec![b'a', 0xff]).unwrap_err().to_string(), "it is not UTF-8 text");
+    }
 }

@@ -50,6 +50,8 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
             families.event_grid.push(document.lenient());
         } else if is_knative(api_version, &document) {
             families.knative.push(document.lenient());
+        } else if let Some(message) = not_deployed(api_version, &document) {
+            document.warn(message);
         } else if is_of_kubernetes(api_version, &document) {
             let kind = quoted(document.text_at("kind"));
             document.warn(format!("{kind} has nothing to do with delivery and is ignored"));
@@ -107,7 +109,7 @@ fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
             .contains(&group);
     let source = !api_version.is_empty()
         && !group.ends_with("lastmile.dev")
-        && document.peek("spec.sink").is_some();
+        && document.peek("spec.sink").is_some_and(|sink| sink.is_mapping());
     let template = api_version == "v1" && document.text_at("kind") == "ConfigMap";
     named || google || source || template
 }
@@ -121,6 +123,22 @@ fn is_event_grid(document: &Cursor<'_>) -> bool {
         || holds("id", "/eventsubscriptions/")
         || eventgrid::is_template(document)
         || eventgrid::has_destination(document)
+}
+
+/// What is said of a document that has nothing to deploy in it, but says how files beside it are deployed.
+fn not_deployed(api_version: &str, document: &Cursor<'_>) -> Option<Message> {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let is_named = ["kustomization", "Kustomization"].contains(&document.file_stem());
+    if group == "kustomize.config.k8s.io" || is_named && api_version.is_empty() {
+        let message = "a kustomization is not applied: the files beside it are read as they are";
+        return Some(Message::new(message).help("check what kustomize build prints"));
+    }
+    let schema = document.text_at("$schema").to_ascii_lowercase();
+    schema.contains("deploymentparameters").then(|| {
+        let message =
+            "the parameters of a deployment are not read: a template has its default values here";
+        Message::new(message).help("write the values into the template")
+    })
 }
 
 /// Any other object of Kubernetes: files for a cluster also hold services and deployments.

@@ -205,3 +205,32 @@ fn no_mutation_of_a_file_panics_and_every_finding_has_a_place() {
         }
     }
 }
+
+#[test]
+fn what_says_how_files_are_deployed_is_a_warning() {
+    for (name, text, expected) in [
+        ("d/kustomization.yaml", "resources: [a.yaml]", "a kustomization is not applied"),
+        (
+            "f",
+            "{apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization, resources: []}",
+            "a kustomization is not applied",
+        ),
+        (
+            "f",
+            "{$schema: 'https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#', parameters: {}}",
+            "the parameters of a deployment are not read",
+        ),
+        (
+            "f",
+            "{apiVersion: example.com/v1, kind: Faucet, metadata: {name: a}, spec: {sink: basin}}",
+            "\"Faucet\" has nothing to do with delivery",
+        ),
+    ] {
+        let found = read(&[Source { name, text }]).findings;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].severity == Severity::Warning && found[0].message.contains(expected),
+            "{found:?}"
+        );
+    }
+}

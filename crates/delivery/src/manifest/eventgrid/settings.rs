@@ -199,6 +199,11 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 
 /// A time such as 2026-12-31T00:00:00Z.
 fn moment_ms(cursor: &Cursor<'_>) -> Option<u64> {
+    if let Some(open) = cursor.open() {
+        let message = format!("never, because it is not known here: {}", open.why);
+        cursor.warn(Message::new(message).help("write its value"));
+        return None;
+    }
     let text = cursor.text()?;
     moment::parse(text).or_else(|| {
         let message = Message::new(format!("{} is not an RFC 3339 time", quoted(text)));

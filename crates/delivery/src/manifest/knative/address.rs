@@ -10,8 +10,8 @@ use super::super::access::{Asked, AskedToken, Wanted};
 use super::super::destinations::{Destinations, Resolved, Target};
 use super::super::findings::{Message, ReferenceUse, quoted};
 use super::super::reader::{Cursor, Fields};
-use super::old;
 use super::topics::Topics;
+use super::{object, old};
 use crate::subscription::ReplyTo;
 use crate::subscription::auth::oauth2::{Style, check_parameter};
 use crate::subscription::name::TopicName;
@@ -199,7 +199,7 @@ fn key_of(fields: &Fields<'_>, namespace: &str) -> Option<Key> {
     let [api_version, kind, name] =
         ["apiVersion", "kind", "name"].map(|field| fields.required(field)?.text());
     let namespace =
-        fields.given("namespace").map_or(Some(namespace), |namespace| namespace.text())?;
+        object::namespace(fields).map_or(Some(namespace), |namespace| namespace.text())?;
     let (api_version, kind, name) = (api_version?, kind?, name?);
     let topic = TopicName { namespace: namespace.to_owned(), topic: name.to_owned() };
     let topic = topic_kind(api_version, kind).map(|topic_kind| (topic_kind, topic));

@@ -19,7 +19,7 @@ use crate::subscription::profile::{
     ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy,
 };
 use crate::subscription::sink::Sink;
-use crate::time::duration::SECOND_MS;
+use crate::time::duration::{self, SECOND_MS};
 
 /// A value and where a document states it.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ impl<'a> Delivery<'a> {
             policy: located(fields, "backoffPolicy", |cursor| cursor.choice(&POLICIES)),
             delay_ms: duration_ms("backoffDelay", 0..=LIFETIME_MAX_MS),
             max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
-            timeout_ms: duration_ms("timeout", 1..=RESPONSE_TIMEOUT_MAX_MS),
+            timeout_ms: located(fields, "timeout", timeout_ms),
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
             sink: resolved.map(|resolved| sink(resolved, addresses.destinations)),
             format: located(fields, "format", |cursor| cursor.choice(&FORMATS)),
@@ -200,6 +200,18 @@ impl<'a> Delivery<'a> {
         note(&mut origins, "deadLetter.sink", followed.map(|sink| &sink.at));
         origins
     }
+}
+
+/// The response timeout: what is longer than any request may take here is cut.
+fn timeout_ms(cursor: &Cursor<'_>) -> Option<u64> {
+    let ms = duration::parse_ms(cursor.peek_text().unwrap_or_default());
+    if ms.is_ok_and(|ms| ms > RESPONSE_TIMEOUT_MAX_MS) {
+        let longest = duration::format_ms(RESPONSE_TIMEOUT_MAX_MS);
+        let message = format!("read as {longest}: no request takes longer here");
+        cursor.warn(Message::new(message).help(longest));
+        return Some(RESPONSE_TIMEOUT_MAX_MS);
+    }
+    old::duration_ms(cursor, 1..=RESPONSE_TIMEOUT_MAX_MS)
 }
 
 fn located<'a, T>(

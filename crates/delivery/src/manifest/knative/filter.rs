@@ -7,9 +7,12 @@
 
 use super::super::conditions::{Compare, OPERATORS, cesql, check_depth, joined, operators};
 use super::super::findings::Message;
-use super::super::reader::{Cursor, Fields, read_each};
+use super::super::reader::{Cursor, Entry, Fields, read_each};
 use super::old;
 use crate::subscription::filter::Filter;
+
+/// The operators of an expression.
+const WORDS: [&str; 8] = ["exact", "prefix", "suffix", "all", "any", "not", "cesql", "sql"];
 
 /// Reads the filter of a Trigger's `spec`.
 pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
@@ -56,8 +59,10 @@ fn present(name: String) -> Filter {
 
 fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
     check_depth(cursor, depth)?;
-    if depth == 1 && cursor.entries()?.is_empty() {
-        // Knative documents this for an expression without an operator, but only at the top level.
+    let has_condition =
+        |entry: &Entry<'_>| !(entry.value.is_empty() && WORDS.contains(&entry.name));
+    if depth == 1 && !cursor.entries()?.iter().any(has_condition) {
+        // Knative accepts this at the top level, also with operators that have nothing in them.
         return Some(Filter::EVERYTHING);
     }
     let mut conditions = cursor.mapping(|fields| conditions(fields, depth))?;

@@ -79,7 +79,8 @@ pub(super) fn read<'a>(
     let mut subscribed = BTreeMap::new();
     for (_, object) in objects.iter().filter(|(role, _)| *role == Role::Subscription) {
         let namespace = object.document.peek("spec.channel.namespace");
-        let namespace = namespace.and_then(|at| at.peek_text()).unwrap_or(&object.name.namespace);
+        let namespace = namespace.and_then(|at| at.peek_text()).filter(|name| !name.is_empty());
+        let namespace = namespace.unwrap_or(&object.name.namespace);
         let topic = object.document.text_at("spec.channel.name").to_owned();
         let name = TopicName { namespace: namespace.to_owned(), topic };
         let kind = object.document.text_at("spec.channel.kind");
@@ -164,7 +165,7 @@ impl<'a> Reader<'a, '_> {
     fn trigger(&self, spec: &Fields<'a>, object: &Object<'a>) -> Option<PartialSubscription<'a>> {
         let reference = spec.section("brokerRef", |fields| {
             fields.accept(&["apiVersion", "kind"]);
-            (fields.given("namespace").and_then(|at| names::read(&at)), fields.required("name"))
+            (object::namespace(fields).and_then(|at| names::read(&at)), fields.required("name"))
         });
         let reference_is_given = reference.is_some();
         let (namespace, broker) = reference.unwrap_or_default();
@@ -212,7 +213,7 @@ impl<'a> Reader<'a, '_> {
         let topic_and_parent = channel
             .and_then(|channel| channel.mapping(|fields| self.channel(fields, namespace)))
             .flatten();
-        let reply = spec.given("reply");
+        let reply = spec.given("reply").filter(|reply| !reply.is_empty());
         if let Some(reply) = reply.as_ref().filter(|_| spec.given("subscriber").is_none()) {
             // Without a subscriber the events themselves are what goes there.
             let to = self.addresses.read(reply, namespace);
@@ -234,8 +235,7 @@ impl<'a> Reader<'a, '_> {
     fn channel(&self, fields: &Fields<'a>, namespace: &str) -> Option<(TopicName, Parent<'a>)> {
         let (api_version, kind) = (fields.required("apiVersion"), fields.required("kind"));
         let name = fields.required("name").and_then(|name| names::read(&name));
-        let namespace = fields
-            .given("namespace")
+        let namespace = object::namespace(fields)
             .map_or_else(|| Some(namespace.to_owned()), |at| names::read(&at));
         let kind = kind?;
         let (api_version, kind_name) = (api_version?.text()?, kind.text()?);

@@ -64,6 +64,7 @@ impl<'a> Object<'a> {
     /// Inspects a document; reports nothing.
     pub(super) fn of(document: Cursor<'a>) -> Self {
         let namespace = document.peek("metadata.namespace").and_then(|name| name.peek_text());
+        let namespace = namespace.filter(|name| !name.is_empty());
         let name = TopicName {
             namespace: namespace.unwrap_or(NAMESPACE).to_owned(),
             topic: document.text_at("metadata.name").to_owned(),
@@ -95,6 +96,11 @@ impl<'a> Object<'a> {
             Some((metadata, value))
         })?
     }
+}
+
+/// The field `namespace`; as in Kubernetes an empty one is none.
+pub(super) fn namespace<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
+    fields.given("namespace").filter(|at| at.peek_text() != Some(""))
 }
 
 /// The contents of `metadata`.
@@ -129,7 +135,7 @@ impl<'a> Metadata<'a> {
         ]);
         let named = fields.required("name").filter(|name| names::read(name).is_some());
         let in_namespace =
-            fields.given("namespace").is_none_or(|namespace| names::read(&namespace).is_some());
+            namespace(fields).is_none_or(|namespace| names::read(&namespace).is_some());
         let entries = fields
             .given("annotations")
             .and_then(|annotations| annotations.entries())

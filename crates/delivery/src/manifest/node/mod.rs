@@ -168,7 +168,7 @@ impl Parsed {
                 Ok(node) => parsed.documents.push(node),
                 Err(error) => {
                     let (line, column) = error.location().map_or((1, 1), |at| line_and_column(&at));
-                    parsed.problems.push((line, column, syntax_message(&error)));
+                    parsed.problems.push((line, column, syntax_message(&error, text)));
                 }
             }
         }
@@ -231,7 +231,8 @@ impl<'a> Source<'a> {
     }
 }
 
-fn syntax_message(error: &serde_saphyr::Error) -> Message {
+/// What is not YAML in a file, and what the file is perhaps.
+fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
     if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error.without_snippet() {
         let key = key.as_deref().unwrap_or("a key");
         return Message::new(format!("{key} is defined twice in one mapping"))
@@ -243,10 +244,31 @@ fn syntax_message(error: &serde_saphyr::Error) -> Message {
         let message = format!("nested deeper than {DEPTH_MAX} levels; the file is read up to here");
         return Message::new(message).help("put this document into a file of its own");
     }
-    Message::new(format!(
+    let message = Message::new(format!(
         "not YAML that can be read: {}",
         serde_saphyr::UserMessageFormatter.format_message(error)
-    ))
+    ));
+    match likely_mistake(text) {
+        Some(help) => message.help(help),
+        None => message,
+    }
+}
+
+/// What would make a file readable that is no YAML.
+fn likely_mistake(text: &str) -> Option<&'static str> {
+    let begins = text.trim_start();
+    let is_json = begins.starts_with(['{', '[']) && !begins.starts_with("{{");
+    if text.contains("{{") && !is_json {
+        return Some(
+            "this is a template: check what it renders, such as the output of helm template",
+        );
+    }
+    let values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    if values.take_while(Result::is_ok).take(2).count() == 2 {
+        return Some("several JSON documents are separated by a line with ---, or are a list");
+    }
+    let has_comments = begins.starts_with("//") || text.contains("\n//") || text.contains("/*");
+    has_comments.then_some("JSON has no comments: remove them")
 }
 
 /// Every option that matters is set here, not left to the parser's defaults.

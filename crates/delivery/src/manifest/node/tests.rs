@@ -133,3 +133,18 @@ fn what_nests_as_deep_as_definitions_of_kubernetes_do_is_read() {
         "{findings:?}"
     );
 }
+
+#[test]
+fn what_a_file_perhaps_is_that_is_no_yaml_is_said() {
+    for (text, help) in [
+        ("a: {{ .Values.name }}\n  b: 1\n", "this is a template"),
+        ("{{- if .Values.on }}\na: 1\n{{- end }}\n", "this is a template"),
+        ("{\"a\": 1}\n{\"b\": 2}\n", "several JSON documents"),
+        ("// generated\n{\"a\": 1}\n", "JSON has no comments"),
+        ("a: [1\n", ""),
+    ] {
+        let (_, findings) = parse(text);
+        assert_eq!(findings.len(), 1, "{text}: {findings:?}");
+        assert!(findings[0].contains(help), "{text}: {findings:?}");
+    }
+}

@@ -127,6 +127,17 @@ impl<'a> Cursor<'a> {
         matches!(self.node.value, Value::List(_))
     }
 
+    /// Whether this is `null`, or text, a list or a mapping without anything in it; reports nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        match &self.node.value {
+            Value::Null => true,
+            Value::Text(text) => text.is_empty(),
+            Value::List(elements) => elements.is_empty(),
+            Value::Map(entries) => entries.is_empty(),
+            Value::Bool(_) | Value::Integer(_) | Value::Fraction(_) | Value::Open(_) => false,
+        }
+    }
+
     /// Whether this is `null`; reports nothing.
     pub(super) fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)

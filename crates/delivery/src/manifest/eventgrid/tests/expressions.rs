@@ -373,3 +373,17 @@ fn a_nested_deployment_that_is_not_made_or_not_there_is_a_warning() {
         )
     );
 }
+
+#[test]
+fn a_time_of_expiry_that_stays_open_is_a_warning() {
+    let resource = to("http://h/").replace(
+        "properties: {destination",
+        "properties: {expirationTimeUtc: \"[dateTimeAdd('x', 'P1D')]\", destination",
+    );
+    let (read, found) = loaded(&[&template("", "", &resource)]);
+    assert_eq!(read.expires_ms, None);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("warning: resources[0].properties.expirationTimeUtc: never, because")
+    );
+}

@@ -1,7 +1,9 @@
 //! What is refused, field by field: a text with `^` before the place that the one error has to
 //! point at.
 
-use super::{EXAMPLE, broker, read_one, shown};
+use super::{
+    EXAMPLE, SUBSCRIBER, TRIGGER, broker, class, named, read_one, shown, subscription, trigger,
+};
 
 /// The text has one error, at its `^`, that begins so.
 fn is_refused(marked: &str, expected: &str) {
@@ -225,5 +227,39 @@ fn a_name_is_defined_once() {
     assert!(
         found[0].contains("the topic default/b is defined twice; the first is at f:3:18"),
         "{found:?}"
+    );
+}
+
+#[test]
+fn what_knative_accepts_as_empty_is_accepted() {
+    let broker = broker(&class("Kafka"), "{}");
+    let text = format!(
+        "{broker}{TRIGGER}{SUBSCRIBER}  filters: [{{all: []}}, {{exact: {{}}}}, {{cesql: ''}}, {{}}, {{not: null}}]\n"
+    );
+    assert_eq!(shown(&read_one(&text)), Vec::<String>::new());
+    let text = format!(
+        "{broker}{TRIGGER}{SUBSCRIBER}  filters: [{{not: {{exact: {{}}}}}}, {{}}, {{al: []}}]\n"
+    );
+    assert_eq!(shown(&read_one(&text)).iter().filter(|of| of.contains("error")).count(), 2);
+    let subscription = format!(
+        "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s, namespace: ''}}\nspec:\n  \
+         channel: {{apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c, namespace: ''}}\n{SUBSCRIBER}  reply: {{}}\n"
+    );
+    let reading = read_one(&subscription);
+    assert_eq!(named(&reading, "default/c/s").reply, None);
+    assert_eq!(shown(&reading).len(), 1, "{:?}", shown(&reading));
+}
+
+#[test]
+fn a_timeout_that_no_request_may_have_is_cut_with_a_warning() {
+    let broker = broker(&class("Kafka"), "{}");
+    let (read, found) =
+        subscription(&format!("{broker}{}", trigger("  delivery: {timeout: PT15M}\n")));
+    assert_eq!(read.destination.response_timeout_ms, 600_000);
+    assert_eq!(
+        found,
+        [
+            "f:12:23: warning: spec.delivery.timeout: read as PT10M: no request takes longer here; PT10M"
+        ]
     );
 }
