@@ -38,6 +38,15 @@ const OWN_QUEUES: [&str; 8] = [
     "LastResortQueueUrl",
 ];
 
+/// The parameters whose sum is the most concurrent invocations of dispatch.
+const CONCURRENCIES: [&str; 5] = [
+    "EventsConcurrency",
+    "FanOutConcurrency",
+    "RetryConcurrency",
+    "SlowConcurrency",
+    "IsolationConcurrency",
+];
+
 /// A deployed stack.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stack {
@@ -201,6 +210,15 @@ impl Stack {
         PrivateDestinations::parse(allowed).map_err(anyhow::Error::msg).with_context(problem)
     }
 
+    /// The concurrent invocations that its mappings may ask for, and how many are reserved for them, where that is less:
+    /// Lambda throttles the rest, and its messages are received again.
+    pub(crate) fn lacking_concurrency(&self) -> Option<(u32, u32)> {
+        let reserved: u32 = self.parameter("ReservedConcurrency").parse().ok()?;
+        let wanted = CONCURRENCIES.iter().map(|name| self.parameter(name).parse::<u32>());
+        let wanted = wanted.sum::<Result<u32, _>>().ok()?;
+        (reserved < wanted).then_some((wanted, reserved))
+    }
+
     /// Whether it has a role that signs requests to destinations.
     pub(crate) fn signs_requests(&self) -> bool {
         !self.parameter("InvokeRoleArn").is_empty()
@@ -296,6 +314,18 @@ mod tests {
         let location = Location::S3 { bucket: "config-1".to_owned(), key: "a.yaml".to_owned() };
         assert_eq!(stack.subscriptions().unwrap(), location);
         assert_eq!(stack.dispatch_timeout_ms().unwrap(), 120_000);
+    }
+
+    #[test]
+    fn what_is_reserved_is_enough_if_it_is_the_sum_of_what_the_mappings_may_ask_for() {
+        let lacking = |reserved: &str| {
+            let all = CONCURRENCIES.map(|name| (name, "20"));
+            let all = [&all[..], &[("ReservedConcurrency", reserved)]].concat();
+            Stack::sample(&all, &[]).lacking_concurrency()
+        };
+        assert_eq!((lacking(""), lacking("100"), lacking("99")), (None, None, Some((100, 99))));
+        // A stack without the parameters.
+        assert_eq!(Stack::sample(&[("ReservedConcurrency", "1")], &[]).lacking_concurrency(), None);
     }
 
     #[test]

@@ -42,7 +42,7 @@ enum By {
 }
 
 /// Each permission: its action, the roles that have it, and who makes the calls that need it.
-const PERMISSIONS: [(&str, &[&str], By); 18] = [
+const PERMISSIONS: [(&str, &[&str], By); 24] = [
     ("s3:GetObject", ONLY_DISPATCH, By::Operations(&["get_object"])),
     ("s3:GetObjectVersion", ONLY_DISPATCH, By::Parameter("version_id")),
     ("s3:PutObject", BOTH, By::Operations(&["put_object"])),
@@ -61,6 +61,13 @@ const PERMISSIONS: [(&str, &[&str], By); 18] = [
     ("ssm:GetParameter", WITH_SECRETS, By::Extension("systemsmanager/parameters/get")),
     ("sts:AssumeRole", ONLY_DISPATCH, By::Operations(&["assume_role"])),
     ("sts:GetWebIdentityToken", ONLY_DISPATCH, By::Operations(&["get_web_identity_token"])),
+    // The network interfaces of a function in a VPC.
+    ("ec2:CreateNetworkInterface", ONLY_DISPATCH, By::Service),
+    ("ec2:DescribeNetworkInterfaces", ONLY_DISPATCH, By::Service),
+    ("ec2:DescribeSubnets", ONLY_DISPATCH, By::Service),
+    ("ec2:DeleteNetworkInterface", ONLY_DISPATCH, By::Service),
+    ("ec2:AssignPrivateIpAddresses", ONLY_DISPATCH, By::Service),
+    ("ec2:UnassignPrivateIpAddresses", ONLY_DISPATCH, By::Service),
     // SQS and S3, for what the functions read and write; and the stores of secrets.
     ("kms:Decrypt", ALL, By::Service),
     ("kms:GenerateDataKey", ALL, By::Service),

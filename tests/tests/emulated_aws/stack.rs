@@ -61,9 +61,16 @@ const WITH_TIMEOUT: [&str; 6] = [
 /// redelivered within a test.
 const SHORT_SECONDS: u32 = 30;
 
-/// Those of a second one.
-const SECOND: &[&str] =
-    &["AllowPrivateDestinations=127.0.0.1", "S3ForcePathStyle=true", "EventsConcurrency=2"];
+/// Those of a second one, in a VPC that the emulated AWS does not look for, and with as much concurrency as its mappings
+/// may ask for.
+const SECOND: &[&str] = &[
+    "AllowPrivateDestinations=127.0.0.1",
+    "S3ForcePathStyle=true",
+    "EventsConcurrency=2",
+    "ReservedConcurrency=52",
+    "SubnetIds=subnet-1,subnet-2",
+    "SecurityGroupIds=sg-1",
+];
 
 /// The policy of a queue that topics of SNS send to.
 const SNS_MAY_SEND: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow",

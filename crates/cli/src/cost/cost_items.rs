@@ -16,8 +16,8 @@ use super::measured::{
 use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan};
 use super::prices::{
     API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, GET, INVOCATION, LOGS,
-    LOGS_KEPT, METRIC, PUB_SUB, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED,
-    SVIX, X86_64,
+    LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH,
+    SQS_REQUEST, STORED, SVIX, X86_64,
 };
 use super::queue_load::{QueueLoad, chunks, idle_polls};
 use super::shared_state::{SharedState, processes};
@@ -97,6 +97,7 @@ pub(crate) fn cost_items(plan: &Plan, average: &AverageDelivery, load: &Load) ->
     items.extend(storage(plan, average, load));
     items.extend(subscriptions(&load.subscriptions));
     items.extend(shared_state(&load.shared));
+    items.extend(nat(plan, average, load));
     items.retain(|item| item.thousandths > 0);
     items
 }
@@ -359,6 +360,29 @@ fn shared_state(shared: &SharedState) -> [CostItem; 2] {
     [
         CostItem::new("shared state read", shared.reads(), &GET, reads),
         CostItem::new("shared state written", shared.writes(), &PUT, writes),
+    ]
+}
+
+/// The NAT gateways of a dispatch in a VPC: requests to destinations pass them, and messages to SQS, which no
+/// gateway endpoint takes. Lambda itself receives messages and writes logs, elsewhere.
+fn nat(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
+    let gateways = plan.deployment.nat_gateways;
+    if gateways == 0.0 {
+        return Vec::new();
+    }
+    let attempts = load.deliveries * average.attempts;
+    let messages = load.deliveries * (average.messages + average.dead_letters) + load.parts;
+    let bytes = plan.traffic.event_bytes + REQUEST_OVERHEAD_BYTES;
+    let formula = format!(
+        "({} attempts + {} messages to SQS) × {} B",
+        count(attempts),
+        count(messages),
+        count(bytes)
+    );
+    let hours = format!("{} gateways × 24 h", count(gateways));
+    vec![
+        CostItem::new("NAT gateways", gateways * 24.0, &NAT_HOUR, hours),
+        CostItem::new("NAT data", (attempts + messages) * bytes / GB, &NAT_DATA, formula),
     ]
 }
 

@@ -41,6 +41,7 @@ const CLOUDWATCH: Service = Service("CloudWatch", "https://aws.amazon.com/cloudw
 const S3: Service = Service("S3", "https://aws.amazon.com/s3/pricing/");
 const NETWORK: Service =
     Service("network", "https://aws.amazon.com/ec2/pricing/on-demand/#Data_Transfer");
+const VPC: Service = Service("NAT", "https://aws.amazon.com/vpc/pricing/");
 const EVENTBRIDGE_PAGE: &str = "https://aws.amazon.com/eventbridge/pricing/";
 const EVENTBRIDGE: Service = Service("EventBridge", EVENTBRIDGE_PAGE);
 const SCHEDULER: Service = Service("Scheduler", EVENTBRIDGE_PAGE);
@@ -95,6 +96,10 @@ pub(crate) const PUT: Price = S3.quoted("writes", DOLLAR / 200, 1_000);
 pub(crate) const STORED: Price = S3.per_unit("GB-months", DOLLAR / 1_000 * 23);
 /// Data that leaves for the internet.
 pub(crate) const DATA_OUT: Price = NETWORK.per_unit("GB", DOLLAR / 100 * 9);
+
+/// An hour of a NAT gateway, and what it passes on in either direction.
+pub(crate) const NAT_HOUR: Price = VPC.per_unit("hours", DOLLAR / 1_000 * 45);
+pub(crate) const NAT_DATA: Price = VPC.per_unit("GB", DOLLAR / 1_000 * 45);
 
 /// An event on a bus, and its delivery by an API destination.
 pub(crate) const EVENT_BUS: Price = EVENTBRIDGE.per_million("events", 100);

@@ -256,6 +256,24 @@ fn tokens_that_the_stack_cannot_have_are_told() {
 }
 
 #[test]
+fn less_concurrency_than_the_mappings_may_ask_for_is_an_error() {
+    let spec = "destination: {url: 'https://a.example.com/'}";
+    let mappings = ["Events", "FanOut", "Retry", "Slow", "Isolation"];
+    let mappings = mappings.map(|name| format!("{name}Concurrency"));
+    for (reserved, expected) in [("", None), ("50", None), ("49", Some("and 49 are reserved"))] {
+        let mut parameters: Vec<(&str, &str)> = mappings.iter().map(|it| (&**it, "10")).collect();
+        parameters.push(("ReservedConcurrency", reserved));
+        let (printed, code) = check(spec, &parameters);
+        assert_eq!(code, Some(i32::from(expected.is_some())), "{printed}");
+        let begin = "live:1:1: error: ReservedConcurrency: the mappings of live may ask for 50";
+        assert!(
+            expected.is_none_or(|it| printed.starts_with(begin) && printed.contains(it)),
+            "{printed}"
+        );
+    }
+}
+
+#[test]
 fn an_error_of_cloudformation_is_reported_by_its_message() {
     let body = "<ErrorResponse><Error><Type>Sender</Type><Code>ValidationError</Code>\
                 <Message>Stack with id live does not exist</Message></Error></ErrorResponse>";

@@ -14,7 +14,7 @@ use std::path::Path;
 use crate::pages::{self, Block, Page};
 
 /// Languages of samples, which are not run here.
-const SAMPLES: [&str; 7] = ["yaml", "json", "text", "sql", "python", "js", "ts"];
+const SAMPLES: [&str; 8] = ["yaml", "toml", "json", "text", "sql", "python", "js", "ts"];
 /// Tools of other people in blocks for a deployment: their lines are only listed.
 const OTHER_TOOLS: [&str; 15] = [
     "export", "aws", "sam", "npm", "npx", "cd", "curl", "sort", "echo", "while", "done", "do",

@@ -241,6 +241,20 @@ fn dispatch_gets_tokens_for_the_audiences_that_are_named_and_for_no_other() {
 }
 
 #[test]
+fn dispatch_alone_may_be_in_a_vpc_and_its_code_may_not_touch_the_network() {
+    let allowed = only_with(DISPATCH, "HasSubnets");
+    assert!(allowed.iter().all(|(action, on)| action.starts_with("ec2:") && *on == "*"));
+    assert_eq!(allowed.len(), 6, "{allowed:?}");
+    for role in [DEADLETTER, INGRESS] {
+        assert_eq!(only_with(role, "HasSubnets"), [], "{role}");
+    }
+    let (_, denied) = statement(policy(DISPATCH), "LeaveNetworkAlone").expect("a statement");
+    assert_eq!((&denied["Effect"], &denied["Action"]), (&json!("Deny"), &json!("ec2:*")));
+    let of_functions = denied["Condition"]["ArnLike"]["lambda:SourceFunctionArn"].as_str();
+    assert!(of_functions.is_some_and(|arn| arn.ends_with(":function:${AWS::StackName}-*")));
+}
+
+#[test]
 fn both_functions_may_write_their_own_log() {
     for (role, log) in [(DISPATCH, "DispatchLogGroup.Arn"), (DEADLETTER, "DeadLetterLogGroup.Arn")]
     {

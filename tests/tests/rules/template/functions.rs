@@ -304,7 +304,20 @@ fn a_public_address_cannot_use_up_the_account() {
     let none = json!([["IngressConcurrency", "0"]]);
     assert_eq!(TEMPLATE["Conditions"]["HasIngressConcurrency"], none);
     assert_eq!(TEMPLATE["Parameters"]["IngressConcurrency"]["Default"], 20);
-    for function in FUNCTIONS {
-        assert!(properties(function).get("ReservedConcurrentExecutions").is_none(), "{function}");
+    assert!(properties("DeadLetterFunction").get("ReservedConcurrentExecutions").is_none());
+}
+
+#[test]
+fn concurrency_is_reserved_and_a_vpc_entered_only_by_dispatch_and_if_that_is_asked_for() {
+    let dispatch = properties("DispatchFunction");
+    let reserved = json!(["HasReservedConcurrency", "ReservedConcurrency", "AWS::NoValue"]);
+    assert_eq!(dispatch["ReservedConcurrentExecutions"], reserved);
+    let network = json!({"SubnetIds": "SubnetIds", "SecurityGroupIds": "SecurityGroupIds"});
+    assert_eq!(dispatch["VpcConfig"], json!(["HasSubnets", network, "AWS::NoValue"]));
+    for parameter in ["ReservedConcurrency", "SubnetIds", "SecurityGroupIds"] {
+        assert_eq!(TEMPLATE["Parameters"][parameter]["Default"], "", "{parameter}");
+    }
+    for function in ["DeadLetterFunction", INGRESS] {
+        assert!(properties(function).get("VpcConfig").is_none(), "{function}");
     }
 }

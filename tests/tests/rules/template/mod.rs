@@ -9,6 +9,7 @@ mod functions;
 mod keys;
 mod queues;
 mod release;
+mod samconfig;
 
 use std::fs;
 use std::path::Path;

@@ -95,6 +95,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     let aws = with_limits(stack::aws().await);
     let mut items = vec![outputs(stack)];
+    items.extend(concurrency(stack));
     let (functions, found) = functions::examine(&aws, stack).await;
     items.extend(found);
     let (queues, found) = queues::examine(&aws, stack).await;
@@ -130,6 +131,16 @@ fn outputs(stack: &Stack) -> Item {
             "deploy the template of this version of lastmile, or name another stack",
         ),
     }
+}
+
+/// Only if it is wrong: most stacks reserve nothing.
+fn concurrency(stack: &Stack) -> Option<Item> {
+    let (wanted, reserved) = stack.lacking_concurrency()?;
+    let message = format!(
+        "{reserved} invocations are reserved for dispatch, and its mappings may ask for {wanted}"
+    );
+    let help = format!("set the parameter ReservedConcurrency to {wanted} at least");
+    Some(Item::error("concurrency", message, help))
 }
 
 /// An error of AWS as the error of a check.

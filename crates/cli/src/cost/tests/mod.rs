@@ -46,6 +46,7 @@ fn plan() -> Plan {
             memory_mb: 256,
             dead_letter_memory_mb: 128,
             account_concurrency: 10,
+            nat_gateways: 0.0,
             architecture: Architecture::Arm64,
             fair_queues: true,
             log_level: LogLevel::Info,

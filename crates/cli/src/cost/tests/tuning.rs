@@ -1,6 +1,7 @@
 //! What a deployment and its publishers can change: arrays, memory, logs and metrics, and the advice about them.
 
 use super::super::levers::advice;
+use super::super::prices::dollars;
 use super::*;
 
 #[test]
@@ -111,4 +112,17 @@ fn a_new_account_runs_ten_functions_at_once() {
     };
     assert_eq!(limit(10), Some((10.0, "a new account")));
     assert_eq!(limit(1_000), Some((1_000.0, "the account")));
+}
+
+#[test]
+fn nat_gateways_cost_their_hours_and_what_passes_them() {
+    let without = estimate(&plan(), &native());
+    assert!(without.items.iter().all(|item| !item.what.starts_with("NAT")));
+    let mut behind = plan();
+    behind.deployment.nat_gateways = 2.0;
+    let behind = estimate(&behind, &native());
+    let item = |what: &str| behind.items.iter().find(|item| item.what == what).expect("an item");
+    assert_eq!(dollars(item("NAT gateways").pico_dollars()), "2.1600");
+    assert!(item("NAT data").pico_dollars() > 0);
+    assert!(behind.total.day > without.total.day);
 }
