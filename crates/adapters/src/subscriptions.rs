@@ -4,7 +4,7 @@
 //! 30 s, cheaply, by its modification time or ETag; a file on this machine every 100 ms. A newer version that is broken is reported as
 //! an error and does not replace the last good one. A process that starts on a broken one uses the
 //! newest earlier version that can be read, where versions are kept: a broken file stops nothing
-//! that was known before. A caller that does not find a name may request a check right now; that is
+//! that was known before. Where nothing was ever written a process says so once, and its records wait. A caller that does not find a name may request a check right now; that is
 //! done at most once a second.
 //!
 //! Not one type with the caches of secrets and consents: here the caller chooses between two
@@ -32,6 +32,8 @@ pub const FILE_EVERY_MS: u64 = 30_000;
 pub const LOCAL_FILE_EVERY_MS: u64 = 100;
 /// A missing name causes a check, but not more often than this.
 const REREAD_EVERY_MS: u64 = 1_000;
+/// What to do where nothing is.
+const WRITE_IT: &str = "write it with lastmile apply; until then events wait";
 /// How many earlier versions are tried when the newest one cannot be read.
 const EARLIER_VERSIONS_MAX: usize = 20;
 
@@ -108,6 +110,8 @@ struct State {
     checked_ms: Option<u64>,
     /// There was nothing when it was read last.
     is_missing: bool,
+    /// That was said.
+    is_told_missing: bool,
     /// When earlier versions were looked at.
     looked_back_ms: Option<u64>,
     /// What is wrong with the newest version, or with reaching it.
@@ -161,8 +165,18 @@ impl<C: Clock> LiveSubscriptions<C> {
                     None
                 });
             }
+            self.tell_missing(&mut state);
         }
         state
+    }
+
+    /// Says once that nothing was ever written: a new deployment waits for its first file, which is no error.
+    fn tell_missing(&self, state: &mut State) {
+        if state.is_missing && state.good.is_none() && !state.is_told_missing {
+            state.is_told_missing = true;
+            let source = self.source.to_string();
+            tracing::warn!(source, help = WRITE_IT, "subscriptions.missing");
+        }
     }
 
     /// The newest earlier version that can be read, if there is one.
@@ -220,6 +234,10 @@ impl<C: Clock> LiveSubscriptions<C> {
                         state.broken.clone_from(&state.problem);
                     }
                 }
+            }
+            Ok(Fetched::Missing) if state.good.is_none() => {
+                let problem = format!("it does not exist: {WRITE_IT}");
+                state.problem = Some(unreadable(&problem));
             }
             Ok(Fetched::Missing) => report(state, &unreadable("it does not exist")),
             Err(error) => report(state, &unreadable(&error.to_string())),

@@ -99,7 +99,10 @@ impl DevView {
         if self.output == LineOutput::Json {
             return Ok(());
         }
-        let is_ours = matches!(line.name.as_str(), "subscriptions.loaded" | "subscriptions.broken");
+        let is_ours = matches!(
+            line.name.as_str(),
+            "subscriptions.loaded" | "subscriptions.broken" | "subscriptions.missing"
+        );
         if is_ours && self.is_watched {
             return Ok(());
         }

@@ -104,6 +104,20 @@ async fn of_failures_alone_a_delivery_that_succeeds_has_no_line_but_is_counted()
 }
 
 #[tokio::test]
+async fn where_nobody_has_written_subscriptions_one_line_says_so_and_events_wait() {
+    let world = World::start().await;
+    let elsewhere = [("SUBSCRIPTIONS_URI", "s3://config/absent.yaml")];
+    let records = ["m1", "m2"].map(|id| published(id, "shop/taken"));
+    let mut function = world.run(&DISPATCH, &elsewhere, invocation(&records)).await;
+    assert_eq!(function.returned().await, [""; 0]);
+    let missing = function.line("subscriptions.missing").await;
+    assert_eq!(missing["source"], "s3://config/absent.yaml");
+    assert!(missing["help"].as_str().is_some_and(|help| help.contains("lastmile apply")));
+    assert!(!function.has_line("subscriptions.broken") && !function.has_line("ERROR"));
+    assert_eq!(world.held("fan-out").await, 2);
+}
+
+#[tokio::test]
 async fn log_and_metrics_of_dispatch_are_lines_of_json() {
     let world = World::start().await;
     let mut function =
