@@ -251,8 +251,15 @@ fn a_parameter_that_is_given_is_in_the_template_where_it_is_referred_to() {
 fn a_value_that_cloudformation_would_refuse_is_refused() {
     let Some(project) = Project::new() else { return };
     let refused = [
-        (json!({"DispatchTimeout": 10}), "parameter DispatchTimeout: 10 is not 20 to 900"),
-        (json!({"DispatchTimeout": "ten"}), "parameter DispatchTimeout: \"ten\" is not 20 to 900"),
+        (json!({"EventsConcurrency": 1}), "parameter EventsConcurrency: 1 is not 2 to 1000"),
+        (
+            json!({"EventsConcurrency": "ten"}),
+            "parameter EventsConcurrency: \"ten\" is not 2 to 1000",
+        ),
+        (
+            json!({"DispatchTimeout": 100}),
+            "parameter DispatchTimeout: 100 is not 20, 30, 60, 120, 180, 300, 600, 900",
+        ),
         (
             json!({"LogDeliveries": "none"}),
             "parameter LogDeliveries: \"none\" is not all, failures",
