@@ -16,7 +16,8 @@ use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 const AUDIENCE: &str = "https://asked.example.com/";
 /// The role of the template's parameter `InvokeRoleArn`.
 const ROLE: &str = "calls-destinations";
-const TOKEN_CALL: &str = "sts:GetWebIdentityToken";
+/// How a token is asked for.
+pub(crate) const TOKEN_CALL: &str = "sts:GetWebIdentityToken";
 /// What all its tokens begin with: `{"alg":"HS256","typ":"JWT"}`.
 const TOKEN_HEAD: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.";
 const TOKEN_KEY: &[u8] = b"ministack-fake-key";
