@@ -81,7 +81,7 @@ function check(parameter: CfnParameter, name: string, value: unknown): void {
   const isRight =
     Array.isArray(value) === isList &&
     (parameter.type !== "Number" || (Number(value) >= minValue && Number(value) <= maxValue)) &&
-    (allowedValues?.includes(String(value)) ?? true) &&
+    (allowedValues?.map(String).includes(String(value)) ?? true) &&
     (allowedPattern === undefined || new RegExp(`^(?:${allowedPattern})$`).test(String(value)));
   const right = parameter.constraintDescription ?? allowedValues?.join(", ") ?? `${minValue} to ${maxValue}`;
   if (!isRight) throw new Error(`parameter ${name}: ${JSON.stringify(value)} is not ${isList ? "a list" : right}`);

@@ -138,7 +138,8 @@ impl Tokens {
         if destination.signing_scope().is_none() && destination.token_source().is_none() {
             return Ok(keyring);
         }
-        let shown = self.with_shown(ports, keyring, destination);
+        // Boxed, as what follows: it is rare, and each who waits for it would hold it twice.
+        let shown = Box::pin(self.with_shown(ports, keyring, destination));
         within(ports, destination, destination.response_timeout_ms, shown).await
     }
 
@@ -158,7 +159,7 @@ impl Tokens {
         let Some(source) = destination.token_source() else { return Ok(keyring) };
         let state = self.state(source, destination);
         let mut state = state.lock().await;
-        let fetched = fetched(ports, source, destination);
+        let fetched = Box::pin(fetched(ports, source, destination));
         let token = current_or_asked(&mut state, ports, fetched).await?;
         Ok(keyring.with_token(token))
     }
@@ -177,7 +178,9 @@ impl Tokens {
             Refused::Use(token) => Ok(Some(token)),
             Refused::Stands => Ok(None),
             Refused::Ended => {
-                asked(&mut state, ports, fetched(ports, source, destination)).await.map(Some)
+                asked(&mut state, ports, Box::pin(fetched(ports, source, destination)))
+                    .await
+                    .map(Some)
             }
         }
     }
@@ -196,7 +199,7 @@ impl Tokens {
     ) -> Result<Option<Keyring>, String> {
         let is_refused = exchange.outcome(&subscription.retry) == Outcome::Unauthorized;
         let Some(refused) = keyring.token().filter(|_| is_refused) else { return Ok(None) };
-        let other = self.instead(ports, refused, &subscription.destination);
+        let other = Box::pin(self.instead(ports, refused, &subscription.destination));
         let token = within(ports, &subscription.destination, timeout_ms, other).await?;
         Ok(token.map(|token| keyring.clone().with_token(token)))
     }
@@ -204,7 +207,7 @@ impl Tokens {
     /// The credentials that sign requests.
     async fn aws(&self, ports: &impl TokenPorts) -> Result<AwsCredentials, String> {
         let mut state = self.aws.lock().await;
-        current_or_asked(&mut state, ports, ports.signing_credentials()).await
+        current_or_asked(&mut state, ports, Box::pin(ports.signing_credentials())).await
     }
 
     fn state(&self, of: TokenSource<'_>, destination: &Destination) -> SharedState {

@@ -23,7 +23,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         destination: &Destination,
         deadline: &Deadline,
     ) -> Result<Keyring, Unsendable> {
-        let looked_up = self.in_time(self.look_up(destination), deadline).await;
+        let looked_up = self.in_time(Box::pin(self.look_up(destination)), deadline).await;
         looked_up.unwrap_or_else(|| {
             Err(Unsendable::Unready("secrets, or a token, could not be had in time".to_owned()))
         })

@@ -226,7 +226,7 @@ fn a_parameter_that_is_given_is_in_the_template_where_it_is_referred_to() {
     let secret = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:shop-??????";
     let key = "arn:aws:kms:eu-west-1:123456789012:key/2c5f4d3e-1a0b-4c8d-9e7f-6a5b4c3d2e1f";
     let given = json!({"DispatchMemory": 512, "FairQueues": false,
-        "SecretArns": [secret], "PublisherArns": [], "KmsKeyArn": key, "DispatchBatchWindow": 1});
+        "SecretArns": [secret], "PublisherArns": [], "KmsKeyArn": key, "DispatchBatchWindow": 1, "DispatchTimeout": 60});
     let done = project.bare(&json!([given]));
     assert!(done.status.success(), "{}", said(&done));
     let mut template = project.template();
@@ -239,6 +239,8 @@ fn a_parameter_that_is_given_is_in_the_template_where_it_is_referred_to() {
     assert_eq!(outputs["PublisherArns"], Value::Null);
     let dispatch = &template["Resources"]["DispatchFunction"]["Properties"];
     assert_eq!(dispatch["MemorySize"], 512);
+    let visibility = &template["Resources"]["EventsQueue"]["Properties"]["VisibilityTimeout"];
+    assert_eq!(visibility["Fn::FindInMap"][1], "60");
     assert_eq!(dispatch["Environment"]["Variables"]["FAIR_QUEUES"], "false");
     let conditions = &template["Conditions"];
     let is_there = |text: &str| json!({"Fn::Not": [{"Fn::Equals": [text, ""]}]});

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clients::installed_from;
 use crate::dev_page_server::{Dev as PageOf, event_page, subscription};
-use crate::programs::{Running, deciding_receiver, exchange, lastmile, run, word};
+use crate::programs::{Running, deciding_receiver, exchange, lastmile, printed, run, word};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
 const WAIT: Duration = Duration::from_secs(60);
@@ -341,4 +341,24 @@ fn a_token_whose_key_was_replaced_is_replaced_too() {
     let parts: Vec<&str> = shown.iter().flat_map(|token| token.split('.').skip(1)).collect();
     assert!(!printed.contains("attempt 2 ") && !parts.iter().any(|part| printed.contains(part)));
     assert_not_stored(folder.path(), &parts);
+}
+
+#[test]
+fn what_try_shows_is_taken_by_whom_a_token_server_of_others_vouches_to() {
+    let Some(server) = TokenServer::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let documents = ["basic", "post"].map(|style| server.subscription(style));
+    std::fs::write(folder.path().join("s.yaml"), documents.join("---\n")).expect("a file");
+    for (number, style) in (1..).zip(["basic", "post"]) {
+        let name = format!("shop/orders/{style}");
+        let words = ["try", "-f", "s.yaml", &name, "--sample", "--env", "CLIENT_SECRET"];
+        let mut command = lastmile(folder.path(), &words);
+        let tried = command.env("CLIENT_SECRET", CLIENT_SECRET).output();
+        let (printed, code) = printed(&tried.expect("the program runs"));
+        let (granted, delivered, _) = server.seen();
+        assert!(code == Some(0) && granted.len() == number, "{printed}");
+        assert_eq!(delivered, number as u64, "{printed}");
+        let secrets = granted.iter().map(String::as_str).chain([CLIENT_SECRET]);
+        assert!(secrets.into_iter().all(|of| !printed.contains(of)), "{printed}");
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::auth::assert_not_stored;
 use crate::clients::installed_from;
-use crate::programs::{Running, exchange, lastmile, run, word};
+use crate::programs::{Running, exchange, lastmile, printed, run, word};
 
 /// STS and the endpoint; ended with its standard input.
 struct Peer {
@@ -54,6 +54,16 @@ impl Drop for Peer {
     }
 }
 
+/// A program of a person whom this STS knows.
+fn of_person<'a>(command: &'a mut Command, peer: &Peer) -> &'a mut Command {
+    command
+        .env_remove("AWS_PROFILE")
+        .env("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+        .env("AWS_SECRET_ACCESS_KEY", "never-sent")
+        .env("AWS_REGION", "eu-west-1")
+        .env("AWS_ENDPOINT_URL_STS", format!("http://{}", peer.address))
+}
+
 fn write_files(folder: &Path, address: &str) {
     let documents = ["one", "two"].map(|name| {
         format!(
@@ -73,12 +83,7 @@ fn tokens_of_aws_are_verified_by_their_receiver_had_once_replaced_when_refused_a
     let folder = tempfile::tempdir().expect("a folder can be made");
     write_files(folder.path(), &peer.address);
     let mut command = lastmile(folder.path(), &["dev", "--port", "0", "--aws-port", "0"]);
-    command
-        .env_remove("AWS_PROFILE")
-        .env("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
-        .env("AWS_SECRET_ACCESS_KEY", "never-sent")
-        .env("AWS_REGION", "eu-west-1")
-        .env("AWS_ENDPOINT_URL_STS", format!("http://{}", peer.address));
+    of_person(&mut command, &peer);
     let mut running = Running::start(command);
     let queue = word(&running.line_with("ready:").replace("queue ", "queue="), "queue=");
     let queue = queue.trim_start_matches("queue=");
@@ -114,4 +119,31 @@ fn tokens_of_aws_are_verified_by_their_receiver_had_once_replaced_when_refused_a
     let found: Vec<_> = secrets.iter().filter(|value| printed.contains(**value)).collect();
     assert!(found.is_empty() && granted.len() == 4, "{found:?} of {seen} in {printed}");
     assert_not_stored(folder.path(), &secrets);
+}
+
+#[test]
+fn what_try_shows_is_taken_and_not_printed() {
+    let Some(peer) = Peer::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    write_files(folder.path(), &peer.address);
+    let words = ["try", "-f", "subscriptions.yaml", "shop/orders/one", "--sample"];
+    let tried = of_person(&mut lastmile(folder.path(), &words), &peer).output();
+    let (printed, code) = printed(&tried.expect("the program runs"));
+    assert!(code == Some(0) && printed.contains("authorization: [secret]"), "{printed}");
+    let seen = peer.seen();
+    let token = seen["granted"][0].as_str().expect("a token");
+    assert!(seen["delivered"] == 1 && !printed.contains(token), "{seen} {printed}");
+
+    let words = [&words[..], &["--print"]].concat();
+    let output = lastmile(folder.path(), &words).output().expect("the program runs");
+    let command = String::from_utf8(output.stdout).expect("a text");
+    let mut shell = Command::new("sh");
+    shell.env("LASTMILE_AUTHORIZATION", format!("Bearer {token}"));
+    let ran = shell.args(["-c", &format!("{} --fail", command.trim_end())]).output();
+    assert!(ran.expect("a shell").status.success(), "{command}");
+    let seen = peer.seen();
+    assert_eq!(
+        (&seen["delivered"], seen["granted"].as_array().map(Vec::len)),
+        (&2.into(), Some(1))
+    );
 }

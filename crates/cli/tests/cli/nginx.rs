@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
 use crate::auth::assert_not_stored;
-use crate::programs::{Running, lastmile, run, word};
+use crate::programs::{Running, lastmile, printed, run, word};
 
 /// Where distributions put it; it is not always on the path.
 const PROGRAMS: [&str; 2] = ["nginx", "/usr/sbin/nginx"];
@@ -201,4 +201,52 @@ fn nginx_takes_the_right_certificate_and_no_other_and_no_connection_has_two_of_t
     let found: Vec<_> = keys.iter().filter(|key| printed.contains(**key)).collect();
     assert!(found.is_empty(), "a key in {printed}");
     assert_not_stored(folder.path(), &keys);
+}
+
+#[test]
+fn nginx_takes_what_try_sends_and_the_command_that_it_prints() {
+    let Some(program) = program() else { return };
+    let [ours, clients] = ["ours", "clients"].map(Authority::new);
+    let of_client = clients.issue("a");
+    let served = tempfile::tempdir().expect("a folder");
+    let (_nginx, port) = start(program, served.path(), &ours.issue("127.0.0.1"), &clients);
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    };
+    write("s.yaml", &subscription("a", port, &certificate("A"), Some(&ours)));
+    let words = [
+        "try",
+        "-f",
+        "s.yaml",
+        "shop/orders/a",
+        "--sample",
+        "--env",
+        "A_CERTIFICATE",
+        "--env",
+        "A_KEY",
+    ];
+    let of_person = |words: &[&str]| {
+        let mut command = lastmile(folder.path(), words);
+        command.env("A_CERTIFICATE", &of_client.certificate).env("A_KEY", &of_client.key);
+        command.output().expect("the program runs")
+    };
+    let (printed, code) = printed(&of_person(&words));
+    assert!(code == Some(0) && printed.contains("welcome"), "{printed}");
+    let key = of_client.key.lines().nth(1).expect("its bytes");
+    assert!(!printed.contains(key), "{printed}");
+
+    let command = of_person(&[&words[..], &["--print"]].concat()).stdout;
+    let command = String::from_utf8(command).expect("a text");
+    write("a.pem", &of_client.certificate);
+    write("a.key", &of_client.key);
+    write("ca.pem", &ours.certificate);
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder.path()).env("LASTMILE_CERTIFICATE", "a.pem");
+    shell.env("LASTMILE_CERTIFICATE_KEY", "a.key").env("LASTMILE_CA_BUNDLE", "ca.pem");
+    let ran = shell.args(["-c", &format!("{} --fail", command.trim_end())]).output();
+    let ran = ran.expect("a shell");
+    assert!(ran.status.success() && !command.contains(key), "{command}: {ran:?}");
+    let (paths, _) = seen(served.path());
+    assert_eq!(paths["/a"], BTreeMap::from([("CN=a 200".to_owned(), 2)]));
 }

@@ -32,7 +32,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Option<Result<Keyring, Unsendable>> {
         let destination = &subscription.destination;
         let started_ms = self.ports.now_ms();
-        let work = self.keyring(destination, of.deadline);
+        let work = Box::pin(self.keyring(destination, of.deadline));
         match self.done_or_left(work, destination.response_timeout_ms, subscription, due, of).await
         {
             Ok(keyring) => Some(keyring),
