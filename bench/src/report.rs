@@ -12,6 +12,8 @@ use crate::{BATCHES, MANY_RECORDS, ROUNDS, goals, machine};
 /// contains.
 const NOTES: &str = include_str!("../notes.md");
 
+/// How long events take, written by `bench/latency`.
+const LATENCY: &str = include_str!("../latency.md");
 /// What many subscriptions cost, written by `bench/catalogues`.
 const CATALOGUES: &str = include_str!("../catalogues.md");
 /// What healthy destinations notice of ill ones, written by `bench/neighbours`.
@@ -38,7 +40,7 @@ pub(crate) fn report(results: &Results, binaries: &Path, load_before: &str) -> S
     starts_table(&mut text, results, binaries);
     refusals_table(&mut text, results);
     instructions_table(&mut text, results);
-    for section in [NEIGHBOURS, CATALOGUES, NOTES] {
+    for section in [NEIGHBOURS, CATALOGUES, LATENCY, NOTES] {
         text.push('\n');
         text.push_str(section);
     }
