@@ -38,14 +38,12 @@ const OWN_QUEUES: [&str; 8] = [
     "LastResortQueueUrl",
 ];
 
-/// The parameters whose sum is the most concurrent invocations of dispatch.
-const CONCURRENCIES: [&str; 5] = [
-    "EventsConcurrency",
-    "FanOutConcurrency",
-    "RetryConcurrency",
-    "SlowConcurrency",
-    "IsolationConcurrency",
-];
+/// The parameters whose sum, with that of new events, is the most concurrent invocations of dispatch.
+const CONCURRENCIES: [&str; 4] =
+    ["FanOutConcurrency", "RetryConcurrency", "SlowConcurrency", "IsolationConcurrency"];
+/// The concurrent invocations that a provisioned event poller makes at most.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html>
+pub(crate) const POLLER_INVOCATIONS: u32 = 10;
 
 /// A deployed stack.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -215,8 +213,19 @@ impl Stack {
     pub(crate) fn lacking_concurrency(&self) -> Option<(u32, u32)> {
         let reserved: u32 = self.parameter("ReservedConcurrency").parse().ok()?;
         let wanted = CONCURRENCIES.iter().map(|name| self.parameter(name).parse::<u32>());
-        let wanted = wanted.sum::<Result<u32, _>>().ok()?;
+        let wanted = self.events_at_once()? + wanted.sum::<Result<u32, _>>().ok()?;
         (reserved < wanted).then_some((wanted, reserved))
+    }
+
+    /// The concurrent invocations that the mapping of the events queue may ask for.
+    fn events_at_once(&self) -> Option<u32> {
+        // A stack of an earlier version has no pollers.
+        let [least, most] = ["EventsPollersMinimum", "EventsPollersMaximum"]
+            .map(|name| self.parameter(name).parse::<u32>().unwrap_or(0));
+        match least > 0 && most > 0 {
+            true => Some(most.saturating_mul(POLLER_INVOCATIONS)),
+            false => self.parameter("EventsConcurrency").parse().ok(),
+        }
     }
 
     /// Whether it has a role that signs requests to destinations.
@@ -318,12 +327,24 @@ mod tests {
 
     #[test]
     fn what_is_reserved_is_enough_if_it_is_the_sum_of_what_the_mappings_may_ask_for() {
-        let lacking = |reserved: &str| {
+        let lacking = |reserved: &str, pollers: [&str; 2]| {
             let all = CONCURRENCIES.map(|name| (name, "20"));
-            let all = [&all[..], &[("ReservedConcurrency", reserved)]].concat();
-            Stack::sample(&all, &[]).lacking_concurrency()
+            let events = [
+                ("EventsConcurrency", "20"),
+                ("EventsPollersMinimum", pollers[0]),
+                ("EventsPollersMaximum", pollers[1]),
+                ("ReservedConcurrency", reserved),
+            ];
+            Stack::sample(&[&all[..], &events].concat(), &[]).lacking_concurrency()
         };
-        assert_eq!((lacking(""), lacking("100"), lacking("99")), (None, None, Some((100, 99))));
+        // A stack of an earlier version has no such parameters.
+        for none in [["0", "0"], ["", ""]] {
+            let of = |reserved| lacking(reserved, none);
+            assert_eq!((of(""), of("100"), of("99")), (None, None, Some((100, 99))));
+        }
+        // Each poller makes ten invocations at once, and EventsConcurrency has no effect.
+        let of = |reserved| lacking(reserved, ["2", "30"]);
+        assert_eq!((of(""), of("380"), of("379")), (None, None, Some((380, 379))));
         // A stack without the parameters.
         assert_eq!(Stack::sample(&[("ReservedConcurrency", "1")], &[]).lacking_concurrency(), None);
     }

@@ -259,6 +259,10 @@ fn a_value_that_cloudformation_would_refuse_is_refused() {
             "parameter EventsConcurrency: \"ten\" is not 2 to 1000",
         ),
         (
+            json!({"EventsPollersMinimum": 1}),
+            "parameter EventsPollersMinimum: 1 is not 2 to 200, or 0",
+        ),
+        (
             json!({"DispatchTimeout": 100}),
             "parameter DispatchTimeout: 100 is not 20, 30, 60, 120, 180, 300, 600, 900",
         ),

@@ -131,7 +131,7 @@ fn too_little_reserved(stack: &Stack) -> Option<Finding> {
         stack.name
     );
     let help = format!(
-        "set ReservedConcurrency to {wanted} at least, or lower the parameters that end in Concurrency"
+        "set ReservedConcurrency to {wanted} at least, or lower EventsPollersMaximum or the parameters that end in Concurrency"
     );
     Some(Problem::refused(message, help).in_file(stack.name.clone(), "ReservedConcurrency"))
 }

@@ -13,13 +13,13 @@ use super::measured::{
     DELIVERED_LINE_BYTES, ENDED_LINE_BYTES, FAILED_LINE_BYTES, MEASURED_VALUES_BYTES,
     METRICS_LINE_BYTES, STORED_LINE_BYTES,
 };
-use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan};
+use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan, Pollers};
 use super::prices::{
-    API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, FAIR_REQUEST, GET, INVOCATION, LOGS,
-    LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE, SNS_HTTP, SNS_PUBLISH,
-    SQS_REQUEST, STORED, SVIX, X86_64,
+    API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, EVENT_POLLER, FAIR_REQUEST, GET,
+    INVOCATION, LOGS, LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE,
+    SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, SVIX, X86_64,
 };
-use super::queue_load::{QueueLoad, chunks, idle_polls};
+use super::queue_load::{POLLERS, QueueLoad, chunks, connections, idle_polls};
 use super::shared_state::{SharedState, processes};
 use super::subscription_reads::SubscriptionReads;
 use crate::numbers::{count, decimals, precise, rounded};
@@ -154,7 +154,12 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     items.extend(drained(&load.dead_letters, ["dead letters received", "dead letters deleted"]));
     let moved = deliveries_moved(plan, load);
     items.push(sqs_requests("slow lane", load.slow_lane, moved));
-    let polls = "6 queues × 5 pollers × 86,400 s ÷ 20 s, less what finds something".to_owned();
+    let connections = connections(plan.deployment.pollers());
+    let polled = match connections > POLLERS {
+        true => format!("(5 queues × 5 pollers + {} of events)", count(connections)),
+        false => "6 queues × 5 pollers".to_owned(),
+    };
+    let polls = format!("{polled} × 86,400 s ÷ 20 s, less what finds something");
     let empty = load.events.empty + load.retries.empty + load.dead_letters.empty + idle_polls();
     items.push(sqs_requests("polls that find nothing", empty, polls));
     items.extend(plan.deployment.fair_queues.then(|| fair_queues(load)));
@@ -203,13 +208,23 @@ fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
     };
     let stores = &load.dead_letters;
     let dead_letters = format!("{} dead letters ÷ {}", count(stores.records), stores.fill);
-    vec![
+    let mut items = vec![
         CostItem::new("dispatch invoked", dispatched, &INVOCATION, both),
         item("dispatch for events", &load.events, deployment.memory_mb),
         item("dispatch for waits", &load.retries, deployment.memory_mb),
         CostItem::new("deadletter invoked", stores.invocations, &INVOCATION, dead_letters),
         item("deadletter", stores, deployment.dead_letter_memory_mb),
-    ]
+    ];
+    items.extend(deployment.pollers().map(|pollers| event_pollers(pollers, &load.events)));
+    items
+}
+
+/// The hours of provisioned event pollers: of those that stand by, or of more if the load needs them.
+fn event_pollers(pollers: Pollers, events: &QueueLoad) -> CostItem {
+    let Pollers { minimum, maximum } = pollers;
+    let used = events.pollers.ceil().min(f64::from(maximum)).max(f64::from(minimum));
+    let formula = format!("{} of {minimum} to {maximum} event pollers × 24 h", count(used));
+    CostItem::new("event pollers", used * 24.0, &EVENT_POLLER, formula)
 }
 
 /// The logged bytes of deliveries and dead letters, with their formula.
@@ -260,7 +275,7 @@ fn metric_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64
         let windows = processes(queue, limit) * as_f64(DAY_MS / KEPT_MS);
         windows.min(queue.attempting)
     };
-    let writings = windows(&load.events, deployment.events_concurrency)
+    let writings = windows(&load.events, deployment.events_at_once())
         + windows(&load.retries, deployment.retry_concurrency)
         + load.dead_letters.invocations;
     let attempts = load.deliveries * average.attempts;

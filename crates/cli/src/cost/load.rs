@@ -79,16 +79,17 @@ impl Load {
         // A delivery that waits has one event.
         let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
         let published_bytes = message_bytes + MESSAGE_OVERHEAD_BYTES;
-        let mapping = |concurrency, bytes| EventSourceMapping {
+        let mapping = |concurrency, pollers, bytes| EventSourceMapping {
             batch_size: deployment.batch_size.min(fitting(bytes)),
             window_s: deployment.batch_window_s,
             concurrency,
+            pollers,
         };
         let fresh = fresh(plan, subscription, average, parts);
-        let of_events = mapping(deployment.events_concurrency, published_bytes);
+        let of_events = mapping(deployment.events_at_once(), deployment.pollers(), published_bytes);
         let events = QueueLoad::of(&fresh, &of_events, published_bytes);
         let retried = retried(plan, subscription, average, deliveries);
-        let of_retries = mapping(deployment.retry_concurrency, bytes);
+        let of_retries = mapping(deployment.retry_concurrency, None, bytes);
         let retries = QueueLoad::of(&retried, &of_retries, bytes);
         let dead_letters = deliveries * average.dead_letters;
         let queue = QueueLoad::of(&stored(dead_letters, deployment), &DEAD_LETTER_MAPPING, bytes);
@@ -167,6 +168,7 @@ const DEAD_LETTER_MAPPING: EventSourceMapping = EventSourceMapping {
     batch_size: DEAD_LETTER_BATCH_SIZE,
     window_s: 0,
     concurrency: DEAD_LETTER_CONCURRENCY,
+    pollers: None,
 };
 
 /// Records of the events queue: one attempt per delivery, and its retries in place.

@@ -8,7 +8,7 @@ use delivery::time::duration::SECOND_MS;
 
 use super::average::{AverageDelivery, as_f64};
 use super::load::{DEAD_LETTER_CONCURRENCY, Load};
-use super::plan::{Deployment, Plan};
+use super::plan::{Deployment, Plan, Pollers};
 use super::queue_load::{DAY_S, QueueLoad};
 use crate::numbers::{count, decimals};
 
@@ -59,7 +59,11 @@ pub(crate) fn needs(plan: &Plan, life: &Life, average: &AverageDelivery, load: &
         Need::unlimited(what, a_day / DAY_S, format!("{} ÷ 86,400 s", count(a_day)))
     };
     let attempts = load.deliveries * average.attempts;
-    let events_limit = (f64::from(deployment.events_concurrency), "EventsConcurrency");
+    let events_limit = match deployment.pollers() {
+        Some(_) => "10 × EventsPollersMaximum",
+        None => "EventsConcurrency",
+    };
+    let events_limit = (f64::from(deployment.events_at_once()), events_limit);
     let retries_limit = (f64::from(deployment.retry_concurrency), "RetryConcurrency");
     let dead_letters_limit = (f64::from(DEAD_LETTER_CONCURRENCY), "the template");
     let mut needs = vec![
@@ -73,6 +77,7 @@ pub(crate) fn needs(plan: &Plan, life: &Life, average: &AverageDelivery, load: &
         in_flight("in flight, retry queue", retries, window_ms),
         waiting(average, load),
     ];
+    needs.extend(deployment.pollers().map(|pollers| event_pollers(pollers, events)));
     needs.extend(outage(plan, life, load));
     let writes = load.blobs / DAY_S;
     let formula = format!("{} ÷ 86,400 s, all of one subscription", count(load.blobs));
@@ -89,6 +94,17 @@ fn concurrency(what: &'static str, queue: &QueueLoad, limit: Limit) -> Need {
     );
     let need = Need::limited(what, queue.concurrency, limit, formula);
     Need { share: queue.concurrency_full / limit.0, ..need }
+}
+
+/// Provisioned event pollers of the events queue: each has a limit of its own for invocations, bytes and polls.
+fn event_pollers(pollers: Pollers, events: &QueueLoad) -> Need {
+    let formula = format!(
+        "the most of invocations at once ÷ 10, MB a second, polls a second ÷ 10; {} with full batches",
+        decimals(events.pollers_full)
+    );
+    let limit = (f64::from(pollers.maximum), "EventsPollersMaximum");
+    let need = Need::limited("event pollers, events", events.pollers, limit, formula);
+    Need { share: events.pollers_full / limit.0, ..need }
 }
 
 fn account(deployment: &Deployment, queues: [&QueueLoad; 3]) -> Need {

@@ -10,6 +10,8 @@ use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::time::brief::parse_ms;
 use delivery::time::duration::DAY_MS;
 
+use crate::stack::POLLER_INVOCATIONS;
+
 /// The largest event: its message also holds the state of its delivery.
 const EVENT_MAX_BYTES: i64 = MESSAGE_MAX_BYTES as i64 - 1_024;
 
@@ -77,6 +79,12 @@ pub(crate) struct Deployment {
     /// EventsConcurrency
     #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) events_concurrency: u32,
+    /// EventsPollersMinimum: event pollers that always stand by take the place of --events-concurrency
+    #[arg(long, value_name = "NUMBER", requires = "events_pollers_maximum", value_parser = clap::value_parser!(u32).range(2..=200))]
+    pub(crate) events_pollers_minimum: Option<u32>,
+    /// EventsPollersMaximum: the most event pollers that there may be; each makes ten invocations at once
+    #[arg(long, value_name = "NUMBER", requires = "events_pollers_minimum", value_parser = clap::value_parser!(u32).range(2..=2_000))]
+    pub(crate) events_pollers_maximum: Option<u32>,
     /// RetryConcurrency
     #[arg(long, value_name = "NUMBER", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) retry_concurrency: u32,
@@ -130,6 +138,13 @@ pub(crate) struct Deployment {
     pub(crate) dead_letters_kept_ms: u64,
 }
 
+/// The limits of the event pollers of a queue, in Lambda's provisioned mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pollers {
+    pub(crate) minimum: u32,
+    pub(crate) maximum: u32,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Architecture {
     Arm64,
@@ -150,6 +165,20 @@ pub(crate) enum LogDeliveries {
 }
 
 impl Deployment {
+    /// The event pollers of the events queue, unless Lambda polls as it sees fit.
+    pub(crate) fn pollers(&self) -> Option<Pollers> {
+        let (minimum, maximum) = (self.events_pollers_minimum?, self.events_pollers_maximum?);
+        Some(Pollers { minimum, maximum })
+    }
+
+    /// The most concurrent invocations for new events.
+    pub(crate) fn events_at_once(&self) -> u32 {
+        match self.pollers() {
+            Some(pollers) => pollers.maximum.saturating_mul(POLLER_INVOCATIONS),
+            None => self.events_concurrency,
+        }
+    }
+
     /// What metrics are split by.
     pub(crate) fn splits(&self) -> Splits {
         Splits {

@@ -78,6 +78,9 @@ pub(crate) const SQS_REQUEST: Price = SQS.per_million("requests", 40);
 pub(crate) const FAIR_REQUEST: Price = SQS.per_million("requests", 10);
 /// An invocation.
 pub(crate) const INVOCATION: Price = LAMBDA.per_million("invocations", 20);
+/// An hour of an event poller of a queue. AWS's example of the page has it for us-east-1, and a third party that read the
+/// Price List API in September 2026 too.
+pub(crate) const EVENT_POLLER: Price = LAMBDA.per_unit("EPU-hours", DOLLAR / 100_000 * 925);
 /// A second of 1 GB on arm64.
 pub(crate) const ARM64: Price = LAMBDA.per_unit("GB-s", 13_333_400);
 /// A second of 1 GB on x86_64.

@@ -9,7 +9,9 @@ use adapters::queues::{BATCH_ENTRIES_MAX, BATCH_WINDOW};
 use delivery::time::duration::SECOND_MS;
 
 use super::average::as_f64;
+use super::plan::Pollers;
 use crate::numbers::rounded;
+use crate::stack::POLLER_INVOCATIONS;
 
 /// Seconds in a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
@@ -19,6 +21,11 @@ pub(crate) const CHUNK_BYTES: f64 = 65_536.0;
 /// Lambda polls a queue with at least this many connections.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
 pub(crate) const POLLERS: f64 = 5.0;
+/// What an event poller of Lambda's provisioned mode handles at most, beside its invocations: so many bytes and so many
+/// polls a second.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html>
+const POLLER_BYTES: f64 = 1_000_000.0;
+const POLLER_POLLS: f64 = 10.0;
 /// The duration of a poll that finds nothing: `ReceiveMessageWaitTimeSeconds`.
 pub(crate) const POLL_S: f64 = 20.0;
 /// A function with this memory has one processor, and one with less has a share of it.
@@ -46,6 +53,10 @@ pub(crate) struct QueueLoad {
     pub(crate) concurrency: f64,
     /// The same with full batches: the least that is needed.
     pub(crate) concurrency_full: f64,
+    /// Event pollers that it takes in provisioned mode, on average.
+    pub(crate) pollers: f64,
+    /// The same with full batches.
+    pub(crate) pollers_full: f64,
     /// Receive requests, including empty ones.
     pub(crate) receives: f64,
     /// Receive requests that find nothing.
@@ -101,6 +112,14 @@ pub(super) struct EventSourceMapping {
     pub(super) batch_size: u32,
     pub(super) window_s: u32,
     pub(super) concurrency: u32,
+    /// `None` where Lambda decides how many there are.
+    pub(super) pollers: Option<Pollers>,
+}
+
+/// The connections with which Lambda polls a queue at least. How many an idle event poller has AWS does not say: counted is
+/// one.
+pub(super) fn connections(pollers: Option<Pollers>) -> f64 {
+    pollers.map_or(POLLERS, |pollers| POLLERS.max(f64::from(pollers.minimum)))
 }
 
 /// The polls of the queues that are empty but for what is split, slow or goes wrong: fan-out, slow,
@@ -111,7 +130,7 @@ pub(super) fn idle_polls() -> f64 {
 
 impl QueueLoad {
     pub(super) fn of(work: &QueueWork, mapping: &EventSourceMapping, bytes: f64) -> Self {
-        let fill = work.fill(mapping);
+        let fill = work.fill(mapping, bytes);
         let invocations = work.records / f64::from(fill);
         let (full_requests, rest) = (f64::from(fill / 10), f64::from(fill % 10));
         let receives_per_invocation = full_requests * chunks(REQUEST_ENTRIES * bytes)
@@ -119,7 +138,7 @@ impl QueueLoad {
         let receives = invocations * receives_per_invocation;
         // A delete has no payload to be billed by 64 KiB, so only the ten entries count.
         let deletes_per_invocation = f64::from(fill.div_ceil(10));
-        let empty = (POLLERS * DAY_S / POLL_S - receives).max(0.0);
+        let empty = (connections(mapping.pollers) * DAY_S / POLL_S - receives).max(0.0);
         let invocation_ms = work.invocation_ms(fill);
         Self {
             records: work.records,
@@ -129,6 +148,8 @@ impl QueueLoad {
             invocation_ms,
             concurrency: invocations / DAY_S * invocation_ms / 1_000.0,
             concurrency_full: work.concurrency(mapping.batch_size),
+            pollers: work.pollers(fill, bytes),
+            pollers_full: work.pollers(mapping.batch_size, bytes),
             receives: receives + empty,
             empty,
             deletes: invocations * deletes_per_invocation,
@@ -146,11 +167,17 @@ impl QueueLoad {
 impl QueueWork {
     /// Records of an invocation: the fewest that keep up, or what arrives at one poller during the
     /// window.
-    fn fill(&self, mapping: &EventSourceMapping) -> u32 {
+    fn fill(&self, mapping: &EventSourceMapping, bytes: f64) -> u32 {
         let most = mapping.batch_size.max(1);
-        let keeps_up = |records: &u32| self.concurrency(*records) <= f64::from(mapping.concurrency);
+        let keeps_up = |records: &u32| {
+            let suffices =
+                |pollers: Pollers| self.pollers(*records, bytes) <= f64::from(pollers.maximum);
+            self.concurrency(*records) <= f64::from(mapping.concurrency)
+                && mapping.pollers.is_none_or(suffices)
+        };
         let fewest = (1..=most).find(keeps_up).unwrap_or(most);
-        let gathered = self.records / DAY_S * f64::from(mapping.window_s) / POLLERS;
+        let gathered =
+            self.records / DAY_S * f64::from(mapping.window_s) / connections(mapping.pollers);
         let in_window =
             (1..=most).rev().find(|records| f64::from(*records) <= gathered).unwrap_or(1);
         fewest.max(in_window)
@@ -159,6 +186,15 @@ impl QueueWork {
     /// Concurrent invocations of this many records each.
     fn concurrency(&self, records: u32) -> f64 {
         self.records / DAY_S / f64::from(records) * self.invocation_ms(records) / 1_000.0
+    }
+
+    /// Event pollers that invocations of this many records take: for the invocations, the bytes and the polls.
+    fn pollers(&self, records: u32, bytes: f64) -> f64 {
+        let invocations = self.records / DAY_S / f64::from(records);
+        let polls = invocations * (f64::from(records) / REQUEST_ENTRIES).ceil();
+        let invoking = self.concurrency(records) / f64::from(POLLER_INVOCATIONS);
+        let reading = self.records / DAY_S * bytes / POLLER_BYTES;
+        invoking.max(reading).max(polls / POLLER_POLLS)
     }
 
     /// The probability that an invocation of this many records makes an attempt.

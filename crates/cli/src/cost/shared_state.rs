@@ -53,7 +53,7 @@ pub(super) struct Users<'a> {
 impl SharedState {
     pub(super) fn of(plan: &Plan, users: &Users<'_>) -> Self {
         let (traffic, deployment) = (&plan.traffic, &plan.deployment);
-        let limits = [deployment.events_concurrency, deployment.retry_concurrency];
+        let limits = [deployment.events_at_once(), deployment.retry_concurrency];
         let [fresh, waiting] = [0, 1].map(|queue| processes(users.queues[queue], limits[queue]));
         let (failing, all) = (traffic.failing, fresh + waiting);
         let every_ms = [if failing > 0.0 { READ_EVERY_MS } else { LOOK_EVERY_MS }, READ_EVERY_MS];

@@ -282,6 +282,10 @@ fn limits() -> String {
             "99 %, the same, EventsConcurrency 1000",
             "--success 0.99 --batch-size 50 --batch-window 1 --events-concurrency 1000 --account-concurrency 2000",
         ),
+        (
+            "99 %, 2 to 20 event pollers",
+            "--success 0.99 --events-pollers-minimum 2 --events-pollers-maximum 20",
+        ),
     ]
     .map(|(name, load)| {
         // All others are of an account whose quota was raised.
@@ -530,6 +534,10 @@ fn an_invalid_load_is_a_usage_error_that_names_it() {
         ("--events 1 --down 24", "90s, 30m, 2h"),
         ("--events 1 --down P15D", "14 days"),
         ("--events 1 --batch-size 0", "--batch-size"),
+        ("--events 1 --events-pollers-minimum 2", "--events-pollers-maximum"),
+        ("--events 1 --events-pollers-maximum 2", "--events-pollers-minimum"),
+        ("--events 1 --events-pollers-minimum 1 --events-pollers-maximum 2", "2..=200"),
+        ("--events 1 --events-pollers-minimum 3 --events-pollers-maximum 2", "Lambda refuses"),
         ("--events 1 --failing -1", "-1"),
         ("--events 1 --slow 2", "between 0 and 1"),
         ("--events 1 --event-bytes 1048576", "1048576"),

@@ -6,9 +6,10 @@ use delivery::time::duration::MINUTE_MS;
 use delivery::wire::UNREAD_MS;
 use serde_json::{Value, json};
 
+use super::pollers::{POLLERS, in_case};
 use super::{TEMPLATE, properties, read, resources};
 
-const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
+pub(super) const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
 /// Those that read queues.
 const FUNCTIONS: [&str; 2] = ["DeadLetterFunction", "DispatchFunction"];
 /// The one that publishes over HTTP.
@@ -115,16 +116,23 @@ fn to_each_timeout_belongs_a_visibility_timeout_that_outlasts_it_with_the_longes
 
 #[test]
 fn an_allowed_rate_is_divided_by_all_invocations_that_may_run_at_once() {
-    let told = variables("DispatchFunction")["MAX_CONCURRENCY"].as_str().expect("it is a sum");
-    let mut told: Vec<String> = told.split('+').map(ToOwned::to_owned).collect();
-    told.sort();
-    let limit = |mapping: &&Value| {
-        mapping["ScalingConfig"]["MaximumConcurrency"].as_str().map(|name| format!("${{{name}}}"))
-    };
-    let mappings = mappings("DispatchFunction");
-    let mut limits: Vec<String> = mappings.values().filter_map(limit).collect();
-    limits.sort();
-    assert_eq!((told, limits.len()), (limits.clone(), mappings.len()));
+    let told = &variables("DispatchFunction")["MAX_CONCURRENCY"];
+    assert_eq!(told[0], POLLERS);
+    for (provisioned, told) in [(true, &told[1]), (false, &told[2])] {
+        let told = told.as_str().expect("it is a sum");
+        let mut told: Vec<String> = told.split('+').map(ToOwned::to_owned).collect();
+        told.sort();
+        let limit = |mapping: &&Value| {
+            let most = &in_case(provisioned, &mapping["ProvisionedPollerConfig"])["MaximumPollers"];
+            let most = most.as_str().map(|name| format!("${{{name}}}0"));
+            let limit = &in_case(provisioned, &mapping["ScalingConfig"])["MaximumConcurrency"];
+            most.or(limit.as_str().map(|name| format!("${{{name}}}")))
+        };
+        let mappings = mappings("DispatchFunction");
+        let mut limits: Vec<String> = mappings.values().filter_map(limit).collect();
+        limits.sort();
+        assert_eq!((told, limits.len()), (limits.clone(), mappings.len()), "{provisioned}");
+    }
 }
 
 #[test]

@@ -42,6 +42,8 @@ fn plan() -> Plan {
             batch_size: 10,
             batch_window_s: 0,
             events_concurrency: 50,
+            events_pollers_minimum: None,
+            events_pollers_maximum: None,
             retry_concurrency: 10,
             memory_mb: 256,
             dead_letter_memory_mb: 128,
@@ -467,6 +469,8 @@ fn the_defaults_are_those_of_the_template() {
         batch_size,
         batch_window_s,
         events_concurrency,
+        events_pollers_minimum,
+        events_pollers_maximum,
         retry_concurrency,
         memory_mb,
         dead_letter_memory_mb,
@@ -475,6 +479,12 @@ fn the_defaults_are_those_of_the_template() {
     assert_eq!(default("DispatchBatchSize"), batch_size.to_string());
     assert_eq!(default("DispatchBatchWindow"), batch_window_s.to_string());
     assert_eq!(default("EventsConcurrency"), events_concurrency.to_string());
+    for (name, pollers) in [
+        ("EventsPollersMinimum", events_pollers_minimum),
+        ("EventsPollersMaximum", events_pollers_maximum),
+    ] {
+        assert_eq!(default(name), pollers.unwrap_or(0).to_string());
+    }
     assert_eq!(default("RetryConcurrency"), retry_concurrency.to_string());
     assert_eq!(
         (default("Architecture"), default("FairQueues")),

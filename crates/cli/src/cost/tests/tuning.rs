@@ -126,3 +126,76 @@ fn nat_gateways_cost_their_hours_and_what_passes_them() {
     assert!(item("NAT data").pico_dollars() > 0);
     assert!(behind.total.day > without.total.day);
 }
+
+/// A plan with these limits of event pollers.
+fn with_pollers(events: f64, minimum: u32, maximum: u32) -> Plan {
+    let mut plan = traffic(|of| of.events = events);
+    plan.deployment.events_pollers_minimum = Some(minimum);
+    plan.deployment.events_pollers_maximum = Some(maximum);
+    plan
+}
+
+fn need(estimate: &Estimate, what: &str) -> Option<(f64, f64, f64)> {
+    let need = estimate.needs.iter().find(|need| need.what == what)?;
+    Some((need.amount, need.limit?.0, need.share))
+}
+
+#[test]
+fn event_pollers_that_stand_by_are_billed_all_day_and_more_where_the_load_needs_them() {
+    let hours = |plan: &Plan| quantity(&estimate(plan, &native()), "event pollers");
+    assert_eq!(hours(&plan()), 0);
+    assert_eq!(hours(&with_pollers(0.0, 2, 200)), 48);
+    // 11.6 events a second, one by one: 11.6 polls a second, of which a poller makes ten.
+    assert_eq!(hours(&with_pollers(1e6, 2, 200)), 48);
+    assert_eq!(hours(&with_pollers(1e6, 5, 200)), 120);
+    // 115.7 polls a second.
+    assert_eq!(hours(&with_pollers(1e7, 2, 200)), 12 * 24);
+    assert_eq!(hours(&with_pollers(1e9, 2, 20)), 20 * 24, "no more than the maximum");
+    let idle = estimate(&with_pollers(0.0, 2, 200), &native());
+    let pollers = idle.items.iter().find(|item| item.what == "event pollers").unwrap();
+    // 48 × $0.00925
+    assert_eq!(dollars(pollers.pico_dollars()), "0.4440");
+}
+
+#[test]
+fn each_event_poller_makes_ten_invocations_at_once() {
+    let of = |plan: &Plan| estimate(plan, &native());
+    let default = of(&plan());
+    assert_eq!(need(&default, "event pollers, events"), None);
+    assert_eq!(need(&default, "invocations at once, events").unwrap().1, 50.0);
+    let provisioned = of(&with_pollers(1e6, 2, 200));
+    assert_eq!(need(&provisioned, "invocations at once, events").unwrap().1, 2_000.0);
+    assert_eq!(need(&provisioned, "event pollers, events").unwrap().1, 200.0);
+}
+
+#[test]
+fn event_pollers_are_limited_by_invocations_bytes_or_polls() {
+    let full = |change: fn(&mut Plan)| {
+        let mut plan = with_pollers(1e9, 2, 2_000);
+        change(&mut plan);
+        let (_, most, share) = need(&estimate(&plan, &native()), "event pollers, events").unwrap();
+        share * most
+    };
+    let second = 1e9 / 86_400.0;
+    assert!(close(full(|_| {}), second / 10.0 / 10.0), "ten records a poll, ten polls a second");
+    let bytes = full(|plan| plan.traffic.event_bytes = 20_000.0 - 512.0);
+    assert!(close(bytes, second * 20_000.0 / 1e6), "{bytes}");
+    let slow = full(|plan| plan.traffic.answer_ms = 10_000.0);
+    assert!(slow > second / 10.0 * 10.0 / 10.0, "{slow}");
+}
+
+#[test]
+fn a_load_beyond_the_polls_of_its_event_pollers_fills_its_batches() {
+    let fill =
+        |events, maximum| estimate(&with_pollers(events, 2, maximum), &native()).load.events.fill;
+    assert_eq!((fill(1e6, 2), fill(1e7, 2), fill(1e9, 2)), (1, 6, 10));
+    assert_eq!(fill(1e7, 200), 1);
+}
+
+#[test]
+fn event_pollers_that_stand_by_poll_an_empty_queue() {
+    let polls = |plan: &Plan| quantity(&estimate(plan, &native()), "polls that find nothing");
+    let idle = traffic(|of| of.events = 0.0);
+    assert_eq!(polls(&with_pollers(0.0, 2, 200)), polls(&idle), "not fewer than Lambda by itself");
+    assert_eq!(polls(&with_pollers(0.0, 15, 200)), polls(&idle) + 10 * 4_320);
+}
