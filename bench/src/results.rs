@@ -40,6 +40,13 @@ impl Results {
         median(&self.numbers(contender, |of| of == scenario, number))
     }
 
+    /// The instructions per event of a contender; `None` if they were not counted.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    pub(crate) fn instructions_of(&self, contender: &str) -> Option<f64> {
+        let counted = self.instructions.iter().find(|(name, _)| *name == contender);
+        counted.map(|(_, per_event)| *per_event as f64)
+    }
+
     /// The median start of a contender over all of its runs.
     pub(crate) fn start_ms(&self, contender: &str) -> Option<f64> {
         median(&self.numbers(contender, |_| true, |run| ms(run.start)))

@@ -1,7 +1,7 @@
 //! All I/O of lastmile: the ports of `delivery`, implemented on AWS, HTTP and this machine.
 //!
 //! Nothing here decides. [`records`] reads a batch from Lambda and writes the response; [`queues`]
-//! sends messages, several times if `resend` says so; [`http`] makes one exchange; [`storage`] reads and writes objects of a bucket or
+//! sends messages, several times if `resend` says so; [`http`] makes one exchange, and `aws_http` those with AWS, both trusting `authorities`; [`storage`] reads and writes objects of a bucket or
 //! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
 //! queues, as `delivery` decides, by [`dead_letter_store`]; [`events_queue`] publishes what came over HTTP; [`subscriptions`] keeps those of a file
 //! fresh, and [`live_catalogue`] reads those of a catalogue by need; [`secrets`] looks up secrets, and [`tokens`] fetches tokens with them; [`consents`] keeps which endpoints want events; [`machine`]
@@ -12,7 +12,9 @@
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 
+mod authorities;
 pub mod aws_error;
+mod aws_http;
 pub mod aws_identity;
 pub mod aws_ports;
 pub mod blobs;

@@ -6,12 +6,15 @@ use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 
+use crate::aws_http::http_client;
+
 /// The timeout of a call to AWS, all tries together.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The clients' configuration from the AWS environment, with our time limits.
 pub async fn aws_config() -> SdkConfig {
-    with_limits(aws_config::defaults(BehaviorVersion::latest()).load().await)
+    let config = aws_config::defaults(BehaviorVersion::latest()).http_client(http_client());
+    with_limits(config.load().await)
 }
 
 /// This configuration with our time limits: an unreachable service must not use up an invocation.

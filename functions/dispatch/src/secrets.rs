@@ -60,12 +60,17 @@ impl<P: DispatchPorts> Dispatch<P> {
         if exchange.outcome(&subscription.retry) != Outcome::Unauthorized {
             return Ok(None);
         }
-        self.check_policy(&subscription.destination).await?;
-        let timeout_ms = until_ms.saturating_sub(self.ports.now_ms());
-        let after =
-            self.tokens.keyring_after(&self.ports, exchange, keyring, subscription, timeout_ms);
-        let after = self.in_time(after, deadline).await;
-        let after = after.unwrap_or_else(|| Err("no token could be fetched in time".to_owned()));
-        after.map_err(Unsendable::Unready)
+        let renewed = async {
+            // Time in which the policy is read is that of the token.
+            self.check_policy(&subscription.destination).await?;
+            let timeout_ms = until_ms.saturating_sub(self.ports.now_ms());
+            let after =
+                self.tokens.keyring_after(&self.ports, exchange, keyring, subscription, timeout_ms);
+            after.await.map_err(Unsendable::Unready)
+        };
+        let renewed = self.in_time(renewed, deadline).await;
+        renewed.unwrap_or_else(|| {
+            Err(Unsendable::Unready("no token could be fetched in time".to_owned()))
+        })
     }
 }

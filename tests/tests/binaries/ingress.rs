@@ -8,7 +8,7 @@ use crate::runtime_api::Invocation;
 use crate::world::World;
 
 const KEY: &str = "c2hvcC1vcmRlcnMta2V5LW9uZQ==";
-const BY_KEYS: [(&str, &str); 3] = [
+pub(crate) const BY_KEYS: [(&str, &str); 3] = [
     ("INGRESS_AUTHORIZATION", "keys"),
     ("PUBLISHER_KEYS", "env:PUBLISH_KEY"),
     ("PUBLISH_KEY", KEY),

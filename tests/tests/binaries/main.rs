@@ -4,6 +4,7 @@
 //! Separate from the other tests, which call the libraries: here is what only `main.rs` decides,
 //! such as whose attributes are believed and when an invocation ends. SQS and S3 are local.
 
+mod authorities;
 mod deadletter;
 mod dispatch;
 mod environment;

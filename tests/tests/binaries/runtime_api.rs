@@ -48,6 +48,11 @@ impl RuntimeApi {
         format!("127.0.0.1:{}", self.0.port())
     }
 
+    /// Whether the process has asked for work.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.0.requests().iter().any(|request| request.head.starts_with(NEXT))
+    }
+
     /// Whether the process waits to be told to stop.
     pub(crate) fn is_awaited(&self) -> bool {
         self.0.requests().iter().any(|request| request.head.starts_with(NEXT_EVENT))

@@ -19,8 +19,9 @@ use crate::environment::{Function, environment};
 use crate::runtime_api::{Invocation, RuntimeApi};
 
 /// The topics `shop/…`, each with one subscription `s` to `/…`; further members of its spec.
-const TOPICS: [(&str, &str); 4] = [
+const TOPICS: [(&str, &str); 5] = [
     ("taken", ""),
+    ("encrypted", ", retry: {schedule: {kind: constant, delay: PT1M}, jitterPercent: 0}"),
     ("later", ", retry: {schedule: {kind: constant, delay: PT1M}, jitterPercent: 0}"),
     ("soon", ", retry: {schedule: {kind: constant, delay: PT0.2S}, jitterPercent: 0}"),
     ("consented", ""),
@@ -63,6 +64,18 @@ impl Running {
             }
         };
         tokio::time::timeout(LIMIT, answered).await.expect("the function responds")
+    }
+
+    /// Waits until it asks for work.
+    pub(crate) async fn has_started(&mut self) {
+        let asked = async {
+            while !self.runtime_api.is_asked() {
+                let ended = self.process.try_wait().expect("a process of ours");
+                assert!(ended.is_none(), "the function ended: {ended:?}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, asked).await.expect("it asks for work");
     }
 
     /// Tells it to stop, as Lambda does with a process that is registered as an extension, and waits until it has
@@ -128,6 +141,7 @@ impl World {
     fn subscription(&self, topic: &str, spec: &str) -> String {
         let consent = if topic == "consented" { ", consent: {handshake: eventgrid}" } else { "" };
         let url = self.url(topic);
+        let url = if topic == "encrypted" { url.replace("http:", "https:") } else { url };
         format!(
             "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
              metadata: {{namespace: shop, topic: {topic}, name: s}}\n\

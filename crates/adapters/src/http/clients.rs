@@ -32,7 +32,7 @@ use super::Network;
 use super::metered::MeteredStream;
 use super::names::CheckingResolver;
 use super::recent::Recent;
-use super::tls::TlsConfigs;
+use super::tls::{TlsConfigs, TlsError};
 
 /// So many clients are kept; with one more, the least recently used one is dropped with the last of its
 /// exchanges. Only those with an identity or authorities of their own are many.
@@ -70,18 +70,12 @@ const HTTP2_FRAME_MAX_BYTES: u32 = 16 * 1_024;
 /// Why no client can be built on this machine.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// Without a TLS configuration, for example because the machine has no certificates.
-    #[error("no TLS configuration can be built")]
-    Tls(#[from] rustls::Error),
+    /// Without a TLS configuration.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// For another reason.
     #[error("no HTTP client can be built")]
     Http(#[from] reqwest::Error),
-    /// The secrets of a subscription are no certificate and its key.
-    #[error("the client certificate cannot be used: {0}")]
-    Identity(String),
-    /// A bundle of a subscription cannot be trusted.
-    #[error("the caBundle cannot be used: {0}")]
-    CaBundle(String),
 }
 
 /// A client with its pool of connections.
@@ -101,23 +95,24 @@ type Use = (ClientKind, Option<[u8; 32]>);
 
 impl Clients {
     /// No clients yet, but all they need of the machine.
-    pub(super) fn new(
-        network: &Network,
-        policy: Arc<AddressPolicy>,
-    ) -> Result<Self, rustls::Error> {
+    pub(super) fn new(network: &Network, policy: Arc<AddressPolicy>) -> Result<Self, TlsError> {
         let (network, tls) = (network.clone(), TlsConfigs::new(network)?);
         Ok(Self { network, policy, tls, recent: Mutex::new(Recent::new(CLIENTS_MAX)) })
     }
 
     /// The client that checks addresses by the rules of this kind, for requests that need this of TLS.
-    pub(super) fn of(&self, kind: ClientKind, tls: &RequestTls) -> Result<Client, ClientError> {
+    pub(super) fn of(&self, kind: ClientKind, tls: &RequestTls) -> Result<Client, TlsError> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.get_or_insert(&(kind, tls.fingerprint()), || {
-            if kind.in_clear && tls.identity.is_some() {
-                return Err(ClientError::Identity("it is shown by https only".to_owned()));
-            }
+            let tls = match kind.in_clear {
+                true if tls.identity.is_some() => {
+                    return Err(TlsError::Identity("it is shown by https only".to_owned()));
+                }
+                true => self.tls.in_clear(),
+                false => self.tls.of(tls)?,
+            };
             let (lookup, policy) = (Arc::clone(&self.network.lookup), Arc::clone(&self.policy));
-            Ok(client(CheckingResolver { lookup, policy, kind }, self.tls.of(tls)?))
+            Ok(client(CheckingResolver { lookup, policy, kind }, tls))
         })
     }
 }

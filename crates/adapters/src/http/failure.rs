@@ -7,8 +7,8 @@ use delivery::delivery::outcome::TransportResult;
 use rustls::AlertDescription;
 use thiserror::Error;
 
-use super::clients::ClientError;
 use super::names::NameFailure;
+use super::tls::TlsError;
 
 /// The longest detail of a failure.
 const DETAIL_MAX_CHARS: usize = 300;
@@ -20,7 +20,7 @@ pub(super) enum Failure {
     Url,
     /// A fault of this machine, or of a secret that can be repaired, so other attempts follow.
     #[error(transparent)]
-    Client(#[from] ClientError),
+    Tls(#[from] TlsError),
     #[error("error sending request")]
     Request(#[from] hyper_util::client::legacy::Error),
     #[error("error reading the answer")]
@@ -45,7 +45,7 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
     // Nothing was sent, and a repeat would be built in the same way.
     match failure {
         Failure::Url => return TransportResult::Unsendable,
-        Failure::Client(_) => return TransportResult::Aborted,
+        Failure::Tls(_) => return TransportResult::Aborted,
         Failure::Request(_) | Failure::Answer(_) => {}
     }
     // The client reports what its resolver returns as a failure to connect.

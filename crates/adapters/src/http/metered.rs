@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use futures::task::AtomicWaker;
-use http::Extensions;
+use http::{Extensions, Response};
 use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -190,9 +190,13 @@ impl Usage {
     }
 
     /// Notices the connection that the client has chosen, which it does while its future is polled: and
-    /// another one, if the first was closed before anything was sent.
-    pub(super) fn notice(&mut self) {
-        let Some(meter) = meter(&self.captured) else { return };
+    /// another one, if the first was closed before anything was sent. An answer says by itself on which it came.
+    pub(super) fn notice<B, E>(&mut self, polled: &Poll<Result<Response<B>, E>>) {
+        let meter = match polled {
+            Poll::Ready(Ok(response)) => response.extensions().get().cloned(),
+            Poll::Ready(Err(_)) | Poll::Pending => meter(&self.captured),
+        };
+        let Some(meter) = meter else { return };
         if self.meter.as_ref().is_some_and(|known| Arc::ptr_eq(known, &meter)) {
             return;
         }

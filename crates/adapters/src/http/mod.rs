@@ -48,6 +48,7 @@ use self::failure::Failure;
 use self::metered::Usage;
 pub use self::names::{Lookup, Resolved};
 use self::sigv4::{Signed, is_of_signature};
+pub use self::tls::TlsError;
 use crate::machine::Machine;
 
 /// Who sends.
@@ -103,7 +104,7 @@ impl HttpSender {
     ///
     /// # Errors
     /// When no TLS client can be built on this machine.
-    pub fn new(policy: AddressPolicy) -> Result<Self, ClientError> {
+    pub fn new(policy: AddressPolicy) -> Result<Self, TlsError> {
         Self::on(&Network::default(), policy)
     }
 
@@ -111,9 +112,8 @@ impl HttpSender {
     ///
     /// # Errors
     /// When no TLS client can be built.
-    pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, ClientError> {
+    pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, TlsError> {
         let policy = Arc::new(policy);
-        // What can fail is built here, so that it ends the cold start, and not the first delivery.
         let clients = Arc::new(Clients::new(network, Arc::clone(&policy))?);
         let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
         Ok(Self { policy, clients, long_answers, keeps_headers: false })
@@ -184,7 +184,7 @@ impl HttpSender {
         let mut responding = self.clients.of(kind, &request.tls)?.request(sent);
         let response = poll_fn(|context| {
             let polled = Pin::new(&mut responding).poll(context);
-            usage.notice();
+            usage.notice(&polled);
             polled
         });
         let (head, body) = response.await?.into_parts();
@@ -234,14 +234,11 @@ impl SendHttp for HttpSender {
     async fn exchange(&self, request: &Request) -> Exchange {
         let started_ms = Machine.now_ms();
         let exchange = match self.admit(request) {
-            Ok(admitted) => {
-                let exchange = self.send(request, admitted);
-                let in_time = tokio::time::timeout(timeout(request), exchange).await;
-                in_time.unwrap_or_else(|_| timed_out(request))
-            }
-            Err(exchange) => *exchange,
+            Ok(admitted) => self.send(request, admitted),
+            Err(exchange) => return timed(*exchange, started_ms),
         };
-        timed(exchange, started_ms)
+        let in_time = tokio::time::timeout(timeout(request), exchange).await;
+        timed(in_time.unwrap_or_else(|_| timed_out(request)), started_ms)
     }
 
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
@@ -280,6 +277,9 @@ fn timed_out(request: &Request) -> Exchange {
 fn uri(url: &Url) -> Option<Uri> {
     if !matches!(url.scheme(), "http" | "https") {
         return None;
+    }
+    if url.username().is_empty() && url.password().is_none() {
+        return url.as_str().parse().ok();
     }
     let mut url = url.clone();
     url.set_username("").ok()?;

@@ -2,12 +2,12 @@
 //! and bundle of authorities.
 //!
 //! Separate because connections are told apart by it: whoever has another identity has another client, and no session of
-//! one configuration is resumed by another. Reading the machine's certificates takes milliseconds, and megabytes of memory;
-//! all configurations share them.
+//! one configuration is resumed by another. Nothing is read of the machine's certificates before the first request over
+//! TLS; then all configurations share them.
 //!
 //! Promises: no error quotes a certificate or a key.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use delivery::request::tls::{Identity, RequestTls};
 use delivery::subscription::tls::CaBundle;
@@ -18,62 +18,114 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-    version,
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore,
+    SignatureScheme, WantsVerifier, version,
 };
-use rustls_platform_verifier::Verifier;
+use thiserror::Error;
 
 use super::Network;
-use super::clients::ClientError;
+use crate::authorities;
+
+/// Why there is no TLS configuration for a request.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    /// This machine trusts nobody, so no certificate could be checked.
+    #[error("the certificate authorities of this machine cannot be read: {0}")]
+    Authorities(String),
+    /// Those of the network cannot be trusted.
+    #[error("no TLS configuration can be built")]
+    Config(#[from] Error),
+    /// The secrets of a subscription are no certificate and its key.
+    #[error("the client certificate cannot be used: {0}")]
+    Identity(String),
+    /// A bundle of a subscription cannot be trusted.
+    #[error("the caBundle cannot be used: {0}")]
+    CaBundle(String),
+}
 
 /// The configurations, each built for its client.
 #[derive(Debug)]
 pub(super) struct TlsConfigs {
     provider: Arc<CryptoProvider>,
-    /// Trusts the machine's authorities, and those of the network.
-    verifier: Arc<Verifier>,
+    of_network: Vec<CertificateDer<'static>>,
+    /// That of requests without TLS, which trusts nobody.
+    in_clear: Arc<ClientConfig>,
+    trusting: OnceLock<Trusting>,
+}
+
+/// What trusts the machine's authorities, and those of the network.
+#[derive(Debug, Clone)]
+struct Trusting {
+    verifier: Arc<WebPkiServerVerifier>,
     common: Arc<ClientConfig>,
 }
 
 impl TlsConfigs {
     /// TLS 1.2 or later for HTTP/2 and HTTP/1.1, with the certificate authorities of the machine and
     /// the network.
-    pub(super) fn new(network: &Network) -> Result<Self, Error> {
+    pub(super) fn new(network: &Network) -> Result<Self, TlsError> {
         let provider = CryptoProvider::get_default().cloned();
         let provider = provider.unwrap_or_else(|| Arc::new(aws_lc_rs::default_provider()));
-        let authorities = network.authorities.iter().cloned();
-        let verifier = Verifier::new_with_extra_roots(authorities, Arc::clone(&provider))?;
-        let verifier = Arc::new(verifier);
-        let mut common = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
-            // The verifier checks as much as the default one, by the machine's own certificates.
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::clone(&verifier) as Arc<dyn ServerCertVerifier>)
-            .with_no_client_auth();
-        common.alpn_protocols = ["h2", "http/1.1"].map(|name| name.as_bytes().to_vec()).to_vec();
-        Ok(Self { provider, verifier, common: Arc::new(common) })
+        let builder = builder(&provider)?;
+        let mut in_clear =
+            builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth();
+        in_clear.resumption = Resumption::disabled();
+        let (of_network, trusting) = (network.authorities.clone(), OnceLock::new());
+        Ok(Self { provider, of_network, in_clear: Arc::new(in_clear), trusting })
+    }
+
+    /// That of requests without TLS.
+    pub(super) fn in_clear(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.in_clear)
     }
 
     /// The configuration for requests like this.
-    pub(super) fn of(&self, tls: &RequestTls) -> Result<Arc<ClientConfig>, ClientError> {
+    pub(super) fn of(&self, tls: &RequestTls) -> Result<Arc<ClientConfig>, TlsError> {
+        let Trusting { verifier, common } = self.trusting()?;
         if tls.fingerprint().is_none() {
-            return Ok(Arc::clone(&self.common));
+            return Ok(common);
         }
-        let mut config = ClientConfig::clone(&self.common);
+        let mut config = ClientConfig::clone(&common);
         // The sessions of the common one would be resumed without, or with another, identity.
         config.resumption = Resumption::default();
         if let Some(identity) = &tls.identity {
-            let key = certified_key(identity, &self.provider).map_err(ClientError::Identity)?;
+            let key = certified_key(identity, &self.provider).map_err(TlsError::Identity)?;
             config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(key));
         }
         if let Some(bundle) = &tls.ca_bundle {
-            let verifier = self.with_bundle(bundle).map_err(ClientError::CaBundle)?;
+            let bundle = self.verifier_of(bundle).map_err(TlsError::CaBundle)?;
+            let verifier = WithBundle { machine: verifier, bundle };
             config.dangerous().set_certificate_verifier(Arc::new(verifier));
         }
         Ok(Arc::new(config))
     }
 
-    fn with_bundle(&self, bundle: &CaBundle) -> Result<WithBundle, String> {
+    /// What trusts the machine; a machine without authorities is asked again by the next request.
+    fn trusting(&self) -> Result<Trusting, TlsError> {
+        if let Some(trusting) = self.trusting.get() {
+            return Ok(trusting.clone());
+        }
+        let mut roots = RootCertStore::empty();
+        for authority in &self.of_network {
+            roots.add(authority.clone())?;
+        }
+        roots.add_parsable_certificates(authorities::of_this_machine().iter().cloned());
+        if roots.is_empty() {
+            let problem = authorities::problem().unwrap_or_else(|| "there are none".to_owned());
+            return Err(TlsError::Authorities(problem));
+        }
+        let provider = Arc::clone(&self.provider);
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let verifier = verifier.map_err(|error| TlsError::Authorities(error.to_string()))?;
+        let builder = builder(&self.provider)?.with_webpki_verifier(Arc::clone(&verifier));
+        let mut common = builder.with_no_client_auth();
+        common.alpn_protocols = ["h2", "http/1.1"].map(|name| name.as_bytes().to_vec()).to_vec();
+        let trusting = Trusting { verifier, common: Arc::new(common) };
+        Ok(self.trusting.get_or_init(|| trusting).clone())
+    }
+
+    fn verifier_of(&self, bundle: &CaBundle) -> Result<Arc<WebPkiServerVerifier>, String> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(bundle.pem().as_bytes()) {
             let certificate = certificate.map_err(|_| "it is not in PEM form".to_owned())?;
@@ -81,9 +133,15 @@ impl TlsConfigs {
         }
         let provider = Arc::clone(&self.provider);
         let bundle = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        let bundle = bundle.map_err(|error| error.to_string())?;
-        Ok(WithBundle { machine: Arc::clone(&self.verifier), bundle })
+        bundle.map_err(|error| error.to_string())
     }
+}
+
+fn builder(
+    provider: &Arc<CryptoProvider>,
+) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, Error> {
+    ClientConfig::builder_with_provider(Arc::clone(provider))
+        .with_protocol_versions(&[&version::TLS13, &version::TLS12])
 }
 
 fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<CertifiedKey, String> {
@@ -100,7 +158,7 @@ fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<Certi
 /// Trusts what the machine trusts, and what a bundle does.
 #[derive(Debug)]
 struct WithBundle {
-    machine: Arc<Verifier>,
+    machine: Arc<WebPkiServerVerifier>,
     bundle: Arc<WebPkiServerVerifier>,
 }
 

@@ -52,7 +52,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Option<Exchange> {
         let started_ms = self.ports.now_ms();
-        let work = self.ports.exchange(request);
+        // Pinned here: the future would be kept twice where it is an argument.
+        let work = pin!(self.ports.exchange(request));
         match self.done_or_left(work, request.timeout_ms, subscription, due, of).await {
             Ok(exchange) => Some(exchange),
             Err(left) => {
@@ -66,7 +67,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// What is waited for, or the deliveries as they are once they are left to the lane.
     async fn done_or_left<T>(
         &self,
-        work: impl Future<Output = T>,
+        mut work: impl Future<Output = T> + Unpin,
         timeout_ms: u64,
         subscription: &Subscription,
         due: &[InFlightDelivery],
@@ -75,7 +76,6 @@ impl<P: DispatchPorts> Dispatch<P> {
         let slow_after_ms = subscription.destination.slow_after_ms;
         let may_move = self.health.may_move(of.queue, due.len(), self.ports.now_ms());
         let may_leave = may_move && slow_after_ms < timeout_ms;
-        let mut work = pin!(work);
         tokio::select! {
             biased;
             done = &mut work => return Ok(done),

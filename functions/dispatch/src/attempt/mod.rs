@@ -81,7 +81,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         if composed.is_ok() {
             attempt.deliveries.iter().for_each(|delivery| self.telemetry.attempting(delivery));
         }
-        let (exchange, late) = self.exchange_once(attempt, composed, now_ms).await?;
+        let (exchange, late) = self.exchange_once(attempt, &composed, now_ms).await?;
         if keyring.token().is_none() {
             return Some((exchange, late, keyring));
         }
@@ -107,7 +107,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 let timeout_ms = until_ms - now_ms;
                 let attempt = Attempt { timeout_ms, ..*attempt };
                 let composed = attempt.compose(&keyring, now_ms);
-                let (exchange, late) = self.exchange_once(&attempt, composed, now_ms).await?;
+                let (exchange, late) = self.exchange_once(&attempt, &composed, now_ms).await?;
                 Some((exchange, late, keyring))
             }
             Ok(_) => Some((exchange, late, keyring)),
@@ -120,16 +120,16 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn exchange_once(
         &self,
         attempt: &Attempt<'_>,
-        composed: Result<Request, Unsendable>,
+        composed: &Result<Request, Unsendable>,
         now_ms: u64,
     ) -> Option<(Exchange, Option<Late>)> {
         let Attempt { subscription, due, of, .. } = attempt;
         match composed {
             Ok(request) if subscription.destination.late_window_ms > 0 => {
-                Some(self.ports.exchange_or_late(&request).await)
+                Some(self.ports.exchange_or_late(request).await)
             }
             Ok(request) => {
-                let exchange = self.exchange_or_abandon(&request, subscription, due, of).await?;
+                let exchange = self.exchange_or_abandon(request, subscription, due, of).await?;
                 Some((exchange, None))
             }
             Err(problem) => Some((problem.exchange(now_ms), None)),

@@ -183,6 +183,12 @@ impl Catalogue {
         &self.settings
     }
 
+    /// Whether it knows every topic, as that of a file does.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.read.is_none()
+    }
+
     /// Whether it knows what there is of this topic, or that it does not exist.
     #[must_use]
     pub fn knows(&self, topic: &TopicName) -> bool {
