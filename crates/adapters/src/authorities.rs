@@ -3,34 +3,45 @@
 //! Separate because both need them, and neither does before its first request over TLS: finding and reading them takes
 //! milliseconds, which a start should not. So they are read once in a process, when the first client needs them.
 //!
-//! Promises: a certificate that cannot be read is left out, as by other programs of the machine.
+//! Promises: a certificate that cannot be used is left out, as by other programs of the machine; while there is none, each
+//! request looks again.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls_native_certs::{CertificateResult, load_native_certs};
 
-static OF_THIS_MACHINE: LazyLock<CertificateResult> = LazyLock::new(load_native_certs);
+static OF_THIS_MACHINE: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 
-/// The certificates; read at the first call.
-pub(crate) fn of_this_machine() -> &'static [CertificateDer<'static>] {
-    &OF_THIS_MACHINE.certs
+/// The certificates, at least one; or why there is none.
+pub(crate) fn of_this_machine() -> Result<&'static [CertificateDer<'static>], String> {
+    if let Some(known) = OF_THIS_MACHINE.get() {
+        return Ok(known);
+    }
+    let CertificateResult { mut certs, errors, .. } = load_native_certs();
+    certs.retain(is_usable);
+    if certs.is_empty() {
+        let problem = errors.first().map(ToString::to_string);
+        return Err(problem.unwrap_or_else(|| "there are none".to_owned()));
+    }
+    Ok(OF_THIS_MACHINE.get_or_init(|| certs))
 }
 
-/// Why some of them cannot be read, if there is a reason.
-pub(crate) fn problem() -> Option<String> {
-    OF_THIS_MACHINE.errors.first().map(ToString::to_string)
+/// Whether it is a certificate, and not only bytes in the form of one: the clients of AWS panic at such bytes.
+fn is_usable(certificate: &CertificateDer<'static>) -> bool {
+    RootCertStore::empty().add(certificate.clone()).is_ok()
 }
 
-/// The same certificates in PEM form (RFC 7468), which the clients of AWS want.
-pub(crate) fn pem() -> String {
+/// These certificates in PEM form (RFC 7468), which the clients of AWS want.
+pub(crate) fn pem(certificates: &[CertificateDer<'_>]) -> String {
     let one = |certificate: &CertificateDer<'_>| {
         let text = STANDARD.encode(certificate);
         format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
     };
-    of_this_machine().iter().map(one).collect()
+    certificates.iter().map(one).collect()
 }
 
 #[cfg(test)]
@@ -41,7 +52,14 @@ mod tests {
 
     #[test]
     fn the_pem_form_holds_the_same_certificates() {
-        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem().as_bytes()).collect();
-        assert_eq!(read.expect("PEM"), of_this_machine());
+        let certificates = of_this_machine().expect("this machine trusts somebody");
+        let text = pem(certificates);
+        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+        assert_eq!(read.expect("PEM"), certificates);
+    }
+
+    #[test]
+    fn bytes_that_are_no_certificate_are_not_used() {
+        assert!(!is_usable(&CertificateDer::from(b"not a certificate".to_vec())));
     }
 }

@@ -5,9 +5,10 @@
 
 use std::sync::OnceLock;
 
-use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::proxy::ProxyConfig;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
+use aws_smithy_http_client::{Builder, Connector};
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
 };
@@ -15,7 +16,8 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 
 use crate::authorities;
 
-/// A client that is built at its first request, with the machine's certificate authorities.
+/// A client that is built at its first request, with the machine's certificate authorities; it uses the proxy of the
+/// environment, as the SDK's own does.
 pub(crate) fn http_client() -> SharedHttpClient {
     SharedHttpClient::new(AtFirstRequest::default())
 }
@@ -30,13 +32,29 @@ impl HttpClient for AtFirstRequest {
         settings: &HttpConnectorSettings,
         components: &RuntimeComponents,
     ) -> SharedHttpConnector {
-        self.0.get_or_init(build).http_connector(settings, components)
+        if let Some(client) = self.0.get() {
+            return client.http_connector(settings, components);
+        }
+        let client = match authorities::of_this_machine() {
+            Ok(trusted) => self.0.get_or_init(|| client(authorities::pem(trusted))).clone(),
+            // It trusts nobody, so it is not kept: the next request looks for authorities again.
+            Err(_) => client(String::new()),
+        };
+        client.http_connector(settings, components)
     }
 }
 
-fn build() -> SharedHttpClient {
-    let trusted = TrustStore::empty().with_pem_certificate(authorities::pem());
+fn client(trusted: String) -> SharedHttpClient {
+    let trusted = TrustStore::empty().with_pem_certificate(trusted);
     let tls = TlsContext::builder().with_trust_store(trusted).build();
     let tls = tls.expect("building a TLS context cannot fail: it is checked when it is used");
-    Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https()
+    Builder::new().build_with_connector_fn(move |settings, components| {
+        let mut connector = Connector::builder()
+            .proxy_config(ProxyConfig::from_env())
+            .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+            .tls_context(tls.clone());
+        connector.set_connector_settings(settings.cloned());
+        connector.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
+        connector.build()
+    })
 }

@@ -134,3 +134,17 @@ async fn log_and_metrics_of_dispatch_are_lines_of_json() {
     assert_eq!(metrics["DeliverySuccessCount"], 1);
     assert_eq!(metrics["_aws"]["CloudWatchMetrics"][0]["Namespace"], "lastmile/tested");
 }
+
+#[tokio::test]
+async fn calls_to_aws_use_the_proxy_of_the_environment() {
+    let world = World::start().await;
+    let proxy = [("HTTP_PROXY", world.destination_url())];
+    let proxy = proxy.each_ref().map(|(name, url)| (*name, url.as_str()));
+    let record = [published("m1", "shop/taken")];
+    let mut function = world.run(&DISPATCH, &proxy, invocation(&record)).await;
+    function.response().await;
+    let asked = world.requested();
+    // With the whole URL, as a proxy is asked.
+    assert!(asked.iter().any(|url| url.starts_with("http://127.0.0.1")), "{asked:?}");
+    assert!(asked.iter().any(|url| url.contains("/config/subscriptions.yaml")), "{asked:?}");
+}

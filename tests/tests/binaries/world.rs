@@ -153,6 +153,11 @@ impl World {
         format!("{}/{topic}", self.destination.endpoint())
     }
 
+    /// The address of the destinations.
+    pub(crate) fn destination_url(&self) -> String {
+        self.destination.endpoint()
+    }
+
     /// Writes an object of the config bucket.
     async fn put(&self, key: &str, bytes: Vec<u8>) {
         let put = self.bucket("config").put(key, bytes).await;

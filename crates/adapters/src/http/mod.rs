@@ -103,7 +103,7 @@ impl HttpSender {
     /// A sender that connects only to addresses that the policy allows.
     ///
     /// # Errors
-    /// When no TLS client can be built on this machine.
+    /// When the provider of cryptography knows no version of TLS that is used here.
     pub fn new(policy: AddressPolicy) -> Result<Self, TlsError> {
         Self::on(&Network::default(), policy)
     }
@@ -111,7 +111,7 @@ impl HttpSender {
     /// The same on another network than the machine's.
     ///
     /// # Errors
-    /// When no TLS client can be built.
+    /// As [`HttpSender::new`]. Authorities of the network that cannot be trusted show at the first request.
     pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, TlsError> {
         let policy = Arc::new(policy);
         let clients = Arc::new(Clients::new(network, Arc::clone(&policy))?);

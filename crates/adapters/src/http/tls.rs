@@ -32,7 +32,7 @@ pub enum TlsError {
     /// This machine trusts nobody, so no certificate could be checked.
     #[error("the certificate authorities of this machine cannot be read: {0}")]
     Authorities(String),
-    /// Those of the network cannot be trusted.
+    /// Those of the network cannot be trusted, or the provider of cryptography knows no version of TLS.
     #[error("no TLS configuration can be built")]
     Config(#[from] Error),
     /// The secrets of a subscription are no certificate and its key.
@@ -100,7 +100,7 @@ impl TlsConfigs {
         Ok(Arc::new(config))
     }
 
-    /// What trusts the machine; a machine without authorities is asked again by the next request.
+    /// What trusts the machine; where that has no authorities, the next request looks again.
     fn trusting(&self) -> Result<Trusting, TlsError> {
         if let Some(trusting) = self.trusting.get() {
             return Ok(trusting.clone());
@@ -109,10 +109,13 @@ impl TlsConfigs {
         for authority in &self.of_network {
             roots.add(authority.clone())?;
         }
-        roots.add_parsable_certificates(authorities::of_this_machine().iter().cloned());
-        if roots.is_empty() {
-            let problem = authorities::problem().unwrap_or_else(|| "there are none".to_owned());
-            return Err(TlsError::Authorities(problem));
+        match authorities::of_this_machine() {
+            Ok(of_machine) => {
+                roots.add_parsable_certificates(of_machine.iter().cloned());
+            }
+            Err(problem) if roots.is_empty() => return Err(TlsError::Authorities(problem)),
+            // Those of the network are enough.
+            Err(_) => {}
         }
         let provider = Arc::clone(&self.provider);
         let verifier =

@@ -52,9 +52,13 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Option<Exchange> {
         let started_ms = self.ports.now_ms();
-        // Pinned here: the future would be kept twice where it is an argument.
-        let work = pin!(self.ports.exchange(request));
-        match self.done_or_left(work, request.timeout_ms, subscription, due, of).await {
+        let done = {
+            // Pinned here: the future would be kept twice where it is an argument. It ends here too, so
+            // that what is abandoned holds no connection while it is sent.
+            let work = pin!(self.ports.exchange(request));
+            self.done_or_left(work, request.timeout_ms, subscription, due, of).await
+        };
+        match done {
             Ok(exchange) => Some(exchange),
             Err(left) => {
                 // Boxed: it is rare, and would enlarge the future of every attempt.
