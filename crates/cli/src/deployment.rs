@@ -90,21 +90,20 @@ impl DeploymentEntries {
 }
 
 /// What is wrong with subscriptions beside their topics and the policy of secrets, whoever described them: of
-/// those in the files all, of others what was not wrong before.
+/// those that files put there all, of others what was not wrong before.
 pub(crate) fn new_problems(
     before: &Catalogue,
     after: &Catalogue,
-    files: &Catalogue,
+    put: &BTreeSet<&SubscriptionName>,
 ) -> Vec<String> {
     let known = problems(before);
-    let is_new = |problem: &(SubscriptionName, String)| {
-        files.subscription(&problem.0).is_some() || !known.contains(problem)
-    };
-    let unread = files.subscriptions().filter(|of| after.subscription(&of.name).is_none());
-    let unread = unread.map(|of| {
-        let topic = &of.name.topic;
+    let is_new =
+        |problem: &(SubscriptionName, String)| put.contains(&problem.0) || !known.contains(problem);
+    let unread = put.iter().filter(|name| after.subscription(name).is_none());
+    let unread = unread.map(|name| {
+        let topic = &name.topic;
         let what = format!("its topic cannot be read: see lastmile subscriptions list {topic}");
-        (of.name.clone(), what)
+        ((*name).clone(), what)
     });
     let found = problems(after).into_iter().filter(is_new).chain(unread);
     found.map(|(name, problem)| text::line(&format!("error: {name}: {problem}"))).collect()

@@ -89,7 +89,9 @@ async fn ask(topic: &TopicName, mut ingress: Url) -> anyhow::Result<Option<Unkno
     if let Ok(mut path) = ingress.path_segments_mut() {
         path.extend(["topics", &topic.namespace, &topic.topic]);
     }
-    let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build()?;
+    // On this machine and in clear: no certificate is trusted, and none has to be there.
+    let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(TIMEOUT);
+    let client = client.build()?;
     let answer = client.get(ingress).send().await?;
     if answer.status() != StatusCode::NOT_FOUND {
         return Ok(None);

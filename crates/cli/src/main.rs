@@ -62,7 +62,7 @@ use crate::commands::{
     rollback, sample, subscriber, subscriptions, try_out, validate,
 };
 use crate::files::UsageError;
-use crate::output::{is_closed, note};
+use crate::output::{goes_on_unread, is_closed, note};
 
 /// Delivers events from a queue to HTTP endpoints: at least once, never lost
 #[derive(Debug, Parser)]
@@ -115,6 +115,33 @@ enum Command {
     Man(man::Arguments),
 }
 
+impl Command {
+    /// Whether it changes something, or answers by its exit code, so that it is done even if nobody reads what it
+    /// prints. Of the groups each verb says so itself.
+    fn is_done_unread(&self) -> bool {
+        match self {
+            Self::Check(_)
+            | Self::Apply(_)
+            | Self::Rollback(_)
+            | Self::Validate(_)
+            | Self::Try(_)
+            | Self::Doctor(_)
+            | Self::Publish(_)
+            | Self::Man(_) => true,
+            Self::Dev(_)
+            | Self::Demo(_)
+            | Self::Explain(_)
+            | Self::Subscriptions(_)
+            | Self::Deadletters(_)
+            | Self::Destinations(_)
+            | Self::Cost(_)
+            | Self::Sample(_)
+            | Self::Subscriber(_)
+            | Self::Completions(_) => false,
+        }
+    }
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -147,6 +174,9 @@ fn described() -> clap::Command {
 }
 
 async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    if command.is_done_unread() {
+        goes_on_unread();
+    }
     match command {
         Command::Dev(arguments) => dev::run(arguments).await,
         Command::Demo(arguments) => demo::run(arguments).await,
@@ -164,7 +194,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Publish(arguments) => publish::run(arguments).await,
         Command::Sample(arguments) => sample::run(&arguments),
         Command::Subscriber(arguments) => subscriber::run(arguments).await,
-        Command::Completions(arguments) => Ok(completions::run(&arguments, described())),
+        Command::Completions(arguments) => completions::run(&arguments, described()),
         Command::Man(arguments) => man::run(&arguments, described()),
     }
 }

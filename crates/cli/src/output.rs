@@ -6,7 +6,8 @@
 //! that reaches a terminal as a character that cannot be seen ([`text`]).
 
 use std::fmt::Display;
-use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 
@@ -75,12 +76,29 @@ pub(crate) fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
+/// Whether the command goes on when nobody reads its output any more.
+static GOES_ON: AtomicBool = AtomicBool::new(false);
+
+/// From here on output that nobody reads is dropped, and the command goes on: it changes something, or its exit code is
+/// the answer. Others end, as `head` wants it.
+pub(crate) fn goes_on_unread() {
+    GOES_ON.store(true, Ordering::Relaxed);
+}
+
 fn write(bytes: &[u8]) -> anyhow::Result<()> {
-    let mut output = std::io::stdout().lock();
+    match write_all(bytes) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe && GOES_ON.load(Ordering::Relaxed) => {
+            Ok(())
+        }
+        written => Ok(written?),
+    }
+}
+
+fn write_all(bytes: &[u8]) -> io::Result<()> {
+    let mut output = io::stdout().lock();
     output.write_all(bytes)?;
     // At the end of the program an error, such as a closed pipe, would be lost.
-    output.flush()?;
-    Ok(())
+    output.flush()
 }
 
 /// Writes a line to standard error.

@@ -33,14 +33,15 @@ pub(crate) const INGRESS: Function = Function {
 
 impl Function {
     /// The program and its arguments: the binary of this build, or `PACKAGE/bootstrap` of the folder
-    /// `LASTMILE_FUNCTIONS`, as cargo-lambda leaves them in `target/lambda`; run by the program
+    /// `LASTMILE_FUNCTIONS`, as cargo-lambda leaves them in `target/lambda`; run by the command
     /// `LASTMILE_EMULATOR` if they are for another processor.
     pub(crate) fn command(&self) -> Vec<String> {
         let binary = match env::var("LASTMILE_FUNCTIONS") {
             Ok(folder) => format!("{folder}/{}/bootstrap", self.package),
             Err(_) => self.built.to_owned(),
         };
-        env::var("LASTMILE_EMULATOR").into_iter().chain([binary]).collect()
+        let emulator = env::var("LASTMILE_EMULATOR").unwrap_or_default();
+        emulator.split_whitespace().map(ToOwned::to_owned).chain([binary]).collect()
     }
 }
 

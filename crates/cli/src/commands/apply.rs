@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use adapters::machine::Machine;
 use adapters::subscriptions::Location;
 use catalogue::Committed;
+use clap::builder::NonEmptyStringValueParser;
 use delivery::explain::diff::{Change, FieldChange, Subject, diff};
 use delivery::manifest::{self, Reading, Source};
 use delivery::ports::Clock as _;
@@ -34,7 +35,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
     /// In a catalogue: whose files these are. They change only what was applied under this name
-    #[arg(long, value_name = "NAME", default_value = "files")]
+    #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
     /// In a catalogue: remove what was applied under this name and is not in the files
     #[arg(long)]
@@ -119,7 +120,8 @@ async fn apply_to_catalogue(
     let new = &reading.catalogue;
     let comparison = Comparison::of(&folder, owner, new, &mappings, *prune).await?;
     let (before, after) = (comparison.before(), comparison.after());
-    let problems = new_problems(&before, &after, new);
+    let put = new.subscriptions().map(|subscription| &subscription.name).collect();
+    let problems = new_problems(&before, &after, &put);
     if !problems.is_empty() {
         problems.iter().for_each(note);
         return Ok(ExitCode::FAILURE);

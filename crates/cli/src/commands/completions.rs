@@ -6,6 +6,8 @@ use clap::Command;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap_complete::Shell;
 
+use crate::output::out_raw;
+
 /// The shells that are supported.
 const SHELLS: [&str; 4] = ["bash", "zsh", "fish", "powershell"];
 
@@ -16,7 +18,10 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &Arguments, mut command: Command) -> ExitCode {
-    clap_complete::generate(arguments.shell, &mut command, "lastmile", &mut std::io::stdout());
-    ExitCode::SUCCESS
+pub(crate) fn run(arguments: &Arguments, mut command: Command) -> anyhow::Result<ExitCode> {
+    // Not to standard output: the generator panics where its reader has closed its end.
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "lastmile", &mut script);
+    out_raw(&script)?;
+    Ok(ExitCode::SUCCESS)
 }

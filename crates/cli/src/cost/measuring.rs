@@ -171,7 +171,7 @@ fn what_is_counted_is_what_was_measured() {
     let written = [&log_lines()[..], &metric_lines()].concat();
     let written: Vec<String> = written.iter().map(ToString::to_string).collect();
     assert_eq!(bytes(&counted), written, "UPDATE_GOLDEN=1 writes {FILE}");
-    // BENCH.md is written by other machines too, and the estimate does not depend on a third of a millisecond.
+    // BENCH.md is written by other machines too: one may be twice as fast, and then the estimate is that of a slower one.
     let counted = [
         [measured::DISPATCH_INVOCATION_US, measured::DISPATCH_RECORD_US],
         [measured::DEAD_LETTER_INVOCATION_US, measured::DEAD_LETTER_RECORD_US],
@@ -179,7 +179,7 @@ fn what_is_counted_is_what_was_measured() {
     for (counted, name) in counted.into_iter().zip(["dispatch", "deadletter"]) {
         let of_ten = |[invocation, record]: [f64; 2]| invocation + 10.0 * record;
         let ratio = of_ten(microseconds(name)) / of_ten(counted);
-        assert!((0.6..1.6).contains(&ratio), "{name}: {ratio}; UPDATE_GOLDEN=1 writes {FILE}");
+        assert!((0.4..1.6).contains(&ratio), "{name}: {ratio}; UPDATE_GOLDEN=1 writes {FILE}");
     }
 }
 

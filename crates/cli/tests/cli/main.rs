@@ -45,5 +45,6 @@ mod sigv4;
 mod subscription_files;
 mod try_auth;
 mod try_out;
+mod unread_output;
 mod validate;
 mod write_destinations;

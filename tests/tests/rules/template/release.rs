@@ -1,5 +1,6 @@
 //! The template of a release: the same, but for one processor and with functions that are built.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -41,4 +42,18 @@ fn a_release_for_a_processor_that_lambda_does_not_have_is_refused() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/release-template");
     let output = Command::new(script).arg("riscv").output().expect("the script runs");
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn the_readme_names_the_versions_that_a_release_is_made_with() {
+    let file = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+        fs::read_to_string(path).expect("it is there")
+    };
+    let (lock, readme) = (file("tests/emulated/requirements.lock"), file("README.md"));
+    for (package, tool) in [("cargo-lambda", "cargo-lambda"), ("ziglang", "zig")] {
+        let pinned = lock.lines().find_map(|line| line.strip_prefix(&format!("{package}==")));
+        let version = pinned.and_then(|line| line.split(' ').next()).expect("it is pinned");
+        assert!(readme.contains(&format!("{tool} {version}")), "{tool} {version}");
+    }
 }

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::output::is_closed;
+use crate::output::{goes_on_unread, is_closed};
 
 /// The exit code of a failure.
 const FAILED: u8 = 1;
@@ -68,6 +68,12 @@ enum Verb {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if matches!(
+        arguments.verb,
+        Verb::Replay(_) | Verb::Dismiss(_) | Verb::Undismiss(_) | Verb::Rescue(_) | Verb::Purge(_)
+    ) {
+        goes_on_unread();
+    }
     let done = match arguments.verb {
         Verb::List(arguments) => list::run(arguments).await,
         Verb::Show(arguments) => show::run(arguments).await,

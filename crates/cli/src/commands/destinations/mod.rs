@@ -28,7 +28,7 @@ pub(crate) use health::health_below;
 pub(crate) use list::unhealthy;
 pub(crate) use now::{Now, NowArgs};
 
-use crate::output::is_closed;
+use crate::output::{goes_on_unread, is_closed};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -51,6 +51,9 @@ enum Verb {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if matches!(arguments.verb, Verb::Disable(_) | Verb::Enable(_) | Verb::Probe(_)) {
+        goes_on_unread();
+    }
     let done = match arguments.verb {
         Verb::List(arguments) => list::run(arguments).await,
         Verb::Show(arguments) => show::run(arguments).await,

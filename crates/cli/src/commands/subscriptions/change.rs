@@ -10,6 +10,7 @@ use adapters::live_catalogue::entries::{
 use adapters::machine::Machine;
 use anyhow::Context as _;
 use catalogue::{Changes, Entry, ReadError, Snapshot};
+use clap::builder::NonEmptyStringValueParser;
 use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
@@ -34,7 +35,7 @@ pub(super) struct PutArgs {
     #[command(flatten)]
     target: Target,
     /// Whose these are: only entries of this owner are replaced
-    #[arg(long, value_name = "NAME", default_value = "files")]
+    #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct DeleteArgs {
     #[command(flatten)]
     target: Target,
     /// Whose it is
-    #[arg(long, value_name = "NAME", default_value = "files")]
+    #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
     /// Do not ask for confirmation
     #[arg(long)]
@@ -99,7 +100,10 @@ pub(super) async fn put(arguments: PutArgs) -> anyhow::Result<ExitCode> {
                 changes.put(key.as_str(), value.as_str());
             }
             let [before, after] = topics(&catalogue, &name, &snapshot, &entries, secrets).await?;
-            match &new_problems(&before, &after, &reading.catalogue)[..] {
+            let put = reading.catalogue.subscriptions().map(|subscription| &subscription.name);
+            // Those of another namespace are not in this one.
+            let put = put.filter(|of| of.topic.namespace == name).collect();
+            match &new_problems(&before, &after, &put)[..] {
                 [] => Ok(changes),
                 problems => Err(NotChanged::Unsuited(problems.join("\n"))),
             }

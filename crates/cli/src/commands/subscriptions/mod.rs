@@ -21,7 +21,7 @@ use adapters::subscriptions::Location;
 use catalogue::{Changes, Namespace, NodeCache};
 use clap::Subcommand;
 
-use crate::output::is_closed;
+use crate::output::{goes_on_unread, is_closed};
 use crate::store::{self, Target};
 
 /// The nodes on the way to a subscription.
@@ -50,6 +50,9 @@ enum Verb {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if matches!(arguments.verb, Verb::Put(_) | Verb::Delete(_) | Verb::Gc(_)) {
+        goes_on_unread();
+    }
     let done = match arguments.verb {
         Verb::List(arguments) => list::run(arguments).await,
         Verb::Get(arguments) => list::get(arguments).await,

@@ -1,0 +1,45 @@
+//! Commands whose output nobody reads to its end: those that change something finish, and answer by their exit code.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::catalogues::document;
+use crate::programs::{lastmile, run};
+
+/// Runs a command whose output nobody reads at all; returns its exit code.
+fn unread(folder: &Path, arguments: &[&str]) -> Option<i32> {
+    let mut command = lastmile(folder, arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut process = command.spawn().expect("it starts");
+    drop(process.stdout.take());
+    process.wait().expect("it ends").code()
+}
+
+#[test]
+fn a_change_is_made_although_nobody_reads_what_it_prints() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let other = document("b", "").replace("namespace: shop", "namespace: bank");
+    std::fs::write(folder.join("a.yaml"), [document("a", ""), other].join("---\n"))
+        .expect("a file");
+    let to = format!("file://{}/catalogue/", folder.display());
+    for verb in [&["apply", "-f", "a.yaml", "--yes"][..], &["subscriptions", "put", "-f", "a.yaml"]]
+    {
+        assert_eq!(unread(folder, &[verb, &["--to", &to]].concat()), Some(0), "{verb:?}");
+        for (namespace, name) in [("shop", "shop/orders/a"), ("bank", "bank/orders/b")] {
+            let (listed, _) = run(folder, &["subscriptions", "list", namespace, "--to", &to]);
+            assert!(listed.contains(name), "{listed}");
+        }
+        std::fs::remove_dir_all(folder.join("catalogue")).expect("it is there");
+    }
+}
+
+#[test]
+fn an_answer_is_the_same_although_nobody_reads_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broken = document("a", ", maxAttempts: 3");
+    std::fs::write(folder.path().join("a.yaml"), broken).expect("a file");
+    assert_eq!(unread(folder.path(), &["check", "a.yaml"]), Some(1));
+    // What only lists ends, as its reader wants it.
+    assert_eq!(unread(folder.path(), &["completions", "bash"]), Some(0));
+}
