@@ -99,17 +99,23 @@ pub(crate) fn entry_name(namespace: &str, key: &str) -> String {
 
 /// An error about an entry or a namespace as a whole.
 fn unreadable(name: String, message: String) -> Finding {
-    let (field, help) = (String::new(), None);
-    Finding {
-        severity: Severity::Error,
-        file: name,
-        line: 1,
-        column: 1,
-        field,
-        message,
-        help,
-        reference: None,
-    }
+    whole(name, Severity::Error, message)
+}
+
+/// A warning about a namespace that was listed, since it has objects, and has no pointer: its subscriptions are
+/// gone, or there never were any.
+fn without_pointer(name: &str) -> Finding {
+    let message = format!(
+        "the namespace {name} has objects and no pointer: its first change did not end, or its pointer was lost"
+    );
+    let help = "if it had subscriptions, restore the object namespaces/…/pointer of an earlier date before anything is applied: the next change begins a new history".to_owned();
+    Finding { help: Some(help), ..whole(name.to_owned(), Severity::Warning, message) }
+}
+
+/// A finding about all of what has this name.
+fn whole(file: String, severity: Severity, message: String) -> Finding {
+    let (line, column, field) = (1, 1, String::new());
+    Finding { severity, file, line, column, field, message, help: None, reference: None }
 }
 
 struct CatalogueReader {
@@ -220,10 +226,15 @@ impl CatalogueReader {
         read: &mut ReadNamespace,
     ) -> Result<(), ReadError> {
         let namespace = self.namespace(name);
-        let Some(snapshot) = namespace.load(None).await? else { return Ok(()) };
+        let snapshot = namespace.load(None).await?;
         let Some(topics) = topics else {
+            let Some(snapshot) = snapshot else {
+                read.findings.push(without_pointer(name));
+                return Ok(());
+            };
             return self.read_all(&namespace, name, &snapshot, read).await;
         };
+        let Some(snapshot) = snapshot else { return Ok(()) };
         for topic in topics {
             read.add(topic, namespace.topic(&snapshot, &topic.topic).await?);
         }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use adapters::machine::Machine;
 use clap::ValueEnum;
+use clap::builder::NonEmptyStringValueParser;
 use cloudevents::{Event, EventBuilder as _, EventBuilderV10};
 use delivery::event::Input;
 use delivery::ports::Clock as _;
@@ -54,16 +55,16 @@ pub(crate) struct Arguments {
     #[arg(value_name = "KIND")]
     kind: Kind,
     /// The type of the events
-    #[arg(long = "type", value_name = "TYPE", default_value = TYPE)]
+    #[arg(long = "type", value_name = "TYPE", default_value = TYPE, value_parser = NonEmptyStringValueParser::new())]
     event_type: String,
     /// Their source; in Event Grid's schema their topic, a path of Azure. The default depends on KIND
     #[arg(long, value_name = "URI")]
     source: Option<String>,
     /// Their subject; by default orders/NUMBER
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     subject: Option<String>,
     /// The id; several events have -1, -2 and so on at its end. By default a new one for each event
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     id: Option<String>,
     /// How many events; a batch has 3 unless this is given
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=i64::from(EVENTS_MAX)))]
@@ -276,6 +277,9 @@ mod tests {
         let line = Line::parse_from(["sample", "cloudevents", "--source", ""]);
         let error = documents(&line.arguments, 0).expect_err("an error").to_string();
         assert!(error.contains("source"), "{error}");
-        assert!(Line::try_parse_from(["sample", "batch", "--count", "0"]).is_err());
+        for option in [["--count", "0"], ["--type", ""], ["--subject", ""], ["--id", ""]] {
+            let [name, value] = option;
+            assert!(Line::try_parse_from(["sample", "batch", name, value]).is_err(), "{name}");
+        }
     }
 }

@@ -6,9 +6,9 @@ use clap::ValueEnum;
 use clap::builder::TypedValueParser as _;
 use delivery::explain::Always;
 use delivery::ports::MESSAGE_MAX_BYTES;
-use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::subscription::profile::{LIFETIME_MAX_MS, RESPONSE_TIMEOUT_MAX_MS};
 use delivery::time::brief::parse_ms;
-use delivery::time::duration::DAY_MS;
+use delivery::time::duration::{DAY_MS, MINUTE_MS};
 
 use crate::stack::POLLER_INVOCATIONS;
 
@@ -220,7 +220,12 @@ fn probability(text: &str) -> Result<f64, String> {
 
 fn answer_ms(text: &str) -> Result<f64, String> {
     let answer_ms = parse_ms(text).map_err(|error| error.to_string())?;
-    Ok(f64::from(u32::try_from(answer_ms).unwrap_or(u32::MAX)))
+    let possible_ms = Some(answer_ms).filter(|answer_ms| *answer_ms <= RESPONSE_TIMEOUT_MAX_MS);
+    let possible_ms = possible_ms.and_then(|answer_ms| u32::try_from(answer_ms).ok());
+    possible_ms.map(f64::from).ok_or_else(|| {
+        let minutes = RESPONSE_TIMEOUT_MAX_MS / MINUTE_MS;
+        format!("{text:?} is more than the {minutes} minutes that a response can take")
+    })
 }
 
 fn outage_ms(text: &str) -> Result<u64, String> {

@@ -124,6 +124,24 @@ fn a_broken_entry_or_namespace_is_named_and_the_others_are_checked() {
 }
 
 #[test]
+fn a_namespace_whose_pointer_is_gone_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    apply(folder.path(), "a", &[subscription("a", "")]);
+    write_entry(folder.path(), "lost", "topic/a", "{}");
+    let pointer = folder.path().join("catalogue/namespaces/lost/pointer");
+    std::fs::remove_file(pointer).expect("it was there");
+    let (printed, code) = run(folder.path(), &["check", "--to", &uri(folder.path())]);
+    assert_eq!(code, Some(0), "{printed}");
+    for part in [
+        "lost:1:1: warning: the namespace lost has objects and no pointer: ",
+        "namespaces/…/pointer of an earlier date",
+        "subscriptions without an error: 1; errors: 0; warnings: 1\n",
+    ] {
+        assert!(printed.contains(part), "{part} in {printed}");
+    }
+}
+
+#[test]
 fn a_subscription_of_a_deployment_is_explained_from_its_topic() {
     let folder = tempfile::tempdir().expect("a folder");
     let documents = [subscription("a", ""), subscription("b", "")];

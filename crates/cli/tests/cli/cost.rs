@@ -533,6 +533,8 @@ fn an_invalid_load_is_a_usage_error_that_names_it() {
         ("--events 1 --success NaN", "NaN"),
         ("--events 1 --down 24", "90s, 30m, 2h"),
         ("--events 1 --down P15D", "14 days"),
+        ("--events 1 --answer 11m", "10 minutes"),
+        ("--events 1 --answer 50d", "10 minutes"),
         ("--events 1 --batch-size 0", "--batch-size"),
         ("--events 1 --events-pollers-minimum 2", "--events-pollers-maximum"),
         ("--events 1 --events-pollers-maximum 2", "--events-pollers-minimum"),
