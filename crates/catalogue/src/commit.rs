@@ -80,7 +80,8 @@ impl<O: Objects> Namespace<'_, O> {
     /// several commits.
     ///
     /// # Errors
-    /// [`CommitError`]; but for [`CommitError::Uncertain`], nothing was changed.
+    /// [`CommitError`]; but for [`CommitError::Uncertain`], nothing was changed. Whatever the error of the very first
+    /// change of a namespace, the next one may end it before its own: see [`Namespace::load_to_change`].
     pub async fn commit<F, E>(
         &self,
         machine: &(impl Clock + JitterSource),
@@ -105,11 +106,12 @@ impl<O: Objects> Namespace<'_, O> {
             if conflicts > 0 {
                 wait(machine, conflicts).await;
             }
-            let snapshot = self.load(None).await?.unwrap_or_default();
-            let base = match snapshot.version {
-                None => None,
-                Some(id) => Some(self.version(id).await?),
+            let snapshot = match self.load_to_change().await {
+                // Others may be writing the first version.
+                Err(ReadError::SeveralNewest { .. }) if conflicts + 1 < TRIES_MAX => continue,
+                loaded => loaded?.unwrap_or_default(),
             };
+            let base = self.version_of(&snapshot).await?;
             let changes = change(snapshot.clone()).await.map_err(CommitError::Change)?;
             let tree = self.changed(&snapshot, changes, &commit.nonce).await?;
             if tree.differences.is_empty() {

@@ -28,6 +28,19 @@ pub enum ReadError {
         /// What is wrong.
         problem: String,
     },
+    /// The pointer is missing, and several versions could be the one that it named.
+    #[error(
+        "the object {object} is missing, and {versions} versions with the highest number, {number}, could be the newest: \
+         try again, and if that does not change, restore the object as it was earlier"
+    )]
+    SeveralNewest {
+        /// The key of the pointer.
+        object: String,
+        /// How many there are.
+        versions: usize,
+        /// Their number.
+        number: u64,
+    },
     /// An object was written by a newer version.
     #[error(
         "the object {object} has format {format}, which this version of lastmile does not know: a newer one is needed"

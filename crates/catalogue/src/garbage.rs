@@ -87,7 +87,7 @@ impl<O: Objects> Namespace<'_, O> {
     }
 
     /// All objects, and when they were written. What is none of ours is left alone.
-    async fn list(&self) -> Result<HashMap<Id, u64>, ReadError> {
+    pub(crate) async fn list(&self) -> Result<HashMap<Id, u64>, ReadError> {
         let prefix = self.objects_prefix();
         let mut written_ms = HashMap::new();
         let mut after: Option<String> = None;

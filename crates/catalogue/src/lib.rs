@@ -9,6 +9,7 @@
 //!   [`Namespace::load`], [`Namespace::topic`].
 //! - A change writes the nodes on its way from the root, some of them split or merged, a version and the
 //!   pointer; whatever fails, the pointer names a whole version: [`Namespace::commit`].
+//! - A pointer that is missing is no reason to begin anew: [`Namespace::load_to_change`].
 //! - Of several that change a namespace at once, none undoes what another did without having seen it.
 //! - One object says which namespaces changed lately: [`Hint`].
 //! - What is not needed is removed after 30 days, and nothing else: [`Namespace::collect_garbage`].
@@ -25,6 +26,7 @@ mod hint;
 mod namespace;
 mod objects;
 mod read;
+mod recovery;
 #[cfg(test)]
 mod tests;
 mod tree;

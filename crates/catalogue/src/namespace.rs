@@ -90,6 +90,19 @@ impl<'a, O: Objects> Namespace<'a, O> {
         Ok(Snapshot { version: Some(id), root, etag: None })
     }
 
+    /// The version that a snapshot is of; `None` before the first commit.
+    ///
+    /// # Errors
+    /// [`ReadError`] when it cannot be read, or the snapshot's root is another than its own: the pointer is damaged.
+    pub async fn version_of(&self, snapshot: &Snapshot) -> Result<Option<Version>, ReadError> {
+        let Some(id) = snapshot.version else { return Ok(None) };
+        let version = self.version(id).await?;
+        if version.root == snapshot.root.as_ref().map(|(id, _)| *id) {
+            return Ok(Some(version));
+        }
+        Err(damaged(&self.pointer_key(), format!("its root is not that of its version, {id}")))
+    }
+
     /// The version of this id.
     pub(crate) async fn version(&self, id: Id) -> Result<Version, ReadError> {
         let bytes = self.bytes(id).await?;
@@ -124,7 +137,7 @@ impl<'a, O: Objects> Namespace<'a, O> {
         Ok(node)
     }
 
-    async fn bytes(&self, id: Id) -> Result<Vec<u8>, ReadError> {
+    pub(crate) async fn bytes(&self, id: Id) -> Result<Vec<u8>, ReadError> {
         let object = self.object_key(id);
         let bytes = match self.objects.get(&object, None).await? {
             Fetched::Changed { bytes, .. } => bytes,

@@ -240,11 +240,11 @@ pub(crate) fn who(owner: &str) -> String {
     format!("{} as {owner}", user.unwrap_or_else(|| "unknown".to_owned()))
 }
 
-/// All entries of a namespace.
+/// All entries of a namespace, for who changes it or something that has to suit it.
 pub(crate) async fn entries(
     namespace: &Namespace<'_, CatalogueObjects>,
 ) -> Result<Vec<Entry>, catalogue::ReadError> {
-    match namespace.load(None).await? {
+    match namespace.load_to_change().await? {
         Some(snapshot) => namespace.entries(&snapshot).try_collect().await,
         None => Ok(Vec::new()),
     }

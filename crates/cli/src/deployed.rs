@@ -99,23 +99,26 @@ pub(crate) fn entry_name(namespace: &str, key: &str) -> String {
 
 /// An error about an entry or a namespace as a whole.
 fn unreadable(name: String, message: String) -> Finding {
-    whole(name, Severity::Error, message)
+    let (field, help) = (String::new(), None);
+    Finding {
+        severity: Severity::Error,
+        file: name,
+        line: 1,
+        column: 1,
+        field,
+        message,
+        help,
+        reference: None,
+    }
 }
 
-/// A warning about a namespace that was listed, since it has objects, and has no pointer: its subscriptions are
-/// gone, or there never were any.
+/// An error about a namespace that was listed, since it has objects, and has no pointer.
 fn without_pointer(name: &str) -> Finding {
     let message = format!(
-        "the namespace {name} has objects and no pointer: its first change did not end, or its pointer was lost"
+        "the namespace {name} has objects and no pointer, so nothing of it is in use: its first change did not end, or its pointer was lost"
     );
-    let help = "if it had subscriptions, restore the object namespaces/…/pointer of an earlier date before anything is applied: the next change begins a new history".to_owned();
-    Finding { help: Some(help), ..whole(name.to_owned(), Severity::Warning, message) }
-}
-
-/// A finding about all of what has this name.
-fn whole(file: String, severity: Severity, message: String) -> Finding {
-    let (line, column, field) = (1, 1, String::new());
-    Finding { severity, file, line, column, field, message, help: None, reference: None }
+    let help = "the next change of it, by lastmile apply or lastmile subscriptions put, first restores its newest version".to_owned();
+    Finding { help: Some(help), ..unreadable(name.to_owned(), message) }
 }
 
 struct CatalogueReader {
@@ -203,6 +206,10 @@ impl CatalogueReader {
         let entries =
             entries.with_context(|| format!("the settings of {} cannot be read", self.source))?;
         let Some(mut entries) = entries else {
+            let names = self.objects.namespaces().await?;
+            if names.iter().any(|name| name == DEPLOYMENT) {
+                bail!("{}: {}", self.source, without_pointer(DEPLOYMENT));
+            }
             bail!("{}: there is no catalogue yet: write it with lastmile apply", self.source);
         };
         Ok(read_rest(DEPLOYMENT, &mut entries, findings, settings_of).unwrap_or_default())
@@ -249,6 +256,8 @@ impl CatalogueReader {
         snapshot: &Snapshot,
         read: &mut ReadNamespace,
     ) -> Result<(), ReadError> {
+        // A writer reads it too, and fails without.
+        namespace.version_of(snapshot).await?;
         let mut entries = pin!(namespace.entries(snapshot));
         let mut of_topic: Vec<Entry> = Vec::new();
         let mut topic = String::new();

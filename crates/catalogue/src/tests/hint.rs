@@ -129,8 +129,8 @@ fn a_hint_that_is_damaged_is_an_error_until_the_next_change_and_a_newer_one_stay
 fn a_change_that_cannot_be_announced_is_made() {
     let (store, cache) = (MemoryStore::new(), NodeCache::new(0));
     let namespace = Namespace::new(&store, &cache, "shop");
-    // The pointer, the root, the version and the pointer again: then the hint.
-    store.fail(4, Fault::Before);
+    // The pointer, a listing, the root, the version and the pointer again: then the hint.
+    store.fail(5, Fault::Before);
     let committed = run(commit(&namespace, &changes([("t/", Some("1"))]))).unwrap();
     assert_eq!(committed.unannounced, None);
     assert_eq!(newest(&store, "shop"), committed.version);

@@ -9,6 +9,7 @@ mod memory_store;
 mod property;
 mod races;
 mod reading;
+mod recovery;
 mod sizes;
 mod steps;
 

@@ -124,20 +124,68 @@ fn a_broken_entry_or_namespace_is_named_and_the_others_are_checked() {
 }
 
 #[test]
-fn a_namespace_whose_pointer_is_gone_is_named() {
+fn a_lost_pointer_is_named_and_restored_before_anything_is_changed() {
     let folder = tempfile::tempdir().expect("a folder");
     apply(folder.path(), "a", &[subscription("a", "")]);
-    write_entry(folder.path(), "lost", "topic/a", "{}");
-    let pointer = folder.path().join("catalogue/namespaces/lost/pointer");
-    std::fs::remove_file(pointer).expect("it was there");
-    let (printed, code) = run(folder.path(), &["check", "--to", &uri(folder.path())]);
+    apply(folder.path(), "b", &[subscription("b", "")]);
+    let to = uri(folder.path());
+    let check = || run(folder.path(), &["check", "--to", &to]);
+    let pointer = folder.path().join("catalogue/namespaces/shop/pointer");
+    std::fs::remove_file(&pointer).expect("it was there");
+    let (printed, code) = check();
+    assert_eq!(code, Some(1), "{printed}");
+    let part = "shop:1:1: error: the namespace shop has objects and no pointer, so nothing of it is in use: ";
+    assert!(printed.contains(part), "{printed}");
+    let history = ["subscriptions", "history", "shop", "--to", &to];
+    let (printed, code) = run(folder.path(), &history);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("nothing of a namespace shop is in use"), "{printed}");
+
+    apply(folder.path(), "a", &[subscription("a", ""), subscription("c", "")]);
+    let (printed, code) = check();
     assert_eq!(code, Some(0), "{printed}");
-    for part in [
-        "lost:1:1: warning: the namespace lost has objects and no pointer: ",
-        "namespaces/…/pointer of an earlier date",
-        "subscriptions without an error: 1; errors: 0; warnings: 1\n",
-    ] {
-        assert!(printed.contains(part), "{part} in {printed}");
+    assert!(printed.contains("subscriptions without an error: 3;"), "{printed}");
+    let (printed, code) = run(folder.path(), &[&history[..], &["--output", "json"]].concat());
+    assert_eq!((printed.matches("\"version\":").count(), code), (3, Some(0)), "{printed}");
+}
+
+#[test]
+fn a_policy_whose_pointer_is_lost_still_refuses_secrets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {secrets: [{name: 'env:OTHER', hosts: [a.example.com]}]}\n";
+    apply(folder.path(), "owner", &[subscription("a", ""), policy.to_owned()]);
+    let pointer = folder.path().join("catalogue/namespaces/_deployment/pointer");
+    std::fs::remove_file(&pointer).expect("it was there");
+    let to = uri(folder.path());
+    let (printed, code) = run(folder.path(), &["check", "--to", &to]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("the namespace _deployment has objects and no pointer"), "{printed}");
+    let secret = subscription("b", ", auth: {bearer: {token: 'env:TOKEN'}}");
+    std::fs::write(folder.path().join("b.yaml"), secret).expect("a file");
+    for command in [&["apply", "--yes"][..], &["subscriptions", "put"]] {
+        std::fs::remove_file(&pointer).ok();
+        let more = ["-f", "b.yaml", "--owner", "b", "--to", &to];
+        let (printed, code) = run(folder.path(), &[command, &more].concat());
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.contains("env:TOKEN"), "{printed}");
+    }
+}
+
+#[test]
+fn a_pointer_whose_root_is_not_that_of_its_version_is_damage() {
+    let folder = tempfile::tempdir().expect("a folder");
+    apply(folder.path(), "a", &[subscription("a", "")]);
+    let pointer = folder.path().join("catalogue/namespaces/shop/pointer");
+    let text = std::fs::read_to_string(&pointer).expect("a pointer");
+    std::fs::write(&pointer, text.replace("a.example.com", "b.example.com")).expect("a file");
+    let to = uri(folder.path());
+    std::fs::write(folder.path().join("b.yaml"), subscription("b", "")).expect("a file");
+    let put = ["subscriptions", "put", "-f", "b.yaml", "--owner", "a", "--to", &to];
+    for command in [&["check", "--to", &to][..], &put] {
+        let (printed, code) = run(folder.path(), command);
+        assert_eq!(code, Some(1), "{printed}");
+        let part = "namespaces/shop/pointer is damaged: its root is not that of its version";
+        assert!(printed.contains(part), "{printed}");
     }
 }
 

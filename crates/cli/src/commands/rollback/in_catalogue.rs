@@ -94,7 +94,7 @@ async fn restore(
 ) -> anyhow::Result<ExitCode> {
     let number = version.number;
     let namespace = catalogue.namespace(name);
-    let newest = namespace.load(None).await?.unwrap_or_default();
+    let newest = namespace.load_to_change().await?.unwrap_or_default();
     let current = entries(catalogue, name, &newest).await?;
     let earlier = entries_of(catalogue, name, version).await?;
     if !current.iter().chain(&earlier).any(|entry| is_owned_by(entry, owner)) {
@@ -138,9 +138,10 @@ async fn entries_of(
         ReadError::Missing { .. } => {
             anyhow::Error::new(error).context(removed(name, version.number))
         }
-        ReadError::Store(_) | ReadError::Damaged { .. } | ReadError::NewerFormat { .. } => {
-            error.into()
-        }
+        ReadError::Store(_)
+        | ReadError::Damaged { .. }
+        | ReadError::SeveralNewest { .. }
+        | ReadError::NewerFormat { .. } => error.into(),
     })
 }
 
@@ -203,7 +204,7 @@ async fn others(
     };
     let mut others = Vec::new();
     for other in names.into_iter().filter(|other| other != name) {
-        let snapshot = catalogue.namespace(&other).load(None).await?.unwrap_or_default();
+        let snapshot = catalogue.namespace(&other).load_to_change().await?.unwrap_or_default();
         let read = entries(catalogue, &other, &snapshot).await;
         let read = read.with_context(|| format!("the namespace {other} cannot be read"))?;
         others.push((other, read));

@@ -7,7 +7,7 @@ use catalogue::Version;
 use serde_json::json;
 
 use super::OpenCatalogue;
-use crate::output::Output;
+use crate::output::{Output, note};
 use crate::store::Target;
 use crate::text;
 
@@ -63,5 +63,13 @@ pub(crate) async fn print(
         format!("{table}\n")
     };
     output.write(versions.is_empty(), || versions.iter().map(json).collect(), table)?;
-    Ok(if versions.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if versions.is_empty() {
+        note(format_args!(
+            "{}: nothing of a namespace {} is in use: lastmile check says whether its pointer is missing",
+            catalogue.folder,
+            text::line(name)
+        ));
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
 }

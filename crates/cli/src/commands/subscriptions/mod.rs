@@ -91,7 +91,7 @@ impl OpenCatalogue {
     /// Makes it a catalogue, if it is none yet.
     async fn mark(&self) -> anyhow::Result<()> {
         let namespace = self.namespace(DEPLOYMENT);
-        if namespace.load(None).await?.is_none() {
+        if namespace.load_to_change().await?.is_none() {
             let (key, value) = entries::mark();
             let mut changes = Changes::default();
             changes.put(key, value);
