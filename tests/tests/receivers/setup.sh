@@ -9,6 +9,13 @@ language=$2
 folder=$1/$language
 stamp=$folder/installed.sha256
 
+# Tests that run at once want the same libraries; who comes second finds them installed.
+mkdir -p "$1"
+if command -v flock >/dev/null; then
+  exec 9>"$1/$language.lock"
+  flock 9
+fi
+
 missing() {
   echo "$1" >&2
   exit 3
