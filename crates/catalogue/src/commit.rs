@@ -11,6 +11,9 @@
 //! time over a change of somebody else. Each commit draws a random number, which is in everything it writes,
 //! so no two commits write one version.
 //!
+//! Where the pointer is missing, a commit begins with the newest version there is ([`Namespace::load_to_change`]). If
+//! that has all it wants, because it is its own or nothing differs, it only writes the pointer.
+//!
 //! What was changed is announced in the [hint](crate::hint). A commit that cannot be announced is made all the same.
 
 use std::collections::{HashMap, HashSet};
@@ -55,7 +58,7 @@ pub struct Committed {
 /// A version that may have become the newest.
 struct Attempt {
     version: Version,
-    /// What the pointer named before.
+    /// What the pointer named before; `None` where there was none.
     base: Option<Id>,
 }
 
@@ -81,7 +84,7 @@ impl<O: Objects> Namespace<'_, O> {
     ///
     /// # Errors
     /// [`CommitError`]; but for [`CommitError::Uncertain`], nothing was changed. Whatever the error of the very first
-    /// change of a namespace, the next one may end it before its own: see [`Namespace::load_to_change`].
+    /// change of a namespace, the next one may end it before its own, as may any change where the pointer is missing.
     pub async fn commit<F, E>(
         &self,
         machine: &(impl Clock + JitterSource),
@@ -106,19 +109,22 @@ impl<O: Objects> Namespace<'_, O> {
             if conflicts > 0 {
                 wait(machine, conflicts).await;
             }
-            let snapshot = match self.load_to_change().await {
+            let loaded = match self.load_to_change().await {
                 // Others may be writing the first version.
                 Err(ReadError::SeveralNewest { .. }) if conflicts + 1 < TRIES_MAX => continue,
-                loaded => loaded?.unwrap_or_default(),
+                loaded => loaded?,
             };
-            let base = self.version_of(&snapshot).await?;
-            let changes = change(snapshot.clone()).await.map_err(CommitError::Change)?;
-            let tree = self.changed(&snapshot, changes, &commit.nonce).await?;
-            if tree.differences.is_empty() {
-                return Ok(commit.done(base.as_ref(), conflicts));
-            }
-            let (version, bytes) = commit.version(base.as_ref(), &tree, machine.now_ms());
-            let pointer = commit.write(tree, &version, bytes).await?;
+            let (snapshot, base) = loaded
+                .map_or_else(Default::default, |(snapshot, version)| (snapshot, Some(version)));
+            let tree = if commit.has_written(&snapshot) {
+                NewTree::default()
+            } else {
+                let changes = change(snapshot.clone()).await.map_err(CommitError::Change)?;
+                self.changed(&snapshot, changes, &commit.nonce).await?
+            };
+            let base = base.as_ref();
+            let next = commit.next(&snapshot, base, tree, machine.now_ms()).await?;
+            let Some((version, pointer)) = next else { return Ok(commit.done(base, conflicts)) };
             if machine.now_ms().saturating_sub(begun_ms) > COMMIT_MAX_MS {
                 return Err(CommitError::TooSlow);
             }
@@ -194,9 +200,15 @@ impl<O: Objects> Commit<'_, O> {
             let version = self.namespace.version(id).await?;
             next = version.previous.filter(|_| Some(version.number) > oldest);
         }
-        // An attempt whose pointer has been replaced by others can no longer succeed: no pointer comes back.
-        self.attempts.retain(|attempt| attempt.base == newest);
+        // An attempt whose pointer has been replaced by others can no longer succeed: no pointer comes back, but for one
+        // that is lost.
+        self.attempts.retain(|attempt| newest.is_none() || attempt.base == newest);
         Ok(None)
+    }
+
+    /// Whether the snapshot's version is one that an attempt wrote.
+    fn has_written(&self, snapshot: &Snapshot) -> bool {
+        self.attempts.iter().any(|attempt| Some(attempt.version.id) == snapshot.version)
     }
 
     /// What the new version says, before its id is known.
@@ -216,6 +228,24 @@ impl<O: Objects> Commit<'_, O> {
             what: summary(tree.differences.iter().map(ToString::to_string)),
         };
         version.write(&self.nonce)
+    }
+
+    /// The version that is to be the newest, written if it is new, and the pointer that is to name it; `None` if all is
+    /// as it should be.
+    async fn next(
+        &mut self,
+        snapshot: &Snapshot,
+        base: Option<&Version>,
+        tree: NewTree,
+        time_ms: u64,
+    ) -> Result<Option<(Version, Pointer)>, ReadError> {
+        if !tree.differences.is_empty() {
+            let (version, bytes) = self.version(base, &tree, time_ms);
+            let pointer = self.write(tree, &version, bytes).await?;
+            return Ok(Some((version, pointer)));
+        }
+        let Some(base) = base.filter(|_| snapshot.is_without_pointer()) else { return Ok(None) };
+        Ok(Some((base.clone(), self.namespace.pointer_to(base).await?)))
     }
 
     /// Writes all objects, children first, then the version. The pointer that is to name it.
@@ -240,7 +270,8 @@ impl<O: Objects> Commit<'_, O> {
         version: Version,
         pointer: Pointer,
     ) -> Result<Option<Version>, CommitError<E>> {
-        self.attempts.push(Attempt { version: version.clone(), base: snapshot.version });
+        let base = snapshot.version.filter(|_| !snapshot.is_without_pointer());
+        self.attempts.push(Attempt { version: version.clone(), base });
         let pointer = pointer.write();
         self.count(&pointer);
         let objects = self.namespace.objects;

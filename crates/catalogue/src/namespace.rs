@@ -41,6 +41,13 @@ impl Snapshot {
         self.version
     }
 
+    /// Whether [`Namespace::load_to_change`] found it although no pointer names it: readers do not see it until the
+    /// next commit, which writes the pointer even if it has nothing to change.
+    #[must_use]
+    pub fn is_without_pointer(&self) -> bool {
+        self.version.is_some() && self.etag.is_none()
+    }
+
     /// The root node, as if a parent described it.
     pub(crate) fn root(&self) -> Option<(&Arc<Node>, Reference)> {
         let (id, node) = self.root.as_ref()?;

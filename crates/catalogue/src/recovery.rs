@@ -4,8 +4,8 @@
 //! Separate because only writers look. To readers a namespace without a pointer has nothing new, and a writer
 //! that took it for an empty one would begin a new history without what everybody had.
 //!
-//! Promise: where there is a version, the newest one is named again before anything is changed. Of an
-//! interrupted first change that makes what it wanted.
+//! Promise: where there is a version, a change begins with the newest one, and its pointer takes the place of the
+//! missing one. Of a first change that was interrupted that makes what it wanted. Reading changes nothing.
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
@@ -15,25 +15,32 @@ use crate::namespace::{Namespace, REQUESTS_MAX, Snapshot};
 use crate::objects::Objects;
 
 impl<O: Objects> Namespace<'_, O> {
-    /// The newest snapshot, for who is going to change it; `None` if nothing was ever written. Where the pointer is
-    /// missing, it is written again: it names the version that has the highest number.
+    /// The newest snapshot and its version, for who is going to change it; `None` if nothing was ever written. Where
+    /// the pointer is missing, it is the version that has the highest number: see [`Snapshot::is_without_pointer`].
     ///
     /// # Errors
-    /// [`ReadError`] when something cannot be read or listed, or the pointer not be written;
+    /// [`ReadError`] when something cannot be read or listed, or the pointer's root is not that of its version;
     /// [`ReadError::SeveralNewest`] when nobody knows which version was the newest.
-    pub async fn load_to_change(&self) -> Result<Option<Snapshot>, ReadError> {
+    pub async fn load_to_change(&self) -> Result<Option<(Snapshot, Version)>, ReadError> {
         if let Some(snapshot) = self.load(None).await? {
-            return Ok(Some(snapshot));
+            let version = self.version_of(&snapshot).await?;
+            return Ok(version.map(|version| (snapshot, version)));
         }
         let Some(newest) = self.highest_version().await? else { return Ok(None) };
         let root = match newest.root {
             None => None,
+            Some(id) => Some((id, self.root_node(id).await?)),
+        };
+        Ok(Some((Snapshot { version: Some(newest.id), root, etag: None }, newest)))
+    }
+
+    /// The pointer that names this version.
+    pub(crate) async fn pointer_to(&self, version: &Version) -> Result<Pointer, ReadError> {
+        let root = match version.root {
+            None => None,
             Some(id) => Some(self.bytes(id).await?),
         };
-        let pointer = Pointer { version: newest.id, root }.write();
-        // If somebody else was faster, theirs is read.
-        self.objects.replace(&self.pointer_key(), pointer, None).await?;
-        self.load(None).await
+        Ok(Pointer { version: version.id, root })
     }
 
     /// Of all versions that were ever written and are still there the one with the highest number.

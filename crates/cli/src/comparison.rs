@@ -16,7 +16,7 @@ use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::machine::Machine;
 use adapters::storage::StoredObject;
 use anyhow::{Context as _, bail};
-use catalogue::{Changes, Committed, Entry, Namespace, NodeCache};
+use catalogue::{Changes, Committed, Entry, Namespace, NodeCache, Snapshot};
 use delivery::subscription::catalogue::Catalogue;
 use futures::TryStreamExt as _;
 
@@ -32,6 +32,8 @@ pub(crate) struct Comparison {
     nodes: NodeCache,
     /// The entries that are there, by namespace.
     current: BTreeMap<String, Vec<Entry>>,
+    /// Those of them that have no pointer: see [`Namespace::load_to_change`].
+    without_pointer: BTreeSet<String>,
     /// Those that the owner wants.
     wanted: BTreeMap<String, Entries>,
     owner: String,
@@ -55,11 +57,16 @@ impl Comparison {
         let nodes = NodeCache::new(NODES_KEPT_BYTES);
         let mut wanted = entries_of(owner, new);
         wanted.entry(DEPLOYMENT.to_owned()).or_default().extend(mapping_entries(owner, mappings));
-        let mut current = BTreeMap::new();
+        let (mut current, mut without_pointer) = (BTreeMap::new(), BTreeSet::new());
         let known = objects.namespaces().await?;
         for name in known.iter().chain(wanted.keys()).collect::<BTreeSet<&String>>() {
-            match entries(&Namespace::new(&objects, &nodes, name)).await {
-                Ok(entries) => drop(current.insert(name.clone(), entries)),
+            match newest_entries(&Namespace::new(&objects, &nodes, name)).await {
+                Ok((snapshot, entries)) => {
+                    if snapshot.is_without_pointer() {
+                        without_pointer.insert(name.clone());
+                    }
+                    current.insert(name.clone(), entries);
+                }
                 // What is wrong in one namespace keeps nobody from changing another.
                 Err(error) if !wanted.contains_key(name) => note(format_args!(
                     "the namespace {} cannot be read and is left as it is: {:#}",
@@ -72,8 +79,15 @@ impl Comparison {
                 }
             }
         }
-        let mut comparison =
-            Self { objects, nodes, current, wanted, owner: owner.to_owned(), prune };
+        let mut comparison = Self {
+            objects,
+            nodes,
+            current,
+            without_pointer,
+            wanted,
+            owner: owner.to_owned(),
+            prune,
+        };
         comparison.refuse_foreign()?;
         comparison.reset_topics(new);
         comparison.mark();
@@ -166,9 +180,18 @@ impl Comparison {
         if self.prune { 0 } else { self.current.iter().map(left).sum() }
     }
 
+    /// The namespaces that have no pointer: they are restored, whether they change or not.
+    pub(crate) fn without_pointer(&self) -> &BTreeSet<String> {
+        &self.without_pointer
+    }
+
     /// Whether nothing is to be changed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.current.iter().all(|(name, current)| self.changes(name, current) == Changes::default())
+        self.without_pointer.is_empty()
+            && self
+                .current
+                .iter()
+                .all(|(name, current)| self.changes(name, current) == Changes::default())
     }
 
     /// Makes the changes, those of the deployment last: its publishers name topics that have to be there.
@@ -182,7 +205,7 @@ impl Comparison {
             self.current.iter().partition(|(name, _)| *name == DEPLOYMENT);
         for (name, current) in first.into_iter().chain(last) {
             let changes = self.changes(name, current);
-            if changes == Changes::default() {
+            if changes == Changes::default() && !self.without_pointer.contains(name) {
                 continue;
             }
             let namespace = Namespace::new(&self.objects, &self.nodes, name);
@@ -240,14 +263,14 @@ pub(crate) fn who(owner: &str) -> String {
     format!("{} as {owner}", user.unwrap_or_else(|| "unknown".to_owned()))
 }
 
-/// All entries of a namespace, for who changes it or something that has to suit it.
-pub(crate) async fn entries(
+/// The newest snapshot of a namespace and all its entries, for who changes it or something that has to suit it.
+pub(crate) async fn newest_entries(
     namespace: &Namespace<'_, CatalogueObjects>,
-) -> Result<Vec<Entry>, catalogue::ReadError> {
-    match namespace.load_to_change().await? {
-        Some(snapshot) => namespace.entries(&snapshot).try_collect().await,
-        None => Ok(Vec::new()),
-    }
+) -> Result<(Snapshot, Vec<Entry>), catalogue::ReadError> {
+    let loaded = namespace.load_to_change().await?;
+    let snapshot = loaded.map(|(snapshot, _)| snapshot).unwrap_or_default();
+    let entries = namespace.entries(&snapshot).try_collect().await?;
+    Ok((snapshot, entries))
 }
 
 /// The subscriptions of these namespaces, as far as their entries can be read.

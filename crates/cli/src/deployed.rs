@@ -198,7 +198,11 @@ impl CatalogueReader {
         let namespace = self.namespace(DEPLOYMENT);
         let entries = async {
             Ok::<_, ReadError>(match namespace.load(None).await? {
-                Some(snapshot) => Some(namespace.topic(&snapshot, SETTINGS).await?),
+                Some(snapshot) => {
+                    // A writer believes a policy only if it is that of the version.
+                    namespace.version_of(&snapshot).await?;
+                    Some(namespace.topic(&snapshot, SETTINGS).await?)
+                }
                 None => None,
             })
         };

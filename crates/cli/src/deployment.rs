@@ -19,7 +19,7 @@ use delivery::subscription::{display, host_of};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::comparison::{NODES_KEPT_BYTES, entries};
+use crate::comparison::{NODES_KEPT_BYTES, newest_entries};
 use crate::output::out;
 use crate::store;
 use crate::text;
@@ -52,7 +52,7 @@ impl DeploymentEntries {
         owner: &str,
         prune: bool,
     ) -> anyhow::Result<Self> {
-        let mut entries = entries(namespace).await?;
+        let (_, mut entries) = newest_entries(namespace).await?;
         entries.retain(|entry| !(prune && is_owned_by(entry, owner)));
         let secrets = settings_of(&entries).map_err(anyhow::Error::msg)?.secrets;
         let mappings = mappings_of(&entries).map_err(anyhow::Error::msg)?;

@@ -99,10 +99,10 @@ fn decide(request: &ScriptedRequest) -> Vec<Step> {
             false => answer("401 Unauthorized", &json, br#"{"error":"invalid_client"}"#),
         }];
     }
-    let is_welcome = |(kind, _, header): &(&str, &str, &str)| {
+    let is_accepted = |(kind, _, header): &(&str, &str, &str)| {
         request.head.starts_with(&format!("POST /{kind} ")) && request.head.contains(header)
     };
-    vec![match KINDS.iter().any(is_welcome) || of_aws::is_welcome(request) {
+    vec![match KINDS.iter().any(is_accepted) || of_aws::is_accepted(request) {
         true => answer("200 OK", &[], b"welcome"),
         false => answer("401 Unauthorized", &[], format!("you sent {}", request.head).as_bytes()),
     }]
@@ -144,7 +144,7 @@ impl Peers {
     }
 
     /// The paths that took an event with the right header, and how many took one with the right certificate.
-    fn welcomed(&self) -> (Vec<&'static str>, usize) {
+    fn accepted(&self) -> (Vec<&'static str>, usize) {
         let requests = self.plain.requests();
         let took = |(kind, _, header): &(&'static str, &str, &str)| {
             let of = |one: &ScriptedRequest| {
@@ -160,22 +160,22 @@ impl Peers {
 }
 
 #[test]
-fn each_kind_of_auth_is_welcome_where_nobody_else_is_and_a_wrong_secret_is_a_dead_letter() {
+fn each_kind_of_auth_is_accepted_where_nobody_else_is_and_a_wrong_secret_is_a_dead_letter() {
     on_deployment(|Deployment { stack, peers, .. }: &Deployment| async move {
         stack.publish("asked/right", &event("asked-1")).await;
         stack.publish("asked/wrong", &event("asked-2")).await;
         let deadline = now() + ARRIVAL_LIMIT;
-        let (mut letters, mut welcomed) = (Vec::new(), (Vec::new(), 0));
+        let (mut letters, mut accepted) = (Vec::new(), (Vec::new(), 0));
         while now() < deadline
             && (letters.len() < KINDS.len() + 1
-                || welcomed.0.len() < KINDS.len()
-                || welcomed.1 == 0)
+                || accepted.0.len() < KINDS.len()
+                || accepted.1 == 0)
         {
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-            welcomed = peers.welcomed();
+            accepted = peers.accepted();
             letters = stack.dead_letters("asked/").await;
         }
-        assert_eq!(welcomed, (KINDS.map(|(kind, ..)| kind).to_vec(), 1));
+        assert_eq!(accepted, (KINDS.map(|(kind, ..)| kind).to_vec(), 1));
         let reasons: Vec<(String, String)> = letters
             .iter()
             .map(|(key, letter)| {

@@ -44,6 +44,8 @@ struct State {
     calls: u64,
     /// The calls that fail, by their number, and how.
     faults: BTreeMap<u64, Fault>,
+    /// So many of the next replacements are refused, as if somebody had been faster.
+    refusals: u32,
     random: StdRng,
 }
 
@@ -61,8 +63,8 @@ impl MemoryStore {
     pub(super) fn new() -> Self {
         let random = StdRng::seed_from_u64(7);
         let (objects, counts) = (BTreeMap::new(), Counts::default());
-        let state =
-            Mutex::new(State { objects, counts, calls: 0, faults: BTreeMap::new(), random });
+        let faults = BTreeMap::new();
+        let state = Mutex::new(State { objects, counts, calls: 0, faults, refusals: 0, random });
         Self { state, now_ms: AtomicU64::new(1_800_000_000_000), call_ms: AtomicU64::new(1) }
     }
 
@@ -71,6 +73,11 @@ impl MemoryStore {
         let mut state = self.lock();
         let call = state.calls + after;
         state.faults.insert(call, fault);
+    }
+
+    /// So many of the next replacements are refused.
+    pub(super) fn refuse(&self, replacements: u32) {
+        self.lock().refusals = replacements;
     }
 
     /// How many faults have not happened yet; from now on there are none.
@@ -173,7 +180,8 @@ impl Objects for MemoryStore {
         known_etag: Option<&str>,
     ) -> Result<bool, StoreError> {
         let work = |state: &mut State, now_ms| {
-            let is_known = state.etag(key).as_deref() == known_etag;
+            let is_known = state.refusals == 0 && state.etag(key).as_deref() == known_etag;
+            state.refusals = state.refusals.saturating_sub(1);
             if is_known {
                 state.write(key, bytes, now_ms);
             }

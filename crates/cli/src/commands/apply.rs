@@ -139,6 +139,12 @@ async fn apply_to_catalogue(
             "{left} entries of {owner:?} are not in the files: --prune removes them"
         ));
     }
+    for name in comparison.without_pointer() {
+        out(&format!(
+            "the pointer of the namespace {} is missing: it is written again\n",
+            text::line(name)
+        ))?;
+    }
     if comparison.is_empty() {
         out(&format!("{folder}: nothing to do, it is up to date\n"))?;
         return Ok(ExitCode::SUCCESS);

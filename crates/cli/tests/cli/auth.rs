@@ -67,7 +67,7 @@ pub(crate) fn assert_not_stored(folder: &Path, values: &[&str]) {
 }
 
 #[test]
-fn each_kind_is_welcome_where_nobody_else_is_and_a_wrong_secret_ends_as_the_policy_says() {
+fn each_kind_is_accepted_where_nobody_else_is_and_a_wrong_secret_ends_as_the_policy_says() {
     for wrong in ["", "PASSWORD", "TOKEN", "PARTNER"] {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let (url, received) = deciding_receiver(answer);

@@ -140,6 +140,31 @@ fn a_lost_pointer_is_named_and_restored_before_anything_is_changed() {
     let (printed, code) = run(folder.path(), &history);
     assert_eq!(code, Some(1), "{printed}");
     assert!(printed.contains("nothing of a namespace shop is in use"), "{printed}");
+    for (command, part) in [
+        (&["subscriptions", "list", "shop"][..], "nothing of a namespace shop is in use"),
+        (&["subscriptions", "get", "shop/orders/a"], "nothing of a namespace shop is in use"),
+        (
+            &["rollback", "--namespace", "shop", "--owner", "a"],
+            "restore it first, by lastmile apply",
+        ),
+    ] {
+        let (printed, code) = run(folder.path(), &[command, &["--to", &to]].concat());
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.contains(part), "{printed}");
+    }
+    assert!(!pointer.exists(), "reading restores nothing");
+
+    // Also what belongs to others, and where nothing else is to be done.
+    std::fs::write(folder.path().join("b.yaml"), subscription("b", "")).expect("a file");
+    let unchanged = ["apply", "-f", "b.yaml", "--owner", "b", "--to", &to];
+    let (printed, code) = run(folder.path(), &unchanged);
+    assert_eq!(code, Some(2), "nobody was asked: {printed}");
+    assert!(printed.contains("the pointer of the namespace shop is missing"), "{printed}");
+    assert!(!pointer.exists(), "{printed}");
+    let (printed, code) = run(folder.path(), &[&unchanged[..], &["--yes"]].concat());
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(pointer.exists(), "{printed}");
+    std::fs::remove_file(&pointer).expect("it was restored");
 
     apply(folder.path(), "a", &[subscription("a", ""), subscription("c", "")]);
     let (printed, code) = check();
@@ -174,18 +199,26 @@ fn a_policy_whose_pointer_is_lost_still_refuses_secrets() {
 #[test]
 fn a_pointer_whose_root_is_not_that_of_its_version_is_damage() {
     let folder = tempfile::tempdir().expect("a folder");
-    apply(folder.path(), "a", &[subscription("a", "")]);
-    let pointer = folder.path().join("catalogue/namespaces/shop/pointer");
-    let text = std::fs::read_to_string(&pointer).expect("a pointer");
-    std::fs::write(&pointer, text.replace("a.example.com", "b.example.com")).expect("a file");
+    let policy = "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {secrets: [{name: 'env:OTHER', hosts: [a.example.com]}]}\n";
+    apply(folder.path(), "a", &[subscription("a", ""), policy.to_owned()]);
     let to = uri(folder.path());
     std::fs::write(folder.path().join("b.yaml"), subscription("b", "")).expect("a file");
-    let put = ["subscriptions", "put", "-f", "b.yaml", "--owner", "a", "--to", &to];
-    for command in [&["check", "--to", &to][..], &put] {
-        let (printed, code) = run(folder.path(), command);
-        assert_eq!(code, Some(1), "{printed}");
-        let part = "namespaces/shop/pointer is damaged: its root is not that of its version";
-        assert!(printed.contains(part), "{printed}");
+    for namespace in ["shop", "_deployment"] {
+        let pointer = folder.path().join(format!("catalogue/namespaces/{namespace}/pointer"));
+        let text = std::fs::read_to_string(&pointer).expect("a pointer");
+        std::fs::write(&pointer, text.replace("a.example.com", "b.example.com")).expect("a file");
+        let more = ["-f", "b.yaml", "--owner", "a", "--to", &to];
+        let put = [&["subscriptions", "put"], &more[..]].concat();
+        let apply = [&["apply", "--yes"], &more[..]].concat();
+        for command in [&["check", "--to", &to][..], &put, &apply] {
+            let (printed, code) = run(folder.path(), command);
+            assert_eq!(code, Some(1), "{printed}");
+            let part = format!(
+                "namespaces/{namespace}/pointer is damaged: its root is not that of its version"
+            );
+            assert!(printed.contains(&part), "{printed}");
+        }
+        std::fs::write(&pointer, text).expect("a file");
     }
 }
 

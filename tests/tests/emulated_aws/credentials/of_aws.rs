@@ -49,7 +49,7 @@ pub(crate) fn subscriptions(stack: &Stack, peers: &super::Peers) -> String {
 }
 
 /// Whether a request shows what its destination wants.
-pub(super) fn is_welcome(request: &ScriptedRequest) -> bool {
+pub(super) fn is_accepted(request: &ScriptedRequest) -> bool {
     match request.head.split(' ').nth(1) {
         Some("/taken") => true,
         Some("/shown") => claims(request).is_some_and(|claims| claims["aud"] == AUDIENCE),
@@ -83,7 +83,7 @@ async fn make_role(stack: &Stack) {
 }
 
 #[test]
-fn a_signature_of_the_role_and_a_token_of_the_function_are_welcome_and_nothing_else() {
+fn a_signature_of_the_role_and_a_token_of_the_function_are_accepted_and_nothing_else() {
     on_deployment(|Deployment { stack, peers, .. }: &Deployment| async move {
         make_role(stack).await;
         stack.publish("asked/aws", &event("asked-3")).await;
@@ -95,8 +95,8 @@ fn a_signature_of_the_role_and_a_token_of_the_function_are_welcome_and_nothing_e
             let requests = peers.plain.requests();
             let at = |path: &str| {
                 let start = format!("POST {path} ");
-                let welcome = |one: &&ScriptedRequest| one.head.starts_with(&start);
-                requests.iter().filter(welcome).filter(|one| is_welcome(one)).count()
+                let of_kind = |one: &&ScriptedRequest| one.head.starts_with(&start);
+                requests.iter().filter(of_kind).filter(|one| is_accepted(one)).count()
             };
             (taken, shown) = (at("/taken"), at("/shown"));
             letters = stack.dead_letters("asked/foreign/").await;

@@ -22,7 +22,7 @@ use thiserror::Error;
 use super::Arguments;
 use crate::commands::apply::{may_replace, print_changes, print_committed};
 use crate::commands::subscriptions::{OpenCatalogue, history};
-use crate::comparison::{catalogue_of, find, who};
+use crate::comparison::{catalogue_of, find, newest_entries, who};
 use crate::deployment::{new_problems, print_mappings};
 use crate::files::usage_error;
 use crate::key_sets;
@@ -68,8 +68,14 @@ async fn version_of(
     number: Option<u64>,
 ) -> anyhow::Result<Version> {
     let namespace = catalogue.namespace(name);
-    let newest = namespace.history(1).await?.pop();
-    let newest = newest.with_context(|| format!("there is no namespace {name}"))?.number;
+    let Some((snapshot, Version { number: newest, .. })) = namespace.load_to_change().await? else {
+        bail!("there is no namespace {name}");
+    };
+    if snapshot.is_without_pointer() {
+        bail!(
+            "the pointer of the namespace {name} is missing: restore it first, by lastmile apply"
+        );
+    }
     let wanted = number.unwrap_or(newest.saturating_sub(1));
     if wanted == 0 || wanted > newest {
         bail!("{name} has no version {wanted}: its newest is version {newest}");
@@ -94,8 +100,7 @@ async fn restore(
 ) -> anyhow::Result<ExitCode> {
     let number = version.number;
     let namespace = catalogue.namespace(name);
-    let newest = namespace.load_to_change().await?.unwrap_or_default();
-    let current = entries(catalogue, name, &newest).await?;
+    let (_, current) = newest_entries(&namespace).await?;
     let earlier = entries_of(catalogue, name, version).await?;
     if !current.iter().chain(&earlier).any(|entry| is_owned_by(entry, owner)) {
         bail!("{owner:?} has no entries in {name}, neither now nor in version {number}");
@@ -204,9 +209,8 @@ async fn others(
     };
     let mut others = Vec::new();
     for other in names.into_iter().filter(|other| other != name) {
-        let snapshot = catalogue.namespace(&other).load_to_change().await?.unwrap_or_default();
-        let read = entries(catalogue, &other, &snapshot).await;
-        let read = read.with_context(|| format!("the namespace {other} cannot be read"))?;
+        let read = newest_entries(&catalogue.namespace(&other)).await;
+        let (_, read) = read.with_context(|| format!("the namespace {other} cannot be read"))?;
         others.push((other, read));
     }
     Ok(others)

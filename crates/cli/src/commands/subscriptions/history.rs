@@ -64,11 +64,7 @@ pub(crate) async fn print(
     };
     output.write(versions.is_empty(), || versions.iter().map(json).collect(), table)?;
     if versions.is_empty() {
-        note(format_args!(
-            "{}: nothing of a namespace {} is in use: lastmile check says whether its pointer is missing",
-            catalogue.folder,
-            text::line(name)
-        ));
+        note(catalogue.without_pointer(name));
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)

@@ -54,6 +54,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let listed = listed(&catalogue, name, topic).await;
     let listed = listed.with_context(|| format!("the namespace {name} cannot be read"))?;
+    let is_in_use = listed.is_some();
+    let listed = listed.unwrap_or_default();
     let json = |it: &Listed| {
         let Listed { subscription, owner } = it;
         json!({
@@ -77,10 +79,12 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     arguments.output.write(listed.is_empty(), || listed.iter().map(json).collect(), table)?;
     if listed.is_empty() {
-        note(format_args!(
-            "there is no subscription of {} in {}",
-            arguments.name, catalogue.folder
-        ));
+        note(match is_in_use {
+            true => {
+                format!("there is no subscription of {} in {}", arguments.name, catalogue.folder)
+            }
+            false => catalogue.without_pointer(name),
+        });
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
@@ -90,9 +94,9 @@ async fn listed(
     catalogue: &OpenCatalogue,
     name: &str,
     topic: Option<&str>,
-) -> anyhow::Result<Vec<Listed>> {
+) -> anyhow::Result<Option<Vec<Listed>>> {
     let namespace = catalogue.namespace(name);
-    let Some(snapshot) = namespace.load(None).await? else { return Ok(Vec::new()) };
+    let Some(snapshot) = namespace.load(None).await? else { return Ok(None) };
     let entries: Vec<Entry> = match topic {
         Some(topic) => namespace.topic(&snapshot, topic).await?,
         None => namespace.entries(&snapshot).try_collect().await?,
@@ -108,18 +112,17 @@ async fn listed(
         owner: owner(&subscription_key(&subscription.name)).unwrap_or_default(),
         subscription: subscription.clone(),
     });
-    Ok(listed.collect())
+    Ok(Some(listed.collect()))
 }
 
 pub(super) async fn get(arguments: GetArgs) -> anyhow::Result<ExitCode> {
     let GetArgs { name, target } = arguments;
     let catalogue = OpenCatalogue::of(&target).await?;
     let namespace = catalogue.namespace(&name.topic.namespace);
-    let value = match namespace.load(None).await? {
-        Some(snapshot) => namespace.entry(&snapshot, &subscription_key(&name)).await?,
-        None => None,
+    let Some(snapshot) = namespace.load(None).await? else {
+        anyhow::bail!("{}", catalogue.without_pointer(&name.topic.namespace));
     };
-    let Some(value) = value else {
+    let Some(value) = namespace.entry(&snapshot, &subscription_key(&name)).await? else {
         anyhow::bail!("there is no subscription {name} in {}", catalogue.folder);
     };
     let value: serde_json::Value = serde_json::from_str(&value)?;

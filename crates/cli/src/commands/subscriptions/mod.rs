@@ -23,6 +23,7 @@ use clap::Subcommand;
 
 use crate::output::{goes_on_unread, is_closed};
 use crate::store::{self, Target};
+use crate::text;
 
 /// The nodes on the way to a subscription.
 const NODES_KEPT_BYTES: usize = 1_024 * 1_024;
@@ -91,7 +92,9 @@ impl OpenCatalogue {
     /// Makes it a catalogue, if it is none yet.
     async fn mark(&self) -> anyhow::Result<()> {
         let namespace = self.namespace(DEPLOYMENT);
-        if namespace.load_to_change().await?.is_none() {
+        let loaded = namespace.load_to_change().await?;
+        // Without its pointer nobody else sees the settings.
+        if loaded.is_none_or(|(snapshot, _)| snapshot.is_without_pointer()) {
             let (key, value) = entries::mark();
             let mut changes = Changes::default();
             changes.put(key, value);
@@ -99,6 +102,15 @@ impl OpenCatalogue {
             namespace.commit(&Machine, "lastmile", change).await?;
         }
         Ok(())
+    }
+
+    /// Says that a namespace has no pointer.
+    pub(crate) fn without_pointer(&self, name: &str) -> String {
+        format!(
+            "{}: nothing of a namespace {} is in use: lastmile check says whether its pointer is missing",
+            self.folder,
+            text::line(name)
+        )
     }
 
     pub(crate) fn namespace(&self, name: &str) -> Namespace<'_, CatalogueObjects> {

@@ -86,7 +86,7 @@ impl<T: Clone + PartialEq> TokenState<T> {
     }
 
     /// What follows from the refusal of this token. It stays in use until there is another one: who else shows it may be
-    /// welcome.
+    /// accepted.
     pub fn refused(&mut self, token: &T, now_ms: u64) -> Refused<T> {
         let Some(known) = self.token.as_ref().filter(|known| now_ms < known.until_ms) else {
             return Refused::Ended;

@@ -178,7 +178,7 @@ fn a_refused_token_is_replaced_once_a_minute_and_used_by_others_meanwhile() {
     let mut state = TokenState::default();
     keep(&mut state, Ok(token("a", 200_000)), 0);
     assert_eq!(state.refused(&secret("a"), 1_000), Refused::Ended);
-    assert_eq!(state.current(1_000), Some(Ok(secret("a"))), "others may be welcome with it");
+    assert_eq!(state.current(1_000), Some(Ok(secret("a"))), "others may be accepted with it");
     keep(&mut state, Err("down".to_owned()), 1_050);
     assert_eq!(state.current(1_060), Some(Ok(secret("a"))));
     assert_eq!(state.refused(&secret("a"), 1_060), Refused::Stands);
