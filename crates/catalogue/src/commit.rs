@@ -8,11 +8,12 @@
 //!
 //! The answer to a replacement may be lost. So a writer whose replacement did not succeed first looks whether
 //! the pointer's version or one before it is its own: otherwise its change could be made twice, the second
-//! time over a change of somebody else. Each commit draws a random number, which is in everything it writes,
+//! time over a change of somebody else. It looks again in each further try. Each commit draws a random number, which is in everything it writes,
 //! so no two commits write one version.
 //!
-//! Where the pointer is missing, a commit begins with the newest version there is ([`Namespace::load_to_change`]). If
-//! that has all it wants, because it is its own or nothing differs, it only writes the pointer.
+//! Where the pointer is missing, a commit first writes it again, naming the newest version there is
+//! ([`Namespace::load_to_change`]). So every version comes after one that a pointer named: without that, the highest
+//! number could be that of several changes in a row of which none was made.
 //!
 //! What was changed is announced in the [hint](crate::hint). A commit that cannot be announced is made all the same.
 
@@ -48,7 +49,7 @@ pub struct Committed {
     pub objects_written: u64,
     /// Their bytes.
     pub bytes_written: u64,
-    /// How often somebody else was faster.
+    /// How often it was tried again, because somebody else was faster or the pointer was missing.
     pub conflicts: u32,
     /// Why readers could not be told of the new version, if they could not: they find it within minutes, not half a
     /// minute.
@@ -72,6 +73,7 @@ struct Commit<'a, O> {
     written: HashSet<Id>,
     objects_written: u64,
     bytes_written: u64,
+    unannounced: Option<StoreError>,
 }
 
 impl<O: Objects> Namespace<'_, O> {
@@ -84,7 +86,7 @@ impl<O: Objects> Namespace<'_, O> {
     ///
     /// # Errors
     /// [`CommitError`]; but for [`CommitError::Uncertain`], nothing was changed. Whatever the error of the very first
-    /// change of a namespace, the next one may end it before its own, as may any change where the pointer is missing.
+    /// change of a namespace, or of one whose pointer is lost meanwhile, the next change may end it before its own.
     pub async fn commit<F, E>(
         &self,
         machine: &(impl Clock + JitterSource),
@@ -104,6 +106,7 @@ impl<O: Objects> Namespace<'_, O> {
             written: HashSet::new(),
             objects_written: 0,
             bytes_written: 0,
+            unannounced: None,
         };
         for conflicts in 0..TRIES_MAX {
             if conflicts > 0 {
@@ -112,26 +115,33 @@ impl<O: Objects> Namespace<'_, O> {
             let loaded = match self.load_to_change().await {
                 // Others may be writing the first version.
                 Err(ReadError::SeveralNewest { .. }) if conflicts + 1 < TRIES_MAX => continue,
-                loaded => loaded?,
+                loaded => loaded.map_err(|error| commit.failed(error))?,
             };
             let (snapshot, base) = loaded
                 .map_or_else(Default::default, |(snapshot, version)| (snapshot, Some(version)));
-            let tree = if commit.has_written(&snapshot) {
-                NewTree::default()
-            } else {
-                let changes = change(snapshot.clone()).await.map_err(CommitError::Change)?;
-                self.changed(&snapshot, changes, &commit.nonce).await?
-            };
             let base = base.as_ref();
-            let next = commit.next(&snapshot, base, tree, machine.now_ms()).await?;
-            let Some((version, pointer)) = next else { return Ok(commit.done(base, conflicts)) };
+            if let Some(base) = base.filter(|_| snapshot.is_without_pointer()) {
+                commit.restore(machine, base).await.map_err(|error| commit.failed(error))?;
+                continue;
+            }
+            let landed = commit.landed(snapshot.version).await;
+            if let Some(own) = landed.map_err(|error| commit.failed(error))? {
+                commit.announce(machine).await;
+                return Ok(commit.done(Some(&own), conflicts));
+            }
+            let changes = change(snapshot.clone()).await.map_err(CommitError::Change)?;
+            let tree = self.changed(&snapshot, changes, &commit.nonce).await?;
+            if tree.differences.is_empty() {
+                return Ok(commit.done(base, conflicts));
+            }
+            let (version, bytes) = commit.version(base, &tree, machine.now_ms());
+            let pointer = commit.write(tree, &version, bytes).await?;
             if machine.now_ms().saturating_sub(begun_ms) > COMMIT_MAX_MS {
                 return Err(CommitError::TooSlow);
             }
             if let Some(version) = commit.replace(&snapshot, version, pointer).await? {
-                let announced = announce(self.objects, machine, &self.name).await;
-                let unannounced = announced.err();
-                return Ok(Committed { unannounced, ..commit.done(Some(&version), conflicts) });
+                commit.announce(machine).await;
+                return Ok(commit.done(Some(&version), conflicts));
             }
         }
         Err(CommitError::Contention { tries: TRIES_MAX })
@@ -188,17 +198,17 @@ impl<O: Objects> Namespace<'_, O> {
 }
 
 impl<O: Objects> Commit<'_, O> {
-    /// The version of this commit that the pointer's version is or came after, if an attempt did succeed.
-    async fn landed(&mut self) -> Result<Option<Version>, ReadError> {
-        let newest = self.namespace.load(None).await?.and_then(|snapshot| snapshot.version);
-        let oldest = self.attempts.iter().map(|attempt| attempt.version.number).min();
+    /// The version of this commit that the newest one is or came after, if an attempt did succeed.
+    async fn landed(&mut self, newest: Option<Id>) -> Result<Option<Version>, ReadError> {
+        let numbers = self.attempts.iter().map(|attempt| attempt.version.number);
+        let Some(oldest) = numbers.min() else { return Ok(None) };
         let mut next = newest;
         while let Some(id) = next {
             if let Some(own) = self.attempts.iter().find(|attempt| attempt.version.id == id) {
                 return Ok(Some(own.version.clone()));
             }
             let version = self.namespace.version(id).await?;
-            next = version.previous.filter(|_| Some(version.number) > oldest);
+            next = version.previous.filter(|_| version.number > oldest);
         }
         // An attempt whose pointer has been replaced by others can no longer succeed: no pointer comes back, but for one
         // that is lost.
@@ -206,9 +216,33 @@ impl<O: Objects> Commit<'_, O> {
         Ok(None)
     }
 
-    /// Whether the snapshot's version is one that an attempt wrote.
-    fn has_written(&self, snapshot: &Snapshot) -> bool {
-        self.attempts.iter().any(|attempt| Some(attempt.version.id) == snapshot.version)
+    /// Writes the pointer that is missing, and tells readers. If somebody else was faster, or so it seems, the next try
+    /// finds what there is.
+    async fn restore(
+        &mut self,
+        machine: &(impl Clock + JitterSource),
+        newest: &Version,
+    ) -> Result<(), ReadError> {
+        let pointer = self.namespace.pointer_to(newest).await?.write();
+        self.count(&pointer);
+        let objects = self.namespace.objects;
+        if objects.replace(&self.namespace.pointer_key(), pointer, None).await? {
+            self.announce(machine).await;
+        }
+        Ok(())
+    }
+
+    async fn announce(&mut self, machine: &(impl Clock + JitterSource)) {
+        let announced = announce(self.namespace.objects, machine, &self.namespace.name).await;
+        self.unannounced = announced.err();
+    }
+
+    /// What it means for the change that something could not be read or written before the next attempt.
+    fn failed<E>(&self, source: ReadError) -> CommitError<E> {
+        match self.attempts.last() {
+            Some(attempt) => uncertain(&attempt.version, source),
+            None => source.into(),
+        }
     }
 
     /// What the new version says, before its id is known.
@@ -228,24 +262,6 @@ impl<O: Objects> Commit<'_, O> {
             what: summary(tree.differences.iter().map(ToString::to_string)),
         };
         version.write(&self.nonce)
-    }
-
-    /// The version that is to be the newest, written if it is new, and the pointer that is to name it; `None` if all is
-    /// as it should be.
-    async fn next(
-        &mut self,
-        snapshot: &Snapshot,
-        base: Option<&Version>,
-        tree: NewTree,
-        time_ms: u64,
-    ) -> Result<Option<(Version, Pointer)>, ReadError> {
-        if !tree.differences.is_empty() {
-            let (version, bytes) = self.version(base, &tree, time_ms);
-            let pointer = self.write(tree, &version, bytes).await?;
-            return Ok(Some((version, pointer)));
-        }
-        let Some(base) = base.filter(|_| snapshot.is_without_pointer()) else { return Ok(None) };
-        Ok(Some((base.clone(), self.namespace.pointer_to(base).await?)))
     }
 
     /// Writes all objects, children first, then the version. The pointer that is to name it.
@@ -270,8 +286,7 @@ impl<O: Objects> Commit<'_, O> {
         version: Version,
         pointer: Pointer,
     ) -> Result<Option<Version>, CommitError<E>> {
-        let base = snapshot.version.filter(|_| !snapshot.is_without_pointer());
-        self.attempts.push(Attempt { version: version.clone(), base });
+        self.attempts.push(Attempt { version: version.clone(), base: snapshot.version });
         let pointer = pointer.write();
         self.count(&pointer);
         let objects = self.namespace.objects;
@@ -280,7 +295,10 @@ impl<O: Objects> Commit<'_, O> {
         if replaced == Ok(true) {
             return Ok(Some(version));
         }
-        let landed = self.landed().await;
+        let landed = match self.namespace.load(None).await {
+            Ok(newest) => self.landed(newest.and_then(|newest| newest.version)).await,
+            Err(error) => Err(error),
+        };
         match (landed, replaced) {
             (Ok(Some(version)), _) => Ok(Some(version)),
             (Ok(None), Ok(_)) => Ok(None),
@@ -314,7 +332,7 @@ impl<O: Objects> Commit<'_, O> {
             objects_written: self.objects_written,
             bytes_written: self.bytes_written,
             conflicts,
-            unannounced: None,
+            unannounced: self.unannounced.clone(),
         }
     }
 }

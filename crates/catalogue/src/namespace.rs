@@ -42,7 +42,7 @@ impl Snapshot {
     }
 
     /// Whether [`Namespace::load_to_change`] found it although no pointer names it: readers do not see it until the
-    /// next commit, which writes the pointer even if it has nothing to change.
+    /// next commit, which writes the pointer first, even if it has nothing to change.
     #[must_use]
     pub fn is_without_pointer(&self) -> bool {
         self.version.is_some() && self.etag.is_none()

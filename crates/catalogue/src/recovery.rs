@@ -4,8 +4,8 @@
 //! Separate because only writers look. To readers a namespace without a pointer has nothing new, and a writer
 //! that took it for an empty one would begin a new history without what everybody had.
 //!
-//! Promise: where there is a version, a change begins with the newest one, and its pointer takes the place of the
-//! missing one. Of a first change that was interrupted that makes what it wanted. Reading changes nothing.
+//! Promise: where there is a version, the newest one is named again before anything is changed. Of a first change
+//! that was interrupted that makes what it wanted. Reading changes nothing.
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 

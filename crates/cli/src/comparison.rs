@@ -143,6 +143,13 @@ impl Comparison {
         catalogue_of(self.current.iter().map(|(name, entries)| (name.as_str(), entries.clone())))
     }
 
+    /// What of it readers see: not the namespaces that have no pointer.
+    pub(crate) fn in_use(&self) -> Catalogue {
+        let is_seen = |(name, _): &(&String, &Vec<Entry>)| !self.without_pointer.contains(*name);
+        let seen = self.current.iter().filter(is_seen);
+        catalogue_of(seen.map(|(name, entries)| (name.as_str(), entries.clone())))
+    }
+
     /// The catalogue as it will be.
     pub(crate) fn after(&self) -> Catalogue {
         catalogue_of(self.current.keys().map(|name| (name.as_str(), self.entries_after(name))))
@@ -211,6 +218,15 @@ impl Comparison {
             let namespace = Namespace::new(&self.objects, &self.nodes, name);
             let change = |_| std::future::ready(Ok::<_, Infallible>(changes.clone()));
             let committed = namespace.commit(&Machine, by, change).await;
+            let is_of_others = changes == Changes::default() && !self.wanted.contains_key(name);
+            if let (true, Err(error)) = (is_of_others, &committed) {
+                // Perhaps only they may write it: that keeps nobody from changing another.
+                note(format_args!(
+                    "the pointer of the namespace {} is still missing: {error}",
+                    text::line(name)
+                ));
+                continue;
+            }
             let committed = committed.with_context(|| {
                 format!("the namespace {name} is not changed, nor is any that is not listed above")
             })?;

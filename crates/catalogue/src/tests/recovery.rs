@@ -1,11 +1,21 @@
 //! Namespaces without a pointer: one that was lost, and first changes that did not end.
 
+use std::pin::{Pin, pin};
+use std::task::Context;
+
+use futures::task::noop_waker_ref;
+
 use super::memory_store::{Fault, MemoryStore};
-use super::steps::interleave;
+use super::steps::{interleave, step};
 use super::{all, changes, commit, count, run, small};
-use crate::{Changed, CommitError, Hint, NodeCache, Objects as _, ReadError};
+use crate::{Changed, CommitError, Hint, NodeCache, Objects as _, ReadError, Snapshot};
 
 const POINTER: &str = "namespaces/shop/pointer";
+
+/// How many there are besides pointer and hint.
+fn objects(store: &MemoryStore) -> usize {
+    store.keys().iter().filter(|key| key.contains("/objects/")).count()
+}
 
 fn lose_the_pointer(store: &MemoryStore) {
     run(store.delete(&[POINTER.to_owned()])).unwrap();
@@ -88,16 +98,16 @@ fn a_pointer_that_is_refused_although_nobody_was_faster_is_written_by_the_next_t
             }
             let expected = earlier + u64::from(earlier == 0 || value != "0");
             lose_the_pointer(&store);
-            let refuse = async |_| {
-                store.refuse(refusals);
+            store.refuse(refusals);
+            let change = async |_| {
                 // Asked a second time it would find its own change.
                 let mut changes = changes([("t/0", Some(value))]);
                 changes.expect("t/0", (earlier > 0).then_some("0"));
                 Ok::<_, ReadError>(changes)
             };
-            let committed = run(namespace.commit(&store, "a test", refuse)).unwrap();
+            let committed = run(namespace.commit(&store, "a test", change)).unwrap();
             let case = format!("{earlier} {value} {refusals}");
-            assert_eq!((committed.number, committed.conflicts), (expected, refusals), "{case}");
+            assert_eq!((committed.number, committed.conflicts), (expected, refusals + 1), "{case}");
             let history = run(namespace.history(9)).unwrap();
             assert_eq!(history.len() as u64, expected, "{case}");
             assert_eq!(run(all(&namespace)).unwrap()["t/0"], value, "{case}");
@@ -106,15 +116,69 @@ fn a_pointer_that_is_refused_although_nobody_was_faster_is_written_by_the_next_t
 }
 
 #[test]
-fn of_several_who_make_the_first_change_all_succeed() {
-    for seed in 0..200 {
+fn of_several_who_make_the_first_change_each_makes_it_once() {
+    for (seed, refusals) in (0..400).flat_map(|seed| [(seed, 0), (seed, 1)]) {
         let (store, cache) = (MemoryStore::new(), NodeCache::new(0));
         let namespace = small(&store, &cache);
+        store.refuse(refusals);
         let one = async |key| drop(count(&namespace, "t/", key).await.unwrap());
         let all_of_them = ["t/a", "t/b", "t/c"].map(|key| Box::pin(one(key)) as _);
         interleave(seed, all_of_them.into());
-        assert_eq!(run(all(&namespace)).unwrap()["t/"], "3", "{seed}");
+        assert_eq!(run(all(&namespace)).unwrap()["t/"], "3", "{seed} {refusals}");
     }
+}
+
+#[test]
+fn a_first_change_is_not_made_again_over_that_of_another_who_saw_it() {
+    for seed in 0..400 {
+        let (store, cache) = (MemoryStore::new(), NodeCache::new(0));
+        let namespace = small(&store, &cache);
+        store.refuse(1);
+        let first = async {
+            commit(&namespace, &changes([("t/a", Some("1"))])).await.unwrap();
+        };
+        let second = async {
+            while objects(&store) < 2 {
+                step().await;
+            }
+            let change = async |snapshot: Snapshot| {
+                let before = namespace.entry(&snapshot, "t/a").await?.unwrap_or_default();
+                Ok::<_, ReadError>(changes([("t/a", Some(&*format!("{before}2")))]))
+            };
+            namespace.commit(&store, "a test", change).await.unwrap();
+        };
+        interleave(seed, vec![Box::pin(first), Box::pin(second)]);
+        assert_eq!(run(all(&namespace)).unwrap()["t/a"], "12", "{seed}");
+        assert_eq!(run(namespace.history(9)).unwrap().len(), 2, "{seed}");
+    }
+}
+
+#[test]
+fn what_was_made_is_not_lost_below_versions_that_no_pointer_named() {
+    let (store, cache) = (MemoryStore::new(), NodeCache::new(0));
+    let namespace = small(&store, &cache);
+    let mut context = Context::from_waker(noop_waker_ref());
+    let [a, b, c] = ["t/a", "t/b", "t/c"].map(|key| changes([(key, Some("1"))]));
+    let mut first = pin!(commit(&namespace, &a));
+    {
+        // Each is stopped when its version is written, and the others never go on.
+        let (mut second, mut third) = (pin!(commit(&namespace, &b)), pin!(commit(&namespace, &c)));
+        let started: [Pin<&mut dyn Future<Output = _>>; 3] =
+            [first.as_mut(), second.as_mut(), third.as_mut()];
+        for (at, mut one) in (1..).zip(started) {
+            while objects(&store) < 2 * at {
+                assert!(one.as_mut().poll(&mut context).is_pending());
+            }
+        }
+    }
+    run(first).unwrap();
+    let d = changes([("t/d", Some("1"))]);
+    assert_eq!(run(commit(&namespace, &d)).unwrap().number, 2);
+    lose_the_pointer(&store);
+    // Nobody knows which of three is the newest; a change must not begin with any.
+    let several = ReadError::SeveralNewest { object: POINTER.to_owned(), versions: 3, number: 2 };
+    let e = changes([("t/e", Some("1"))]);
+    assert_eq!(run(commit(&namespace, &e)).unwrap_err(), CommitError::Read(several));
 }
 
 #[test]

@@ -126,7 +126,8 @@ async fn apply_to_catalogue(
         problems.iter().for_each(note);
         return Ok(ExitCode::FAILURE);
     }
-    print_changes(&before, &after)?;
+    let in_use = comparison.in_use();
+    print_changes(&in_use, &after)?;
     let [old, new] = comparison.mappings()?;
     if print_mappings([&old, &new])? {
         note(format_args!(
@@ -141,7 +142,7 @@ async fn apply_to_catalogue(
     }
     for name in comparison.without_pointer() {
         out(&format!(
-            "the pointer of the namespace {} is missing: it is written again\n",
+            "the pointer of the namespace {} is missing: it is written again, and what the namespace has is in use again\n",
             text::line(name)
         ))?;
     }
@@ -152,7 +153,7 @@ async fn apply_to_catalogue(
     if !may_replace(arguments.yes, &folder.to_string())? {
         return Ok(ExitCode::FAILURE);
     }
-    key_sets::write(&folder.storage, &before, &after).await?;
+    key_sets::write(&folder.storage, &in_use, &after).await?;
     comparison.commit(&who(owner), print_committed).await?;
     out(&format!("{folder}: applied\n"))?;
     Ok(ExitCode::SUCCESS)

@@ -64,7 +64,7 @@ pub(crate) async fn print(
     };
     output.write(versions.is_empty(), || versions.iter().map(json).collect(), table)?;
     if versions.is_empty() {
-        note(catalogue.without_pointer(name));
+        note(catalogue.nothing_in_use(name));
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)

@@ -83,7 +83,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             true => {
                 format!("there is no subscription of {} in {}", arguments.name, catalogue.folder)
             }
-            false => catalogue.without_pointer(name),
+            false => catalogue.nothing_in_use(name),
         });
         return Ok(ExitCode::FAILURE);
     }
@@ -120,7 +120,7 @@ pub(super) async fn get(arguments: GetArgs) -> anyhow::Result<ExitCode> {
     let catalogue = OpenCatalogue::of(&target).await?;
     let namespace = catalogue.namespace(&name.topic.namespace);
     let Some(snapshot) = namespace.load(None).await? else {
-        anyhow::bail!("{}", catalogue.without_pointer(&name.topic.namespace));
+        anyhow::bail!("{}", catalogue.nothing_in_use(&name.topic.namespace));
     };
     let Some(value) = namespace.entry(&snapshot, &subscription_key(&name)).await? else {
         anyhow::bail!("there is no subscription {name} in {}", catalogue.folder);

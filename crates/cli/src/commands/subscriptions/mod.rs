@@ -104,8 +104,8 @@ impl OpenCatalogue {
         Ok(())
     }
 
-    /// Says that a namespace has no pointer.
-    pub(crate) fn without_pointer(&self, name: &str) -> String {
+    /// Why nothing of a namespace is found.
+    pub(crate) fn nothing_in_use(&self, name: &str) -> String {
         format!(
             "{}: nothing of a namespace {} is in use: lastmile check says whether its pointer is missing",
             self.folder,
