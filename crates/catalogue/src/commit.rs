@@ -7,8 +7,8 @@
 //! one begins again from the newest pointer, and asks again what to change.
 //!
 //! The answer to a replacement may be lost. So a writer whose replacement did not succeed first looks whether
-//! the pointer's version or one before it is its own: otherwise its change could be made twice, the second
-//! time over a change of somebody else. It looks again in each further try. Each commit draws a random number, which is in everything it writes,
+//! the pointer's version or one before it is its own, and again in each further try. Otherwise its change could be
+//! made twice, the second time over a change of somebody else. Each commit draws a random number, which is in everything it writes,
 //! so no two commits write one version.
 //!
 //! Where the pointer is missing, a commit first writes it again, naming the newest version there is
@@ -74,6 +74,8 @@ struct Commit<'a, O> {
     objects_written: u64,
     bytes_written: u64,
     unannounced: Option<StoreError>,
+    /// A missing pointer was written and the answer perhaps lost: then nobody has announced it.
+    may_have_restored: bool,
 }
 
 impl<O: Objects> Namespace<'_, O> {
@@ -107,6 +109,7 @@ impl<O: Objects> Namespace<'_, O> {
             objects_written: 0,
             bytes_written: 0,
             unannounced: None,
+            may_have_restored: false,
         };
         for conflicts in 0..TRIES_MAX {
             if conflicts > 0 {
@@ -130,12 +133,17 @@ impl<O: Objects> Namespace<'_, O> {
                 return Ok(commit.done(Some(&own), conflicts));
             }
             let changes = change(snapshot.clone()).await.map_err(CommitError::Change)?;
-            let tree = self.changed(&snapshot, changes, &commit.nonce).await?;
+            let tree = self.changed(&snapshot, changes, &commit.nonce).await;
+            let tree = tree.map_err(|error| commit.failed(error))?;
             if tree.differences.is_empty() {
+                if commit.may_have_restored {
+                    commit.announce(machine).await;
+                }
                 return Ok(commit.done(base, conflicts));
             }
             let (version, bytes) = commit.version(base, &tree, machine.now_ms());
-            let pointer = commit.write(tree, &version, bytes).await?;
+            let pointer = commit.write(tree, &version, bytes).await;
+            let pointer = pointer.map_err(|error| commit.failed(error))?;
             if machine.now_ms().saturating_sub(begun_ms) > COMMIT_MAX_MS {
                 return Err(CommitError::TooSlow);
             }
@@ -144,7 +152,14 @@ impl<O: Objects> Namespace<'_, O> {
                 return Ok(commit.done(Some(&version), conflicts));
             }
         }
-        Err(CommitError::Contention { tries: TRIES_MAX })
+        // An own version that somebody may still name is no longer in the way of others.
+        match &commit.attempts[..] {
+            [] => Err(CommitError::Contention { tries: TRIES_MAX }),
+            _ => {
+                let source = StoreError("the pointer was refused in each try".to_owned());
+                Err(commit.failed(ReadError::from(source)))
+            }
+        }
     }
 
     /// The tree after these changes; nothing is written.
@@ -228,6 +243,8 @@ impl<O: Objects> Commit<'_, O> {
         let objects = self.namespace.objects;
         if objects.replace(&self.namespace.pointer_key(), pointer, None).await? {
             self.announce(machine).await;
+        } else {
+            self.may_have_restored = true;
         }
         Ok(())
     }
@@ -237,11 +254,11 @@ impl<O: Objects> Commit<'_, O> {
         self.unannounced = announced.err();
     }
 
-    /// What it means for the change that something could not be read or written before the next attempt.
-    fn failed<E>(&self, source: ReadError) -> CommitError<E> {
-        match self.attempts.last() {
-            Some(attempt) => uncertain(&attempt.version, source),
-            None => source.into(),
+    /// What it means for the change that something cannot be read or written: an earlier attempt may still succeed.
+    fn failed<E>(&self, error: impl Into<CommitError<E>>) -> CommitError<E> {
+        match (error.into(), self.attempts.last()) {
+            (CommitError::Read(source), Some(attempt)) => uncertain(&attempt.version, source),
+            (error, _) => error,
         }
     }
 

@@ -41,7 +41,7 @@ impl Snapshot {
         self.version
     }
 
-    /// Whether [`Namespace::load_to_change`] found it although no pointer names it: readers do not see it until the
+    /// Of one from [`Namespace::load_to_change`], whether no pointer names it: readers do not see it until the
     /// next commit, which writes the pointer first, even if it has nothing to change.
     #[must_use]
     pub fn is_without_pointer(&self) -> bool {

@@ -4,8 +4,11 @@
 //! Separate because only writers look. To readers a namespace without a pointer has nothing new, and a writer
 //! that took it for an empty one would begin a new history without what everybody had.
 //!
-//! Promise: where there is a version, the newest one is named again before anything is changed. Of a first change
-//! that was interrupted that makes what it wanted. Reading changes nothing.
+//! Promise: where there is a version, the newest one is named again before anything is changed. If it is that of a
+//! first change that was interrupted, the change is made by this. Reading changes nothing.
+//!
+//! Not promised: that nothing is lost if the pointer is lost while a change or a collection of garbage is under way. The
+//! change may have begun before others made theirs, and the collection remove what the restored version needs.
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 

@@ -15,8 +15,8 @@ use adapters::live_catalogue::mappings::{Mapped, mapping_entries, mappings_of};
 use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::machine::Machine;
 use adapters::storage::StoredObject;
-use anyhow::{Context as _, bail};
-use catalogue::{Changes, Committed, Entry, Namespace, NodeCache, Snapshot};
+use anyhow::bail;
+use catalogue::{Changes, CommitError, Committed, Entry, Namespace, NodeCache, Snapshot};
 use delivery::subscription::catalogue::Catalogue;
 use futures::TryStreamExt as _;
 
@@ -222,13 +222,13 @@ impl Comparison {
             if let (true, Err(error)) = (is_of_others, &committed) {
                 // Perhaps only they may write it: that keeps nobody from changing another.
                 note(format_args!(
-                    "the pointer of the namespace {} is still missing: {error}",
+                    "the pointer of the namespace {} may still be missing: {error}",
                     text::line(name)
                 ));
                 continue;
             }
-            let committed = committed.with_context(|| {
-                format!("the namespace {name} is not changed, nor is any that is not listed above")
+            let committed = committed.map_err(|error| {
+                failed(name, error).context("only the namespaces that are listed above are changed")
             })?;
             report(name, &committed)?;
         }
@@ -271,6 +271,20 @@ pub(crate) fn with_wanted<'a>(
 /// The entry of this key among those of a namespace, which come by key.
 pub(crate) fn find<'a>(entries: &'a [Entry], key: &str) -> Option<&'a Entry> {
     entries.get(entries.binary_search_by(|entry| (*entry.key).cmp(key)).ok()?)
+}
+
+/// That a namespace could not be changed.
+pub(crate) fn failed<E>(name: &str, error: CommitError<E>) -> anyhow::Error
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let name = text::line(name);
+    let what = if matches!(error, CommitError::Uncertain { .. }) {
+        format!("the namespace {name} may be changed or not")
+    } else {
+        format!("the namespace {name} is not changed")
+    };
+    anyhow::Error::new(error).context(what)
 }
 
 /// Who changes entries of this owner, for the history.

@@ -116,6 +116,20 @@ fn a_pointer_that_is_refused_although_nobody_was_faster_is_written_by_the_next_t
 }
 
 #[test]
+fn a_pointer_that_is_refused_in_each_try_leaves_it_uncertain_whether_the_change_is_made() {
+    let (store, cache) = (MemoryStore::new(), NodeCache::new(0));
+    let namespace = small(&store, &cache);
+    store.refuse(1_000);
+    let error = run(commit(&namespace, &changes([("t/a", Some("1"))]))).unwrap_err();
+    let CommitError::Uncertain { version, .. } = error else { panic!("{error}") };
+    store.refuse(0);
+    // The next change ends it first.
+    run(commit(&namespace, &changes([("t/b", Some("1"))]))).unwrap();
+    let ids = run(namespace.history(9)).unwrap().into_iter().map(|version| version.id.to_string());
+    assert_eq!(ids.collect::<Vec<_>>().get(1), Some(&version));
+}
+
+#[test]
 fn of_several_who_make_the_first_change_each_makes_it_once() {
     for (seed, refusals) in (0..400).flat_map(|seed| [(seed, 0), (seed, 1)]) {
         let (store, cache) = (MemoryStore::new(), NodeCache::new(0));

@@ -22,7 +22,7 @@ use thiserror::Error;
 use super::Arguments;
 use crate::commands::apply::{may_replace, print_changes, print_committed};
 use crate::commands::subscriptions::{OpenCatalogue, history};
-use crate::comparison::{catalogue_of, find, newest_entries, who};
+use crate::comparison::{catalogue_of, failed, find, newest_entries, who};
 use crate::deployment::{new_problems, print_mappings};
 use crate::files::usage_error;
 use crate::key_sets;
@@ -123,7 +123,7 @@ async fn restore(
     };
     key_sets::write(&catalogue.folder.storage, &before, &restored).await?;
     let committed = namespace.commit(&Machine, &who(owner), change).await;
-    let committed = committed.with_context(|| format!("the namespace {name} is not changed"))?;
+    let committed = committed.map_err(|error| failed(name, error))?;
     print_committed(name, &committed)?;
     out(&format!("{done}\n"))?;
     Ok(ExitCode::SUCCESS)

@@ -8,7 +8,6 @@ use adapters::live_catalogue::entries::{
     DEPLOYMENT, Entries, entries_of, owner_of, subscription_key, topic_key, topic_of,
 };
 use adapters::machine::Machine;
-use anyhow::Context as _;
 use catalogue::{Changes, Entry, ReadError, Snapshot};
 use clap::builder::NonEmptyStringValueParser;
 use delivery::ports::Clock as _;
@@ -19,7 +18,7 @@ use thiserror::Error;
 
 use super::OpenCatalogue;
 use crate::commands::apply::print_committed;
-use crate::comparison::{who, with_wanted};
+use crate::comparison::{failed, who, with_wanted};
 use crate::confirm::may_proceed;
 use crate::deployment::{DeploymentEntries, new_problems};
 use crate::files::{Files, have_errors, print_findings, usage_error};
@@ -110,10 +109,7 @@ pub(super) async fn put(arguments: PutArgs) -> anyhow::Result<ExitCode> {
         };
         let namespace = catalogue.namespace(&name);
         let committed = namespace.commit(&Machine, &who(&arguments.owner), changes).await;
-        print_committed(
-            &name,
-            &committed.with_context(|| format!("the namespace {name} is not changed"))?,
-        )?;
+        print_committed(&name, &committed.map_err(|error| failed(&name, error))?)?;
     }
     // Afterwards, since only then is it known whose the subscriptions are. What one has no longer is not known here:
     // `apply` withdraws it.
@@ -176,10 +172,7 @@ pub(super) async fn delete(arguments: DeleteArgs) -> anyhow::Result<ExitCode> {
         Ok(changes)
     };
     let committed = catalogue.namespace(namespace).commit(&Machine, &who(&owner), changes).await;
-    print_committed(
-        namespace,
-        &committed.with_context(|| format!("the namespace {namespace} is not changed"))?,
-    )?;
+    print_committed(namespace, &committed.map_err(|error| failed(namespace, error))?)?;
     Ok(ExitCode::SUCCESS)
 }
 
