@@ -152,7 +152,7 @@ impl<O: Objects> Namespace<'_, O> {
                 return Ok(commit.done(Some(&version), conflicts));
             }
         }
-        // An own version that somebody may still name is no longer in the way of others.
+        // An own version that was written may still come into use: whoever finds no pointer names it.
         match &commit.attempts[..] {
             [] => Err(CommitError::Contention { tries: TRIES_MAX }),
             _ => {
