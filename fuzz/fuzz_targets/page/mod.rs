@@ -34,7 +34,9 @@ pub(crate) fn check(form: &[u8]) {
         }
     };
     let filters: Vec<_> = query.filters().collect();
-    for link in [query.at("/"), query.with_page(query.page), query.reread(), query.letter(Uuid::nil())] {
+    for link in
+        [query.at("/"), query.with_page(query.page), query.reread(), query.letter(Uuid::nil())]
+    {
         assert_eq!(read(&link).filters().collect::<Vec<_>>(), filters, "{link}");
     }
     let same = read(&query.with_page(query.page));
