@@ -6,10 +6,10 @@
 //! Two who change one namespace at once start from one pointer, and only one of them replaces it. The other
 //! one begins again from the newest pointer, and asks again what to change.
 //!
-//! The answer to a replacement may be lost. So a writer whose replacement did not succeed first looks whether
-//! the pointer's version or one before it is its own, and again in each further try. Otherwise its change could be
-//! made twice, the second time over a change of somebody else. Each commit draws a random number, which is in everything it writes,
-//! so no two commits write one version.
+//! The answer to a replacement may be lost. So a writer whose replacement did not succeed looks, at once and in each
+//! further try, whether the pointer's version or one before it is its own. Otherwise its change could be made twice,
+//! the second time over a change of somebody else. Each commit draws a random number, which is in everything it
+//! writes, so no two commits write one version.
 //!
 //! Where the pointer is missing, a commit first writes it again, naming the newest version there is
 //! ([`Namespace::load_to_change`]). So every version comes after one that a pointer named: without that, the highest

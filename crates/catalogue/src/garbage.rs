@@ -2,8 +2,8 @@
 //!
 //! An object is garbage if neither the pointer's version names it nor one that was the newest at any time of
 //! the last 30 days, and it was written more than 30 days ago: nodes that were replaced, and what commits
-//! wrote that failed or lost a race. A collection that finds no pointer removes
-//! nothing: a writer may name any version then.
+//! wrote that failed or lost a race. A collection that finds no pointer removes nothing: a writer may name any
+//! version then.
 //!
 //! # Why nothing is removed that somebody needs
 //!
