@@ -123,9 +123,13 @@ fn check_body(request: &Request, delivery: &Delivery, subscription: &Subscriptio
     let content_type = request.headers.iter().find(|(name, _)| name == "content-type");
     let content_type = content_type.map(|(_, value)| value.as_str());
     let as_published = subscription.destination.schema.is_none();
+    let unbatched = subscription.batch.is_none();
     let array = format!("[{}]", event.text());
     match event.shape() {
-        Shape::CloudEvent if as_published && subscription.batch.is_none() => {
+        Shape::CloudEvent if as_published && unbatched => {
+            assert_eq!(body, event.text().as_bytes());
+        }
+        Shape::Custom if as_published && unbatched && subscription.destination.plain_json => {
             assert_eq!(body, event.text().as_bytes());
         }
         Shape::CloudEvent | Shape::EventGrid | Shape::Custom if as_published => {

@@ -60,7 +60,7 @@ fn written(options: &[u8], text: &str) {
             let status = 100 + u16::from(*status);
             let body = answer.as_bytes().to_vec();
             let result = TransportResult::Answered { status, retry_after: None, body };
-            delivery.record(&Exchange::new(result, NOW_MS, 7), &subscription.retry);
+            delivery.record(&Exchange::new(result, NOW_MS, 7), &subscription);
         }
         delivery
     };
