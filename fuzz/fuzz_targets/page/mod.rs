@@ -7,6 +7,9 @@ use lastmile_fuzz::NOW_MS;
 use query::{InvalidField, Query, pairs};
 use uuid::Uuid;
 
+/// One that a bar of the chart leads to.
+const REASON: &str = "TimeToLiveExceeded";
+
 /// What is shown in place of the page.
 mod error {
     use axum::http::StatusCode;
@@ -47,6 +50,18 @@ pub(crate) fn check(form: &[u8]) {
         assert!(fewer.filters().all(|pair| pair != (name, value)));
         assert!(read(&query.without_any(&[name])).values(name).is_empty());
     }
+    let one = read(&query.with(&[("reason", REASON)]));
+    let others = |query: &Query, names: &[&str]| -> Vec<_> {
+        let kept = query.filters().filter(|(name, _)| !names.contains(name));
+        kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    };
+    assert_eq!(one.values("reason"), [REASON]);
+    assert_eq!(others(&one, &["reason"]), others(&query, &["reason"]));
+    let times = ["since", "until"];
+    let recent = read(&query.with_period(Some("1h")));
+    assert_eq!(recent.values("since"), ["1h"]);
+    assert_eq!(others(&recent, &times), others(&query, &times));
+    assert_eq!(others(&read(&query.with_period(None)), &[]), others(&query, &times));
     for (name, value) in query.for_picked(NOW_MS) {
         // An age has become a time, which is read as well.
         assert!(single(name, &value).is_ok(), "{name}={value}");

@@ -140,6 +140,41 @@ fn what_ends_a_subscription_of_sns_reaches_no_subscriber_unless_asked_for() {
     assert_eq!((all.len(), data(Input::Sns).iter().collect::<Vec<_>>()), (rest.len() + 3, rest));
 }
 
+/// As where a record names its topic: a stored one that is published again, or one that somebody passes on.
+#[test]
+fn nor_does_it_where_the_topic_does_not_read_messages_of_sns() {
+    let notification = sample("sns-notification");
+    let confirmation = sample("sns-subscription-confirmation");
+    let both = format!("[{notification},{confirmation}]");
+    let without = notification
+        .lines()
+        .filter(|line| !line.contains("UnsubscribeURL"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let same = |left: &str, right: &str| {
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+        read(left).is_some() && read(left) == read(&right.replace(",\n}", "\n}"))
+    };
+    for input in [Input::Auto, Input::Custom, Input::Opaque] {
+        let [event] = &events(&notification, input)[..] else { panic!("{input:?}") };
+        assert!(same(event.text(), &without), "{input:?}: {}", event.text());
+        let [Element::Malformed { why, .. }] = &decode(&confirmation.as_str().into(), input)[..]
+        else {
+            panic!("{input:?}")
+        };
+        assert!(why.to_string().contains("is not delivered"), "{why}");
+    }
+    let [Element::Event(event), Element::Malformed { .. }] =
+        &decode(&both.as_str().into(), Input::Auto)[..]
+    else {
+        panic!("{both}")
+    };
+    assert!(same(event.text(), &without), "{}", event.text());
+    // Not of SNS.
+    let other = r#"{"Type":"Notification","UnsubscribeURL":"https://example.com"}"#;
+    assert_eq!(events(other, Input::Auto)[0].text().as_ref(), other);
+}
+
 #[test]
 fn a_confirmation_of_sns_is_no_event() {
     let message =
@@ -190,10 +225,13 @@ fn without_a_subscription_arn_the_topic_is_the_source() {
     );
 }
 
-/// The shape alone changes nothing: the topic decides whether it is converted.
+/// The shape alone converts nothing: that is up to the topic.
 #[test]
 fn unless_its_topic_is_configured_for_it_an_envelope_is_custom_json() {
-    for (name, _, _) in samples() {
+    for (name, publisher, _) in samples() {
+        if matches!(publisher, Publisher::SnsTopic(_)) {
+            continue;
+        }
         let text = sample(name);
         let [event] = &events(&text, Input::Auto)[..] else { panic!("{name}") };
         assert_eq!(

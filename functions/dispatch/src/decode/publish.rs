@@ -56,8 +56,6 @@ impl<'a> Published<'a> {
         let topic = catalogue.topic(&name);
         let input = match (topic.map_or(Input::Auto, |topic| topic.input), &publisher) {
             (Input::Auto, Some(publisher)) if topic.is_some() => envelope::input_of(publisher),
-            // Whatever the topic reads, this is no event; read so, it is a dead letter that says so.
-            (_, Some(Publisher::SnsTopic(_))) if envelope::is_confirmation(body) => Input::Sns,
             (input, _) => input,
         };
         let (input, names) = match &publication.part {

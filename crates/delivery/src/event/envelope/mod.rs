@@ -57,12 +57,6 @@ pub fn publisher(body: &str) -> Option<Publisher> {
         .or_else(|| s3::publisher(&members))
 }
 
-/// Whether a record of SNS is no event, but asks to confirm a subscription or the end of one.
-#[must_use]
-pub fn is_confirmation(body: &str) -> bool {
-    Members::parse(body).is_ok_and(|members| sns::is_confirmation(&members))
-}
-
 /// The input of records of this publisher.
 #[must_use]
 pub const fn input_of(publisher: &Publisher) -> Input {
@@ -91,7 +85,7 @@ type Convert = fn(&str, &Members<'_>) -> Result<String, Unconverted>;
 fn decode_text(text: &Arc<str>, input: Input) -> Element {
     let convert: Convert = match input {
         Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
-            return decode_one(text, input);
+            return without_subscription(decode_one(text, input), input);
         }
         Input::Sns => sns::event,
         Input::SnsWhole => sns::whole_event,
@@ -111,6 +105,19 @@ fn decode_text(text: &Arc<str>, input: Input) -> Element {
         Err(Unconverted { text, why }) => {
             malformed(&text, Malformed::Envelope(input.as_str(), why))
         }
+    }
+}
+
+/// What SNS sent is never delivered with what ends its subscription, whatever its topic reads.
+fn without_subscription(element: Element, input: Input) -> Element {
+    let Element::Event(event) = &element else { return element };
+    match sns::other_event(event) {
+        None => element,
+        Some(Ok(text)) => decode_one(&text.into(), input),
+        Some(Err(Unconverted { text, why })) => Element::Malformed {
+            text: text.into(),
+            why: Malformed::Envelope(Input::Sns.as_str(), why),
+        },
     }
 }
 

@@ -14,7 +14,7 @@ use percent_encoding::percent_decode_str;
 use super::{Unconverted, cloud_event, non_empty, required};
 use crate::event::envelope::Publisher;
 use crate::event::json::quoted;
-use crate::event::{Members, is_cloud_event};
+use crate::event::{Event, Members, Shape, is_cloud_event};
 
 /// The `Type` of what was published.
 const NOTIFICATION: &str = "Notification";
@@ -32,9 +32,28 @@ pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
         .map(|arn| Publisher::SnsTopic(arn.into_owned()))
 }
 
-/// Whether it asks to confirm a subscription, or the end of one.
-pub(super) fn is_confirmation(members: &Members<'_>) -> bool {
-    publisher(members).is_some() && members.text("Type").is_some_and(|kind| kind != NOTIFICATION)
+/// Why it is no event, if it asks to confirm a subscription, or the end of one.
+fn unconfirmed(members: &Members<'_>) -> Option<String> {
+    publisher(members)?;
+    let kind = members.text("Type").filter(|kind| kind != NOTIFICATION)?;
+    Some(format!(
+        "a {kind} is no event and is not delivered: whoever requests its SubscribeURL subscribes the queue"
+    ))
+}
+
+/// A message of SNS that its topic does not read as one: a notification without what its subscribers must
+/// not have. `None` for an event that holds nothing of that.
+pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> {
+    let text = event.text();
+    // The end of two of the names: most events are not looked at again.
+    let may_be =
+        matches!(event.shape(), Shape::Custom | Shape::Opaque) && text.contains("scribeURL");
+    let members = may_be.then(|| Members::parse(text).ok())??;
+    publisher(&members)?;
+    Some(match unconfirmed(&members) {
+        Some(why) => Err(Unconverted::new(text, why)),
+        None => Ok(members.without(&ENDS_THE_SUBSCRIPTION)),
+    })
 }
 
 /// The notification as a CloudEvent.
@@ -50,10 +69,8 @@ pub(super) fn whole_event(text: &str, members: &Members<'_>) -> Result<String, U
 
 fn converted(members: &Members<'_>, data: impl FnOnce() -> String) -> Result<String, String> {
     let kind = members.text("Type").unwrap_or_default();
-    if is_confirmation(members) {
-        return Err(format!(
-            "a {kind} is no event and is not delivered: whoever requests its SubscribeURL subscribes the queue"
-        ));
+    if let Some(why) = unconfirmed(members) {
+        return Err(why);
     }
     if kind != NOTIFICATION {
         return Err(format!("Type has to be {NOTIFICATION}"));
