@@ -90,7 +90,8 @@ impl Inner {
         }) {
             self.record_violation(id, "its position in a chain of replies or topics has changed");
         }
-        if (delivery.hops > 0) != delivery.replies_left.is_some() {
+        // What a dead letter led to has a share, too.
+        if (delivery.hops > 0 || !delivery.via.is_empty()) != delivery.replies_left.is_some() {
             self.record_violation(id, "how many replies may follow from it is lost");
         }
         let published_ms = self.ledger.published_ms(id);

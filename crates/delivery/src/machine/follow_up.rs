@@ -5,14 +5,18 @@
 //! of its subscription, or to the topic's subscriptions with theirs.
 //!
 //! Promises: a dead letter that its sink cannot take is stored in the deployment's container, so
-//! none is lost. None loops through topics: a topic that it came from does not receive it again. A
+//! none is lost. What is answered at a topic shares what may still follow from its event by replies (see
+//! [`budget`]). None loops through topics: a topic that it came from does not receive it again. A
 //! loop through an address or a queue that publishes what it receives is not detected.
+
+use std::sync::Arc;
 
 use uuid::Uuid;
 
 use crate::deadletter::blob::enriched;
-use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget};
+use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, share};
 use crate::event::{Element, Event, Input, decode_one};
+use crate::machine::reply::budget;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
@@ -80,21 +84,18 @@ fn to_topic(
         }
     };
     let matching: Vec<_> = catalogue.matching(name, &ALL_NAMES, &event, now_ms).collect();
-    // A share of what may follow by replies: a dead letter is no reply, but may be answered.
-    let share = |left: u32| left / u32::try_from(matching.len()).unwrap_or(u32::MAX).max(1);
-    let replies_left = letter.delivery.replies_left.map(share);
-    let follow_ups: Vec<FollowUp> = matching
-        .iter()
-        .map(|next| {
-            let delivery = published(&letter, event.clone(), &next.name, now_ms);
-            FollowUp::Deliver(Box::new(Delivery { replies_left, ..delivery }))
-        })
-        .collect();
-    if follow_ups.is_empty() {
+    if matching.is_empty() {
         let why = format!("no subscription of topic {name} takes it");
         return dead_letter(letter.store_in_default(why));
     }
-    follow_ups
+    // A dead letter is no reply, but may be answered.
+    let left = budget::left_before(&letter.delivery, catalogue, now_ms);
+    let next = |(place, next): (usize, &&Arc<Subscription>)| {
+        let delivery = published(&letter, event.clone(), &next.name, now_ms);
+        let replies_left = Some(share(left, matching.len(), place));
+        FollowUp::Deliver(Box::new(Delivery { replies_left, ..delivery }))
+    };
+    matching.iter().enumerate().map(next).collect()
 }
 
 /// The enriched event, for one subscription of the topic.

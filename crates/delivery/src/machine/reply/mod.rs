@@ -112,14 +112,21 @@ impl Answered<'_> {
     /// A reply too large to store is replaced by the event that it answers, which is the subscriber's dead
     /// letter like any other, and goes to its sink.
     fn dead_letter_too_large(&self, beginning: &[u8]) -> Vec<FollowUp> {
-        let (event, target) = (self.delivery.event.clone(), DeliveryTarget::Destination);
-        let mut reply = self.reply(event, &self.subscription.name, target);
-        reply.last_response = Some(beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec());
+        let Answered { delivery, subscription, catalogue, now_ms } = *self;
+        let (event, target) = (delivery.event.clone(), DeliveryTarget::Destination);
+        let last_response = beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec();
+        let reply = Delivery {
+            // Not a new event, so it brings along what is left to it and where it has been.
+            replies_left: Some(budget::left_before(delivery, catalogue, now_ms)),
+            via: via(delivery, delivery.via.clone(), catalogue),
+            last_response: Some(last_response),
+            ..self.reply(event, &subscription.name, target)
+        };
         let why =
             format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
         let reason = Reason::EventTooLargeToResend;
-        let letter = DeadLetter::new(reply, self.subscription, reason, self.now_ms);
-        send_to_sink(letter.with_detail(why), self.subscription, self.catalogue, self.now_ms)
+        let letter = DeadLetter::new(reply, subscription, reason, now_ms).with_detail(why);
+        send_to_sink(letter, subscription, catalogue, now_ms)
     }
 
     /// A reply that cannot be delivered is stored in the deployment's container. It is not sent to

@@ -1,17 +1,18 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::delivery::outcome::{Content, Exchange, TransportResult};
 use crate::delivery::reason::Reason;
 use crate::delivery::{DeadLetter, Delivery, Origin};
 use crate::event::{Event, Input};
-use crate::machine::follow_up::FollowUp;
+use crate::machine::follow_up::{FollowUp, send_to_sink};
 use crate::machine::forward::forward;
 use crate::machine::forward::tests::deliveries;
-use crate::machine::reply::follow_ups;
-use crate::machine::step::End;
-use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::machine::reply::{HOPS_MAX, follow_ups};
+use crate::machine::step::{End, end_without_success};
+use crate::subscription::catalogue::{Catalogue, Settings, Topic};
 use crate::subscription::name::{ALL_NAMES, TopicName};
 use crate::subscription::profile::Dialect;
+use crate::subscription::sink::Sink;
 use crate::subscription::topic_address::address_of;
 use crate::subscription::{ReplyTo, Subscription};
 
@@ -52,24 +53,45 @@ fn answer() -> Exchange {
     Exchange { content: Some(content), ..Exchange::new(result, 0, 1) }
 }
 
-/// What follows if everybody always answers: all deliveries, and the dead letters.
+/// What a subscriber does with every request; its subscription's name begins with it.
+const ANSWERS: &str = "answers";
+const ANSWERS_TOO_MUCH: &str = "big";
+const REFUSES: &str = "refuses";
+/// Its destination is a topic.
+const GOES_ON: &str = "on";
+
+/// `n/a/big0 n/a n/d` is a subscription of `n/a`, whose answers go to `n/a` and whose dead letters to `n/d`;
+/// `n/a/on0 n/b n/d` one whose events go on to `n/b`; `-` is neither.
+fn subscription(text: &str) -> Subscription {
+    let words: Vec<_> = text.split(' ').collect();
+    let [name, to, sink] = words[..] else { panic!("{text}") };
+    let to: Option<TopicName> = to.parse().ok();
+    let goes_on = to.as_ref().filter(|_| name.contains(GOES_ON));
+    let url = goes_on.map_or_else(|| "https://example.com/".parse().unwrap(), address_of);
+    let reply = to.clone().filter(|_| goes_on.is_none()).map(ReplyTo::Topic);
+    let mut subscription = Subscription::new(name.parse().unwrap(), Dialect::Knative, url);
+    subscription.dead_letter.sink = sink.parse().map_or(Sink::DefaultContainer, Sink::Topic);
+    Subscription { reply, ..subscription }
+}
+
+fn catalogue_of(max_replies: u32, subscriptions: &[String]) -> Catalogue {
+    let subscriptions: Vec<_> = subscriptions.iter().map(|text| subscription(text)).collect();
+    let mut catalogue = Catalogue::default();
+    for of in &subscriptions {
+        catalogue.add_topic(Topic { max_replies, ..Topic::new(of.name.topic.clone()) });
+    }
+    subscriptions.into_iter().for_each(|of| catalogue.add_subscription(of));
+    catalogue
+}
+
+/// What follows if everybody always does the same, by default answer: all deliveries, and the dead letters.
 fn all(catalogue: &Catalogue) -> (Vec<Delivery>, Vec<DeadLetter>) {
     let mut next: VecDeque<_> = published(catalogue).into();
     let (mut delivered, mut letters) = (Vec::new(), Vec::new());
     while let Some(delivery) = next.pop_front() {
-        let of = catalogue.subscription(&delivery.subscription).unwrap();
-        let follow_ups = match of.destination.topic() {
-            Some(to) => match forward(&delivery, of, &to, catalogue, 7) {
-                Ok((publication, body)) => {
-                    next.extend(deliveries(&publication, &body, catalogue));
-                    Vec::new()
-                }
-                Err(End::DeadLetter(letter)) => vec![FollowUp::DeadLetter(letter)],
-                Err(end) => panic!("{end:?}"),
-            },
-            None => follow_ups(&delivery, of, &answer(), catalogue, 7),
-        };
-        for follow_up in follow_ups {
+        // In each topic of a chain an answer may be too large, which counts besides.
+        assert!(delivery.hops <= HOPS_MAX + 3, "there is no end");
+        for follow_up in next_of(&delivery, catalogue) {
             match follow_up {
                 FollowUp::Deliver(delivery) => next.push_back(*delivery),
                 FollowUp::DeadLetter(letter) => letters.push(*letter),
@@ -77,8 +99,43 @@ fn all(catalogue: &Catalogue) -> (Vec<Delivery>, Vec<DeadLetter>) {
             }
         }
         delivered.push(delivery);
+        assert!(delivered.len() + next.len() < 12_000, "there are too many");
     }
     (delivered, letters)
+}
+
+fn next_of(delivery: &Delivery, catalogue: &Catalogue) -> Vec<FollowUp> {
+    let of = catalogue.subscription(&delivery.subscription).unwrap();
+    let end = if let Some(to) = of.destination.topic() {
+        match forward(delivery, of, &to, catalogue, 7) {
+            Ok((publication, body)) => {
+                let next = deliveries(&publication, &body, catalogue).into_iter();
+                return next.map(|next| FollowUp::Deliver(Box::new(next))).collect();
+            }
+            Err(end) => end,
+        }
+    } else if of.name.name.starts_with(REFUSES) {
+        end_without_success(delivery, of, Reason::UndeliverableDueToHttpBadRequest, 7)
+    } else {
+        let mut answer = answer();
+        let content = answer.content.as_mut().unwrap();
+        content.whole = !of.name.name.starts_with(ANSWERS_TOO_MUCH);
+        return follow_ups(delivery, of, &answer, catalogue, 7);
+    };
+    match end {
+        End::DeadLetter(letter) => vec![FollowUp::DeadLetter(letter)],
+        End::ToSink(letter) => send_to_sink(*letter, of, catalogue, 7),
+        End::Done | End::Retry { .. } | End::Drop(_) => panic!("{end:?}"),
+    }
+}
+
+/// How many deliveries each topic gets.
+fn requests(delivered: &[Delivery]) -> BTreeMap<String, usize> {
+    let mut requests = BTreeMap::new();
+    for delivery in delivered {
+        *requests.entry(delivery.subscription.topic.to_string()).or_default() += 1;
+    }
+    requests
 }
 
 #[test]
@@ -178,4 +235,117 @@ fn topics_whose_events_go_on_to_each_other_make_a_bounded_number_of_deliveries()
     // As many as of two triggers that always answer.
     assert_eq!((delivered.len(), letters.len()), (2 + 4 + 56, 32));
     assert!(letters.iter().all(|letter| letter.reason.known() == Some(Reason::ReplyLoop)));
+}
+
+/// So many subscriptions that differ in a number.
+fn times(number: usize, text: &str) -> Vec<String> {
+    (0..number).map(|place| text.replace('#', &place.to_string())).collect()
+}
+
+#[test]
+fn an_answer_that_is_too_large_does_not_begin_a_new_budget() {
+    let large = times(1, "n/b/big# n/b n/d");
+    let catalogue = catalogue_of(0, &[large, times(3, "n/d/answers# n/b -")].concat());
+    let (delivered, letters) = all(&catalogue);
+    // The answer to the event is the first reply. Those to its dead letter would be replies to a reply.
+    assert_eq!(requests(&delivered), [("n/b".to_owned(), 1), ("n/d".to_owned(), 3)].into());
+    assert_eq!(letters.len(), 3);
+    assert!(letters.iter().all(|letter| letter.reason.known() == Some(Reason::ReplyLoop)));
+}
+
+#[test]
+fn answers_that_are_too_large_do_not_go_round_from_sink_to_sink() {
+    let catalogue =
+        catalogue_of(64, &[times(1, "n/b/big# n/b n/d"), times(1, "n/d/big# n/d n/b")].concat());
+    let (delivered, letters) = all(&catalogue);
+    assert_eq!((delivered.len(), letters.len()), (2, 1));
+    let said = letters[0].sink_error.clone().unwrap_or_default();
+    assert_eq!(said, "topic n/b is where it came from");
+}
+
+#[test]
+fn dead_letters_of_one_event_share_its_budget() {
+    let refusing = times(8, "n/b/refuses# - n/d");
+    let catalogue = catalogue_of(64, &[refusing, times(1, "n/d/answers# n/b -")].concat());
+    let (delivered, letters) = all(&catalogue);
+    // What answers the dead letters of the event is free: 8 × 8. To their dead letters none has a share of 8.
+    let both = ["n/b", "n/d"].map(|topic| (topic.to_owned(), 8 + 64));
+    assert_eq!((requests(&delivered), letters.len()), (both.into(), 64));
+}
+
+#[test]
+fn a_chain_of_sinks_shares_the_budget_of_its_event() {
+    let chain = [
+        times(4, "n/b/refuses# - n/c"),
+        times(4, "n/c/refuses# - n/d"),
+        times(4, "n/d/answers# n/d -"),
+    ];
+    let catalogue = catalogue_of(64, &chain.concat());
+    let (delivered, _) = all(&catalogue);
+    let first = delivered.iter().filter(|delivery| delivery.hops == 0);
+    let left: Vec<_> = first.filter(|of| of.subscription.topic.topic == "d").collect();
+    assert_eq!(left.len(), 4 * 4 * 4);
+    assert!(left.iter().all(|delivery| delivery.replies_left == Some(1)), "{left:?}");
+    // Each has a free answer, to whose four deliveries nobody can answer with a share of one.
+    assert!(delivered.iter().all(|delivery| delivery.hops <= 1));
+}
+
+#[test]
+fn an_event_that_goes_on_counts_if_answers_or_dead_letters_lead_it_back() {
+    for from in ["n/b/answers# n/d -", "n/b/refuses# - n/d"] {
+        let catalogue = catalogue_of(64, &[times(8, from), times(1, "n/d/on# n/b -")].concat());
+        let (delivered, letters) = all(&catalogue);
+        let requests = requests(&delivered)["n/b"];
+        assert!(requests <= 8 + 64, "{from}: {requests} requests for one event");
+        assert!(letters.iter().all(|letter| letter.reason.known() == Some(Reason::ReplyLoop)));
+    }
+}
+
+#[test]
+fn an_event_that_goes_on_counts_if_nobody_knows_where_that_leads() {
+    let all = catalogue_of(64, &[times(1, "n/b/on# n/c -"), times(2, "n/c/on# n/d -")].concat());
+    let mut read = Catalogue::by_need(Settings::default());
+    for name in ["n/b", "n/c"].map(|name| name.parse().unwrap()) {
+        let topic = all.topic_subscriptions(&name).cloned();
+        read.add_read(name, topic);
+    }
+    let goes_on = |replies_left, catalogue: &Catalogue| {
+        let last =
+            Delivery { hops: 1, replies_left: Some(replies_left), ..published(&all).remove(0) };
+        !next_of(&last, catalogue).iter().any(|next| matches!(next, FollowUp::DeadLetter(_)))
+    };
+    assert_eq!([1, 2].map(|left| goes_on(left, &read)), [false, true]);
+    assert_eq!([1, 2].map(|left| goes_on(left, &all)), [true, true]);
+    // One that does not exist leads nowhere.
+    read.add_read("n/d".parse().unwrap(), None);
+    assert!(goes_on(1, &read));
+}
+
+#[test]
+fn however_three_topics_lead_to_each_other_replies_to_replies_are_bounded() {
+    let topics = ["n/b", "n/c", "n/d"];
+    let kinds: Vec<String> = topics
+        .iter()
+        .flat_map(|to| {
+            let of = |does: &str| format!("{does}# {to} -");
+            let to_sink = |does: &str| format!("{does}# n/b {to}");
+            [of(ANSWERS), to_sink(ANSWERS_TOO_MUCH), to_sink(REFUSES), of(GOES_ON)]
+        })
+        .collect();
+    for (b, c, d) in triples(&kinds) {
+        let of = |(topic, does): (&&str, &&String)| times(2, &format!("{topic}/{does}"));
+        let subscriptions: Vec<_> = topics.iter().zip(&[b, c, d]).flat_map(of).collect();
+        let catalogue = catalogue_of(5, &subscriptions);
+        let (delivered, _) = all(&catalogue);
+        assert!(delivered.len() < 150, "{} for {subscriptions:?}", delivered.len());
+        let answers = |of: &&Delivery| of.subscription.name.starts_with(ANSWERS);
+        let later = delivered.iter().filter(|of| of.hops > 0).filter(answers);
+        let later = later.flat_map(|of| next_of(of, &catalogue));
+        let later = later.filter(|next| matches!(next, FollowUp::Deliver(_))).count();
+        assert!(later <= 5, "{later} replies to replies for {subscriptions:?}");
+    }
+}
+
+fn triples(of: &[String]) -> impl Iterator<Item = (&String, &String, &String)> {
+    of.iter().flat_map(move |a| of.iter().flat_map(move |b| of.iter().map(move |c| (a, b, c))))
 }
