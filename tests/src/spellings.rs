@@ -33,6 +33,16 @@ pub fn spellings(value: &str) -> Vec<Spelling> {
         in_json.get(1..in_json.len() - 1).unwrap_or_default().to_owned(),
         join(|byte| format!("{byte:02x}")),
         join(|byte| format!("{byte:02X}")),
+        format!(
+            "[{}]",
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+        ),
+        format!(
+            "[{}]",
+            bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join("-")
+        ),
+        // As UTF-16 has ASCII.
+        value.chars().flat_map(|character| [character, '\0']).collect(),
     ];
     let whole = all.map(|echo| Spelling { core: echo.clone(), echo });
     whole.into_iter().chain(in_base64(value)).collect()

@@ -10,6 +10,7 @@ use delivery::ports::{Message, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use delivery::subscription::header::{Header, Value as HeaderValue};
+use delivery::subscription::profile::StatusSet;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
 use lastmile_tests::spellings::{Spelling, spellings};
@@ -141,6 +142,22 @@ fn no_credential_is_in_a_dead_letter_of_any_format() {
 }
 
 #[test]
+fn a_credential_with_control_characters_in_it_is_in_no_dead_letter() {
+    for format in ["namespace", "knative"] {
+        for value in VALUES {
+            for control in ["\0", "\r\n", "\u{85}"] {
+                let broken: String = value.chars().map(|c| format!("{c}{control}")).collect();
+                let body = format!("you sent {broken}.");
+                let traces = traces_of(&format!("format: {format}"), answers(400).with_body(&body));
+                for core in [value, broken.trim_end_matches(control)] {
+                    assert_hidden(&traces, &Spelling { echo: body.clone(), core: core.to_owned() });
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn what_tells_who_is_calling_is_hidden_in_every_spelling() {
     // The secret of the fake ports is `hush`.
     for (auth, values) in [
@@ -263,6 +280,25 @@ fn in_a_reply_that_is_no_event_every_credential_is_hidden() {
     dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
     let (_, message) = ports.sent().remove(0);
     assert_eq!(letter(&message).delivery.event.text().as_ref(), "[secret] [secret] [secret]");
+}
+
+/// What its subscription calls a failure is none, so nothing has to be left of an event.
+#[test]
+fn in_a_failure_that_looks_like_a_reply_every_credential_is_hidden() {
+    let event = r#"{"specversion":"1.0","id":"r","source":"/s0","type":"t","data":"acme-corporation, v 7"}"#;
+    for never_retry in [StatusSet::new([200..=200]), StatusSet::default()] {
+        let mut subscription = with_replies();
+        subscription.retry.success = StatusSet::new([204..=204]);
+        subscription.retry.never_retry = never_retry;
+        subscription.retry.max_attempts = 1;
+        let ports = FakePorts::new(catalogue_of([subscription]))
+            .with_reactions("s0.example.com", &[replies(event)]);
+        dispatch(&ports, &[record("m1", EVENT)], ENDS_MS);
+        let (_, message) = ports.sent().remove(0);
+        let kept = letter(&message).delivery.last_response.expect("an answer");
+        let kept = String::from_utf8(kept).expect("text");
+        assert!(kept.contains(r#""data":"[secret], v [secret]""#), "{kept}");
+    }
 }
 
 /// Only what is kept of it is searched, and that as thoroughly as any other failure.

@@ -10,6 +10,7 @@ use crate::delivery::outcome::{Exchange, Outcome};
 use crate::delivery::{Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES};
 use crate::machine::reply::ReplyKind;
 use crate::subscription::credentials::Credentials;
+use crate::subscription::profile::RetryPolicy;
 use crate::subscription::secret::Keyring;
 use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
@@ -34,8 +35,8 @@ pub struct SentCredentials {
     all: Credentials,
     /// Those that are hidden even in events.
     certain: Credentials,
-    /// Whether an answer may be a reply.
-    takes_reply: bool,
+    /// By which rules an answer is a success, and so may be a reply; `None` if nobody wants one.
+    takes_reply: Option<RetryPolicy>,
 }
 
 impl SentCredentials {
@@ -49,7 +50,7 @@ impl SentCredentials {
                 return Self {
                     all: destination.credentials(keyring, event),
                     certain: destination.certain_credentials(keyring),
-                    takes_reply: subscription.reply.is_some(),
+                    takes_reply: subscription.reply.as_ref().map(|_| subscription.retry.clone()),
                 };
             }
             Some(DeliveryTarget::Reply) => match &subscription.reply {
@@ -72,17 +73,111 @@ impl SentCredentials {
                 all.add_path(url);
             }
         }
-        Self { all, certain: Credentials::default(), takes_reply: false }
+        Self { all, certain: Credentials::default(), takes_reply: None }
     }
 
     /// Hides them in what is kept of the answer.
     #[must_use]
     pub fn hide_in(&self, exchange: Exchange) -> Exchange {
-        match ReplyKind::of(&exchange).filter(|_| self.takes_reply) {
+        let is_success = |policy: &&RetryPolicy| exchange.outcome(policy) == Outcome::Success;
+        let reply = self.takes_reply.as_ref().filter(is_success);
+        match reply.and_then(|_| ReplyKind::of(&exchange)) {
             Some(ReplyKind::Event) => exchange.redact(&self.certain, usize::MAX),
             // It is stored whole, in place of the event that it should have been.
             Some(ReplyKind::Unreadable) => exchange.redact(&self.all, usize::MAX),
             Some(ReplyKind::TooLarge) | None => exchange.redact(&self.all, SEARCHED_BYTES),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::Origin;
+    use crate::delivery::outcome::{Content, TransportResult};
+    use crate::event::{Event, Input};
+    use crate::machine::follow_up::FollowUp;
+    use crate::machine::reply;
+    use crate::subscription::catalogue::Catalogue;
+    use crate::subscription::header::{Header, Value};
+    use crate::subscription::profile::{Dialect, StatusSet};
+
+    /// What the destination is sent, and repeats in the type of its answer.
+    const SENT: &str = "Bearer static-t0ken";
+
+    fn subscription() -> Subscription {
+        let url = |text: &str| text.parse().unwrap();
+        let name = "n/t/s".parse().unwrap();
+        let mut subscription =
+            Subscription::new(name, Dialect::Knative, url("https://s.example.com/?v=short"));
+        subscription.reply = Some(ReplyTo::Address(url("https://r.example.com/")));
+        let value = Value::Static(SENT.to_owned());
+        subscription.destination.headers = vec![Header { name: "authorization".to_owned(), value }];
+        subscription
+    }
+
+    fn delivery(subscription: &Subscription) -> Delivery {
+        let event = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
+        let event = Event::recall(&event.into(), Input::Auto);
+        let origin = Origin { message: "m".to_owned(), index: 0 };
+        Delivery::new(event, subscription.name.clone(), origin, 7)
+    }
+
+    /// What is kept of an answer with the status 200.
+    fn kept(
+        subscription: &Subscription,
+        attributes: &[(&str, &str)],
+        content_type: &str,
+        body: &str,
+    ) -> Exchange {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let content = Content {
+            content_type: Some(content_type.to_owned()),
+            attributes: attributes.iter().map(owned).collect(),
+            whole: true,
+            ..Content::default()
+        };
+        let body = body.as_bytes().to_vec();
+        let result = TransportResult::Answered { status: 200, retry_after: None, body };
+        let exchange = Exchange { content: Some(content), ..Exchange::new(result, 7, 1) };
+        let delivery = delivery(subscription);
+        SentCredentials::of(subscription, &[&delivery], &Keyring::default()).hide_in(exchange)
+    }
+
+    /// The text of what follows from an answer in binary form.
+    fn reply_of(attributes: &[(&str, &str)], content_type: &str) -> String {
+        let subscription = subscription();
+        let kept = kept(&subscription, attributes, content_type, "hello");
+        let catalogue = Catalogue::default();
+        let delivery = delivery(&subscription);
+        match &reply::follow_ups(&delivery, &subscription, &kept, &catalogue, 8)[..] {
+            [FollowUp::Deliver(reply)] => reply.event.text().to_string(),
+            [FollowUp::DeadLetter(letter)] => letter.delivery.event.text().to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_type_of_a_reply_in_binary_form_repeats_no_credential() {
+        let echo = format!("text/plain; echo=\"{SENT}\"; v=short");
+        let event = [("specversion", "1.0"), ("id", "1"), ("source", "/s"), ("type", "t")];
+        let shown = |v| format!(r#""datacontenttype":"text/plain; echo=\"[secret]\"; v={v}""#);
+        let reply = reply_of(&event, &echo);
+        assert!(reply.contains(&shown("short")), "{reply}");
+        // No event without a source, and so every value is hidden.
+        let letter = reply_of(&event[..2], &echo);
+        assert!(letter.contains(&shown("[secret]")), "{letter}");
+    }
+
+    #[test]
+    fn a_reply_is_none_where_its_status_is_no_success() {
+        let body = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","data":"short"}"#;
+        let mut subscription = subscription();
+        for (success, data) in [(200, "short"), (204, "[secret]")] {
+            subscription.retry.success = StatusSet::new([success..=success]);
+            let kept = kept(&subscription, &[], "application/cloudevents+json", body);
+            let shown = body.replace("short", data);
+            assert_eq!(kept.answer(), Some((200, shown.as_bytes())));
         }
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::kind::Outcome;
+use crate::event::binary::ContentMode;
 use crate::subscription::credentials::{Credentials, Ending, HIDDEN, is_credential};
 use crate::subscription::header::HeaderError;
 use crate::subscription::profile::RetryPolicy;
@@ -99,7 +100,11 @@ impl Exchange {
             }
         }
         if let Some(content) = &mut self.content {
-            // Not its type: that says whether it is a reply, and is not kept.
+            // The type of an event says that it is one, and is not kept; that of data may be.
+            if ContentMode::of(content.content_type.as_deref()) == ContentMode::Data {
+                content.content_type =
+                    content.content_type.take().map(|of_data| credentials.hide_in_text(of_data));
+            }
             for (_, value) in &mut content.attributes {
                 *value = credentials.hide_in_text(std::mem::take(value));
             }
@@ -186,12 +191,16 @@ mod tests {
     use super::*;
 
     fn redacted(body: &[u8], body_max_bytes: usize) -> Exchange {
+        redacted_as("text/plain; echo=\"hush-hush\"", body, body_max_bytes)
+    }
+
+    fn redacted_as(content_type: &str, body: &[u8], body_max_bytes: usize) -> Exchange {
         let mut credentials = Credentials::default();
         credentials.add_header("Bearer hush-hush");
         let result =
             TransportResult::Answered { status: 400, retry_after: None, body: body.to_vec() };
         let content = Content {
-            content_type: Some("text/hush-hush".to_owned()),
+            content_type: Some(content_type.to_owned()),
             attributes: vec![("echo".to_owned(), "Bearer hush-hush".to_owned())],
             headers: [("x-echo", "for hush-hush"), ("set-cookie", "id=its-own"), ("server", "a")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -213,10 +222,22 @@ mod tests {
         assert_eq!(body(&exchange), b"you sent [secret], that is [secret] \xff");
         assert_eq!(exchange.detail.as_deref(), Some("[secret] was refused"));
         let content = exchange.content.expect("it was answered");
-        assert_eq!(content.content_type.as_deref(), Some("text/hush-hush"));
+        assert_eq!(content.content_type.as_deref(), Some("text/plain; echo=\"[secret]\""));
         assert_eq!(content.attributes, [("echo".to_owned(), "[secret]".to_owned())]);
         let values: Vec<&str> = content.headers.iter().map(|(_, value)| value.as_str()).collect();
         assert_eq!(values, ["for [secret]", "[secret]", "a"]);
+    }
+
+    #[test]
+    fn the_type_of_an_event_still_says_what_it_is() {
+        for (content_type, shown) in [
+            ("application/cloudevents+json; x=hush-hush", None),
+            ("application/cloudevents+hush-hush", None),
+            ("hush-hush/plain", Some("[secret]/plain")),
+        ] {
+            let content = redacted_as(content_type, b"", 100).content.expect("it was answered");
+            assert_eq!(content.content_type.as_deref(), Some(shown.unwrap_or(content_type)));
+        }
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //!
 //! An endpoint that refuses a request may repeat it: headers, address, all of it in base64. What is
 //! kept of an answer, or told of a failure, is searched for every value in every spelling: as it is, in
-//! letters of either case, escaped as in JSON, in HTML or in an address, in hexadecimal digits, in base64 at any
-//! alignment, and in two of these encodings on top of each other ([`view`]). Each place becomes
-//! `[secret]`.
+//! letters of either case, escaped as in JSON, in HTML or in an address, with control characters in it, as UTF-16
+//! has them, in hexadecimal digits, in base64 at any alignment, and in two of these encodings on top of each other
+//! ([`view`]). Each place becomes `[secret]`.
 //!
 //! A value of at least [`SHORT_BYTES`] is hidden wherever it occurs. A shorter one occurs by chance:
 //! it is hidden where it stands alone, with no letter or digit beside it, and encoded where nothing else
@@ -42,8 +42,23 @@ const CERTAIN_MIN_BYTES: usize = 8;
 const NESTED_MAX_BYTES: usize = 4 * 1_024;
 
 /// Last words of the names of headers that hold credentials, wherever their values come from.
-const LAST_WORDS: [&str; 7] =
-    ["authorization", "cookie", "key", "apikey", "token", "secret", "password"];
+const LAST_WORDS: [&str; 15] = [
+    "authorization",
+    "auth",
+    "cookie",
+    "key",
+    "apikey",
+    "accesskey",
+    "token",
+    "accesstoken",
+    "jwt",
+    "secret",
+    "password",
+    "passwd",
+    "pass",
+    "credential",
+    "credentials",
+];
 
 /// Words before `key` with which it is none.
 const NO_KEYS: [&str; 5] = ["idempotency", "routing", "partition", "ordering", "deduplication"];

@@ -13,9 +13,10 @@ pub(super) struct Finder {
     fallback: Vec<usize>,
 }
 
-/// Letters of either case are the same, and so are the two spellings of a space in a query.
+/// Letters of either case are the same, and so are the two spellings of a space in a query, and control
+/// characters, which break a line at a space or are shown as one.
 fn folded(byte: u8) -> u8 {
-    if byte == b'+' { b' ' } else { byte.to_ascii_lowercase() }
+    if byte == b'+' || byte.is_ascii_control() { b' ' } else { byte.to_ascii_lowercase() }
 }
 
 impl Finder {

@@ -39,12 +39,44 @@ fn headers_that_hold_credentials_are_known_by_the_last_word_of_their_name() {
         "client_secret",
         "Ocp-Apim-Subscription-Key",
         "token",
+        "x-auth",
+        "db_pass",
+        "X-Passwd",
+        "x-jwt",
+        "amz-credential",
+        "x-credentials",
+        "accessToken",
+        "x-accesskey",
     ] {
         assert!(is_credential(name), "{name}");
     }
-    for name in ["x-tenant", "keyboard", "x-key-id", "tokens", "content-type", ""] {
+    for name in [
+        "x-tenant",
+        "keyboard",
+        "x-key-id",
+        "tokens",
+        "content-type",
+        "x-pass-through",
+        "compass",
+        "x-auth-mode",
+        "author",
+        "",
+    ] {
         assert!(!is_credential(name), "{name}");
     }
+}
+
+#[test]
+fn the_documentation_names_the_last_words_of_credentials() {
+    let page = include_str!("../../../../../docs/dialects.md").split_whitespace();
+    let page = page.collect::<Vec<_>>().join(" ");
+    let (_, listed) = page.split_once("whose name ends with the word ").unwrap();
+    let (listed, _) = listed.split_once(" (").unwrap();
+    let mut listed: Vec<&str> = listed.split('`').skip(1).step_by(2).collect();
+    let mut words = LAST_WORDS.to_vec();
+    listed.sort_unstable();
+    words.sort_unstable();
+    assert_eq!(listed, words);
 }
 
 #[test]
@@ -64,6 +96,45 @@ fn a_value_is_hidden_in_every_spelling() {
     ] {
         assert_eq!(hidden(&of_values(&["a/B \"c+d"]), text), shown, "{text}");
     }
+}
+
+#[test]
+fn a_value_is_hidden_in_hexadecimal_digits_with_something_between() {
+    for (text, shown) in [
+        ("hex 68:75:73:68:2F:31.", "hex [secret]."),
+        ("hex 68-75-73-68-2f-31.", "hex [secret]."),
+        ("hex 68 75 73 68 2f 31.", "hex [secret]."),
+        ("00000000: 6875 7368 2f31 0a", "00000000: [secret] 0a"),
+        ("3a:68:75:73:68:2f:31:0d:0a", "3a:[secret]:0d:0a"),
+        ("68:75:73:68:25:32:66:31", "[secret]"),
+        ("0x68, 0x75, 0x73, 0x68, 0x2f, 0x31", "0x[secret]"),
+        ("xx 61:62:63.", "xx [secret]."),
+        ("xx 61:62:63:64.", "xx 61:62:63:64."),
+        ("be 616263.", "be [secret]."),
+        ("2026-11-20 07:03:00, dead beef, be added", "2026-11-20 07:03:00, dead beef, be added"),
+    ] {
+        assert_eq!(hidden(&of_values(&["hush/1", "abc"]), text), shown, "{text}");
+    }
+}
+
+#[test]
+fn a_value_is_hidden_where_control_characters_are_in_it() {
+    let credentials = of_values(&["hush/k", "abc", "two words"]);
+    for (text, shown) in [
+        ("a\0 \0h\0u\0s\0h\0/\0k\0.\0", "a\0 \0[secret]\0.\0"),
+        ("\0h\0u\0s\0h\0%\u{0}2\0f\0k", "\0[secret]"),
+        ("hu\r\nsh/k", "[secret]"),
+        ("two\nwords", "[secret]"),
+        ("hu\u{85}sh\u{7f}/\u{9f}k", "[secret]"),
+        (r"h\u0000u\u0000s\u0000h\u0000/\u0000k", "[secret]"),
+        ("bgBvACwAIABoAHUAcwBoAC8AawA=", "bgBvACwAIA[secret]A="),
+        ("x\0 \0a\0b\0c\0 \0x", "x\0 \0[secret]\0 \0x"),
+        ("h\u{e9}ush/2\r\n\u{a0}", "h\u{e9}ush/2\r\n\u{a0}"),
+    ] {
+        assert_eq!(hidden(&credentials, text), shown, "{text:?}");
+    }
+    let cut = credentials.hide(b"x \0h\0u\0s\0", Ending::Cut);
+    assert_eq!(cut.as_deref(), Some(&b"x \0[secret]"[..]));
 }
 
 #[test]

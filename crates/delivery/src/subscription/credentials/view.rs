@@ -2,7 +2,9 @@
 //!
 //! Separate because an answer may repeat a credential in any encoding. Searching the decoded texts
 //! finds it in every spelling of that encoding: any letters escaped or not, hexadecimal digits in
-//! either case, base64 at any alignment, of either alphabet, padded or not, on several lines.
+//! either case, with a separator between their pairs or none, base64 at any alignment, of either
+//! alphabet, padded or not, on several lines. Whoever shows a text may leave its control characters out,
+//! and UTF-16 has them between its letters, so it is searched without them too.
 //!
 //! Promises: time and memory are linear in the text. What is no code stands for itself.
 
@@ -36,11 +38,12 @@ enum Form {
     PartsOfRuns,
 }
 
-/// How many bits a character stands for, and which.
-type Alphabet = (u32, fn(u8) -> Option<u32>);
+/// How many bits a character stands for, and which; what may be between two bytes, once.
+type Alphabet = (u32, fn(u8) -> Option<u32>, &'static [u8]);
 
-const HEX: Alphabet = (4, |byte| char::from(byte).to_digit(16));
-const BASE64: Alphabet = (6, base64_value);
+const HEX: Alphabet = (4, hex_value, b"");
+const SEPARATED_HEX: Alphabet = (4, hex_value, b":- ");
+const BASE64: Alphabet = (6, base64_value, b"");
 
 impl View {
     /// The text as it is.
@@ -49,14 +52,17 @@ impl View {
         Self { bytes: text.to_vec(), spans, is_cut, form: Form::Text }
     }
 
-    /// Every text that it may stand for.
+    /// Every text that it may stand for, one after the other.
     pub(super) fn decoded(&self) -> impl Iterator<Item = Self> {
+        let escapes: [(u8, Unescape); 3] =
+            [(b'\\', json_escape), (b'%', percent_escape), (b'&', html_escape)];
+        let escapes =
+            escapes.into_iter().filter_map(|(begin, escape)| self.unescaped(begin, escape));
+        let controls = iter::once_with(|| self.without_controls()).flatten();
+        let separated_hex = iter::once_with(|| self.unpacked(SEPARATED_HEX, 0)).flatten();
         let hex = (0..2).filter_map(|shift| self.unpacked(HEX, shift));
         let base64 = (0..4).filter_map(|shift| self.unpacked(BASE64, shift));
-        let json = self.unescaped(b'\\', json_escape);
-        let percent = self.unescaped(b'%', percent_escape);
-        let html = self.unescaped(b'&', html_escape);
-        json.into_iter().chain(percent).chain(html).chain(hex).chain(base64)
+        escapes.chain(controls).chain(separated_hex).chain(hex).chain(base64)
     }
 
     /// Whether these bytes are a token: no letter or digit is beside them. Of what runs encode it has to
@@ -80,8 +86,24 @@ impl View {
         self.spans.push(span);
     }
 
+    /// Without its control characters; `None` if it has none. They separate runs, too.
+    fn without_controls(&self) -> Option<Self> {
+        let (mut view, mut at) = (self.empty(self.form), 0);
+        while let (Some(byte), Some(span)) = (self.bytes.get(at), self.spans.get(at)) {
+            match self.bytes.get(at..) {
+                Some([0xc2, 0x80..=0x9f, ..]) => at += 2,
+                Some([control, ..]) if control.is_ascii_control() => at += 1,
+                Some(_) | None => {
+                    view.push(*byte, *span);
+                    at += 1;
+                }
+            }
+        }
+        (view.bytes.len() < self.bytes.len()).then_some(view)
+    }
+
     /// With each escape that begins with this byte replaced by what it stands for; `None` without any.
-    fn unescaped(&self, begin: u8, escape: fn(&[u8]) -> Escape) -> Option<Self> {
+    fn unescaped(&self, begin: u8, escape: Unescape) -> Option<Self> {
         if !self.bytes.contains(&begin) {
             return None;
         }
@@ -109,7 +131,7 @@ impl View {
 
     /// What runs of this alphabet encode, read from this character of each run on; `None` if they
     /// encode nothing.
-    fn unpacked(&self, (bits, value): Alphabet, shift: usize) -> Option<Self> {
+    fn unpacked(&self, (bits, value, separators): Alphabet, shift: usize) -> Option<Self> {
         let is_whole = shift == 0 && self.form == Form::Text;
         let mut view = self.empty(if is_whole { Form::Runs } else { Form::PartsOfRuns });
         let mut run = Run::default();
@@ -123,6 +145,9 @@ impl View {
                     }
                 }
                 None if run.is_wrapped_by(*byte) => run.is_at_line_break = true,
+                None if run.is_between_bytes() && separators.contains(byte) => {
+                    run.is_at_separator = true;
+                }
                 None => {
                     if run.chars > 0 {
                         view.push(SEPARATOR, (span.0, span.0));
@@ -143,6 +168,7 @@ struct Run {
     /// How many of them in this line.
     line_chars: usize,
     is_at_line_break: bool,
+    is_at_separator: bool,
     /// Bits that make no byte yet, and how many.
     pool: u32,
     pool_bits: u32,
@@ -155,6 +181,7 @@ impl Run {
         if std::mem::take(&mut self.is_at_line_break) {
             self.line_chars = 0;
         }
+        self.is_at_separator = false;
         self.chars += 1;
         self.line_chars += 1;
     }
@@ -162,6 +189,11 @@ impl Run {
     fn is_wrapped_by(&self, byte: u8) -> bool {
         let is_indent = self.is_at_line_break && matches!(byte, b' ' | b'\t');
         is_indent || (matches!(byte, b'\r' | b'\n') && self.line_chars >= WRAPPED_LINE_MIN_CHARS)
+    }
+
+    /// Whether a separator may come: a byte is complete, and there was none after it.
+    fn is_between_bytes(&self) -> bool {
+        self.chars > 0 && self.pool_bits == 0 && !self.is_at_separator
     }
 
     /// Adds the bits of a character; the byte that is complete with them.
@@ -185,6 +217,10 @@ impl Run {
     }
 }
 
+fn hex_value(byte: u8) -> Option<u32> {
+    char::from(byte).to_digit(16)
+}
+
 /// The value of a character in base64, of the standard or the URL-safe alphabet (RFC 4648).
 fn base64_value(byte: u8) -> Option<u32> {
     let (first, value) = match byte {
@@ -197,6 +233,9 @@ fn base64_value(byte: u8) -> Option<u32> {
     };
     Some(u32::from(byte - first) + value)
 }
+
+/// What a text stands for that begins with an escape character.
+type Unescape = fn(&[u8]) -> Escape;
 
 /// What begins at an escape character.
 enum Escape {
