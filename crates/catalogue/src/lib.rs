@@ -17,6 +17,8 @@
 //!
 //! `docs/catalogue.md` describes the objects for programs in other languages.
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
 mod cache;
 mod commit;
 mod error;

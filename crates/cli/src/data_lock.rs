@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::output::note;
+use crate::text;
 
 /// The file, in the data folder.
 const NAME: &str = "dev.lock";
@@ -26,7 +27,7 @@ impl DataLock {
     /// # Errors
     /// When another `lastmile dev` uses it: says which, and what to do. When it cannot be written.
     pub(crate) fn take(data: &Path) -> anyhow::Result<Self> {
-        let cannot = || format!("the data folder {} cannot be written", data.display());
+        let cannot = || format!("the data folder {} cannot be written", text::path(data));
         std::fs::create_dir_all(data).with_context(cannot)?;
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
@@ -43,13 +44,13 @@ impl DataLock {
                 };
                 anyhow::bail!(
                     "another lastmile dev uses the data folder {}{at}; end it, or choose another folder with --data DIR",
-                    data.display()
+                    text::path(data)
                 );
             }
             // Some network file systems have no locks: then nobody can know.
             Err(TryLockError::Error(error)) => note(format_args!(
                 "whether another lastmile dev uses the data folder {} is unknown: {error}",
-                data.display()
+                text::path(data)
             )),
         }
         Ok(Self(file))

@@ -11,7 +11,8 @@
 //! asked, to the hosts that were named then; `dev` also lets this machine have it. Decided for each
 //! request by its address, since the file may change while `dev` runs.
 //!
-//! Does not restrict the deployed function, whose environment holds what was meant for it.
+//! Does not ask about stored secrets, which only an extension of Lambda reads: who runs one on this machine has
+//! said so by its port. Nor does it restrict the deployed function, whose environment holds what was meant for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +35,7 @@ use url::Url;
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct EnvironmentArgs {
     /// Send this variable of your environment where a subscription names it as env:NAME, without
-    /// asking; can be repeated
+    /// asking; can be repeated. Stored secrets (secretsmanager:ID, ssm:NAME) are never asked about
     #[arg(long = "env", value_name = "NAME")]
     allowed: Vec<String>,
     /// Let requests to other machines show who you are at AWS (sigv4, awsIdentity), without asking

@@ -39,11 +39,11 @@ impl Files {
         for path in paths {
             let found = files.len();
             read_into(path, &mut files).map_err(|(path, error)| {
-                usage_error(format!("{} cannot be read: {error}", path.display()))
+                usage_error(format!("{} cannot be read: {error}", text::path(&path)))
             })?;
             if files.len() == found {
                 let expected = "one that ends with .yaml, .yml or .json is expected";
-                return Err(usage_error(format!("{} has no file: {expected}", path.display())));
+                return Err(usage_error(format!("{} has no file: {expected}", text::path(path))));
             }
         }
         Ok(Self(files))

@@ -50,6 +50,7 @@ mod store;
 mod styled;
 mod text;
 mod this_machine;
+mod unreadable_ledger;
 mod writable;
 
 use std::ffi::OsString;

@@ -15,6 +15,7 @@ use delivery::subscription::Subscription;
 
 use crate::files::{Files, have_errors, usage_error};
 use crate::output::note;
+use crate::text;
 
 /// The host of the placeholders: names below `.invalid` never exist (RFC 6761, 6.4).
 pub(crate) const PLACEHOLDER_HOST: &str = "replace-me.invalid";
@@ -45,7 +46,7 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
     }
     let findings = Files::read(&read)?.reading().findings;
     let missing = missing(&findings);
-    let problem = || format!("{} cannot be written", path.display());
+    let problem = || format!("{} cannot be written", text::path(path));
     let entries = missing.values().filter(|of| of.is_entry()).count();
     if entries > 0 {
         let mut file =
@@ -53,7 +54,7 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
         file.write_all(document(&missing, is_new).as_bytes()).with_context(problem)?;
         note(format_args!(
             "{entries} entries added to {}: replace the addresses at {PLACEHOLDER_HOST}{}",
-            path.display(),
+            text::path(path),
             if missing.values().any(|of| !of.needs.is_empty()) { TOKENS } else { "" }
         ));
     }
@@ -74,7 +75,7 @@ fn only_destinations(path: &Path) -> anyhow::Result<()> {
     }
     Err(usage_error(format!(
         "{} is there already, and not YAML with nothing but valid Destinations: name a new file",
-        path.display()
+        text::path(path)
     )))
 }
 

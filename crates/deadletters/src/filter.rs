@@ -132,13 +132,15 @@ fn any<T>(wanted: &[T], matches: impl Fn(&T) -> bool) -> bool {
 
 /// When it was decided that the event becomes a dead letter, as far as the blob says: at the end of
 /// the last attempt, else at its start, else at publication. One that was replayed to its sink was decided
-/// there: its key has the hour of that.
+/// there: its key has the hour of that. No later than a date can say, whatever a blob says.
 #[must_use]
 pub fn decided_ms(letter: &StoredDeadLetter) -> Option<u64> {
     let at_sink = letter.sink.as_ref().filter(|_| letter.replay.is_some());
     let last = at_sink.and_then(|sink| sink.history.last()).or_else(|| letter.history.last());
     let end_of_last = last.map(|attempt| attempt.at_ms.saturating_add(attempt.duration_ms));
-    end_of_last.or(letter.last_attempt_ms).or(letter.published_ms)
+    let at_ms = end_of_last.or(letter.last_attempt_ms).or(letter.published_ms);
+    let latest_ms = u64::try_from(jiff::Timestamp::MAX.as_millisecond()).unwrap_or(u64::MAX);
+    at_ms.map(|at_ms| at_ms.min(latest_ms))
 }
 
 /// The statuses of HTTP.
@@ -372,6 +374,15 @@ mod tests {
             !until(10 * HOUR_MS).may_match_within(&hour)
                 && until(10 * HOUR_MS + 1).may_match_within(&hour)
         );
+    }
+
+    #[test]
+    fn no_decision_is_later_than_a_date_can_say() {
+        let mut letter = letter(1);
+        letter.history.last_mut().unwrap().duration_ms = u64::MAX;
+        let at_ms = decided_ms(&letter).unwrap();
+        let last = delivery::time::moment::rfc3339(u64::MAX);
+        assert_eq!(Some(at_ms), delivery::time::moment::parse(&last));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::filter::{Filter, RESPONSE_MAX_CHARS, decided_ms};
-use crate::ledger::ReplayRecord;
+use crate::replay::Replayed;
 
 /// The most that a cache holds: about 4.4 KB each, measured with 200,000 dead letters.
 pub const LETTERS_MAX: usize = 100_000;
@@ -34,7 +34,7 @@ pub struct LetterCache {
     /// history only the last attempt.
     pub letters: Vec<Arc<StoredDeadLetter>>,
     /// Those of them that were replayed.
-    pub replayed: HashMap<Uuid, ReplayRecord>,
+    pub replayed: Replayed,
     /// Whether there are more dead letters than a cache holds; roughly the oldest are missing.
     pub is_truncated: bool,
     /// When reading them was finished.

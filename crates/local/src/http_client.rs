@@ -7,6 +7,8 @@
 //!
 //! Does not change how other hosts are reached.
 
+use std::net::IpAddr;
+
 use aws_smithy_http_client::proxy::ProxyConfig;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
@@ -18,8 +20,6 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use http::Uri;
-
-use crate::guard::LOOPBACK;
 
 /// The only TLS of this workspace.
 const TLS: Provider = Provider::Rustls(CryptoMode::AwsLc);
@@ -38,10 +38,19 @@ pub fn http_client() -> SharedHttpClient {
     SharedHttpClient::new(ByHost { here, elsewhere })
 }
 
-/// Whether a host is this machine.
-fn is_here(uri: &str) -> bool {
+/// Whether an address is one of this machine.
+#[must_use]
+pub fn is_here(uri: &str) -> bool {
     let uri = uri.parse::<Uri>();
-    uri.is_ok_and(|uri| uri.host().is_some_and(|host| LOOPBACK.contains(&host)))
+    uri.is_ok_and(|uri| uri.host().is_some_and(is_loopback))
+}
+
+/// A loopback address, `localhost`, or a name below that (RFC 6761, 6.3), as S3 has one for each bucket.
+fn is_loopback(host: &str) -> bool {
+    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host.rsplit('.').next().is_some_and(|of| of.eq_ignore_ascii_case("localhost")),
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -87,6 +96,13 @@ mod tests {
             ("http://127.0.0.1:4566/000000000000/events", true),
             ("http://localhost/", true),
             ("http://[::1]:4566/", true),
+            ("http://127.0.1.1:4566/", true),
+            ("http://[::ffff:127.0.0.1]/", true),
+            ("http://dead-letters.localhost:4566/?list-type=2", true),
+            ("http://LocalHost:4566/", true),
+            ("http://localhost.example.com/", false),
+            ("http://notlocalhost/", false),
+            ("http://10.0.0.1/", false),
             ("http://127.0.0.1.example.com/", false),
             ("http://169.254.169.254/latest", false),
             ("https://sqs.eu-west-1.amazonaws.com/", false),

@@ -3,6 +3,8 @@
 //! ([`decode`], [`plan`], `delivery::machine`), the other files carry out. A record is acknowledged
 //! last, when all of it has ended or was re-enqueued: a crash duplicates and never loses.
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
 mod acknowledge;
 mod active_work;
 mod arrival;

@@ -25,6 +25,8 @@ pub(super) enum Failure {
     Request(#[from] hyper_util::client::legacy::Error),
     #[error("error reading the answer")]
     Answer(#[from] hyper::Error),
+    #[error("the rest of a long answer came too slowly while others waited to be read")]
+    TurnOver,
 }
 
 /// What an endpoint says by an alert of TLS about the certificate of who is calling: it verifies no other one.
@@ -46,6 +48,7 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
     match failure {
         Failure::Url => return TransportResult::Unsendable,
         Failure::Tls(_) => return TransportResult::Aborted,
+        Failure::TurnOver => return TransportResult::TimedOut,
         Failure::Request(_) | Failure::Answer(_) => {}
     }
     // The client reports what its resolver returns as a failure to connect.

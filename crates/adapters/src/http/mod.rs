@@ -12,6 +12,7 @@
 
 mod clients;
 mod failure;
+mod long_answers;
 mod metered;
 mod names;
 mod recent;
@@ -39,12 +40,12 @@ use hyper_util::client::legacy::connect::capture_connection;
 use percent_encoding::percent_decode_str;
 /// A certificate authority, as [`Network`] takes them.
 pub use rustls::pki_types::CertificateDer as Certificate;
-use tokio::sync::Semaphore;
 use url::Url;
 
 pub use self::clients::ClientError;
 use self::clients::Clients;
 use self::failure::Failure;
+use self::long_answers::LongAnswers;
 use self::metered::Usage;
 pub use self::names::{Lookup, Resolved};
 use self::sigv4::{Signed, is_of_signature};
@@ -53,10 +54,6 @@ use crate::machine::Machine;
 
 /// Who sends.
 pub const AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
-/// So many responses longer than [`ANSWER_MAX_BYTES`] are read at once; the others wait, within
-/// their deadlines. Each costs memory: the connection's buffer grows to 408 KiB, and the next one is
-/// allocated while it is still there.
-const LONG_ANSWERS_MAX: usize = 4;
 /// Of the headers of a response so many bytes are kept for a person who watches.
 const HEADERS_KEPT_MAX_BYTES: usize = 16 * 1_024;
 
@@ -74,7 +71,8 @@ pub struct Network {
 pub struct HttpSender {
     policy: Arc<AddressPolicy>,
     clients: Arc<Clients>,
-    long_answers: Arc<Semaphore>,
+    /// Those longer than [`ANSWER_MAX_BYTES`].
+    long_answers: Arc<LongAnswers>,
     keeps_headers: bool,
 }
 
@@ -115,8 +113,7 @@ impl HttpSender {
     pub fn on(network: &Network, policy: AddressPolicy) -> Result<Self, TlsError> {
         let policy = Arc::new(policy);
         let clients = Arc::new(Clients::new(network, Arc::clone(&policy))?);
-        let long_answers = Arc::new(Semaphore::new(LONG_ANSWERS_MAX));
-        Ok(Self { policy, clients, long_answers, keeps_headers: false })
+        Ok(Self { policy, clients, long_answers: Arc::default(), keeps_headers: false })
     }
 
     /// The same, which keeps all headers of responses: for a person who watches, not for a deployment.
@@ -194,7 +191,7 @@ impl HttpSender {
         let attributes = headers_with_prefix("ce-", &head.headers);
         let webhook = headers_with_prefix("webhook-", &head.headers);
         let headers = if self.keeps_headers { all_headers(&head.headers) } else { Vec::new() };
-        let (body, whole) = self.read_body(body, request.answer_max_bytes, &usage).await?;
+        let (body, whole) = self.read_body(body, request, &usage).await?;
         usage.answered();
         Ok((
             TransportResult::Answered { status: head.status.as_u16(), retry_after, body },
@@ -206,16 +203,21 @@ impl HttpSender {
     async fn read_body(
         &self,
         mut incoming: Incoming,
-        max_bytes: usize,
+        request: &Request,
         usage: &Usage,
-    ) -> Result<(Vec<u8>, bool), hyper::Error> {
-        let (mut body, mut permit) = (Vec::new(), None);
+    ) -> Result<(Vec<u8>, bool), Failure> {
+        let max_bytes = request.answer_max_bytes;
+        let (mut body, mut turn) = (Vec::new(), None);
         while body.len() < max_bytes {
-            if body.len() >= ANSWER_MAX_BYTES && permit.is_none() {
-                // The semaphore is never closed, so this cannot fail. Held until the body is read.
-                permit = self.long_answers.acquire().await.ok();
+            if body.len() >= ANSWER_MAX_BYTES && turn.is_none() {
+                // Held until the body is read.
+                turn = self.long_answers.turn(&request.url).await;
             }
-            let Some(frame) = incoming.frame().await else { return Ok((body, true)) };
+            let frame = match &turn {
+                Some(turn) => turn.next(incoming.frame()).await?,
+                None => incoming.frame().await,
+            };
+            let Some(frame) = frame else { return Ok((body, true)) };
             // What is no data is a trailer, and nobody wants one.
             let chunk = frame?.into_data().unwrap_or_default();
             usage.extend(chunk.len());
@@ -247,7 +249,7 @@ impl SendHttp for HttpSender {
             Ok(admitted) => admitted,
             Err(exchange) => return (timed(*exchange, started_ms), None),
         };
-        // A late response is cut, so that it never holds one of the permits for long responses.
+        // A late response is cut, so that it never has one of the turns of long ones.
         let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
         let (sender, cut) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
         let mut open: Late =

@@ -66,7 +66,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Before anything starts, so that no line is missed.
     let mut log = log_view::watch(LevelFilter::INFO, false);
     std::fs::create_dir_all(&arguments.data)
-        .with_context(|| format!("{} cannot be created", arguments.data.display()))?;
+        .with_context(|| format!("{} cannot be created", text::path(&arguments.data)))?;
     let storage = arguments.data.join("s3");
     let letters = arguments.data.join(LETTERS);
     remove_earlier(&letters, &storage)?;
@@ -130,7 +130,7 @@ async fn listen(port: u16) -> anyhow::Result<Subscriber> {
 /// The subscriptions, with endpoints on this port.
 fn write_subscriptions(file: &Path, port: u16) -> anyhow::Result<()> {
     let text = SUBSCRIPTIONS.replace(&format!("127.0.0.1:{PORT}/"), &format!("127.0.0.1:{port}/"));
-    std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
+    std::fs::write(file, text).with_context(|| format!("{} cannot be written", text::path(file)))
 }
 
 /// Removes the dead letters that earlier demos listed, and the list; what `dev` stored stays.
@@ -138,7 +138,7 @@ fn remove_earlier(letters: &Path, storage: &Path) -> anyhow::Result<()> {
     let list = match std::fs::read_to_string(letters) {
         Ok(list) => list,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).context(format!("{} cannot be read", letters.display())),
+        Err(error) => return Err(error).context(format!("{} cannot be read", text::path(letters))),
     };
     let mut removed = 0_usize;
     for key in list.lines() {
@@ -214,7 +214,7 @@ async fn wait_for_ends(
 ) -> anyhow::Result<Vec<Ended>> {
     let started_ms = Machine.now_ms();
     let list = std::fs::File::options().create(true).append(true).open(letters);
-    let mut list = list.with_context(|| format!("{} cannot be written", letters.display()))?;
+    let mut list = list.with_context(|| format!("{} cannot be written", text::path(letters)))?;
     let mut ends: BTreeMap<String, Ended> = BTreeMap::new();
     // Two functions log concurrently: `deadletter.stored` may come before `delivery.ended`.
     while let Some(line) = log.recv().await {

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::{Command, ValueHint};
 
 use crate::output::note;
+use crate::text;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -16,7 +17,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, command: Command) -> anyhow::Result<ExitCode> {
-    let shown = arguments.folder.display();
+    let shown = text::path(&arguments.folder);
     std::fs::create_dir_all(&arguments.folder)
         .with_context(|| format!("the folder {shown} cannot be created"))?;
     clap_mangen::generate_to(command, &arguments.folder)

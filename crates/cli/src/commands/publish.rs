@@ -121,7 +121,7 @@ pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
     match file {
         "-" => std::io::read_to_string(std::io::stdin()).context("standard input cannot be read"),
         path => std::fs::read_to_string(path)
-            .map_err(|error| usage_error(format!("{path} cannot be read: {error}"))),
+            .map_err(|error| usage_error(format!("{} cannot be read: {error}", text::line(path)))),
     }
 }
 
@@ -136,7 +136,7 @@ fn read(file: &str) -> anyhow::Result<Vec<Result<Event, String>>> {
         }));
     }
     if events.is_empty() {
-        bail!("{file} contains no event");
+        bail!("{} contains no event", text::line(file));
     }
     Ok(events)
 }

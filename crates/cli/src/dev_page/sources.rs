@@ -74,7 +74,7 @@ impl Sources {
             return Some(text::line(problem));
         }
         let count = last.errors().count();
-        let name = text::line(&self.path.display().to_string());
+        let name = text::path(&self.path);
         match count {
             0 => None,
             1 => Some(format!("1 error in {name}: it is not used until that is corrected.")),

@@ -164,7 +164,7 @@ impl Chart {
             a href=(self.link(query, column)) tabindex="-1" {
                 title {
                     (label)
-                    @for (reason, count) in &column.counts { "\n" (text::grouped(*count)) " " (reason) }
+                    @for (reason, count) in &column.counts { "\n" (text::grouped(*count)) " " (line(reason)) }
                 }
                 rect .hit x=(at * 10) y="0" width="10" height=(HEIGHT) {}
                 @for (reason, _) in reasons {
@@ -181,7 +181,7 @@ impl Chart {
 
     /// The link to the dead letters of a column.
     fn link(&self, query: &Query, column: &Column) -> String {
-        let (since, until) = (rfc3339(column.from_ms), rfc3339(column.from_ms + self.width_ms));
+        let (since, until) = (rfc3339(column.from_ms), rfc3339(self.end_of(column)));
         query.with(&[("since", &whole_seconds(&since)), ("until", &whole_seconds(&until))])
     }
 
@@ -190,7 +190,11 @@ impl Chart {
     }
 
     fn end_ms(&self) -> u64 {
-        self.columns.last().map_or(0, |column| column.from_ms + self.width_ms)
+        self.columns.last().map_or(0, |column| self.end_of(column))
+    }
+
+    fn end_of(&self, column: &Column) -> u64 {
+        column.from_ms.saturating_add(self.width_ms)
     }
 
     /// The times at the ends and in the middle of the chart.
@@ -281,5 +285,24 @@ mod tests {
             assert_eq!(chart.greatest(), if apart_ms == 0 { 3 } else { 2 });
         }
         assert_eq!(Chart::of(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn a_column_ends_where_numbers_end_at_the_latest() {
+        let column = |from_ms| Column { from_ms, counts: BTreeMap::from([("A".to_owned(), 1)]) };
+        let columns = vec![column(u64::MAX - DAY_MS), column(u64::MAX)];
+        let chart = Chart { width_ms: DAY_MS, columns };
+        let (query, _) = Query::read(&[], &[]).unwrap();
+        let drawn = chart.draw(&query, &Palette::new(&[("A", 2)]), &[("A", 2)]).into_string();
+        assert!(drawn.contains("9999-12-30"), "{drawn}");
+    }
+
+    #[test]
+    fn a_reason_is_made_visible_in_the_title_of_its_bar() {
+        let chart = Chart::of([at(HOUR_MS, "Re\u{202e}")].iter()).unwrap();
+        let (query, _) = Query::read(&[], &[]).unwrap();
+        let reasons = [("Re\u{202e}", 1)];
+        let drawn = chart.draw(&query, &Palette::new(&reasons), &reasons).into_string();
+        assert!(!drawn.contains('\u{202e}'), "{drawn}");
     }
 }

@@ -19,7 +19,9 @@ use super::layout::{NavSection, PageLayout};
 use super::letter_caches::{COUNT_MAX_AGE_MS, CacheState, WaitMode};
 use super::letter_links::{self, LetterLinks};
 use super::list::name;
-use super::markup::{block, boxed, line, named_box, or_none, outcome, time, time_and_age, word};
+use super::markup::{
+    block, boxed, jobs_not_shown, line, named_box, or_none, outcome, time, time_and_age, word,
+};
 use super::neighbours::{ListPlace, related};
 use super::query::{Query, href, pairs};
 use super::reason_text::meaning;
@@ -51,7 +53,10 @@ pub(super) async fn answer(
         others,
         links: &links,
     };
-    let main = content(&app, &shown, replayed.get(&letter.id));
+    let main = html! {
+        (jobs_not_shown(&replayed.unreadable))
+        (content(&app, &shown, replayed.get(&letter.id)))
+    };
     let title = letter.event_id.clone().unwrap_or_else(|| letter.id.to_string());
     let page = PageLayout::new(title, NavSection::DeadLetters, main);
     Ok(page.respond(&app.letters.container, StatusCode::OK))
@@ -208,7 +213,7 @@ fn replay(replayed: Option<&ReplayRecord>) -> Markup {
     let job = html! { a href={ "/jobs/" (record.job) } { (line(&record.job)) } };
     html! {
         @if record.is_uncertain() { "uncertain, by " (job) ", which was interrupted" }
-        @else { (text::seconds(&record.entry.at)) " by " (job) }
+        @else { (line(&text::seconds(&record.entry.at))) " by " (job) }
         " " span .kind { "as delivery " (record.entry.delivery) }
     }
 }

@@ -13,7 +13,7 @@ use deadletters::ledger::{
 };
 use deadletters::replay::ends::{EndCounts, Ends, ReplayEndState};
 use deadletters::replay::sender::ReplayTarget;
-use deadletters::replay::{Rate, ReplayJob, RunOptions};
+use deadletters::replay::{Jobs, Rate, ReplayJob, RunOptions};
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use delivery::ports::Clock as _;
 use delivery::time::duration::SECOND_MS;
@@ -23,7 +23,7 @@ use uuid::Uuid;
 use super::app::{App, SharedApp};
 use super::error::PageError;
 use super::layout::{NavSection, PageLayout};
-use super::markup::{line, or_none, word};
+use super::markup::{jobs_not_shown, line, or_none, word};
 use super::query::{InvalidField, pairs, value};
 use super::running_jobs::JobProgress;
 use crate::replay_end::NO_END;
@@ -48,18 +48,13 @@ const NUMBERS: Range<usize> = 2..7;
 pub(super) async fn list(
     extract::State(app): extract::State<SharedApp>,
 ) -> Result<Response, PageError> {
-    let jobs = app.letters.jobs().await.map_err(PageError::storage)?;
+    let Jobs { summaries: jobs, unreadable } =
+        app.letters.jobs().await.map_err(PageError::storage)?;
     let main = html! {
         h1 { "Replays" }
+        (jobs_not_shown(&unreadable))
         @if jobs.is_empty() {
-            section .message {
-                h2 { "There are no replays" }
-                p {
-                    "Start one from a dead letter, or from all that match the filters. "
-                    "What it sends is recorded in the container, in " code { "_replays" } "."
-                }
-                p { a .button href="/" { "Dead letters" } }
-            }
+            @if unreadable.is_empty() { (no_jobs()) }
         } @else {
             table .cards role="table" aria-label="Replays" {
                 thead role="rowgroup" { tr role="row" { @for (at, name) in COLUMNS.iter().enumerate() {
@@ -88,6 +83,17 @@ pub(super) async fn list(
     };
     let page = PageLayout::new("Replays", NavSection::Replays, main);
     Ok(page.respond(&app.letters.container, StatusCode::OK))
+}
+
+fn no_jobs() -> Markup {
+    html! { section .message {
+        h2 { "There are no replays" }
+        p {
+            "Start one from a dead letter, or from all that match the filters. "
+            "What it sends is recorded in the container, in " code { "_replays" } "."
+        }
+        p { a .button href="/" { "Dead letters" } }
+    } }
 }
 
 /// A count of ends, if they are known.

@@ -7,12 +7,14 @@
 use std::borrow::Cow;
 
 use adapters::machine::Machine;
+use deadletters::replay::UnreadableLedger;
 use delivery::ports::Clock as _;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment::rfc3339;
 use maud::{Markup, PreEscaped, html};
 
 use crate::text;
+use crate::unreadable_ledger::not_shown;
 
 /// What others wrote, on one line. Line ends behind it are not shown.
 pub(crate) fn line(text: &str) -> Markup {
@@ -78,6 +80,11 @@ pub(crate) fn word(text: &str) -> Markup {
         before = c;
     }
     html! { @for (at, part) in parts.iter().enumerate() { @if at > 0 { wbr; } (line(part)) } }
+}
+
+/// The replay jobs that are not shown, if there are any.
+pub(super) fn jobs_not_shown(ledgers: &[UnreadableLedger]) -> Markup {
+    html! { @if let Some(note) = not_shown(ledgers) { p .notice { (line(&note)) } } }
 }
 
 /// A value, or in its place what is said without one.

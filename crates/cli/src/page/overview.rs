@@ -19,7 +19,7 @@ use super::filters::{chips, form};
 use super::layout::{NavSection, PageLayout, UpdateSchedule, reading};
 use super::letter_caches::{CacheState, LIST_MAX_AGE_MS, WaitMode};
 use super::list::list;
-use super::markup::{line, or_none, outcome, time, word};
+use super::markup::{jobs_not_shown, line, or_none, outcome, time, word};
 use super::query::{InvalidField, Query, pairs};
 use super::suggestions::Suggestions;
 use super::summary::Summary;
@@ -161,6 +161,7 @@ fn notices(app: &App, cache: &LetterCache) -> Markup {
                 (line(&unreadable.example))
             }
         }
+        (jobs_not_shown(&cache.replayed.unreadable))
     }
 }
 

@@ -11,7 +11,7 @@ use deadletters::filter::Filter;
 use deadletters::ledger::{ReplayState, is_job_name};
 use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
 use deadletters::replay::sender::ReplayTarget;
-use deadletters::replay::{Rate, ReplayJob, ReplayPlan, RunOptions, job_name};
+use deadletters::replay::{Rate, ReplayJob, ReplayPlan, RunOptions, UnreadableLedger, job_name};
 use delivery::ports::Clock as _;
 use maud::{Markup, html};
 use url::Url;
@@ -26,6 +26,7 @@ use super::list::PICKED;
 use super::markup::{line, word};
 use super::query::{InvalidField, Query, href, pairs, value};
 use crate::text;
+use crate::unreadable_ledger::refusal;
 
 /// The fields of the forms of this page, besides filters.
 const FIELDS: [&str; 9] =
@@ -193,19 +194,37 @@ fn displayed_queue(app: &App) -> String {
 }
 
 /// What would be sent, and how much was replayed before and is left out.
-fn plan_of(form: &ReplayForm, cache: &LetterCache, target: &ReplayTarget) -> (ReplayPlan, u64) {
+///
+/// # Errors
+/// A ledger that cannot be read, and that may say that some of it was replayed before.
+fn plan_of(
+    form: &ReplayForm,
+    cache: &LetterCache,
+    target: &ReplayTarget,
+) -> Result<(ReplayPlan, u64), UnreadableLedger> {
     let mut plan = ReplayPlan::default();
     let matching = cache.letters.iter().filter(|letter| form.filter.matches(letter));
     matching.for_each(|letter| plan.add(letter, target));
     if form.field("again").is_empty() {
         // One that is named by its id is a dead letter like any other, even if a replay became it.
         let named = form.query.filters().any(|(name, id)| name == "id" && !id.contains('*'));
-        let left_out = plan.leave_out_replayed(&cache.replayed, named);
-        return (plan, left_out);
+        let left_out = plan.leave_out_replayed(&cache.replayed, named)?;
+        return Ok((plan, left_out));
     }
     // Of a dead letter and its replay only the newer: the event of both is the same.
     plan.leave_out_older();
-    (plan, 0)
+    Ok((plan, 0))
+}
+
+/// Why nothing would be sent, and the link that sends it all the same.
+fn refused(form: &ReplayForm, ledger: &UnreadableLedger) -> Markup {
+    html! { section .panel aria-labelledby="count" {
+        h2 #count { "Nothing would be sent" }
+        p .notice {
+            (line(&refusal(ledger))) ". "
+            a href=(form.href_with(("again", "yes"))) { "Send them whether or not they were replayed" }
+        }
+    } }
 }
 
 /// The exact count, and the button.
@@ -216,7 +235,10 @@ fn count(
     target: &ReplayTarget,
     rate: Option<Rate>,
 ) -> Markup {
-    let (plan, left_out) = plan_of(form, cache, target);
+    let (plan, left_out) = match plan_of(form, cache, target) {
+        Ok(planned) => planned,
+        Err(ledger) => return refused(form, &ledger),
+    };
     let again = || form.href_with(("again", "yes"));
     let (count, sent) = (plan.len() as u64, sent_before(&plan, cache));
     html! { section .panel aria-labelledby="count" {
@@ -323,7 +345,10 @@ pub(super) async fn start(
             "The container is being read.",
         )));
     };
-    let (plan, _) = plan_of(&form, &cache, &target);
+    let refused = |ledger| {
+        with_link(PageError::new(StatusCode::CONFLICT, "Nothing was sent", refusal(&ledger)))
+    };
+    let (plan, _) = plan_of(&form, &cache, &target).map_err(refused)?;
     if form.field("count") != plan.len().to_string() || cache.is_truncated {
         let count = text::dead_letters(plan.len() as u64);
         let why = format!("It would be {count} now. Nothing was sent; check the new count.");

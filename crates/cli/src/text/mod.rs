@@ -5,6 +5,8 @@
 
 mod table;
 
+use std::path::Path;
+
 use axum::http::StatusCode;
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use delivery::time::moment;
@@ -29,6 +31,11 @@ pub(crate) fn plain(text: &str) -> String {
 /// The same on one line.
 pub(crate) fn line(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
+}
+
+/// The name of a file, on one line: whoever made it chose it.
+pub(crate) fn path(path: &Path) -> String {
+    line(&path.display().to_string())
 }
 
 /// JSON whose invisible characters are escapes. They can only be inside its strings, so the value is
@@ -86,9 +93,9 @@ pub(crate) fn time_of_day(ms: u64) -> String {
     format!("{}Z", first_chars(time, TIME_CHARS))
 }
 
-/// RFC 3339 to the second, with a space and without the time zone. Any other text is only cut.
+/// RFC 3339 to the second, with a space and without the time zone. Any other text is cut, on one line.
 pub(crate) fn seconds(rfc3339: &str) -> String {
-    first_chars(rfc3339, SECONDS_CHARS).replace('T', " ")
+    line(&first_chars(rfc3339, SECONDS_CHARS)).replace('T', " ")
 }
 
 /// The beginning of an id, as lists show it.
@@ -252,5 +259,7 @@ mod tests {
             assert_eq!(outcome(word, status), text);
         }
         assert_eq!(at(Some(1_795_158_180_123)), "2026-11-20 07:03:00Z");
+        assert_eq!(seconds("2026-11-20T07:03:00.1230000Z"), "2026-11-20 07:03:00");
+        assert_eq!(seconds("2026\nx\u{202e}"), "2026 x\u{fffd}");
     }
 }

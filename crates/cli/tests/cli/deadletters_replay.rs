@@ -233,6 +233,40 @@ async fn a_url_gets_the_events_by_http_and_a_resume_retries_what_it_refuses() {
     assert_eq!(ids.len(), 5);
 }
 
+/// Neither what is printed nor the ledger has them, so that a resume has to be told again.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_credentials_of_a_url_are_neither_printed_nor_stored() {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    let subscriber = Subscriber::listen(0).await.expect("a port");
+    let shown = format!("http://127.0.0.1:{}/again", subscriber.port().expect("a port"));
+    let url = format!("{}?code=hush-query", shown.replace("//", "//user:hush-password@"));
+    let answers = status_sequence(vec![StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK], 0);
+    tokio::spawn(subscriber.serve(answers, |_, _| ()));
+    let run = |more: &[&str], code| {
+        let done = container.run(&[&["replay"], more].concat());
+        let said = format!("{}{}", text(&done.stdout), text(&done.stderr));
+        assert_eq!(done.status.code(), Some(code), "{more:?}: {said}");
+        assert!(!said.contains("hush"), "{more:?}: {said}");
+        said
+    };
+    let counted = run(&["--dry-run", "--to-url", &url], 0);
+    assert!(counted.contains(&format!("to post to {shown}, from:")), "{counted}");
+    run(&["--yes", "--to-url", &url, "--name", "secret"], 1);
+    let plan = container.path().join("_replays/secret/plan.ndjson");
+    let plan = std::fs::read_to_string(plan).expect("a plan");
+    assert!(plan.contains(&shown) && !plan.contains("hush"), "{plan}");
+    let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
+    assert!(jobs.contains(&shown), "{jobs}");
+    let resume = ["--yes", "--resume", "secret"];
+    let asked = run(&resume, 2);
+    assert!(asked.contains(&shown) && asked.contains("again, --to-url"), "{asked}");
+    let elsewhere = run(&[&resume[..], &["--to-url", "http://127.0.0.1:1/again"]].concat(), 2);
+    assert!(elsewhere.contains(&format!("sends to {shown}, not to")), "{elsewhere}");
+    let sent = run(&[&resume[..], &["--to-url", &url]].concat(), 0);
+    assert!(sent.contains("5 of 5 dead letters sent"), "{sent}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_may_have_been_sent_is_named_and_skipped_on_request() {
     let (container, aws, sqs, _data) = start().await;

@@ -58,6 +58,34 @@ fn validate_without_permission_sends_nothing_and_says_who_would_receive_what() {
     assert!(received.try_recv().is_ok_and(|request| request.contains(SECRET)));
 }
 
+/// What the extension of Lambda stores is for whoever runs that here: `--help` and SECURITY.md say so.
+#[test]
+fn stored_secrets_are_not_asked_about_as_the_help_says() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (url, received) = receiver(SILENT);
+    let (extension, asked) = receiver(
+        "HTTP/1.1 200 OK\r\ncontent-length: 28\r\nconnection: close\r\n\r\n{\"SecretString\":\"hush-hush\"}",
+    );
+    write(folder.path(), &url);
+    let path = folder.path().join("subscriptions.yaml");
+    let text = std::fs::read_to_string(&path).expect("a file");
+    let stored = text.replace("    signing: {secrets: ['env:SIGNING_KEY']}\n", "");
+    save(&path, &stored.replace("env:PRIVATE_TOKEN", "secretsmanager:foo"));
+    let mut command = with_secrets(folder.path(), &["validate", "-f", "subscriptions.yaml"]);
+    let port = extension.trim_end_matches('/').rsplit(':').next().expect("a port");
+    command.env("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT", port).env("AWS_SESSION_TOKEN", "session");
+    let (said, code) = printed(&command.output().expect("the program runs"));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(asked.try_recv().is_ok_and(|request| request.contains("session")), "{said}");
+    assert!(received.try_recv().is_ok_and(|request| request.contains(SECRET)), "{said}");
+    for verb in ["validate", "try", "dev"] {
+        let (help, _) = run(folder.path(), &[verb, "--help"]);
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = "Stored secrets (secretsmanager:ID, ssm:NAME) are never asked about";
+        assert!(help.contains(said), "{verb}: {help}");
+    }
+}
+
 #[test]
 fn validate_asks_on_a_terminal_and_only_a_yes_sends() {
     let folder = tempfile::tempdir().expect("a folder can be made");

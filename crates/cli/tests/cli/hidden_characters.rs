@@ -9,6 +9,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
+use crate::page_server::PageServer;
 use crate::programs::{Running, exchange, lastmile, printed, receiver, word};
 use crate::sample_destinations::{BILLING, Documents, failing};
 use crate::sample_letters::{LETTERS, TestContainer};
@@ -98,6 +99,7 @@ fn in_what_reads_subscription_files() {
     let found = run(path, &["check", &format!("x{BIDI}\n.yaml")]);
     assert!(found.lines().all(|line| line.starts_with('x')), "{found}");
     run(path, &["check", &format!("missing{BIDI}")]);
+    names_in_one_line(path);
 
     run(path, &["explain", "-f", file]);
     run(path, &["explain", "-f", file, "--output", "svg"]);
@@ -115,6 +117,30 @@ fn in_what_reads_subscription_files() {
     run(path, &["apply", "-f", &changed, "--to", &target, "--yes"]);
     run(path, &["rollback", "--to", &target, "--list"]);
     run(path, &["rollback", "--to", &target, "--yes"]);
+}
+
+/// Files that cannot be read, whose names have two lines, are named in one.
+fn names_in_one_line(path: &Path) {
+    let name = format!("bytes{BIDI}\nFORGED.yaml");
+    let (folder, file) = (path.join("bytes"), format!("bytes/{name}"));
+    std::fs::create_dir(&folder).expect("a folder");
+    std::fs::write(folder.join(&name), b"\xff").expect("a file");
+    let empty = format!("empty{BIDI}\nFORGED");
+    std::fs::create_dir(path.join(&empty)).expect("a folder");
+    for arguments in [
+        &["check", "bytes"][..],
+        &["check", &file],
+        &["check", &empty],
+        &["publish", &file],
+        &["explain", "-f", "bytes"],
+        &["dev", "--port", "0", "--aws-port", "0", "--no-page", "--data", &file],
+        &["try", "n/t/s", "-f", &file, "--event", &file],
+        &["man", &file],
+    ] {
+        let (said, code) = printed(&lastmile(path, arguments).output().expect("the program runs"));
+        assert!(said.contains("FORGED") && code != Some(0), "{arguments:?} ({code:?}): {said}");
+        assert!(!said.lines().any(|line| line.starts_with("FORGED")), "{arguments:?}: {said}");
+    }
 }
 
 #[test]
@@ -198,10 +224,47 @@ fn in_dead_letters_and_replays() {
     assert!(shown.contains('\u{fffd}') && !shown.chars().any(is_hidden), "{shown:?}");
 }
 
+/// The page has it nowhere, not even in an attribute: browsers do what it says there too.
+#[tokio::test]
+async fn in_the_page_of_dead_letters() {
+    let container = TestContainer::folder();
+    let (key, blob) = LETTERS[0].blob();
+    let blob = blob
+        .replace("MaxDeliveryAttemptsExceeded", &format!("M{BIDI}"))
+        .replace("\"Busy\"", &format!("\"B{BIDI}\""))
+        .replace("order.created", &format!("t{BIDI}"))
+        .replace("https://billing.example.com/events", &format!("https://b{BIDI}/"));
+    let id = LETTERS[0].id();
+    let job = |name: &str| {
+        format!(
+            "{{\"v\":1,\"job\":\"{name}\",\"at\":\"2026{BIDI}\",\"to\":\"https://h{BIDI}/\",\"letters\":0}}\n"
+        )
+    };
+    let sent = format!(
+        "{{\"letter\":\"{id}\",\"delivery\":\"{id}\",\"state\":\"sent\",\"at\":\"2026{BIDI}\"}}\n"
+    );
+    let plan = |folder: &str, name: &str| (format!("_replays/{folder}/plan.ndjson"), job(name));
+    container.write(&[(key, blob), plan("job", "job")]);
+    container.write(&[("_replays/job/done.ndjson".to_owned(), sent)]);
+    // No job of ours has such a name.
+    container.write(&[
+        plan("other", &format!("j{BIDI}")),
+        plan(&format!("j{BIDI}"), &format!("j{BIDI}")),
+    ]);
+    let server = PageServer::start(&container, &[]);
+    for path in ["/", "/jobs", "/jobs/job", "/replay", &format!("/letters/{id}")] {
+        let page = server.page(path).await;
+        let found = page.find(is_hidden).map(|at| page.split_at(at).0.lines().next_back());
+        assert_eq!(found, None, "{path}: {page}");
+    }
+    let listed = server.page("/jobs").await;
+    assert_eq!(listed.matches("href=\"/jobs/").count(), 1, "{listed}");
+}
+
 /// The plan of a replay job, as somebody else may have written it.
 fn ledger(planted: &str) -> (String, String) {
     let header = format!(
-        r#"{{"v":1,"job":"j{planted}","at":"2026{planted}","to":"https://h{planted}/","letters":0}}"#
+        r#"{{"v":1,"job":"job","at":"2026{planted}","to":"https://h{planted}/","letters":0}}"#
     );
     ("_replays/job/plan.ndjson".to_owned(), format!("{header}\n"))
 }

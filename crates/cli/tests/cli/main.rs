@@ -11,6 +11,7 @@ mod clients;
 mod command_line;
 mod command_rules;
 mod cost;
+mod damaged_documents;
 mod deadletters;
 mod deadletters_browser;
 mod deadletters_causes;

@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{JobHeader, ReplayCounts, ReplayRecord, ReplayState};
+use crate::replay::ledger_files::UnreadableLedger;
 
 pub use crate::ledger::{EndCounts, Ends, ReplayEndState, UNKNOWN_AFTER_MS};
 
@@ -82,12 +83,18 @@ impl DeadLetters {
             return Ok(ReplayEndState::NotRecorded);
         }
         // Only then: a plan names every dead letter of its job.
-        let records =
-            end.is_some() || self.plan_of(job).await?.is_some_and(|(header, _)| header.results);
-        if !records {
+        if end.is_none() && !self.records_ends(job).await? {
             return Ok(ReplayEndState::NotRecorded);
         }
         Ok(ReplayEndState::of(entry, end, Machine.now_ms()))
+    }
+
+    /// Whether a job records ends, as far as its plan can be read.
+    async fn records_ends(&self, job: &str) -> anyhow::Result<bool> {
+        match self.plan_of(job).await {
+            Ok(plan) => Ok(plan.is_some_and(|(header, _)| header.results)),
+            Err(error) => error.downcast::<UnreadableLedger>().map(|_| false),
+        }
     }
 
     /// The end of one dead letter's replay by a job, if there is one that can be read.

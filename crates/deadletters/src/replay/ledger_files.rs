@@ -2,8 +2,12 @@
 //! `done.ndjson`.
 //!
 //! [`ledger`] defines their content; here is where they are stored and how they are found.
+//!
+//! A ledger of a newer version, or one that somebody has changed, hides no other: it is named beside what the
+//! others say. What its job has sent is unknown then, and whoever sends dead letters again has to look.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 
 use adapters::machine::Machine;
 use adapters::storage::ListRequest;
@@ -15,67 +19,129 @@ use crate::dead_letters::{DeadLetters, READS_AT_ONCE};
 use crate::key::LEDGER_FOLDER;
 use crate::ledger::{
     self, CHUNK, EndCounts, JobHeader, JobSummary, LedgerEntry, PlannedReplay, ReplayCounts,
-    ReplayRecord, read_entries, read_plan,
+    ReplayRecord, is_job_name, read_entries, read_plan,
 };
 
+/// A ledger that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableLedger {
+    /// The name of its job.
+    pub job: String,
+    /// The key of its folder, without a slash at its end.
+    pub folder: String,
+    /// Its file that cannot be read.
+    file: String,
+    /// What is wrong with that.
+    problem: String,
+}
+
+impl fmt::Display for UnreadableLedger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{} cannot be read: {}", self.folder, self.file, self.problem)
+    }
+}
+
+impl std::error::Error for UnreadableLedger {}
+
+/// Which dead letters were replayed, as far as the ledgers can be read.
+#[derive(Debug, Clone, Default)]
+pub struct Replayed {
+    /// Each with the newest job that did.
+    pub records: HashMap<Uuid, ReplayRecord>,
+    /// Those that may know of more.
+    pub unreadable: Vec<UnreadableLedger>,
+}
+
+impl Replayed {
+    /// The newest job that replayed a dead letter, if one did.
+    #[must_use]
+    pub fn get(&self, letter: &Uuid) -> Option<&ReplayRecord> {
+        self.records.get(letter)
+    }
+}
+
+/// The replay jobs, as far as their ledgers can be read.
+#[derive(Debug, Clone, Default)]
+pub struct Jobs {
+    /// Oldest first.
+    pub summaries: Vec<JobSummary>,
+    /// Those of other jobs.
+    pub unreadable: Vec<UnreadableLedger>,
+}
+
 impl DeadLetters {
-    /// Which of these dead letters were replayed, or which of all; each with the newest job that
-    /// did. Of a job that is not done only the chunks with one of them are read.
+    /// Which of these dead letters were replayed, or which of all. Of a job that is not done only the chunks
+    /// with one of them are read.
     ///
     /// # Errors
-    /// When the ledgers cannot be read.
-    pub async fn replayed(
-        &self,
-        ids: Option<&[Uuid]>,
-    ) -> anyhow::Result<HashMap<Uuid, ReplayRecord>> {
+    /// When the container cannot be read.
+    pub async fn replayed(&self, ids: Option<&[Uuid]>) -> anyhow::Result<Replayed> {
         let wanted: Option<HashSet<Uuid>> = ids.map(|ids| ids.iter().copied().collect());
         let is_wanted =
             |letter: &Uuid| wanted.as_ref().is_none_or(|wanted| wanted.contains(letter));
-        let mut known = HashMap::new();
+        let mut replayed = Replayed::default();
         if ids.is_some_and(<[Uuid]>::is_empty) {
-            return Ok(known);
+            return Ok(replayed);
         }
         for job in self.job_names().await? {
-            let entries = match self.all_entries(&job).await? {
-                Some(entries) => entries,
-                None => {
-                    let Some((_, plan)) = self.plan_of(&job).await? else { continue };
-                    let chunks = (1..).zip(plan.chunks(CHUNK));
-                    let with_wanted = chunks.filter(|(_, chunk)| {
-                        chunk.iter().any(|planned| is_wanted(&planned.letter))
-                    });
-                    let numbers = with_wanted.map(|(number, _)| number).collect();
-                    let chunks = self.read_chunks(&job, Some(numbers)).await?;
-                    chunks.into_values().flatten().collect()
+            match self.entries_of(&job, &is_wanted).await {
+                Ok(entries) => {
+                    let wanted = entries.into_iter().filter(|entry| is_wanted(&entry.letter));
+                    wanted
+                        .for_each(|entry| ledger::keep_latest(&mut replayed.records, &job, entry));
                 }
-            };
-            let wanted = entries.into_iter().filter(|entry| is_wanted(&entry.letter));
-            wanted.for_each(|entry| ledger::keep_latest(&mut known, &job, entry));
+                Err(error) => replayed.unreadable.push(error.downcast()?),
+            }
         }
-        Ok(known)
+        Ok(replayed)
     }
 
-    /// Every replay job, oldest first.
+    /// The entries of a job, of a job that is not done those of the chunks with a dead letter that is wanted.
+    async fn entries_of(
+        &self,
+        job: &str,
+        is_wanted: impl Fn(&Uuid) -> bool,
+    ) -> anyhow::Result<Vec<LedgerEntry>> {
+        if let Some(entries) = self.all_entries(job).await? {
+            return Ok(entries);
+        }
+        let Some((_, plan)) = self.plan_of(job).await? else { return Ok(Vec::new()) };
+        let chunks = (1..).zip(plan.chunks(CHUNK));
+        let with_wanted =
+            chunks.filter(|(_, chunk)| chunk.iter().any(|planned| is_wanted(&planned.letter)));
+        let numbers = with_wanted.map(|(number, _)| number).collect();
+        Ok(self.read_chunks(job, Some(numbers)).await?.into_values().flatten().collect())
+    }
+
+    /// Every replay job.
     ///
     /// # Errors
-    /// When the ledgers cannot be read.
-    pub async fn jobs(&self) -> anyhow::Result<Vec<JobSummary>> {
-        let mut jobs = Vec::new();
+    /// When the container cannot be read.
+    pub async fn jobs(&self) -> anyhow::Result<Jobs> {
+        let mut jobs = Jobs::default();
         for name in self.job_names().await? {
-            // The plan is written first: without it nothing was sent.
-            let Some((header, _)) = self.plan_of(&name).await? else { continue };
-            // One request instead of one for every ten dead letters.
-            let entries = match self.all_entries(&name).await? {
-                Some(entries) => entries,
-                None => self.read_chunks(&name, None).await?.into_values().flatten().collect(),
-            };
-            let counts = ReplayCounts::of(&entries);
-            let ends = self.ends(&header, &counts).await?;
-            let ends = EndCounts::of(&entries, &ends, Machine.now_ms());
-            jobs.push(JobSummary { header, counts, ends });
+            match self.summary_of(&name).await {
+                Ok(summary) => jobs.summaries.extend(summary),
+                Err(error) => jobs.unreadable.push(error.downcast()?),
+            }
         }
-        jobs.sort_by(|a, b| a.header.at.cmp(&b.header.at));
+        jobs.summaries.sort_by(|a, b| a.header.at.cmp(&b.header.at));
         Ok(jobs)
+    }
+
+    /// A job, summed up.
+    async fn summary_of(&self, job: &str) -> anyhow::Result<Option<JobSummary>> {
+        // The plan is written first: without it nothing was sent.
+        let Some((header, _)) = self.plan_of(job).await? else { return Ok(None) };
+        // One request instead of one for every ten dead letters.
+        let entries = match self.all_entries(job).await? {
+            Some(entries) => entries,
+            None => self.read_chunks(job, None).await?.into_values().flatten().collect(),
+        };
+        let counts = ReplayCounts::of(&entries);
+        let ends = self.ends(&header, &counts).await?;
+        let ends = EndCounts::of(&entries, &ends, Machine.now_ms());
+        Ok(Some(JobSummary { header, counts, ends }))
     }
 
     /// The names of all jobs.
@@ -85,18 +151,28 @@ impl DeadLetters {
             ListRequest { prefix: prefix.clone(), by_folder: true, ..ListRequest::default() };
         let page = self.container.pages(request).await?;
         let name = |folder: &String| Some(folder.strip_prefix(&prefix)?.strip_suffix('/')?.into());
-        Ok(page.folders.iter().filter_map(name).collect())
+        let names = page.folders.iter().filter_map(name);
+        // No job of ours has another name, and a name becomes part of keys and links.
+        Ok(names.filter(|name: &String| is_job_name(name)).collect())
     }
 
+    /// The plan of a job, if there is one.
+    ///
+    /// # Errors
+    /// [`UnreadableLedger`]; or when the container cannot be read.
     pub(super) async fn plan_of(
         &self,
         job: &str,
     ) -> anyhow::Result<Option<(JobHeader, Vec<PlannedReplay>)>> {
-        let key = self.ledger_key(job, "plan");
-        let Some(bytes) = self.container.get(&key).await? else { return Ok(None) };
-        read_plan(&bytes)
-            .map(Some)
-            .map_err(|why| anyhow::anyhow!("the plan of the job {job} cannot be read: {why}"))
+        self.ledger_file(job, "plan", |bytes| {
+            let plan = read_plan(bytes)?;
+            if plan.0.job == job {
+                Ok(plan)
+            } else {
+                Err("it is the plan of another job".to_owned())
+            }
+        })
+        .await
     }
 
     /// The chunks of a ledger: those of these numbers, or all.
@@ -120,8 +196,7 @@ impl DeadLetters {
             }
         };
         let reads = numbers.into_iter().map(|number| async move {
-            let key = self.ledger_key(job, &number.to_string());
-            let entries = self.read_entries(job, &key, &format!("chunk {number}")).await?;
+            let entries = self.ledger_file(job, &number.to_string(), read_entries).await?;
             anyhow::Ok(entries.map(|entries| (number, entries)))
         });
         // In any order: the map sorts them by number.
@@ -132,20 +207,26 @@ impl DeadLetters {
 
     /// All entries of a job, if it is done.
     async fn all_entries(&self, job: &str) -> anyhow::Result<Option<Vec<LedgerEntry>>> {
-        self.read_entries(job, &self.ledger_key(job, "done"), "done.ndjson").await
+        self.ledger_file(job, "done", read_entries).await
     }
 
-    /// The entries in a blob of a ledger; `None` when there is no such blob.
-    async fn read_entries(
+    /// What is in a file of a ledger; `None` when there is no such file.
+    async fn ledger_file<T>(
         &self,
         job: &str,
-        key: &str,
-        what: &str,
-    ) -> anyhow::Result<Option<Vec<LedgerEntry>>> {
-        let Some(bytes) = self.container.get(key).await? else { return Ok(None) };
-        read_entries(&bytes)
-            .map(Some)
-            .map_err(|why| anyhow::anyhow!("{what} of the job {job} cannot be read: {why}"))
+        file: &str,
+        read: impl FnOnce(&[u8]) -> Result<T, String>,
+    ) -> anyhow::Result<Option<T>> {
+        let Some(bytes) = self.container.get(&self.ledger_key(job, file)).await? else {
+            return Ok(None);
+        };
+        let unreadable = |problem| UnreadableLedger {
+            job: job.to_owned(),
+            folder: format!("{}{job}", self.ledgers()),
+            file: format!("{file}.ndjson"),
+            problem,
+        };
+        Ok(Some(read(&bytes).map_err(unreadable)?))
     }
 
     /// The key of a file in the ledger of a job: `plan`, `done`, or the number of a chunk.

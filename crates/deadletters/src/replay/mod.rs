@@ -13,7 +13,7 @@ pub(crate) mod ledger_files;
 mod rate;
 pub mod sender;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use adapters::machine::Machine;
@@ -33,10 +33,11 @@ use self::sender::{ReplayItem, ReplaySender, ReplayTarget, SendResult};
 use crate::dead_letters::DeadLetters;
 use crate::filter::decided_ms;
 use crate::ledger::{
-    self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayRecord, ReplayState,
-    start_chunk, write_entries, write_plan,
+    self, CHUNK, JobHeader, LedgerEntry, PlannedReplay, ReplayCounts, ReplayState, start_chunk,
+    write_entries, write_plan,
 };
 
+pub use self::ledger_files::{Jobs, Replayed, UnreadableLedger};
 pub use self::rate::Rate;
 
 /// Chunks under way at a time: so many may be uncertain after a crash.
@@ -101,14 +102,21 @@ impl ReplayPlan {
 
     /// Leaves out what was replayed before: dead letters that a job has sent or may have sent, and those
     /// that a replay has become unless they were `named`. Returns how many.
+    ///
+    /// # Errors
+    /// A ledger that cannot be read: its job may have sent any of them.
     pub fn leave_out_replayed(
         &mut self,
-        replayed: &HashMap<Uuid, ReplayRecord>,
+        replayed: &Replayed,
         named: bool,
-    ) -> u64 {
-        self.retain(|entry| {
-            (named || entry.replay_of.is_none()) && !replayed.contains_key(&entry.planned.letter)
-        })
+    ) -> Result<u64, UnreadableLedger> {
+        if let Some(ledger) = replayed.unreadable.first() {
+            return Err(ledger.clone());
+        }
+        Ok(self.retain(|entry| {
+            let is_replayed = replayed.records.contains_key(&entry.planned.letter);
+            (named || entry.replay_of.is_none()) && !is_replayed
+        }))
     }
 
     /// Leaves out dead letters of which a replay is in the plan: the event of both is the same, and would
@@ -474,9 +482,11 @@ fn until_failed<'a, T: 'a, F: Future<Output = anyhow::Result<T>> + 'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::sync::Mutex;
 
     use super::*;
+    use crate::ledger::ReplayRecord;
     use crate::samples::letter;
 
     #[tokio::test]
@@ -528,13 +538,14 @@ mod tests {
             at: String::new(),
             problem: None,
         };
-        let replayed = HashMap::from([(entry.letter, ReplayRecord { job: "j".into(), entry })]);
+        let records = HashMap::from([(entry.letter, ReplayRecord { job: "j".into(), entry })]);
+        let replayed = Replayed { records, unreadable: Vec::new() };
         let mut by_default = plan();
-        assert_eq!(by_default.leave_out_replayed(&replayed, false), 3);
+        assert_eq!(by_default.leave_out_replayed(&replayed, false), Ok(3));
         assert_eq!(by_default.ids(), [Uuid::from_u128(2)]);
         // One that is named is a dead letter like any other until it was replayed itself.
         let mut named = plan();
-        assert_eq!(named.leave_out_replayed(&replayed, true), 1);
+        assert_eq!(named.leave_out_replayed(&replayed, true), Ok(1));
         assert_eq!(named.ids(), [2, 3, 4].map(Uuid::from_u128));
         assert_eq!(by_default.subscriptions["shop/orders/billing"], 1);
         let mut again = plan();

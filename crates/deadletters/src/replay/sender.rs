@@ -31,6 +31,8 @@ use futures::future::join_all;
 use url::Url;
 use uuid::Uuid;
 
+/// In a ledger, what is in front of an address that is not there as a whole.
+const SHORTENED: &str = "shortened ";
 /// How long an endpoint has to respond.
 const RESPONSE_TIMEOUT_MS: u64 = 30 * SECOND_MS;
 
@@ -54,15 +56,33 @@ impl ReplayTarget {
             Self::Subscription | Self::Topic(_) => self.to_string(),
         }
     }
+
+    /// The target in a ledger; of an address that is given again, that one, if it may be the same.
+    ///
+    /// # Errors
+    /// When none is given and the ledger has only a part of it, or another one is given.
+    pub fn resumed(in_ledger: &str, given: Option<Url>) -> Result<Self, String> {
+        let Some(given) = given.map(Self::Url) else { return in_ledger.parse() };
+        let of_job = match in_ledger.strip_prefix(SHORTENED) {
+            Some(shown) => shown.to_owned(),
+            None => in_ledger.parse::<Self>()?.shown(),
+        };
+        if of_job == given.shown() {
+            Ok(given)
+        } else {
+            Err(format!("the job sends to {of_job}, not to {}", given.shown()))
+        }
+    }
 }
 
-/// As in a ledger, which a job is resumed with: an address in full.
+/// As in a ledger: an address without user info and query, which may be credentials.
 impl fmt::Display for ReplayTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Subscription => f.write_str("subscription"),
             Self::Topic(topic) => write!(f, "topic {topic}"),
-            Self::Url(url) => write!(f, "{url}"),
+            Self::Url(url) if display(url) == url.as_str() => write!(f, "{url}"),
+            Self::Url(url) => write!(f, "{SHORTENED}{}", display(url)),
         }
     }
 }
@@ -70,8 +90,14 @@ impl fmt::Display for ReplayTarget {
 impl FromStr for ReplayTarget {
     type Err = String;
 
-    /// Reads the target in a ledger.
+    /// Reads the target in a ledger. Those of earlier versions have every address as a whole.
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(shown) = text.strip_prefix(SHORTENED) {
+            return Err(format!(
+                "the job does not have the user and the query of its address {shown}: continue with --resume \
+                 and, again, --to-url"
+            ));
+        }
         match (text, text.strip_prefix("topic ")) {
             ("subscription", _) => Ok(Self::Subscription),
             (_, Some(topic)) => topic.parse().map(Self::Topic),
@@ -346,6 +372,28 @@ mod tests {
         ] {
             assert_eq!(target.to_string().parse(), Ok(target));
         }
+    }
+
+    #[test]
+    fn of_an_address_with_credentials_a_ledger_has_the_rest_and_the_whole_is_given_again() {
+        let url = |text: &str| text.parse::<Url>().unwrap();
+        let whole = url("https://u:hush@a.example.com/x?code=hush");
+        let stored = ReplayTarget::Url(whole.clone()).to_string();
+        assert_eq!(stored, "shortened https://a.example.com/x");
+        let resumed = |in_ledger: &str, given: &Url| {
+            ReplayTarget::resumed(in_ledger, Some(given.clone())).map_err(|error| {
+                assert!(!error.contains("hush"), "{error}");
+            })
+        };
+        assert!(ReplayTarget::resumed(&stored, None).is_err_and(|it| it.contains("--to-url")));
+        // The ledger of an earlier version has all of it.
+        for in_ledger in [&stored, whole.as_str()] {
+            assert_eq!(resumed(in_ledger, &whole), Ok(ReplayTarget::Url(whole.clone())));
+            assert_eq!(resumed(in_ledger, &url("https://u:hush@a.example.com/y")), Err(()));
+        }
+        let of_earlier = ReplayTarget::resumed(whole.as_str(), None);
+        assert_eq!(of_earlier, Ok(ReplayTarget::Url(whole.clone())));
+        assert_eq!(resumed("subscription", &whole), Err(()));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use deadletters::ledger::{JobHeader, JobSummary};
-use deadletters::replay::ReplayJob;
 use deadletters::replay::ends::Ends;
 use deadletters::replay::sender::ReplayTarget;
+use deadletters::replay::{Jobs, ReplayJob};
 use delivery::delivery::replay::{ReplayOutcome, StoredReplayEnd};
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use super::selection::ContainerArgs;
 use crate::output::{Output, note};
 use crate::replay_end::NO_END;
 use crate::text::{self, Table};
+use crate::unreadable_ledger::not_shown;
 
 const COLUMNS: [&str; 14] = [
     "job",
@@ -58,14 +59,17 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let summary = JobSummary { ends: replay.end_counts(&ends), header, counts };
         return one(arguments.output, &summary, &ends);
     }
-    let jobs = letters.jobs().await?;
+    let Jobs { summaries: jobs, unreadable } = letters.jobs().await?;
+    not_shown(&unreadable).iter().for_each(note);
     let json = || jobs.iter().map(json).collect();
     arguments.output.write(jobs.is_empty(), json, || format!("{}\n", table(&jobs)))?;
-    if jobs.is_empty() {
-        note(format_args!("there is no replay job in {}", letters.container.name));
-        return Ok(ExitCode::FAILURE);
+    if !jobs.is_empty() {
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(ExitCode::SUCCESS)
+    if unreadable.is_empty() {
+        note(format_args!("there is no replay job in {}", letters.container.name));
+    }
+    Ok(ExitCode::FAILURE)
 }
 
 fn one(output: Output, job: &JobSummary, ends: &Ends) -> anyhow::Result<ExitCode> {

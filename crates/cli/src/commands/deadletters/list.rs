@@ -1,18 +1,19 @@
 //! `lastmile deadletters list`: the newest dead letters.
 
-use std::collections::HashMap;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use deadletters::filter::decided_ms;
 use deadletters::ledger::ReplayRecord;
+use deadletters::replay::Replayed;
 use delivery::deadletter::stored::StoredDeadLetter;
 use uuid::Uuid;
 
 use super::json::ListedJson;
 use super::selection::{DismissedArgs, SelectionArgs};
-use crate::output::{out, out_json};
+use crate::output::{note, out, out_json};
 use crate::text::{self, Table};
+use crate::unreadable_ledger::not_shown;
 
 const COLUMNS: [&str; 8] =
     ["id", "decided", "subscription", "event", "reason", "last", "attempts", "replayed"];
@@ -49,6 +50,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let replayed = search.letters.replayed(Some(&ids)).await?;
     let listed = found.iter().map(|letter| ListedJson::new(letter, replayed.get(&letter.id)));
     search.clear();
+    not_shown(&replayed.unreadable).iter().for_each(note);
     match arguments.output {
         Output::Table if found.is_empty() => {}
         Output::Table => out(&format!("{}\n", table(&found, &replayed)))?,
@@ -64,7 +66,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(search.finish(found.len()))
 }
 
-fn table(letters: &[StoredDeadLetter], replayed: &HashMap<Uuid, ReplayRecord>) -> Table {
+fn table(letters: &[StoredDeadLetter], replayed: &Replayed) -> Table {
     let mut table = text::table(&COLUMNS);
     for letter in letters {
         table.add_row(row(letter, replayed.get(&letter.id)));

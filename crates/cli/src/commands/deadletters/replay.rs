@@ -3,16 +3,18 @@
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
+use anyhow::anyhow;
 use deadletters::DeadLetters;
 use deadletters::filter::Filter;
 use deadletters::ledger::{ReplayCounts, ReplayState, is_job_name};
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
-use deadletters::replay::{Rate, ReplayJob, ReplayPlan, RunOptions, job_name};
+use deadletters::replay::{Rate, ReplayJob, ReplayPlan, Replayed, RunOptions, job_name};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::TopicName;
 use delivery::time::brief;
 use futures::stream::TryStreamExt as _;
 use url::Url;
+use uuid::Uuid;
 
 use super::ends;
 use super::search::Search;
@@ -22,6 +24,7 @@ use crate::files::usage_error;
 use crate::filter_args::FilterArgs;
 use crate::output::{note, out};
 use crate::replay_sender::ReplayQueueArgs;
+use crate::unreadable_ledger::{not_shown, refusal};
 use crate::{progress, text};
 
 /// The most uncertain chunks that are listed by number.
@@ -53,7 +56,7 @@ pub(super) struct Arguments {
     /// The most to send in a second or minute, as in 50/s or 600/m
     #[arg(long, value_name = "N/s")]
     rate: Option<Rate>,
-    /// Post the events to this URL instead
+    /// Post the events to this URL instead; --resume needs it again if it has a user or a query
     #[arg(long, alias = "to", value_name = "URL", conflicts_with_all = ["to_topic", "queue_url"])]
     to_url: Option<Url>,
     /// Publish the events to this topic instead, for all its subscriptions
@@ -65,7 +68,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "JOB", value_parser = parse_job_name)]
     name: Option<String>,
     /// Continue a job that was interrupted
-    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "to_url", "to_topic", "FilterArgs", "again"])]
+    #[arg(long, value_name = "JOB", value_parser = parse_job_name, conflicts_with_all = ["ids", "name", "to_topic", "FilterArgs", "again"])]
     resume: Option<String>,
     /// Do not send again what an interrupted job may have sent
     #[arg(long, requires = "resume")]
@@ -108,8 +111,9 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
     let filter = arguments.dismissed.apply(letters, arguments.filter.filter()?).await?;
     let mut plan = plan(letters, &arguments.ids, &filter, &target).await?;
     let named = !arguments.ids.is_empty();
-    let left_out = leave_out(letters, &mut plan, arguments.again, named).await?;
-    let summary = summary(letters, &plan, &target).await?;
+    let replayed = letters.replayed(Some(&plan.ids())).await?;
+    let left_out = leave_out(&replayed, &mut plan, arguments.again, named)?;
+    let summary = summary(&replayed, &plan, &target);
     search.clear();
     left_out.iter().for_each(|line| note(format_args!("{line}")));
     if plan.is_empty() {
@@ -153,14 +157,17 @@ async fn start(letters: DeadLetters, arguments: Arguments) -> anyhow::Result<Exi
 }
 
 /// Leaves out what was replayed before, or of each event the older dead letters; says so in these lines.
-async fn leave_out(
-    letters: &DeadLetters,
+///
+/// # Errors
+/// When a ledger cannot be read that may say that some of them were replayed before.
+fn leave_out(
+    replayed: &Replayed,
     plan: &mut ReplayPlan,
     again: bool,
     named: bool,
 ) -> anyhow::Result<Vec<String>> {
-    let mut lines = Vec::new();
     if again {
+        let mut lines: Vec<String> = not_shown(&replayed.unreadable).into_iter().collect();
         let older = plan.leave_out_older();
         if older > 0 {
             let older = text::dead_letters(older);
@@ -170,12 +177,13 @@ async fn leave_out(
         }
         return Ok(lines);
     }
-    let replayed = plan.leave_out_replayed(&letters.replayed(Some(&plan.ids())).await?, named);
-    if replayed > 0 {
-        let replayed = text::dead_letters(replayed);
-        lines.push(format!("left out: {replayed}, replayed before; --again includes them"));
-    }
-    Ok(lines)
+    let left_out = plan.leave_out_replayed(replayed, named);
+    let left_out = left_out.map_err(|ledger| {
+        anyhow!("{}; --again sends them whether or not they were replayed", refusal(&ledger))
+    })?;
+    let of = text::dead_letters(left_out);
+    let line = format!("left out: {of}, replayed before; --again includes them");
+    Ok(Some(line).filter(|_| left_out > 0).into_iter().collect())
 }
 
 async fn resume(
@@ -199,10 +207,10 @@ async fn resume(
     if arguments.dry_run || counts.finished() == all {
         return Ok(ExitCode::SUCCESS);
     }
+    let target = ReplayTarget::resumed(&replay.header.to, arguments.to_url).map_err(usage_error)?;
     if !may_proceed(arguments.yes, "continue the job?")? {
         return Ok(ExitCode::FAILURE);
     }
-    let target: ReplayTarget = replay.header.to.parse().map_err(anyhow::Error::msg)?;
     let in_ledger = replay.header.queue.as_deref();
     let queues = arguments.queues.open(arguments.container.stack(), &letters.container).await?;
     let queue = queues.for_target(&target, in_ledger)?;
@@ -250,30 +258,26 @@ async fn plan(
 }
 
 /// What would be sent where, and how much of it was sent before.
-async fn summary(
-    letters: &DeadLetters,
-    plan: &ReplayPlan,
-    target: &ReplayTarget,
-) -> anyhow::Result<String> {
+fn summary(replayed: &Replayed, plan: &ReplayPlan, target: &ReplayTarget) -> String {
     let count = text::dead_letters(plan.len() as u64);
     let mut lines = match target {
         ReplayTarget::Subscription => format!("{count} to send again:\n"),
         ReplayTarget::Topic(topic) => format!("{count} to publish to {topic}, from:\n"),
-        ReplayTarget::Url(url) => format!("{count} to post to {url}, from:\n"),
+        ReplayTarget::Url(_) => format!("{count} to post to {}, from:\n", target.shown()),
     };
     for (subscription, count) in &plan.subscriptions {
         lines.push_str(&format!("  {:>9}  {}\n", text::grouped(*count), text::line(subscription)));
     }
-    let replayed = letters.replayed(Some(&plan.ids())).await?;
-    let is_sent = |state: ReplayState| state == ReplayState::Sent;
-    let sent = replayed.values().filter(|record| is_sent(record.entry.state)).count() as u64;
+    let state = |letter: &Uuid| replayed.get(letter).map(|record| record.entry.state);
+    let is_sent = |letter: &&Uuid| state(letter) == Some(ReplayState::Sent);
+    let sent = plan.ids().iter().filter(is_sent).count() as u64;
     if sent > 0 {
         lines.push_str(&format!(
             "{} of them were replayed before; `lastmile deadletters jobs` lists the jobs\n",
             text::grouped(sent)
         ));
     }
-    Ok(lines)
+    lines
 }
 
 fn report_without_subscription(plan: &ReplayPlan) {

@@ -57,9 +57,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                     // Hidden until the queue's visibility timeout ends, so it is not received again
                     // at once.
                     left += 1;
+                    let id = message.message_id().unwrap_or_default();
                     note(format_args!(
-                        "{}: {problem:#}; it stays in the queue",
-                        message.message_id().unwrap_or_default()
+                        "{id}: {}; it stays in the queue",
+                        text::line(&format!("{problem:#}"))
                     ));
                 }
             }

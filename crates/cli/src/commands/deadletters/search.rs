@@ -39,7 +39,7 @@ impl Search {
             note(format_args!(
                 "not dead letters: {}, for example {}",
                 text::counted(unreadable.count, "blob"),
-                text::plain(&unreadable.example)
+                text::line(&unreadable.example)
             ));
         }
         let what = match found {

@@ -15,9 +15,10 @@ use uuid::Uuid;
 use super::json::{DeadLetterJson, Links};
 use super::search::Search;
 use super::selection::ContainerArgs;
-use crate::output::{Output, out, out_json, out_raw};
+use crate::output::{Output, note, out, out_json, out_raw};
 use crate::replay_end::NO_END;
 use crate::text;
+use crate::unreadable_ledger::not_shown;
 
 /// How many dead letters of the same event are listed.
 const SAME_EVENT_MAX: usize = 20;
@@ -53,6 +54,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let ids: Vec<Uuid> = found.iter().map(|letter| letter.id).collect();
     let replayed = letters.replayed(Some(&ids)).await?;
+    not_shown(&replayed.unreadable).iter().for_each(note);
     for (index, letter) in found.iter().enumerate() {
         let replayed = replayed.get(&letter.id);
         let end = match replayed {
@@ -84,7 +86,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// Everything about a dead letter.
 fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
     let optional = |name: &'static str, value: &Option<String>| {
-        value.as_deref().map(|text| (name, text::plain(text)))
+        value.as_deref().map(|text| (name, text::line(text)))
     };
     let fields = [
         Some(("id", letter.id.to_string())),
@@ -139,7 +141,7 @@ fn describe(letter: &StoredDeadLetter, links: &Links<'_>) -> String {
 /// Who failed last, and where, if that is not the destination.
 fn failed(letter: &StoredDeadLetter) -> Option<String> {
     let failure = letter.failure();
-    let address = failure.destination.map(|of| format!(", {}", text::plain(of)));
+    let address = failure.destination.map(|of| format!(", {}", text::line(of)));
     let party = || format!("its {}{}", failure.at.as_str(), address.unwrap_or_default());
     match failure.at {
         FailedAt::Destination => None,
@@ -197,9 +199,9 @@ fn describe_sending(record: &ReplayRecord) -> String {
 /// What happened at a sink that did not accept the dead letter.
 fn describe_sink(sink: &StoredSink) -> String {
     let fields = [
-        sink.destination.as_deref().map(|text| ("destination", text::plain(text))),
+        sink.destination.as_deref().map(|text| ("destination", text::line(text))),
         Some(("reason", text::line(&sink.reason))),
-        sink.detail.as_deref().map(|text| ("detail", text::plain(text))),
+        sink.detail.as_deref().map(|text| ("detail", text::line(text))),
         Some(("attempts", sink.attempts.to_string())),
     ];
     let fields: String = fields

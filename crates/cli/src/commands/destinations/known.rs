@@ -172,7 +172,7 @@ impl Place {
         is_it: impl Fn(&DestinationState) -> bool,
     ) -> anyhow::Result<BTreeSet<DestinationKey>> {
         let found = self.states().await?;
-        found.problems.iter().for_each(note);
+        found.problems.iter().for_each(|problem| note(text::line(problem)));
         Ok(found.states.iter().filter(|(_, state)| is_it(state)).map(|(key, _)| *key).collect())
     }
 

@@ -46,7 +46,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let named: Vec<SubscriptionName> = named.collect();
     let subscriptions = place.subscriptions(Wanted::topics_of(&named)).await;
     subscriptions.report();
-    found.problems.iter().for_each(note);
+    found.problems.iter().for_each(|problem| note(text::line(problem)));
     // Of a catalogue only what somebody asks for is read.
     let knows_nothing = found.states.is_empty()
         && !place.is_catalogue()

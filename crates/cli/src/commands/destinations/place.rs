@@ -11,7 +11,7 @@ use super::failure::{Doing, failure};
 use crate::deployed::{self, Wanted};
 use crate::files::{have_errors, usage_error};
 use crate::stack::Stack;
-use crate::store;
+use crate::{store, text};
 
 /// The subscriptions, unless the location names others: as the template and `lastmile dev` have them.
 const SUBSCRIPTIONS: &str = "subscriptions.yaml";
@@ -87,7 +87,7 @@ impl PlaceArgs {
         // A new folder would be one in which all is well.
         let name = path.file_name().and_then(|name| name.to_str()).filter(|_| path.is_file());
         let Some(name) = name else {
-            return Err(usage_error(format!("{} is no folder and no file", path.display())));
+            return Err(usage_error(format!("{} is no folder and no file", text::path(path))));
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         Ok(Location::File(folder.unwrap_or(Path::new(".")).join(name)))

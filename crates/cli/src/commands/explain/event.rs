@@ -22,6 +22,7 @@ use super::{Output, event_text};
 use crate::commands::publish::{documents, text_of};
 use crate::files::usage_error;
 use crate::output::{out, out_json};
+use crate::text;
 
 /// An event, and what the subscriptions of a topic make of it. Its members and their order are a contract.
 #[derive(Serialize)]
@@ -104,7 +105,7 @@ pub(super) fn run(
         return Err(usage_error("no file names a topic"));
     }
     if reports.is_empty() {
-        return Err(usage_error(format!("{file} contains no event")));
+        return Err(usage_error(format!("{} contains no event", text::line(file))));
     }
     match output {
         Output::Table => out(&event_text::write(&reports))?,

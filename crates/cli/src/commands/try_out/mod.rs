@@ -125,7 +125,8 @@ fn deliveries(
             let event = match element {
                 Element::Event(event) => event,
                 Element::Malformed { why, .. } => {
-                    return Err(usage_error(format!("{file}:{line}: no event of {topic}: {why}")));
+                    let problem = format!("{file}:{line}: no event of {topic}: {why}");
+                    return Err(usage_error(text::line(&problem)));
                 }
             };
             // In place of the id of its message: the same event is the same delivery.
@@ -137,9 +138,10 @@ fn deliveries(
     let mut groups = group(deliveries, now_ms);
     match (groups.pop(), groups.len()) {
         (Some(group), 0) => Ok(group.members.into_iter().map(|delivery| *delivery).collect()),
-        (None, _) => Err(usage_error(format!("{file} contains no event"))),
+        (None, _) => Err(usage_error(format!("{} contains no event", text::line(file)))),
         (Some(_), more) => Err(usage_error(format!(
-            "the events of {file} are {} requests to {}, and try makes one: give one event",
+            "the events of {} are {} requests to {}, and try makes one: give one event",
+            text::line(file),
             more + 1,
             subscription.name
         ))),

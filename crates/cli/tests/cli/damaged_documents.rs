@@ -1,0 +1,215 @@
+//! Documents of a container as a newer version or somebody else may have written them: none begins a line of what a
+//! command prints, and none keeps a command or the page from showing the others.
+
+use std::process::Output;
+
+use axum::http::StatusCode;
+use local::subscriber::{Subscriber, status_sequence};
+use serde_json::json;
+
+use crate::page_server::{PageServer, status_and_text};
+use crate::programs::printed;
+use crate::sample_letters::{LETTERS, Sample, TestContainer, lines, text};
+
+/// What no line may begin with.
+const FORGED: &str = "FORGED";
+/// A plan of a version that is not known.
+const NEWER: &str = "_replays/newer/plan.ndjson";
+
+/// Checks that what was planted is printed, and in no line of its own.
+fn check_lines(command: &[&str], output: &Output) {
+    let (said, code) = printed(output);
+    assert!(said.contains(FORGED), "{command:?} ({code:?}): {said}");
+    let forged = said.lines().find(|line| line.trim_start().starts_with(FORGED));
+    assert_eq!(forged, None, "{command:?} ({code:?}): {said}");
+}
+
+/// A dead letter whose every member has two lines, the second of them [`FORGED`].
+fn two_lines_each() -> (String, String) {
+    let two = |text: &str| format!("{text}\n{FORGED}");
+    let history = json!([{"at": "2026-11-19T23:03:00Z", "outcome": two("Busy")}]);
+    let sink = json!({
+        "destination": two("https://sink.example.com/"), "reason": two("r"), "detail": two("d"), "history": history
+    });
+    let about = json!({
+        "deadletterid": LETTERS[0].id(),
+        "deadletterreasoncode": two("M"),
+        "deadletterdetail": two("d"),
+        "destination": two("https://billing.example.com/"),
+        "deliveryresult": two("Busy"),
+        "traceparent": two("00"),
+        "sinkerror": two("e"),
+        "history": history,
+        "sink": sink,
+    });
+    let event = json!({"specversion": "1.0", "id": two("i"), "source": two("s"), "type": two("t")});
+    let blob = json!({"event": event, "deadletterProperties": about});
+    (LETTERS[0].key(), blob.to_string())
+}
+
+/// The ledger of a job that has sent the first dead letter, at this time.
+fn ledger(job: &str, at: &str) -> [(String, String); 2] {
+    let (id, key) = (LETTERS[0].id(), LETTERS[0].key());
+    let header =
+        json!({"v": 1, "job": job, "at": at, "to": "https://a.example.com/", "letters": 1});
+    let entry = json!({"letter": id, "delivery": id, "state": "sent", "at": at});
+    let plan = format!("{header}\n{}\n", json!({"letter": id, "key": key}));
+    let file = |name: &str| format!("_replays/{job}/{name}.ndjson");
+    [(file("plan"), plan), (file("done"), format!("{entry}\n"))]
+}
+
+#[test]
+fn no_member_of_a_document_begins_a_line() {
+    let container = TestContainer::folder();
+    let id = LETTERS[0].id();
+    let at = format!("2026\n{FORGED}");
+    let dismissal = json!({"v": 1, "letter": id, "at": at, "by": at, "note": at}).to_string();
+    let unreadable = format!("shop/orders/billing/2026/11/19/22/x\n{FORGED}.json");
+    container.write(&[two_lines_each(), (unreadable, "not JSON".to_owned())]);
+    container.write(&ledger("job", &at));
+    container.write(&[(format!("_dismissed/{id}.ndjson"), dismissal)]);
+    for verb in [
+        &["show", &id][..],
+        &["list", "--dismissed"],
+        &["why", "--dismissed"],
+        &["stats", "--dismissed"],
+        &["jobs"],
+        &["jobs", "job"],
+        &["replay", "--resume", "job", "--dry-run"],
+    ] {
+        check_lines(verb, &container.run(verb));
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_that_would_end_after_all_dates_is_shown_by_commands_and_the_page() {
+    let container = TestContainer::folder();
+    let (key, blob) = LETTERS[0].blob();
+    let longest = format!("\"durationms\":{}", u64::MAX);
+    container.write(&[(key, blob.replace("\"durationms\":34", &longest)), LETTERS[1].blob()]);
+    let id = LETTERS[0].id();
+    for verb in
+        [&["list"][..], &["show", &id], &["stats"], &["why"], &["list", "--since", "2026-11-19"]]
+    {
+        let output = container.run(verb);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{verb:?}: {}", text(&output.stderr));
+        assert!(said.contains("9999-12-30"), "{verb:?}: {said}");
+    }
+    let server = PageServer::start(&container, &[]);
+    for path in ["/", "/replay", &format!("/letters/{id}")] {
+        assert!(server.page(path).await.contains("order-1") || path == "/replay", "{path}");
+    }
+}
+
+/// The samples, the ledger of a job that has sent the first of them, and one of a newer version.
+fn with_newer_ledger() -> TestContainer {
+    let container = TestContainer::folder();
+    container.write(&LETTERS.map(Sample::blob));
+    container.write(&ledger("known", "2026-11-21T07:03:00.0000000Z"));
+    container.write(&[(NEWER.to_owned(), "{\"v\":2}\n".to_owned())]);
+    container
+}
+
+#[test]
+fn a_ledger_that_cannot_be_read_is_left_out_and_named_once() {
+    let container = with_newer_ledger();
+    let id = LETTERS[0].id();
+    for verb in [&["list"][..], &["show", &id], &["jobs"], &["export"]] {
+        let output = container.run(verb);
+        let (said, noted) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{verb:?}: {noted}");
+        assert!(said.contains("known"), "{verb:?}: {said}");
+        let expected = format!(
+            "not shown: the replay job newer: {NEWER} cannot be read: it has version 2, and this program reads version 1 \
+             only; update lastmile, or move the folder _replays/newer elsewhere\n"
+        );
+        assert_eq!(noted.matches(&expected).count(), 1, "{verb:?}: {noted}");
+        assert_eq!(noted.matches(NEWER).count(), 1, "{verb:?}: {noted}");
+    }
+    // Each file of a ledger, and a plan that was copied from another job.
+    let [(_, plan), _] = ledger("known", "2026-11-21T07:03:00.0000000Z");
+    container.write(&[
+        ("_replays/copy/plan.ndjson".to_owned(), plan.clone()),
+        ("_replays/done/plan.ndjson".to_owned(), plan.replace("\"known\"", "\"done\"")),
+        ("_replays/done/done.ndjson".to_owned(), "{}\n".to_owned()),
+        ("_replays/chunk/plan.ndjson".to_owned(), plan.replace("\"known\"", "\"chunk\"")),
+        ("_replays/chunk/1.ndjson".to_owned(), "{}\n".to_owned()),
+    ]);
+    for verb in ["list", "jobs"] {
+        let output = container.run(&[verb]);
+        let noted = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{verb}: {noted}");
+        assert_eq!(
+            noted.matches("not shown: 4 replay jobs, for example chunk: ").count(),
+            1,
+            "{noted}"
+        );
+    }
+}
+
+#[test]
+fn where_no_ledger_can_be_read_there_still_may_be_jobs() {
+    let container = TestContainer::folder();
+    container.write(&[(NEWER.to_owned(), "{\"v\":2}\n".to_owned())]);
+    let output = container.run(&["jobs"]);
+    let noted = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{noted}");
+    assert!(noted.contains(NEWER) && !noted.contains("there is no replay job"), "{noted}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_does_not_repeat_what_an_unreadable_ledger_may_have_sent_unless_that_is_wanted() {
+    let container = with_newer_ledger();
+    let subscriber = Subscriber::listen(0).await.expect("a port");
+    let url = format!("http://127.0.0.1:{}/again", subscriber.port().expect("a port"));
+    let answers = status_sequence(vec![StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK], 0);
+    tokio::spawn(subscriber.serve(answers, |_, _| {}));
+    let replay = |more: &[&str]| {
+        let output = container.run(&[&["replay", "--yes", "--to-url", &url], more].concat());
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, said, noted) = replay(&["order-2"]);
+    assert_eq!((code, said.as_str()), (Some(1), ""), "{noted}");
+    assert!(noted.contains(NEWER), "{noted}");
+    for way in ["update lastmile", "move the folder _replays/newer elsewhere", "--again"] {
+        assert!(noted.contains(way), "{way}: {noted}");
+    }
+    let (code, said, noted) = replay(&["order-2", "--again", "--name", "again"]);
+    assert_eq!(code, Some(1), "{said}{noted}");
+    assert!(
+        noted.contains("--resume again") && noted.contains("not shown: the replay job newer"),
+        "{said}{noted}"
+    );
+    // Another job is continued without a look at this ledger.
+    let resumed = container.run(&["replay", "--yes", "--resume", "again"]);
+    assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
+    std::fs::rename(container.path().join("_replays/newer"), container.path().join("../newer"))
+        .expect("it can be moved");
+    let (code, said, noted) = replay(&["order-3"]);
+    assert_eq!(code, Some(0), "{said}{noted}");
+}
+
+#[tokio::test]
+async fn the_page_leaves_an_unreadable_ledger_out_and_replays_only_if_that_is_wanted() {
+    let container = with_newer_ledger();
+    let server = PageServer::start(&container, &[]);
+    let id = LETTERS[0].id();
+    for path in ["/", "/jobs", &format!("/letters/{id}")] {
+        let page = server.page(path).await;
+        assert!(page.contains("not shown: the replay job newer"), "{path}: {page}");
+        assert!(page.contains("/jobs/known"), "{path}: {page}");
+    }
+    let refused = server.page("/replay?id=order-2").await;
+    assert!(refused.contains(NEWER) && !refused.contains("name=\"count\""), "{refused}");
+    let wanted = server.page("/replay?id=order-2&again=yes").await;
+    assert!(wanted.contains("name=\"count\" value=\"1\""), "{wanted}");
+    let token = wanted.split("name=\"token\" value=\"").nth(1).and_then(|of| of.split('"').next());
+    let token = token.expect("a form with a token");
+    let form = [("id", "order-2"), ("count", "1"), ("token", token), ("job", "page")];
+    let answer = server.post("/replay", &form).send().await.expect("an answer");
+    let (status, said) = status_and_text(answer).await;
+    assert!(status == 409 && said.contains(NEWER), "{status}: {said}");
+    assert!(!container.path().join("_replays/page").exists());
+    assert_eq!(lines(&container.run(&["list", "--output", "ndjson"])).len(), 5);
+}
