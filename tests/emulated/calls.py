@@ -2,7 +2,7 @@
 
 A call is [role, "service.operation", parameters], in JSON. A role is one of the stack, by its name in the template, or
 else one with this name that may do everything as far as it is up to its own policy. A call with the parameter `InClear`
-does not come over TLS.
+does not come over TLS; one with `InFunction`, the name of a function in the template, is made by its code.
 """
 
 import json
@@ -25,26 +25,30 @@ def document(statement):
 
 
 @cache
+def of_stack():
+    resources = session.create_client("cloudformation").describe_stack_resources(StackName=sys.argv[1])["StackResources"]
+    return {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in resources}
+
+
+@cache
 def role_arn(name):
     iam = session.create_client("iam")
-    resources = session.create_client("cloudformation").describe_stack_resources(StackName=sys.argv[1])["StackResources"]
-    of_stack = {resource["LogicalResourceId"]: resource["PhysicalResourceId"] for resource in resources}
-    if name not in of_stack:
+    if name not in of_stack():
         with suppress(iam.exceptions.EntityAlreadyExistsException):
             iam.create_role(RoleName=name, AssumeRolePolicyDocument=document(ANYBODY))
         iam.put_role_policy(RoleName=name, PolicyName="everything", PolicyDocument=document(EVERYTHING))
-    return iam.get_role(RoleName=of_stack.get(name, name))["Role"]["Arn"]
+    return iam.get_role(RoleName=of_stack().get(name, name))["Role"]["Arn"]
 
 
 @cache
-def credentials(role):
-    assumed = session.create_client("sts").assume_role(RoleArn=role_arn(role), RoleSessionName="permissions")
-    return assumed["Credentials"]
+def credentials(role, function):
+    name = of_stack()[function] if function else "permissions"
+    return session.create_client("sts").assume_role(RoleArn=role_arn(role), RoleSessionName=name)["Credentials"]
 
 
 @cache
-def client(role, service, in_clear):
-    assumed = credentials(role)
+def client(role, service, in_clear, function):
+    assumed = credentials(role, function)
     made = session.create_client(
         service,
         aws_access_key_id=assumed["AccessKeyId"],
@@ -59,7 +63,7 @@ def client(role, service, in_clear):
 
 def error_code(role, operation, parameters):
     service, _, operation = operation.partition(".")
-    caller = client(role, service, parameters.pop("InClear", False))
+    caller = client(role, service, parameters.pop("InClear", False), parameters.pop("InFunction", None))
     try:
         getattr(caller, operation)(**parameters)
     except ClientError as error:

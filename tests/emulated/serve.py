@@ -8,6 +8,7 @@ The emulator decides about most of that itself. Added here is what AWS does and 
 - `aws:PrincipalArn` of a session is the ARN of its role.
 - A missing object is told from a refusal only to those who may list its key.
 - `sts:IdentityTokenAudience` says for whom a token is that AWS gives about the caller.
+- `lambda:SourceFunctionArn` is there in the requests of a function's code, whose session has the name of the function.
 - Requests come over TLS, unless their header `x-forwarded-proto` says otherwise: here they need none.
 
 Which calls were allowed and which were not is written to the file that the argument names, a line of JSON each. Calls by
@@ -24,7 +25,7 @@ os.environ["AUTH"] = "true"
 
 from ministack import app
 from ministack.core import iam_actions, iam_evaluator
-from ministack.services import sts
+from ministack.services import lambda_svc, sts
 
 IDENTITY = "sts:GetWebIdentityToken"
 CREATES_OBJECT = {"PUT": lambda query: "uploadId" not in query, "POST": lambda query: "uploadId" in query}
@@ -54,6 +55,13 @@ def role_of(principal):
     https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-keys.html#condition-keys-principalarn"""
     account, _, resource = principal.removeprefix("arn:aws:sts::").partition(":assumed-role/")
     return f"arn:aws:iam::{account}:role/{resource.split('/')[0]}" if resource else principal
+
+
+def source_function(principal):
+    """The ARN of the function whose code this is.
+    https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html"""
+    function = lambda_svc._functions.get(principal.rpartition("/")[2])
+    return function["config"]["FunctionArn"] if function else None
 
 
 def bucket_and_key(path):
@@ -102,6 +110,8 @@ def s3_service_context(action, query, path="", headers=None):
 
 
 def condition_key(key, context):
+    if key.lower() == "lambda:sourcefunctionarn":
+        return source_function(context.principal_arn)
     value = emulated_key(key, context)
     return role_of(value) if key.lower() == "aws:principalarn" else value
 

@@ -1,24 +1,30 @@
 //! The calls of AWS in the code and the permissions in `template.yaml`: no call without a permission, and
 //! no permission without a call.
 //!
-//! The calls are found in the source, by the names of the operations that the AWS SDKs have. Whether a role
-//! allows a call on the right resource is another question: `tests/tests/rules/template/access.rs` and
-//! `tests/tests/emulated_aws/permissions.rs`.
+//! The calls are found in the source, also in what macros are given, by the names of the operations that the AWS
+//! SDKs have. Whether a role allows a call on the right resource is another question:
+//! `tests/tests/rules/template/access.rs` and `tests/tests/emulated_aws/permissions.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 use syn::visit::{self, Visit};
-use syn::{ExprMethodCall, Item, LitStr};
+use syn::{ExprMethodCall, ImplItemFn, Item, ItemFn, LitStr, Macro, TraitItemFn, Visibility};
 
 use super::modules::{attributes, crates, is_for_tests, is_test_file};
 use super::{metadata, package};
 
 /// What is compiled into the functions and may call AWS.
-const SOURCES: [&str; 4] =
-    ["crates/adapters", "functions/dispatch", "functions/deadletter", "functions/ingress"];
+const SOURCES: [&str; 5] = [
+    "crates/adapters",
+    CATALOGUE,
+    "functions/dispatch",
+    "functions/deadletter",
+    "functions/ingress",
+];
+const CATALOGUE: &str = "crates/catalogue";
 
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
@@ -73,24 +79,112 @@ const PERMISSIONS: [(&str, &[&str], By); 24] = [
     ("kms:GenerateDataKey", ALL, By::Service),
 ];
 
-/// Operations that only the command line asks for, and the method of `Storage` that leads to each.
-/// Catalogues have them too.
-const OF_OPERATORS: [(&str, &str); 4] = [
-    ("list_objects_v2", "list_page"),
-    ("list_objects_v2", "namespaces"),
-    ("delete_objects", "delete"),
-    ("delete_objects", "collect_garbage"),
+/// Operations that only the command line asks for, and the methods of storage and of catalogues that lead to each.
+const OF_OPERATORS: [(&str, &[&str]); 2] = [
+    (
+        "list_objects_v2",
+        &["list_page", "namespaces", "collect_garbage", "commit", "load_to_change"],
+    ),
+    ("delete_objects", &["delete", "collect_garbage"]),
 ];
+/// The methods by which a catalogue asks its storage for the same.
+const OF_CATALOGUES: [(&str, &str); 2] =
+    [("list_objects_v2", "list"), ("delete_objects", "delete")];
 
 /// The methods that source calls, those without arguments apart, and the texts in it.
 #[derive(Default)]
 struct Source {
     without_arguments: BTreeSet<String>,
-    /// Outside the module of storage.
+    /// Outside the modules of storage.
     called: BTreeSet<String>,
     all_called: BTreeSet<String>,
     texts: BTreeSet<String>,
+    /// By the name of a function the methods that all functions of that name call.
+    by_function: BTreeMap<String, BTreeSet<String>>,
+    /// The functions that other crates may call.
+    public: BTreeSet<String>,
     is_storage: bool,
+    /// The function that is being read.
+    function: String,
+}
+
+impl Source {
+    /// That of these crates.
+    fn of(folders: &[&str]) -> Self {
+        let mut source = Self::default();
+        for (name, files) in crates().iter().filter(|(name, _)| folders.contains(&name.as_str())) {
+            for (file, text) in
+                files.iter().filter(|(file, _)| !is_test_file(file) && !file.starts_with("tests/"))
+            {
+                source.is_storage = is_storage(name, file);
+                source.read(text);
+            }
+        }
+        source
+    }
+
+    fn read(&mut self, text: &str) {
+        self.visit_file(&syn::parse_file(text).expect("a file of source is Rust"));
+    }
+
+    fn note_call(&mut self, name: String, has_arguments: bool) {
+        if !has_arguments {
+            self.without_arguments.insert(name.clone());
+        }
+        if !self.is_storage {
+            self.called.insert(name.clone());
+        }
+        self.all_called.insert(name.clone());
+        self.by_function.entry(self.function.clone()).or_default().insert(name);
+    }
+
+    /// What a function calls, whose name is this.
+    fn within(&mut self, name: &syn::Ident, read: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.function, name.to_string());
+        read(self);
+        self.function = outer;
+    }
+
+    /// What a macro is given, or made of, is no syntax yet: a name between a dot and a parenthesis is a method that is
+    /// called.
+    fn read_tokens(&mut self, tokens: &str) {
+        let outer = self.function.clone();
+        for (at, _) in tokens.match_indices('(') {
+            let (before, arguments) = (tokens[..at].trim_end(), tokens[at + 1..].trim_start());
+            let is_in_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+            let before_name = before.trim_end_matches(is_in_name);
+            let name = before[before_name.len()..].to_owned();
+            let before_name = before_name.trim_end();
+            if before_name.ends_with('.') {
+                self.note_call(name, !arguments.starts_with(')'));
+            } else if before_name.split_whitespace().next_back() == Some("fn") {
+                self.function = name;
+            }
+        }
+        self.function = outer;
+    }
+
+    /// The methods that these call, themselves or through others. Names are all that is compared: `get` of a map is
+    /// taken for that of storage, so more is found than is called.
+    fn reached_from<T: AsRef<str>>(
+        &self,
+        functions: impl IntoIterator<Item = T>,
+    ) -> BTreeSet<String> {
+        let calls = |function: &str| self.by_function.get(function).cloned().unwrap_or_default();
+        let mut reached = BTreeSet::new();
+        let mut new: BTreeSet<String> =
+            functions.into_iter().flat_map(|function| calls(function.as_ref())).collect();
+        while let Some(name) = new.pop_first() {
+            new.extend(calls(&name).difference(&reached).cloned());
+            reached.insert(name);
+        }
+        reached
+    }
+}
+
+/// Whether this is where objects are read and written, for whoever asks.
+fn is_storage(name: &str, file: &str) -> bool {
+    name == CATALOGUE || file.starts_with("storage/") || file == "live_catalogue/objects.rs"
 }
 
 impl<'ast> Visit<'ast> for Source {
@@ -100,32 +194,36 @@ impl<'ast> Visit<'ast> for Source {
         }
     }
 
+    fn visit_item_fn(&mut self, function: &'ast ItemFn) {
+        if matches!(function.vis, Visibility::Public(_)) {
+            self.public.insert(function.sig.ident.to_string());
+        }
+        self.within(&function.sig.ident, |it| visit::visit_item_fn(it, function));
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
+        if matches!(function.vis, Visibility::Public(_)) {
+            self.public.insert(function.sig.ident.to_string());
+        }
+        self.within(&function.sig.ident, |it| visit::visit_impl_item_fn(it, function));
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
+        self.within(&function.sig.ident, |it| visit::visit_trait_item_fn(it, function));
+    }
+
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
-        let name = call.method.to_string();
-        if call.args.is_empty() {
-            self.without_arguments.insert(name.clone());
-        }
-        if !self.is_storage {
-            self.called.insert(name.clone());
-        }
-        self.all_called.insert(name);
+        self.note_call(call.method.to_string(), !call.args.is_empty());
         visit::visit_expr_method_call(self, call);
+    }
+
+    fn visit_macro(&mut self, invoked: &'ast Macro) {
+        self.read_tokens(&invoked.tokens.to_string());
     }
 
     fn visit_lit_str(&mut self, text: &'ast LitStr) {
         self.texts.insert(text.value());
     }
-}
-
-fn source() -> Source {
-    let mut source = Source::default();
-    for (_, files) in crates().iter().filter(|(name, _)| SOURCES.contains(&name.as_str())) {
-        for (file, text) in files.iter().filter(|(file, _)| !is_test_file(file)) {
-            source.is_storage = file.starts_with("storage/") || file == "live_catalogue/objects.rs";
-            source.visit_file(&syn::parse_file(text).expect("a file of source is Rust"));
-        }
-    }
-    source
 }
 
 /// The operations of every AWS SDK that the adapters depend on.
@@ -196,27 +294,71 @@ fn every_call_of_aws_needs_a_known_permission() {
         By::Parameter(_) | By::Extension(_) | By::Service => &[],
     });
     let known: BTreeSet<&str> = known.copied().chain(OF_OPERATORS.map(|(of, _)| of)).collect();
-    let source = source();
+    let source = Source::of(&SOURCES);
     let called: BTreeSet<&str> =
         source.without_arguments.intersection(&operations).map(String::as_str).collect();
     assert_eq!(called, known, "calls in the code, and calls that PERMISSIONS knows");
-    for (operation, method) in OF_OPERATORS {
-        assert!(!source.called.contains(method), "{method} needs a permission for {operation}");
+    for (operation, methods) in OF_OPERATORS {
+        let called: Vec<_> = methods.iter().filter(|of| source.called.contains(**of)).collect();
+        assert!(called.is_empty(), "{called:?} need a permission for {operation}");
     }
 }
 
 #[test]
-fn every_permission_is_used() {
-    let source = source();
-    for (action, _, by) in PERMISSIONS {
-        let is_used = match by {
-            By::Operations(operations) => {
-                operations.iter().all(|operation| source.without_arguments.contains(*operation))
-            }
-            By::Parameter(name) => source.all_called.contains(name),
-            By::Extension(path) => source.texts.contains(path),
-            By::Service => true,
-        };
-        assert!(is_used, "nothing needs {action}: {by:?}");
+fn whatever_of_a_catalogue_leads_to_a_call_of_operators_is_known() {
+    let catalogue = Source::of(&[CATALOGUE]);
+    for ((operation, known), (_, asks)) in OF_OPERATORS.into_iter().zip(OF_CATALOGUES) {
+        let leads = |method: &&String| catalogue.reached_from([*method]).contains(asks);
+        let leading: Vec<&String> = catalogue.public.iter().filter(leads).collect();
+        assert!(!leading.is_empty(), "{asks}");
+        for method in leading {
+            assert!(known.contains(&method.as_str()), "{method} leads to {operation}");
+        }
     }
+}
+
+#[test]
+fn every_permission_is_used_by_the_function_that_has_it() {
+    for (function, role) in [
+        ("functions/deadletter", DEADLETTER),
+        ("functions/ingress", INGRESS),
+        ("functions/dispatch", DISPATCH),
+    ] {
+        let all = Source::of(&["crates/adapters", CATALOGUE, function]);
+        let mut called = Source::of(&[function]).all_called;
+        called.extend(match role {
+            // AWS SDKs call what it has for them, so no method of its own leads there. It has most permissions.
+            DISPATCH => all.all_called.clone(),
+            _ => all.reached_from(&called),
+        });
+        for (action, _, by) in PERMISSIONS.iter().filter(|(_, roles, _)| roles.contains(&role)) {
+            let is_used = match by {
+                By::Operations(operations) => operations.iter().all(|of| called.contains(*of)),
+                By::Parameter(name) => called.contains(*name),
+                By::Extension(path) => all.texts.contains(*path),
+                By::Service => true,
+            };
+            assert!(is_used, "nothing in {function} needs {action}: {by:?}");
+        }
+    }
+}
+
+#[test]
+fn a_call_is_found_in_what_a_macro_is_given_and_in_what_it_is_made_of() {
+    let source = |text: &str| {
+        let mut source = Source::default();
+        source.read(text);
+        source
+    };
+    for text in [
+        "async fn f() { tokio::select! { _ = client.receive_message().send() => {} } }",
+        "async fn f() { join!(one(), async { client . receive_message ( ) . send().await }); }",
+        "macro_rules! of { ($it:ident) => { async fn f(&self) { $it.receive_message().send().await } } }",
+    ] {
+        let found = source(text);
+        assert!(found.without_arguments.contains("receive_message"), "{text}");
+        assert!(found.reached_from(["f"]).contains("receive_message"), "{text}");
+    }
+    let of_our_own = source("fn f() { assert!(self.receive_message(1)); receive_message(); }");
+    assert!(!of_our_own.without_arguments.contains("receive_message"));
 }

@@ -1,11 +1,14 @@
-//! Everything that is installed from PyPI has the hash that was looked at.
+//! Everything that is installed from PyPI has the hash that was looked at, and is not built here: what a package is
+//! built with has no hash.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders in which something installs packages of Python.
-const FOLDERS: [&str; 3] = [".ci", "crates/cli/tests", "tests"];
+/// The folders in which something installs packages of Python, or says which.
+const FOLDERS: [&str; 4] = [".ci", "bench", "crates/cli/tests", "tests"];
+/// The line of a list, and of its lock, that keeps pip from building anything.
+const WHEELS_ONLY: &str = "--only-binary :all:";
 
 /// Every file below these folders.
 fn files() -> Vec<PathBuf> {
@@ -52,6 +55,20 @@ fn nothing_is_installed_without_its_hash() {
     assert_eq!(installs, 3, "the scripts that install are found");
 }
 
+/// Whether this is a list of requirements, or a lock.
+fn is_list(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "lock")
+        || path.file_name().is_some_and(|name| name == "requirements.txt")
+}
+
+#[test]
+fn nothing_is_built_where_it_is_installed() {
+    for path in files().into_iter().filter(|path| is_list(path)) {
+        let text = fs::read_to_string(&path).expect("a list is text");
+        assert!(text.lines().any(|line| line == WHEELS_ONLY), "{}", path.display());
+    }
+}
+
 #[test]
 fn a_lock_has_every_requirement_and_a_hash_of_each_package() {
     let files = files();
@@ -75,5 +92,5 @@ fn a_lock_has_every_requirement_and_a_hash_of_each_package() {
             lists += 1;
         }
     }
-    assert_eq!((lists, locks), (6, 7), "the lists and their locks are found");
+    assert_eq!((lists, locks), (7, 8), "the lists and their locks are found");
 }

@@ -12,9 +12,10 @@ use super::{Deployment, on_deployment};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_lastmile-command");
 /// Where nobody reads: other tests need the file of this environment.
 const KEY: &str = "of-github.yaml";
+const CATALOGUE: &str = "of-github/";
 
-/// The policy of a role of the template for this stack, as a document.
-fn policy(stack: &Stack, role: &str) -> String {
+/// The policy of a role of the template for this stack and this key of subscriptions, as a document.
+fn policy(stack: &Stack, role: &str, key: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../infra/github.yaml");
     let mut text = fs::read_to_string(path).expect("the template is there");
     for (name, value) in [
@@ -23,10 +24,12 @@ fn policy(stack: &Stack, role: &str) -> String {
         ("AWS::AccountId", "000000000000"),
         ("Application", "lastmile"),
         ("ConfigBucketName", stack.output("ConfigBucketName")),
-        ("SubscriptionsKey", KEY),
+        ("SubscriptionsKey", key),
     ] {
         text = text.replace(&format!("${{{name}}}"), value);
     }
+    // Without tags, a reference is a name.
+    let text = text.replace("!Ref SubscriptionsKey", key);
     let template: Value = serde_saphyr::from_str(&text).expect("a template is YAML");
     let policy = &template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"];
     // Of the statement with a condition, the key of KMS, a list is left: this environment has none.
@@ -41,10 +44,25 @@ struct Caller<'a> {
     session: Value,
 }
 
+/// Whether this role may list what begins with this in the config bucket.
+async fn may_list(caller: &Caller<'_>, prefix: &str) -> bool {
+    let value = |of: &str| caller.session[of].as_str().expect("a credential");
+    let credentials = aws_sdk_s3::config::Credentials::new(
+        value("AccessKeyId"),
+        value("SecretAccessKey"),
+        Some(value("SessionToken").to_owned()),
+        None,
+        "github",
+    );
+    let listed = caller.stack.listed_by(credentials, prefix).await;
+    listed.inspect_err(|code| assert_eq!(code, "AccessDenied", "{prefix}")).is_ok()
+}
+
 impl<'a> Caller<'a> {
-    fn new(stack: &'a Stack, role: &str) -> Self {
+    fn new(stack: &'a Stack, role: &str, key: &str) -> Self {
         let port = stack.endpoint.rsplit(':').next().expect("the endpoint has a port");
-        let session = script("role.sh", &[port, &format!("github-{role}"), &policy(stack, role)]);
+        let name = format!("github-{role}-{}", key.trim_end_matches('/'));
+        let session = script("role.sh", &[port, &name, &policy(stack, role, key)]);
         Self { stack, session: serde_json::from_str(&session).expect("role.sh prints JSON") }
     }
 
@@ -97,16 +115,41 @@ fn the_role_of_a_pull_request_checks_and_that_of_the_branch_applies() {
         let bucket = stack.output("ConfigBucketName");
         let (file, other) = (format!("s3://{bucket}/{KEY}"), format!("s3://{bucket}/other.yaml"));
         let check = ["check", "--stack", "lastmile"];
-        let pull_request = Caller::new(stack, "CheckRole");
+        let pull_request = Caller::new(stack, "CheckRole", KEY);
         assert_succeeded(&pull_request.run(&["billing"], &check));
         assert_denied(&pull_request.run(&["billing"], &["apply", "--yes", "--to", &file]));
 
-        let branch = Caller::new(stack, "ApplyRole");
+        let branch = Caller::new(stack, "ApplyRole", KEY);
         assert_succeeded(&branch.run(&["billing"], &check));
         // The first time there is no file yet.
         for subscriptions in [&["billing", "stock"][..], &["billing"]] {
             assert_succeeded(&branch.run(subscriptions, &["apply", "--yes", "--to", &file]));
         }
-        assert_denied(&branch.run(&["billing"], &["apply", "--yes", "--to", &other]));
+        for other in [&other, &format!("{file}.other"), &format!("s3://{bucket}/{CATALOGUE}")] {
+            assert_denied(&branch.run(&["billing"], &["apply", "--yes", "--to", other]));
+        }
+        assert!(may_list(&branch, KEY).await);
+        for prefix in ["", "_", "_consents/", "_keys/", "of-github", "subscriptions.yaml"] {
+            assert!(!may_list(&branch, prefix).await, "{prefix}");
+        }
+    });
+}
+
+#[test]
+fn the_role_of_the_branch_applies_to_a_catalogue_and_lists_nothing_beside_it() {
+    on_deployment(|Deployment { stack, .. }| async move {
+        let to = |key: &str| format!("s3://{}/{key}", stack.output("ConfigBucketName"));
+        let branch = Caller::new(stack, "ApplyRole", CATALOGUE);
+        let apply = |to: &str, subscriptions: &[&str]| {
+            let owner = ["--owner", "billing", "--prune"];
+            branch.run(subscriptions, &[&["apply", "--yes", "--to", to], &owner[..]].concat())
+        };
+        for subscriptions in [&["billing", "stock"][..], &["billing"]] {
+            assert_succeeded(&apply(&to(CATALOGUE), subscriptions));
+        }
+        assert_denied(&apply(&to("other/"), &["billing"]));
+        for prefix in ["", "_consents/", "of-github"] {
+            assert!(!may_list(&branch, prefix).await, "{prefix}");
+        }
     });
 }

@@ -17,27 +17,45 @@ use super::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
 const INGRESS: &str = "IngressRole";
+const FUNCTIONS: [&str; 3] = [DISPATCH, DEADLETTER, INGRESS];
 /// A role that `OperatorArns` names, and one that it does not. Their own policies allow everything.
 const OPERATOR: &str = "operators-of-lastmile";
 const STRANGER: &str = "strangers";
+
+/// The stack of all tests, and one whose `ExtraSinkArns` cover its buckets. No function of Lambda can have the whole name of
+/// that one in its own.
+const STACK: &str = "lastmile";
+const WITH_SINKS: &str = "deployed-with-a-name-that-no-function-of-lambda-can-have";
+/// Where that stack has its dead letters.
+const PREFIX: &str = "kept/here";
 
 /// A call: by which role, what, and with which parameters, as `tests/emulated/calls.py` takes it.
 type Call = (&'static str, &'static str, Value);
 
 /// What AWS answers a call that no policy allows, or that one denies; the name depends on the service.
-const DENIED: [&str; 2] = ["AccessDenied", "AccessDeniedException"];
+const DENIED: [&str; 3] = ["AccessDenied", "AccessDeniedException", "UnauthorizedOperation"];
 
-/// The error code of each call, if it failed.
-async fn error_codes(stack: &Stack, calls: &[Call]) -> Vec<Option<String>> {
+/// The error code of each call, if it failed, by the roles of the stack of this name.
+async fn error_codes(stack: &Stack, of_stack: &'static str, calls: &[Call]) -> Vec<Option<String>> {
     let port = stack.endpoint.rsplit(':').next().expect("the endpoint has a port").to_owned();
     let calls = json!(calls).to_string();
-    let run = tokio::task::spawn_blocking(move || script("calls.sh", &[&port, &calls]));
+    let run = tokio::task::spawn_blocking(move || script("calls.sh", &[&port, &calls, of_stack]));
     serde_json::from_str(&run.await.expect("calls.sh runs")).expect("calls.sh prints JSON")
 }
 
 /// Fails for every one of these calls that is denied although it should not be, or the other way round.
 async fn assert_denied(stack: &Stack, is_expected: bool, calls: Vec<Call>) {
-    let codes = error_codes(stack, &calls).await;
+    assert_denied_in(stack, STACK, is_expected, calls).await;
+}
+
+/// The same by the roles of the stack of this name.
+async fn assert_denied_in(
+    stack: &Stack,
+    of_stack: &'static str,
+    is_expected: bool,
+    calls: Vec<Call>,
+) {
+    let codes = error_codes(stack, of_stack, &calls).await;
     assert_eq!(codes.len(), calls.len());
     let is_denied =
         |code: &Option<String>| code.as_deref().is_some_and(|code| DENIED.contains(&code));
@@ -120,7 +138,7 @@ fn a_function_takes_messages_from_its_queues_and_sends_to_those_it_needs() {
             }
         }
         let (foreign, _) = stack.new_queue("of-somebody-else").await;
-        for role in [DISPATCH, DEADLETTER, INGRESS] {
+        for role in FUNCTIONS {
             denied.push((role, "sqs.receive_message", json!({"QueueUrl": foreign})));
             denied.push((
                 role,
@@ -168,11 +186,25 @@ fn dispatch_reads_subscriptions_keeps_what_it_knows_of_destinations_and_lists_no
         let versions = listing(stack, "subscriptions.yaml");
         let known = || config(stack, "_destinations/permissions.json");
         let missing = || config(stack, "_consents/permissions.json");
-        let missing_here: [Call; 2] = [
-            (DISPATCH, "s3.get_object", missing()),
-            (DISPATCH, "s3.get_object", config(stack, "_destinations/nobody.json")),
-        ];
-        let codes = error_codes(stack, &missing_here).await;
+        let version = |key: &str| {
+            let mut of_version = config(stack, key);
+            of_version["VersionId"] = json!("none");
+            of_version
+        };
+        // What would be the objects of a catalogue: here the key has no slash at its end.
+        let catalogue = |key: &str| format!("subscriptions.yaml{key}");
+        let (pointer, hint) = (catalogue("namespaces/shop/pointer"), catalogue("hint"));
+        let node = catalogue(&format!("namespaces/shop/objects/{}", "0".repeat(64)));
+        let missing_here: Vec<Call> = [
+            "_consents/permissions.json",
+            "_destinations/deadletters/0000.json",
+            &pointer,
+            &node,
+            &hint,
+        ]
+        .map(|key| (DISPATCH, "s3.get_object", config(stack, key)))
+        .to_vec();
+        let codes = error_codes(stack, STACK, &missing_here).await;
         assert!(codes.iter().all(|code| code.as_deref() == Some("NoSuchKey")), "{codes:?}");
         assert_denied(
             stack,
@@ -180,12 +212,13 @@ fn dispatch_reads_subscriptions_keeps_what_it_knows_of_destinations_and_lists_no
             vec![
                 (DISPATCH, "s3.get_object", subscriptions()),
                 (DISPATCH, "s3.list_object_versions", versions.clone()),
+                (DISPATCH, "s3.get_object", version("subscriptions.yaml")),
                 (DISPATCH, "s3.put_object", known()),
                 (DISPATCH, "s3.get_object", known()),
             ],
         )
         .await;
-        let denied = [
+        let mut denied = vec![
             (DISPATCH, "s3.put_object", subscriptions()),
             (DISPATCH, "s3.delete_object", subscriptions()),
             (DISPATCH, "s3.delete_object", known()),
@@ -197,12 +230,26 @@ fn dispatch_reads_subscriptions_keeps_what_it_knows_of_destinations_and_lists_no
             (DISPATCH, "s3.list_objects_v2", listing(stack, "_")),
             (DISPATCH, "s3.list_object_versions", listing(stack, "")),
             (DISPATCH, "s3.list_object_versions", listing(stack, "_consents/")),
-            (DEADLETTER, "s3.get_object", subscriptions()),
-            (DEADLETTER, "s3.get_object", missing()),
-            (DEADLETTER, "s3.put_object", known()),
-            (DEADLETTER, "s3.list_object_versions", versions),
+            (DISPATCH, "s3.get_object", version(&pointer)),
+            (DISPATCH, "s3.get_object", version(&hint)),
         ];
-        assert_denied(stack, true, denied.to_vec()).await;
+        let folders =
+            ["_consents/", "_destinations/", "_destinations/deadletters/"].map(str::to_owned);
+        let of_catalogue = ["namespaces/", "namespaces/shop/", "namespaces/shop/objects/"];
+        for folder in folders.into_iter().chain(of_catalogue.map(catalogue)) {
+            denied.push((DISPATCH, "s3.list_objects_v2", listing(stack, &folder)));
+        }
+        for role in [DEADLETTER, INGRESS] {
+            denied.extend([
+                (role, "s3.get_object", subscriptions()),
+                (role, "s3.get_object", missing()),
+                (role, "s3.put_object", subscriptions()),
+                (role, "s3.put_object", known()),
+                (role, "s3.list_objects_v2", listing(stack, "_consents/permissions.json")),
+                (role, "s3.list_object_versions", versions.clone()),
+            ]);
+        }
+        assert_denied(stack, true, denied).await;
     });
 }
 
@@ -238,6 +285,101 @@ fn a_function_adds_dead_letters_and_neither_reads_nor_changes_what_is_there() {
             let end = new_letter(stack, "_replays/job/ends/1.ndjson");
             assert_denied(stack, role == DISPATCH, vec![(role, "s3.put_object", end)]).await;
         }
+        let key = "permissions/ingress/b/2026/11/20/7/1.json";
+        let denied = [
+            (INGRESS, "s3.put_object", new_letter(stack, key)),
+            (INGRESS, "s3.put_object", new_letter(stack, "_replays/job/ends/1.ndjson")),
+            (INGRESS, "s3.get_object", letter(stack, key)),
+            (INGRESS, "s3.delete_object", letter(stack, key)),
+            (INGRESS, "s3.list_objects_v2", json!({"Bucket": stack.dead_letter_bucket()})),
+        ];
+        assert_denied(stack, true, denied.to_vec()).await;
+    });
+}
+
+#[test]
+fn where_sinks_cover_the_bucket_of_dead_letters_its_policy_keeps_ledgers_and_what_was_written() {
+    on_deployment(|Deployment { stack, .. }| async move {
+        let (sinks, prefix) = (
+            format!("ExtraSinkArns=arn:aws:s3:::{}*", &WITH_SINKS[..20]),
+            format!("DeadLetterPrefix={PREFIX}"),
+        );
+        let second = stack.deploy_second(WITH_SINKS, &[&sinks, &prefix]).await;
+        let bucket = second.output("DeadLetterBucketName");
+        assert!(bucket.starts_with(&WITH_SINKS[..20]), "{bucket}");
+        let put = |role, key: &str, is_new: bool| {
+            let mut put = json!({"Bucket": bucket, "Key": key});
+            if is_new {
+                put["IfNoneMatch"] = json!("*");
+            }
+            (role, "s3.put_object", put)
+        };
+        for role in [DISPATCH, DEADLETTER] {
+            let letter = format!("{role}/a/b/2026/11/20/7/1.json");
+            // This only the sinks allow, so they do cover the bucket.
+            let end = put(role, &format!("of-{role}/_replays/job/ends/1.ndjson"), true);
+            let allowed = vec![put(role, &letter, true), end];
+            assert_denied_in(stack, WITH_SINKS, false, allowed).await;
+            let mut denied = vec![
+                put(role, &letter, false),
+                put(role, &format!("{role}/a/b/2026/11/20/7/2.json"), false),
+                put(role, &format!("{role}/a/b/2026/11/20/7/1.txt"), true),
+                put(role, &format!("of-{role}/_replays/job/1.ndjson"), true),
+            ];
+            for folder in [String::new(), format!("{PREFIX}/")] {
+                for ledger in ["plan", "1", "done", "ends"] {
+                    let key = format!("{folder}_replays/job/{ledger}.ndjson");
+                    denied.extend([put(role, &key, true), put(role, &key, false)]);
+                }
+                for key in ["_replays/job/ends/1.json", "_dismissed/1.ndjson", "_dismissed/1.json"]
+                {
+                    denied.push(put(role, &format!("{folder}{key}"), true));
+                }
+                denied.push(put(role, &format!("{folder}_replays/job/ends/1.ndjson"), false));
+            }
+            assert_denied_in(stack, WITH_SINKS, true, denied).await;
+            let ends = [String::new(), format!("{PREFIX}/")]
+                .map(|folder| put(role, &format!("{folder}_replays/{role}/ends/1.ndjson"), true));
+            assert_denied_in(stack, WITH_SINKS, role == DISPATCH, ends.to_vec()).await;
+        }
+        network_is_for_lambda_alone(stack).await;
+    });
+}
+
+/// This stack is in a VPC: Lambda may make network interfaces with the role of dispatch, the code of the function may not.
+async fn network_is_for_lambda_alone(stack: &Stack) {
+    let subnets = |by_code: bool| {
+        let parameters =
+            if by_code { json!({"InFunction": "DispatchFunction"}) } else { json!({}) };
+        vec![(DISPATCH, "ec2.describe_subnets", parameters)]
+    };
+    assert_denied_in(stack, WITH_SINKS, false, subnets(false)).await;
+    assert_denied_in(stack, WITH_SINKS, true, subnets(true)).await;
+}
+
+#[test]
+fn dispatch_alone_gets_tokens_and_those_for_a_named_audience_and_no_function_takes_another_role() {
+    on_deployment(|Deployment { stack, .. }| async move {
+        let token = |role, audience: &str| {
+            let parameters = json!({"Audience": [audience], "SigningAlgorithm": "RS256"});
+            (role, "sts.get_web_identity_token", parameters)
+        };
+        let named = "https://asked.example.com/";
+        let take = |role| {
+            let arn = format!("arn:aws:iam::000000000000:role/{OPERATOR}");
+            (role, "sts.assume_role", json!({"RoleArn": arn, "RoleSessionName": "permissions"}))
+        };
+        // Makes the role, which trusts everybody.
+        let allowed = vec![
+            (OPERATOR, "sts.get_caller_identity", json!({})),
+            take(STRANGER),
+            token(DISPATCH, named),
+        ];
+        assert_denied(stack, false, allowed).await;
+        let mut denied = FUNCTIONS.map(take).to_vec();
+        denied.extend([DEADLETTER, INGRESS].map(|role| token(role, named)));
+        denied.push(token(DISPATCH, "https://foreign.example.com/"));
+        assert_denied(stack, true, denied).await;
     });
 }
 
@@ -281,29 +423,34 @@ fn completed(mut letter: Value) -> Value {
 }
 
 #[test]
-fn dispatch_alone_reads_secrets_and_only_those_that_are_named() {
+fn dispatch_and_ingress_read_the_secrets_that_are_named_for_them_and_no_others() {
     on_deployment(|Deployment { stack, .. }| async move {
         let secret = |name: &str| json!({"Name": name, "SecretString": "x"});
         let parameter = |name: &str| json!({"Name": name, "Value": "x", "Type": "SecureString"});
-        let made = vec![
-            (OPERATOR, "secretsmanager.create_secret", secret("named")),
-            (OPERATOR, "secretsmanager.create_secret", secret("other")),
-            (OPERATOR, "ssm.put_parameter", parameter("/named")),
-            (OPERATOR, "ssm.put_parameter", parameter("/other")),
-        ];
-        assert_denied(stack, false, made).await;
-        let read = |role, name: &str| {
+        const NAMES: [&str; 3] = ["named", "of-publishers", "other"];
+        let made = NAMES.iter().flat_map(|name| {
             [
-                (role, "secretsmanager.get_secret_value", json!({"SecretId": name})),
-                (role, "ssm.get_parameter", json!({"Name": format!("/{name}")})),
+                (OPERATOR, "secretsmanager.create_secret", secret(name)),
+                (OPERATOR, "ssm.put_parameter", parameter(&format!("/{name}"))),
             ]
-        };
-        assert_denied(stack, false, read(DISPATCH, "named").to_vec()).await;
-        let mut denied = read(DISPATCH, "other").to_vec();
-        denied.extend(read(DEADLETTER, "named"));
-        denied.push((DISPATCH, "secretsmanager.list_secrets", json!({})));
-        denied.push((DISPATCH, "iam.list_roles", json!({})));
-        denied.push((DISPATCH, "lambda.list_functions", json!({})));
+        });
+        assert_denied(stack, false, made.collect()).await;
+        let (mut allowed, mut denied) = (Vec::new(), Vec::new());
+        for (role, named) in
+            [(DISPATCH, Some("named")), (DEADLETTER, None), (INGRESS, Some("of-publishers"))]
+        {
+            for name in NAMES {
+                let to = if named == Some(name) { &mut allowed } else { &mut denied };
+                to.push((role, "secretsmanager.get_secret_value", json!({"SecretId": name})));
+                to.push((role, "ssm.get_parameter", json!({"Name": format!("/{name}")})));
+            }
+            for listing in
+                ["secretsmanager.list_secrets", "iam.list_roles", "lambda.list_functions"]
+            {
+                denied.push((role, listing, json!({})));
+            }
+        }
+        assert_denied(stack, false, allowed).await;
         assert_denied(stack, true, denied).await;
     });
 }

@@ -15,6 +15,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use adapters::storage::StoredObject;
+use aws_sdk_s3::error::{ProvideErrorMetadata as _, SdkError};
+use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Error;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
@@ -27,7 +29,7 @@ use crate::{credentials, now};
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// The stack's parameters. The emulated AWS has no saved queries.
-const PARAMETERS: [&str; 15] = [
+const PARAMETERS: [&str; 16] = [
     "DispatchTimeout=20",
     "AllowPrivateDestinations=127.0.0.1",
     "FairQueues=true",
@@ -44,6 +46,8 @@ const PARAMETERS: [&str; 15] = [
     "OperatorArns=arn:aws:iam::000000000000:role/operators-of-*",
     "SecretArns=arn:aws:secretsmanager:us-east-1:000000000000:secret:named-??????,\
      arn:aws:ssm:us-east-1:000000000000:parameter/named",
+    "PublisherKeyArns=arn:aws:secretsmanager:us-east-1:000000000000:secret:of-publishers-??????,\
+     arn:aws:ssm:us-east-1:000000000000:parameter/of-publishers",
     "InvokeRoleArn=arn:aws:iam::000000000000:role/calls-destinations",
     "IdentityAudiences=https://asked.example.com/",
 ];
@@ -168,10 +172,10 @@ impl Stack {
         stack
     }
 
-    /// Deploys the application again under this name, without subscriptions.
-    pub(crate) async fn deploy_second(&self, name: &str) -> Second {
+    /// Deploys the application again under this name, without subscriptions, and with more parameters.
+    pub(crate) async fn deploy_second(&self, name: &str, more: &[&str]) -> Second {
         let port = self.endpoint.rsplit(':').next().expect("the endpoint has a port").to_owned();
-        let mut deploy = command("deploy.sh", &[&[port.as_str()], SECOND].concat());
+        let mut deploy = command("deploy.sh", &[&[port.as_str()], SECOND, more].concat());
         deploy.env("LASTMILE_DEPLOYED_AS", name);
         let deployed = tokio::task::spawn_blocking(move || output_of("deploy.sh", &mut deploy));
         let printed = deployed.await.expect("deploy.sh ends");
@@ -479,6 +483,22 @@ impl Stack {
         objects.filter_map(|object| Some((object.key?, object.e_tag?))).collect()
     }
 
+    /// Lists what begins with this in the config bucket, with these credentials.
+    ///
+    /// # Errors
+    /// The code of the error.
+    pub(crate) async fn listed_by(
+        &self,
+        credentials: Credentials,
+        prefix: &str,
+    ) -> Result<(), String> {
+        let client = s3_client_of(&self.endpoint, credentials);
+        let list = client.list_objects_v2().bucket(self.output("ConfigBucketName")).prefix(prefix);
+        let code =
+            |error: SdkError<ListObjectsV2Error>| error.code().unwrap_or_default().to_owned();
+        list.send().await.map(drop).map_err(code)
+    }
+
     /// Puts these in the place of the subscriptions that are there.
     pub(crate) async fn put_subscriptions(&self, subscriptions: String) {
         self.put_subscriptions_into(self.output("ConfigBucketName"), subscriptions).await;
@@ -589,11 +609,15 @@ fn server_log() -> String {
 }
 
 fn s3_client(endpoint: &str) -> aws_sdk_s3::Client {
+    s3_client_of(endpoint, credentials())
+}
+
+fn s3_client_of(endpoint: &str, credentials: Credentials) -> aws_sdk_s3::Client {
     aws_sdk_s3::Client::from_conf(
         aws_sdk_s3::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("us-east-1"))
-            .credentials_provider(credentials())
+            .credentials_provider(credentials)
             .endpoint_url(endpoint)
             .force_path_style(true)
             .build(),

@@ -2,13 +2,17 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use adapters::http::{HttpSender, Network};
 use delivery::delivery::outcome::TransportResult;
-use delivery::request::ANSWER_MAX_BYTES;
+use delivery::ports::SendHttp as _;
+use delivery::request::{ANSWER_MAX_BYTES, REPLY_MAX_BYTES, Request};
 use lastmile_tests::certificates::{Authority, Validity};
 use lastmile_tests::hostile::{BOMB, ExpectedEnd, catalogue};
-use lastmile_tests::scripted::{Script, Scripted, answer};
+use lastmile_tests::scripted::{Script, Scripted, Step, answer};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::{LONG_MS, SHORT_MS, address_policy, answered, exchange_with, request};
 
@@ -68,6 +72,38 @@ async fn every_hostile_exchange_ends_in_time_and_as_expected() {
         }
     }
     assert!(unexpected.is_empty(), "{unexpected:#?}");
+}
+
+/// Six long answers that begin at once and then come byte by byte, of so many addresses: another address
+/// gets its own read meanwhile.
+#[tokio::test]
+async fn long_answers_that_trickle_keep_nobody_else_waiting() {
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {REPLY_MAX_BYTES}\r\n\r\n");
+    let begun = Step::Write([head.as_bytes(), &[b'x'; ANSWER_MAX_BYTES + 1]].concat());
+    let answer = answer("200 OK", &[], &[b'x'; 100_000]);
+    let friendly = Scripted::start(move |_| vec![answer.clone()]).await.expect("a free port");
+    for addresses in [1, 3, 6] {
+        let steps = vec![begun.clone(), Step::Drip(b'x')];
+        let hostile = Scripted::start(move |_| steps.clone()).await.expect("a free port");
+        let (sender, mut trickling) = (super::sender(), JoinSet::new());
+        let long = |url: &str, timeout_ms| Request {
+            answer_max_bytes: REPLY_MAX_BYTES,
+            ..request(url, timeout_ms)
+        };
+        for number in 0..6 {
+            let url = format!("{}/{}", hostile.endpoint(), number % addresses);
+            let (sender, long) = (sender.clone(), long(&url, 10 * LONG_MS));
+            trickling.spawn(async move { sender.exchange(&long).await });
+        }
+        while hostile.requests().len() < 6 {
+            sleep(Duration::from_millis(10)).await;
+        }
+        // Until their beginnings have been read; without that, the test proves less.
+        sleep(Duration::from_millis(SHORT_MS)).await;
+        let made = exchange_with(&sender, &long(&friendly.endpoint(), LONG_MS)).await;
+        let expected = answered(200, None, &[b'x'; 100_000]);
+        assert!(made.result == expected, "{addresses}: {:?}", made.detail);
+    }
 }
 
 /// A gzip bomb is kept as compressed bytes and never decompressed.
