@@ -1,8 +1,10 @@
 //! Topics are read when records need them: before anything of a record is attempted, all that its
 //! deliveries may lead to is known.
 
+use delivery::delivery::Delivery;
 use delivery::ports::{QueueName, Record};
 use delivery::subscription::sink::Sink;
+use delivery::subscription::topic_address::address_of;
 use delivery::subscription::{ReplyTo, Subscription};
 
 use super::reactions::replies;
@@ -38,6 +40,26 @@ fn the_topics_of_a_batch_are_read_together_and_those_they_lead_to_before_an_atte
     assert_eq!(ports.topics_read(), [named, led_to]);
     // Each reply is a delivery to the subscription of its topic.
     assert_eq!((ports.requests(), ports.sent().len()), (3, 2));
+}
+
+/// Whether they lead it back decides whether it may go on.
+#[test]
+fn before_an_event_goes_on_again_the_topics_that_it_may_come_to_are_read() {
+    let topic = |name: &str| name.parse().expect("a topic");
+    let mut onward = subscription("shop/orders/s0");
+    onward.destination.url = address_of(&topic("shop/next"));
+    let mut next = subscription("shop/next/s1");
+    next.dead_letter.sink = Sink::Topic(topic("shop/failed"));
+    let again = Delivery { hops: 1, ..delivery("shop/orders/s0") };
+    let failed = ["shop/failed"];
+    for (record, read) in
+        [(retry_record(&again), &failed[..]), (retry_record(&delivery("shop/orders/s0")), &[])]
+    {
+        let ports = FakePorts::new(catalogue_of([onward.clone(), next.clone()]));
+        assert_eq!(dispatch(&ports, &[record], ENDS_MS), [""; 0]);
+        assert_eq!(ports.topics_read().get(2..).unwrap_or_default().concat(), read);
+        assert!(matches!(&ports.sent()[..], [(QueueName::FanOut, _)]), "{:?}", ports.sent());
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Turns to read long answers, so few at once that their memory is bounded.
 //!
 //! Separate from reading because of who else waits: an endpoint decides how long its answer takes. So no address
-//! has more than [`OF_AN_ADDRESS`] turns, and a turn that has lasted for [`UNDISTURBED_MS`] ends as soon as
+//! has more than [`OF_AN_ADDRESS`] turns, and one that brings fewer bytes than [`FAST_ENOUGH`] ends as soon as
 //! somebody waits for it. Nobody is hurried while nobody waits.
 //!
 //! Does not bound how long an answer takes: the deadline of its exchange does.
@@ -25,8 +25,10 @@ use crate::machine::Machine;
 const AT_ONCE: usize = 4;
 /// So many of them are of one address.
 const OF_AN_ADDRESS: usize = 2;
-/// So long each turn lasts at least: an answer of 512 KiB takes a part of it, from most endpoints.
+/// So long each turn lasts at least.
 const UNDISTURBED_MS: u64 = SECOND_MS;
+/// So many bytes a millisecond it has to bring while others wait, or the longest answer takes more than seven seconds.
+const FAST_ENOUGH: u64 = 64;
 
 /// Who reads a long answer, and who waits for that.
 #[derive(Debug)]
@@ -40,6 +42,7 @@ pub(super) struct LongAnswers {
 #[derive(Debug)]
 pub(super) struct Turn {
     began_ms: u64,
+    bytes: u64,
     of_all: OwnedSemaphorePermit,
     _of_address: OwnedSemaphorePermit,
 }
@@ -56,7 +59,7 @@ impl LongAnswers {
         // In this order: who waits for its own address takes no turn of others, and hurries nobody.
         let of_address = self.of_address(url).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
-        Some(Turn { began_ms: Machine.now_ms(), of_all, _of_address: of_address })
+        Some(Turn { began_ms: Machine.now_ms(), bytes: 0, of_all, _of_address: of_address })
     }
 
     fn of_address(&self, url: &Url) -> Arc<Semaphore> {
@@ -68,15 +71,24 @@ impl LongAnswers {
 }
 
 impl Turn {
+    /// So many bytes of the answer came.
+    pub(super) fn brought(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+    }
+
     /// What comes next of the answer.
     ///
     /// # Errors
-    /// When this turn has lasted long enough, and somebody waits for it.
+    /// When nothing is there, too little has come in this turn, and somebody waits for it.
     pub(super) async fn next<T>(&self, coming: impl Future<Output = T>) -> Result<T, Failure> {
         let mut coming = pin!(coming);
         loop {
+            // What is there is taken, however late: this process may have been busy.
+            if let Ok(next) = timeout(Duration::ZERO, &mut coming).await {
+                return Ok(next);
+            }
             let lasted_ms = Machine.now_ms().saturating_sub(self.began_ms);
-            if lasted_ms >= UNDISTURBED_MS && self.is_wanted() {
+            if is_slow(lasted_ms, self.bytes) && self.is_wanted() {
                 return Err(Failure::TurnOver);
             }
             if let Ok(next) = timeout(Duration::from_millis(UNDISTURBED_MS), &mut coming).await {
@@ -89,6 +101,11 @@ impl Turn {
     fn is_wanted(&self) -> bool {
         Arc::strong_count(self.of_all.semaphore()) > 1 + AT_ONCE
     }
+}
+
+/// Whether a turn that has lasted so long and brought so much can be taken away.
+fn is_slow(lasted_ms: u64, bytes: u64) -> bool {
+    lasted_ms >= UNDISTURBED_MS && bytes < lasted_ms.saturating_mul(FAST_ENOUGH)
 }
 
 #[cfg(test)]
@@ -120,6 +137,20 @@ mod tests {
         assert_eq!(turn(&answers, 5).map(|_| answers.of_addresses.lock().unwrap().len()), Some(1));
     }
 
+    #[test]
+    fn a_turn_that_brings_enough_is_not_slow_and_one_that_has_just_begun_neither() {
+        for (lasted_ms, bytes, expected) in [
+            (UNDISTURBED_MS - 1, 0, false),
+            (UNDISTURBED_MS, 0, true),
+            (UNDISTURBED_MS, UNDISTURBED_MS * FAST_ENOUGH - 1, true),
+            (UNDISTURBED_MS, UNDISTURBED_MS * FAST_ENOUGH, false),
+            (7 * SECOND_MS, 448 * 1_024, false),
+            (u64::MAX, 448 * 1_024, true),
+        ] {
+            assert_eq!(is_slow(lasted_ms, bytes), expected, "{lasted_ms} ms, {bytes} bytes");
+        }
+    }
+
     #[tokio::test]
     async fn a_turn_ends_when_another_address_waits_and_not_before() {
         let answers = LongAnswers::default();
@@ -135,6 +166,7 @@ mod tests {
         assert!(next(pending().boxed()).await.is_none(), "no other address waits");
         assert!(matches!(next(async {}.boxed()).await, Some(Ok(()))));
         assert!(another.as_mut().now_or_never().is_none());
+        assert!(matches!(next(async {}.boxed()).await, Some(Ok(()))), "what is there is taken");
         assert!(matches!(next(pending().boxed()).await, Some(Err(Failure::TurnOver))));
         drop(turns);
         assert!(another.await.is_some());

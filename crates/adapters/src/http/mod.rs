@@ -221,6 +221,9 @@ impl HttpSender {
             // What is no data is a trailer, and nobody wants one.
             let chunk = frame?.into_data().unwrap_or_default();
             usage.extend(chunk.len());
+            if let Some(turn) = &mut turn {
+                turn.brought(chunk.len());
+            }
             let taken = &chunk[..chunk.len().min(max_bytes - body.len())];
             if body.capacity() - body.len() < taken.len() {
                 grow(&mut body, taken.len(), max_bytes);

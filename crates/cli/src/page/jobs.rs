@@ -142,7 +142,12 @@ async fn not_running(app: &App, job: &str) -> Result<PageLayout, PageError> {
         (progress(counts, all, None))
         (outcome(&replay.header, counts, &ended))
         @if let Some(problem) = app.jobs.problem(job) { p .invalid role="alert" { (line(&problem)) } }
-        @if !is_done { (resume_form(app, &replay, counts)) }
+        @if !is_done {
+            @match replay.header.to.parse::<ReplayTarget>() {
+                Ok(_) => (resume_form(app, &replay, counts)),
+                Err(why) => p .notice { (line(&why)) },
+            }
+        }
         (entries(&replay, &ends, replay.header.has_results(&counts)))
     };
     let status = if is_done { "Done" } else { "Interrupted" };
@@ -176,7 +181,7 @@ fn describe_target(to: &str) -> Markup {
             Ok(ReplayTarget::Subscription) => "each to its own subscription",
             Ok(ReplayTarget::Topic(topic)) => { "to the topic " b { (line(&topic.to_string())) } },
             Ok(target @ ReplayTarget::Url(_)) => { "to " b { (word(&target.shown())) } },
-            Err(_) => { "to " b { (word(to)) } },
+            Err(_) => { "to " b { (word(&ReplayTarget::shown_of(to))) } },
         }
     }
 }

@@ -257,7 +257,10 @@ async fn the_credentials_of_a_url_are_neither_printed_nor_stored() {
     let plan = std::fs::read_to_string(plan).expect("a plan");
     assert!(plan.contains(&shown) && !plan.contains("hush"), "{plan}");
     let jobs = text(&container.run(&["jobs", "--output", "json"]).stdout);
-    assert!(jobs.contains(&shown), "{jobs}");
+    assert!(jobs.contains(&format!("\"to\":\"{shown}\"")), "{jobs}");
+    let server = PageServer::start(&container, &[]);
+    let page = server.page("/jobs/secret").await;
+    assert!(page.contains("again, --to-url") && !page.contains("/resume"), "{page}");
     let resume = ["--yes", "--resume", "secret"];
     let asked = run(&resume, 2);
     assert!(asked.contains(&shown) && asked.contains("again, --to-url"), "{asked}");

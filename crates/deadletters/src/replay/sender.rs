@@ -57,6 +57,13 @@ impl ReplayTarget {
         }
     }
 
+    /// The same of a target in a ledger, whether or not that is all of it.
+    #[must_use]
+    pub fn shown_of(in_ledger: &str) -> String {
+        let shortened = || in_ledger.strip_prefix(SHORTENED).unwrap_or(in_ledger).to_owned();
+        in_ledger.parse().map_or_else(|_| shortened(), |target: Self| target.shown())
+    }
+
     /// The target in a ledger; of an address that is given again, that one, if it may be the same.
     ///
     /// # Errors
@@ -380,6 +387,9 @@ mod tests {
         let whole = url("https://u:hush@a.example.com/x?code=hush");
         let stored = ReplayTarget::Url(whole.clone()).to_string();
         assert_eq!(stored, "shortened https://a.example.com/x");
+        for in_ledger in [&stored, whole.as_str()] {
+            assert_eq!(ReplayTarget::shown_of(in_ledger), "https://a.example.com/x");
+        }
         let resumed = |in_ledger: &str, given: &Url| {
             ReplayTarget::resumed(in_ledger, Some(given.clone())).map_err(|error| {
                 assert!(!error.contains("hush"), "{error}");

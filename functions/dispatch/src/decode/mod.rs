@@ -15,6 +15,7 @@ use delivery::deadletter::UNPROCESSED;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Publication};
 use delivery::event::{Event, Input};
+use delivery::machine::reply::unread_topics;
 use delivery::ports::{Attribute, Message, QueueName, Record};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
@@ -81,13 +82,13 @@ impl From<WorkItem> for Decoded {
 impl WorkItem {
     /// The name of the subscription it is delivered to, if it is.
     pub(crate) fn subscription(&self) -> Option<&SubscriptionName> {
-        self.target().map(|subscription| &subscription.name)
+        self.target().map(|(subscription, _)| &subscription.name)
     }
 
-    /// The subscription it is delivered to, if it is.
-    fn target(&self) -> Option<&Subscription> {
+    /// The subscription it is delivered to, if it is, and the delivery.
+    fn target(&self) -> Option<(&Subscription, &Delivery)> {
         match self {
-            Self::Deliver(subscription, _) => Some(subscription),
+            Self::Deliver(subscription, delivery) => Some((subscription, delivery)),
             Self::DeadLetter(_) | Self::Forward(..) => None,
         }
     }
@@ -141,12 +142,17 @@ pub(crate) fn decode_and_match(
             Ok(unprocessed(record, default_topic, &why, now_ms).into())
         }
         Ok(mut decoded) => {
-            let deliveries = decoded.items.iter().filter_map(WorkItem::target);
-            let topics = deliveries.flat_map(Subscription::other_topics);
+            let deliveries = || decoded.items.iter().filter_map(WorkItem::target);
+            let topics = deliveries().flat_map(|(subscription, _)| subscription.other_topics());
             let topics: BTreeSet<TopicName> = topics.collect();
+            let farther = deliveries().flat_map(|(subscription, delivery)| {
+                unread_topics(delivery, subscription, catalogue)
+            });
+            let farther: BTreeSet<TopicName> = farther.collect();
             let lacked = topics.iter().filter(|topic| catalogue.lacks(topic)).cloned();
             decoded.missing.extend(lacked);
-            decoded.unread.extend(topics.into_iter().filter(|topic| !catalogue.knows(topic)));
+            let unread = topics.into_iter().filter(|topic| !catalogue.knows(topic));
+            decoded.unread.extend(unread.chain(farther));
             Ok(decoded)
         }
         Err(error) => Err(error),

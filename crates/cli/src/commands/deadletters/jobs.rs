@@ -129,8 +129,7 @@ fn end_json(end: &StoredReplayEnd) -> Value {
 
 /// Without what may be confidential in an address.
 fn shown_target(header: &JobHeader) -> String {
-    let target = header.to.parse().map(|target: ReplayTarget| target.shown());
-    target.unwrap_or_else(|_| header.to.clone())
+    ReplayTarget::shown_of(&header.to)
 }
 
 fn json(job: &JobSummary) -> Value {

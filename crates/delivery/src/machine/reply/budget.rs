@@ -12,7 +12,6 @@
 //! deliveries, each has a share of one: then the bound is their number.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::delivery::Delivery;
 use crate::subscription::Subscription;
@@ -54,37 +53,65 @@ pub(super) fn left(reply: &Delivery) -> u32 {
     reply.replies_left.unwrap_or(REPLIES_MAX)
 }
 
-/// Whether an event that goes on to a topic may come back to another, as it is, as an answer or as a dead
-/// letter. Of a topic that was not read nobody knows.
+/// The topics to read before it can be said whether an event that goes on may come back: none, if nobody asks.
+#[must_use]
+pub fn unread_topics(
+    delivery: &Delivery,
+    subscription: &Subscription,
+    catalogue: &Catalogue,
+) -> Vec<TopicName> {
+    let to = subscription.destination.topic().filter(|_| delivery.hops > 0);
+    let reached = to.map(|to| reachable(to, catalogue)).unwrap_or_default();
+    if reached.contains(&subscription.name.topic) {
+        return Vec::new();
+    }
+    reached.into_iter().filter(|topic| !catalogue.knows(topic)).collect()
+}
+
+/// Whether an event that goes on to a topic may come back to another. Of a topic that was not read nobody knows.
 fn may_lead_back(to: TopicName, back: &TopicName, catalogue: &Catalogue) -> bool {
-    let (mut open, mut seen) = (vec![to], BTreeSet::new());
+    let leads_back = |topic: &TopicName| topic == back || !catalogue.knows(topic);
+    reachable(to, catalogue).iter().any(leads_back)
+}
+
+/// This topic, and where an event of it may come: as it is, as an answer or as a dead letter.
+fn reachable(topic: TopicName, catalogue: &Catalogue) -> BTreeSet<TopicName> {
+    let (mut open, mut reached) = (vec![topic], BTreeSet::new());
     while let Some(topic) = open.pop() {
-        if topic == *back || !catalogue.knows(&topic) {
-            return true;
-        }
         let subscriptions = catalogue.topic_subscriptions(&topic);
-        if seen.insert(topic) {
+        if reached.insert(topic) {
             let next = subscriptions.into_iter().flat_map(|of| of.subscriptions());
             open.extend(next.flat_map(|of| of.other_topics()));
         }
     }
-    false
+    reached
 }
 
 /// What may follow from one delivery of a published event: each subscription that takes the event and can
-/// answer it has the same share, and so has each whose dead letters go to a topic, where they can be answered.
+/// answer it has the same share, and so has each whose dead letters go to a topic where they can be answered.
 fn share_of_an_event(delivery: &Delivery, catalogue: &Catalogue, now_ms: u64) -> u32 {
     let topic = &delivery.subscription.topic;
     let budget = catalogue.topic(topic).map_or(REPLIES_MAX, |topic| topic.max_replies);
     let matching = catalogue.matching(topic, &ALL_NAMES, &delivery.event, now_ms);
-    let leads_on = |subscription: &&Arc<Subscription>| {
-        subscription.reply.is_some() || subscription.other_topics().next().is_some()
-    };
-    let leading_on = matching.filter(leads_on).count();
+    let leading_on = matching.filter(|subscription| leads_on(subscription, catalogue)).count();
     // Its own subscription may have changed since, and not be among them.
     let share = budget / u32::try_from(leading_on).unwrap_or(u32::MAX).max(1);
     // Of many that can answer most do not, so none is left without.
     share.max(budget.min(1))
+}
+
+/// Whether replies may follow from a delivery to this subscription: to its answer, to an event that it sends on, or
+/// to its dead letter. Most topics of dead letters have nobody who answers.
+fn leads_on(subscription: &Subscription, catalogue: &Catalogue) -> bool {
+    let may_answer = |of: &Subscription| of.reply.is_some() || of.other_topics().next().is_some();
+    let is_answered = |topic: TopicName| {
+        let mut subscriptions =
+            catalogue.topic_subscriptions(&topic).into_iter().flat_map(|of| of.subscriptions());
+        !catalogue.knows(&topic) || subscriptions.any(|of| may_answer(of))
+    };
+    subscription.reply.is_some()
+        || subscription.destination.topic().is_some()
+        || subscription.other_topics().any(is_answered)
 }
 
 #[cfg(test)]

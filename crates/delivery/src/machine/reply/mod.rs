@@ -13,6 +13,7 @@ pub(super) mod budget;
 
 use std::sync::Arc;
 
+pub use self::budget::unread_topics;
 use crate::delivery::outcome::{Content, Exchange};
 use crate::delivery::reason::Reason;
 use crate::delivery::{

@@ -302,6 +302,42 @@ fn an_event_that_goes_on_counts_if_answers_or_dead_letters_lead_it_back() {
 }
 
 #[test]
+fn who_only_has_dead_letters_that_nobody_answers_takes_no_share() {
+    let of = |sink: &str| {
+        let silent = times(40, "n/b/refuses# - n/d");
+        catalogue_of(64, &[silent, times(2, "n/b/answers# n/b -"), times(1, sink)].concat())
+    };
+    let share = |catalogue: &Catalogue| {
+        let published = published(catalogue);
+        let answers = published.iter().find(|of| of.subscription.name.starts_with(ANSWERS));
+        super::left_before(answers.unwrap(), catalogue, 0)
+    };
+    assert_eq!(share(&of("n/d/pager# - -")), 64 / 2);
+    assert_eq!(share(&of("n/d/answers# n/b -")), 64 / 42);
+}
+
+#[test]
+fn the_topics_that_an_event_may_come_to_are_to_be_read_before_it_goes_on_again() {
+    let all = catalogue_of(
+        64,
+        &["n/b/on# n/c -", "n/c/on# n/d -", "n/d/a# - n/e", "n/e/a# - -"]
+            .map(|of| times(1, of))
+            .concat(),
+    );
+    let mut read = Catalogue::by_need(Settings::default());
+    let on = all.subscriptions().find(|of| of.name.topic.topic == "b").unwrap().clone();
+    let first = published(&all).remove(0);
+    let last = Delivery { hops: 1, replies_left: Some(0), ..first.clone() };
+    assert!(super::unread_topics(&first, &on, &read).is_empty(), "nobody asks yet");
+    for unread in ["n/c", "n/d", "n/e"] {
+        let name: TopicName = unread.parse().unwrap();
+        assert_eq!(super::unread_topics(&last, &on, &read), std::slice::from_ref(&name));
+        read.add_read(name.clone(), all.topic_subscriptions(&name).cloned());
+    }
+    assert!(super::unread_topics(&last, &on, &read).is_empty());
+}
+
+#[test]
 fn an_event_that_goes_on_counts_if_nobody_knows_where_that_leads() {
     let all = catalogue_of(64, &[times(1, "n/b/on# n/c -"), times(2, "n/c/on# n/d -")].concat());
     let mut read = Catalogue::by_need(Settings::default());
