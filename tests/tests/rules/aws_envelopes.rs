@@ -170,9 +170,15 @@ fn nor_does_it_where_the_topic_does_not_read_messages_of_sns() {
         panic!("{both}")
     };
     assert!(same(event.text(), &without), "{}", event.text());
-    // Not of SNS.
+    let escaped = notification.replace("UnsubscribeURL", r"Unsubscribe\u0055RL");
+    assert!(same(events(&escaped, Input::Auto)[0].text(), &without));
+    // What is not of SNS, or has none of it, is the same to the byte.
     let other = r#"{"Type":"Notification","UnsubscribeURL":"https://example.com"}"#;
-    assert_eq!(events(other, Input::Auto)[0].text().as_ref(), other);
+    for text in [other, &format!(" {} ", notification.replace("UnsubscribeURL", "Other"))] {
+        for input in [Input::Auto, Input::Custom, Input::Opaque] {
+            assert_eq!(events(text, input)[0].text().as_ref(), text, "{input:?}");
+        }
+    }
 }
 
 #[test]

@@ -180,8 +180,7 @@ fn describe_target(to: &str) -> Markup {
         @match to.parse() {
             Ok(ReplayTarget::Subscription) => "each to its own subscription",
             Ok(ReplayTarget::Topic(topic)) => { "to the topic " b { (line(&topic.to_string())) } },
-            Ok(target @ ReplayTarget::Url(_)) => { "to " b { (word(&target.shown())) } },
-            Err(_) => { "to " b { (word(&ReplayTarget::shown_of(to))) } },
+            Ok(ReplayTarget::Url(_)) | Err(_) => { "to " b { (word(&ReplayTarget::shown_of(to))) } },
         }
     }
 }

@@ -48,8 +48,8 @@ pub(crate) struct Decoded {
     pub(crate) unmatched: Vec<(SubscriptionName, Event)>,
     /// The topics of which a newer set of subscriptions might know what this one does not.
     pub(crate) missing: BTreeSet<TopicName>,
-    /// The topics that have to be read before anything of it is done: its own, and those to which replies
-    /// and dead letters of its deliveries may go.
+    /// The topics that have to be read before anything of it is done: its own, those to which replies and dead
+    /// letters of its deliveries may go, and those that an event that goes on again may come to.
     pub(crate) unread: BTreeSet<TopicName>,
 }
 
@@ -63,6 +63,17 @@ impl Decoded {
     pub(crate) fn append(&mut self, other: &mut Self) {
         self.items.append(&mut other.items);
         self.unmatched.append(&mut other.unmatched);
+    }
+
+    /// Notes the topics that its deliveries may lead to: those that have to be read, and those that are not there.
+    fn note_topics(&mut self, catalogue: &Catalogue) {
+        let Self { items, missing, unread, .. } = self;
+        for (subscription, delivery) in items.iter().filter_map(WorkItem::target) {
+            let topics = || subscription.other_topics();
+            missing.extend(topics().filter(|topic| catalogue.lacks(topic)));
+            unread.extend(topics().filter(|topic| !catalogue.knows(topic)));
+            unread.extend(unread_topics(delivery, subscription, catalogue));
+        }
     }
 }
 
@@ -142,17 +153,7 @@ pub(crate) fn decode_and_match(
             Ok(unprocessed(record, default_topic, &why, now_ms).into())
         }
         Ok(mut decoded) => {
-            let deliveries = || decoded.items.iter().filter_map(WorkItem::target);
-            let topics = deliveries().flat_map(|(subscription, _)| subscription.other_topics());
-            let topics: BTreeSet<TopicName> = topics.collect();
-            let farther = deliveries().flat_map(|(subscription, delivery)| {
-                unread_topics(delivery, subscription, catalogue)
-            });
-            let farther: BTreeSet<TopicName> = farther.collect();
-            let lacked = topics.iter().filter(|topic| catalogue.lacks(topic)).cloned();
-            decoded.missing.extend(lacked);
-            let unread = topics.into_iter().filter(|topic| !catalogue.knows(topic));
-            decoded.unread.extend(unread.chain(farther));
+            decoded.note_topics(catalogue);
             Ok(decoded)
         }
         Err(error) => Err(error),

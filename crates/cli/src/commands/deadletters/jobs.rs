@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use deadletters::ledger::{JobHeader, JobSummary};
+use deadletters::ledger::JobSummary;
 use deadletters::replay::ends::Ends;
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Jobs, ReplayJob};
@@ -127,18 +127,13 @@ fn end_json(end: &StoredReplayEnd) -> Value {
     })
 }
 
-/// Without what may be confidential in an address.
-fn shown_target(header: &JobHeader) -> String {
-    ReplayTarget::shown_of(&header.to)
-}
-
 fn json(job: &JobSummary) -> Value {
     let (counts, ends) = (&job.counts, job.ends);
     let known = |count: u64| job.header.has_results(&job.counts).then_some(count);
     json!({
         "job": job.header.job,
         "at": job.header.at,
-        "to": shown_target(&job.header),
+        "to": ReplayTarget::shown_of(&job.header.to),
         "queue": job.header.queue,
         "letters": job.header.letters,
         "sent": counts.sent,
@@ -168,7 +163,7 @@ fn table(jobs: &[JobSummary]) -> Table {
         table.add_row([
             job.header.job.clone(),
             format!("{}Z", text::seconds(&job.header.at)),
-            text::line(&shown_target(&job.header)),
+            text::line(&ReplayTarget::shown_of(&job.header.to)),
             text::grouped(job.header.letters as u64),
             text::grouped(counts.sent),
             known(ends.delivered),

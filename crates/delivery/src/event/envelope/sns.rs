@@ -23,10 +23,6 @@ const TYPES: [&str; 3] = [NOTIFICATION, "SubscriptionConfirmation", "Unsubscribe
 /// Members with which whoever reads them can subscribe the queue, or end its subscription.
 const ENDS_THE_SUBSCRIPTION: [&str; 3] = ["UnsubscribeURL", "SubscribeURL", "Token"];
 
-/// What a text has that is a confirmation or has one of these members, perhaps escaped. Most have none of it, and are
-/// not looked at again.
-const MAY_BE: [&str; 3] = ["scribeURL", "Confirmation", "\\u"];
-
 pub(super) fn publisher(members: &Members<'_>) -> Option<Publisher> {
     let kind = members.text("Type")?;
     non_empty(members, "MessageId").filter(|_| TYPES.contains(&kind.as_ref()))?;
@@ -49,16 +45,17 @@ fn unconfirmed(members: &Members<'_>) -> Option<String> {
 /// not have. `None` for an event that holds nothing of that.
 pub(super) fn other_event(event: &Event) -> Option<Result<String, Unconverted>> {
     let text = event.text();
-    if matches!(event.shape(), Shape::CloudEvent | Shape::EventGrid) {
-        return None;
-    }
-    let members =
-        MAY_BE.iter().any(|part| text.contains(part)).then(|| Members::parse(text).ok())??;
+    let members = match event.shape() {
+        Shape::CloudEvent | Shape::EventGrid => None,
+        Shape::Custom => Some(event.members()),
+        Shape::Opaque => Members::parse(text).ok(),
+    }?;
     publisher(&members)?;
-    Some(match unconfirmed(&members) {
-        Some(why) => Err(Unconverted::new(text, why)),
-        None => Ok(members.without(&ENDS_THE_SUBSCRIPTION)),
-    })
+    if let Some(why) = unconfirmed(&members) {
+        return Some(Err(Unconverted::new(text, why)));
+    }
+    let ends_it = ENDS_THE_SUBSCRIPTION.iter().any(|name| members.get(name).is_some());
+    ends_it.then(|| Ok(members.without(&ENDS_THE_SUBSCRIPTION)))
 }
 
 /// The notification as a CloudEvent.
