@@ -1,15 +1,18 @@
 //! Probation of a dead destination: due deliveries are postponed, and one of them probes it.
 
 use delivery::delivery::outcome::Outcome;
-use delivery::delivery::{Batching, Delivery};
+use delivery::delivery::{Batching, Delivery, DeliveryTarget};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
-use delivery::subscription::Subscription;
+use delivery::subscription::{ReplyTo, Subscription};
 use delivery::time::duration::DAY_MS;
 use dispatch::{Deadline, Dispatch};
 
 use super::reactions::{Reaction, answers, breaks_off_after, times_out_after};
 use super::{EVENT, carried, delivery, retry_record, subscription};
 use crate::fake_ports::{FakePorts, NOW_MS, catalogue_of, container, record};
+
+/// Where s0's replies go.
+const REPLIES: &str = "https://replies.example.com/";
 
 /// A process that handles several invocations.
 struct Process {
@@ -27,8 +30,9 @@ impl Process {
     /// Topic shop/orders goes to s0, with these reactions; topic shop/others goes to s1, which is
     /// healthy.
     fn with_reactions_of_s0(reactions: &[Reaction]) -> Self {
+        let to_replies = ReplyTo::Address(REPLIES.parse().expect("an address"));
         let ports = FakePorts::new(catalogue_of([
-            with_probation("shop/orders/s0"),
+            Subscription { reply: Some(to_replies), ..with_probation("shop/orders/s0") },
             with_probation("shop/others/s1"),
         ]));
         let ports = ports.with_reactions("s0.example.com", reactions);
@@ -197,6 +201,15 @@ fn a_probation_does_not_affect_other_destinations() {
     let sent = process.invoke(&[other("m11"), record("m12", EVENT), other("m13")]);
     assert_eq!((process.ports.requests(), sent.len()), (12, 1));
     assert_eq!(carried(&sent[0].1).subscription.name, "s0");
+}
+
+#[test]
+fn a_reply_goes_to_its_address_while_the_destination_is_on_probation() {
+    let process = Process::after_ten_timeouts(&[answers(200)]);
+    let reply = Delivery { target: DeliveryTarget::Reply, ..delivery("shop/orders/s0") };
+    assert_eq!(process.invoke(&[retry_record(&reply)]).len(), 0);
+    let to: Vec<_> = process.ports.posts().iter().map(|post| post.url.to_string()).collect();
+    assert_eq!((to.len(), to.last().map(String::as_str)), (11, Some(REPLIES)));
 }
 
 #[test]

@@ -99,3 +99,34 @@ impl AdaptivePermits {
         self.0.changed.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use delivery::delivery::health::adaptive::Observed;
+    use delivery::delivery::outcome::Outcome;
+    use delivery::subscription::profile::Dialect;
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_destination_that_has_too_much_to_do_gets_as_many_permits_as_its_limit() {
+        let url = "https://example.com/".parse().unwrap();
+        let name = "n/t/s".parse().unwrap();
+        let mut subscription = Subscription::new(name, Dialect::Native, url);
+        subscription.destination.max_concurrency = 4;
+        let key = key_of(&subscription);
+        let (permits, adaptive) = (AdaptivePermits::default(), Adaptive::default());
+        let acquire = || permits.acquire(&subscription, &adaptive).now_or_never();
+        assert!(matches!(acquire(), Some(None)), "no limit yet");
+        let (outcome, ceiling) = (Outcome::Busy, 4);
+        let busy = Observed { outcome, started_ms: 1, ended_ms: 2, under_way: 4, ceiling };
+        (0..2).for_each(|_| adaptive.note(&key, busy));
+        assert_eq!(adaptive.limit(&key, ceiling), Some(2));
+        let held = [acquire(), acquire()];
+        assert!(held.iter().all(|one| matches!(one, Some(Some(_)))) && acquire().is_none());
+        assert_eq!(permits.in_use(key), 2);
+        drop(held);
+        assert_eq!(permits.in_use(key), 0);
+    }
+}

@@ -160,3 +160,53 @@ impl Drop for Waiting<'_> {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use delivery::subscription::Subscription;
+    use delivery::subscription::profile::Dialect;
+
+    use super::*;
+
+    #[test]
+    fn a_new_delivery_has_an_answer_while_a_permit_is_free_for_it_or_a_turn_is_left() {
+        for (for_new, in_use, turns, expected) in [
+            (1, 1, &[][..], true),
+            // None was granted for it, or all are in use.
+            (0, 1, &[], false),
+            (1, 2, &[], false),
+            (0, 2, &[5_000], true),
+            // That turn was for somebody who got a permit after all.
+            (0, 2, &[4_999], false),
+        ] {
+            let turns_ms = turns.iter().copied().collect();
+            let mut held = Held { count: 2, for_new, in_use, turns_ms, ..Held::default() };
+            assert_eq!(held.has_answer(5_000), expected, "{for_new} {in_use} {turns:?}");
+        }
+    }
+
+    #[test]
+    fn a_lease_is_idle_while_nobody_uses_or_wants_it() {
+        let leases = Leases::default();
+        let own = leases.of(DestinationKey::of_limit(&subscription()));
+        let idle = || leases.idle().len();
+        assert_eq!(idle(), 0, "nothing to return");
+        *own.held() = Held { count: 1, until_ms: 10, ..Held::default() };
+        assert_eq!(idle(), 1);
+        let permit = own.take(10);
+        assert_eq!((permit.is_some(), idle(), own.take(10).is_none()), (true, 0, true));
+        drop(permit);
+        assert!(own.take(11).is_none(), "it would end after the lease");
+        for has_waited in [false, true] {
+            let waiting = Waiting::of(&own, has_waited);
+            assert_eq!((own.waiting().iter().sum::<u32>(), idle()), (1, 0));
+            drop(waiting);
+        }
+        assert_eq!(idle(), 1);
+    }
+
+    fn subscription() -> Subscription {
+        let url = "https://example.com/".parse().unwrap();
+        Subscription::new("n/t/s".parse().unwrap(), Dialect::Native, url)
+    }
+}
