@@ -8,7 +8,7 @@ use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use delivery::manifest::{self, Source};
 use delivery::ports::{Message, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
-use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format};
+use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format, Response};
 use delivery::subscription::header::{Header, Value as HeaderValue};
 use delivery::subscription::profile::StatusSet;
 use delivery::subscription::sink::Sink;
@@ -228,15 +228,38 @@ fn a_retried_delivery_carries_no_credential_either() {
 
 #[test]
 fn without_a_response_nothing_of_the_body_is_stored() {
-    for format in ["namespace", "knative"] {
+    for format in ["namespace", "eventgrid", "cloudevents", "custom", "knative"] {
         let settings = format!("format: {format}, response: none");
-        let traces = traces_of(&settings, answers(400).with_body("what nobody may read"));
-        assert!(!traces.contains("nobody"), "{traces}");
-        assert!(
-            !traces.contains("lastresponse") && !traces.contains("knativeerrordata"),
-            "{traces}"
-        );
-        assert!(traces.contains("400"), "{traces}");
+        // A retry, and a dead letter.
+        for status in [503, 400] {
+            let traces = traces_of(&settings, answers(status).with_body("what nobody may read"));
+            for absent in ["nobody", "lastresponse", "knativeerrordata"] {
+                assert!(!traces.contains(absent), "{absent} in {traces}");
+            }
+            assert!(traces.contains(&status.to_string()), "{traces}");
+        }
+    }
+}
+
+#[test]
+fn without_a_response_nothing_is_stored_of_a_reply_that_is_no_event_or_of_what_a_sink_answers() {
+    let mut subscription = with_replies();
+    subscription.dead_letter.response = Response::None;
+    let no_version = r#"{"specversion":"nobody","id":"r","source":"/s0","type":"t"}"#;
+    for body in [r#"{"specversion":"1.0","id":"nobody""#, no_version] {
+        let traces = traces_with(catalogue_of([subscription.clone()]), replies(body));
+        assert!(!traces.contains("nobody") && traces.contains("MalformedEvent"), "{traces}");
+        assert!(traces.contains("the subscriber's reply to this event"), "{traces}");
+    }
+    subscription.dead_letter.sink = Sink::Address("https://sink.example.com/".parse().unwrap());
+    let failed = delivery("shop/orders/s0");
+    let letter = DeadLetter::new(failed.clone(), &subscription, Reason::of_status(400), NOW_MS);
+    let to_sink = Delivery { target: DeliveryTarget::Sink(Box::new(letter)), ..failed };
+    for status in [503, 400] {
+        let ports = FakePorts::new(catalogue_of([subscription.clone()]))
+            .with_reactions("sink", &[answers(status).with_body("what nobody may read")]);
+        let traces = traces(&ports, retry_record(&to_sink));
+        assert!(ports.requests() == 1 && !traces.contains("nobody"), "{traces}");
     }
 }
 

@@ -25,6 +25,7 @@ use crate::event::{Element, Event, Input, binary, decode_one, is_queue_character
 use crate::machine::follow_up::{FollowUp, send_to_sink};
 use crate::request::REPLY_MAX_BYTES;
 use crate::subscription::catalogue::Catalogue;
+use crate::subscription::dead_letter_format::Response;
 use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 use crate::subscription::{ReplyTo, Subscription};
@@ -49,10 +50,21 @@ pub fn follow_ups(
     let answered = Answered { delivery, subscription, catalogue, now_ms };
     let event = match reply_content {
         ReplyContent::Event(event) => event,
+        // Why it is not an event may repeat a part of it.
+        ReplyContent::Unreadable(..) if subscription.dead_letter.response == Response::None => {
+            let why = "the subscriber's reply to this event cannot be read, and none of it is kept";
+            return answered.dead_letter_without_reply(Reason::MalformedEvent, why.to_owned(), b"");
+        }
         ReplyContent::Unreadable(text, why) => {
             return answered.dead_letter(text, Reason::MalformedEvent, &why);
         }
-        ReplyContent::TooLarge(beginning) => return answered.dead_letter_too_large(beginning),
+        ReplyContent::TooLarge(beginning) => {
+            let why = format!(
+                "the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes"
+            );
+            let reason = Reason::EventTooLargeToResend;
+            return answered.dead_letter_without_reply(reason, why, beginning);
+        }
     };
     match to {
         ReplyTo::Address(_) => answered.deliver(&event, DeliveryTarget::Reply, &[subscription]),
@@ -110,9 +122,14 @@ impl Answered<'_> {
         self.undeliverable(reply, self.subscription, reason, &why)
     }
 
-    /// A reply too large to store is replaced by the event that it answers, which is the subscriber's dead
-    /// letter like any other, and goes to its sink.
-    fn dead_letter_too_large(&self, beginning: &[u8]) -> Vec<FollowUp> {
+    /// A reply that is not stored, because it is too large or may not be, is replaced by the event that it
+    /// answers, which is the subscriber's dead letter like any other, and goes to its sink.
+    fn dead_letter_without_reply(
+        &self,
+        reason: Reason,
+        why: String,
+        beginning: &[u8],
+    ) -> Vec<FollowUp> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let (event, target) = (delivery.event.clone(), DeliveryTarget::Destination);
         let last_response = beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec();
@@ -123,9 +140,6 @@ impl Answered<'_> {
             last_response: Some(last_response),
             ..self.reply(event, &subscription.name, target)
         };
-        let why =
-            format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
-        let reason = Reason::EventTooLargeToResend;
         let letter = DeadLetter::new(reply, subscription, reason, now_ms).with_detail(why);
         send_to_sink(letter, subscription, catalogue, now_ms)
     }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::delivery::Origin;
 use crate::delivery::outcome::{Content, TransportResult};
+use crate::subscription::dead_letter_format::Response;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::name::TopicName;
 use crate::subscription::profile::Dialect;
@@ -235,6 +236,23 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
     assert!(letter.detail.as_ref().is_some_and(|detail| detail.contains("524288 bytes")));
     // Its event is the one that was answered: the subscriber is to blame, and is asked again by a replay.
     assert_eq!(letter.delivery.target, DeliveryTarget::Destination);
+}
+
+#[test]
+fn without_a_response_a_dead_letter_has_nothing_of_a_reply_that_is_no_event_or_too_large() {
+    let mut subscription = subscription("n/t/s", to_address());
+    subscription.dead_letter.response = Response::None;
+    for body in ["nobody".to_owned(), "nobody".repeat(REPLY_MAX_BYTES)] {
+        let answer = structured(200, &body);
+        let followed = follow_ups(&delivery(), &subscription, &answer, &catalogue(), NOW_MS);
+        let letter = letter(&followed);
+        assert_eq!(
+            (&letter.delivery.event, &letter.delivery.last_response),
+            (&delivery().event, &None)
+        );
+        assert!(!letter.detail.as_ref().expect("it says why").contains("nobody"));
+        assert_eq!(letter.delivery.target, DeliveryTarget::Destination);
+    }
 }
 
 #[test]
