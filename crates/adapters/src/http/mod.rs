@@ -225,9 +225,7 @@ impl HttpSender {
                 turn.brought(chunk.len());
             }
             let taken = &chunk[..chunk.len().min(max_bytes - body.len())];
-            if body.capacity() - body.len() < taken.len() {
-                grow(&mut body, taken.len(), max_bytes);
-            }
+            make_room(&mut body, taken.len(), max_bytes);
             body.extend_from_slice(taken);
         }
         // A body of exactly this length counts as cut: only one more read could tell.
@@ -351,10 +349,13 @@ fn all_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     kept.collect()
 }
 
-/// Reserves room in a body for more bytes, in few steps: with doubling, the old and the new buffer
-/// would exist at once each time.
-fn grow(body: &mut Vec<u8>, bytes: usize, max_bytes: usize) {
+/// Makes room in a body for more bytes, in few steps: with doubling, the old and the new buffer would exist at
+/// once each time.
+fn make_room(body: &mut Vec<u8>, bytes: usize, max_bytes: usize) {
     let needed = body.len() + bytes;
+    if needed <= body.capacity() {
+        return;
+    }
     let capacity = match needed {
         _ if body.is_empty() => needed,
         ..=ANSWER_MAX_BYTES => max_bytes.min(ANSWER_MAX_BYTES),
@@ -378,5 +379,24 @@ mod tests {
         let kept = all_headers(&headers);
         let kept: Vec<_> = kept.iter().map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(kept, [("x-a", "größe"), ("x-a", "again")]);
+    }
+
+    #[test]
+    fn a_body_grows_three_times_at_most_and_never_beyond_what_is_read_of_it() {
+        const LONG: usize = 4 * ANSWER_MAX_BYTES;
+        for (max_bytes, expected) in [
+            (LONG, &[1_000, ANSWER_MAX_BYTES, LONG][..]),
+            (ANSWER_MAX_BYTES - 1, &[1_000, ANSWER_MAX_BYTES - 1]),
+        ] {
+            let (mut body, mut capacities) = (Vec::new(), Vec::new());
+            while body.len() < max_bytes {
+                let bytes = 1_000.min(max_bytes - body.len());
+                make_room(&mut body, bytes, max_bytes);
+                capacities.push(body.capacity());
+                body.resize(body.len() + bytes, b' ');
+            }
+            capacities.dedup();
+            assert_eq!(capacities, expected);
+        }
     }
 }

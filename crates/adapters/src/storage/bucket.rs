@@ -199,12 +199,12 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// The keys of a bucket are flat: `..` in one has no meaning, and leads nowhere.
 /// Without one, S3 assumes `binary/octet-stream`; NDJSON, of ledgers, has no registered type.
 pub(super) fn content_type(key: &str) -> Option<&'static str> {
     key.ends_with(".json").then_some("application/json")
 }
 
+/// The keys of a bucket are flat: `..` in one has no meaning, and leads nowhere.
 fn valid(key: &str) -> Result<&str, StorageError> {
     if key.is_empty() { Err(StorageError::InvalidKey(key.to_owned())) } else { Ok(key) }
 }
