@@ -1,5 +1,7 @@
 //! The deadletter function: wiring only. The library beside it holds what it does.
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
 use adapters::aws_ports::{AwsStoragePorts, aws_config};
 use adapters::records::{self, Batch, SourceQueues};
 use adapters::runtime;

@@ -1,5 +1,6 @@
 //! The dispatch function: wiring only. The library beside it holds what it does.
 
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 
 use adapters::aws_ports::{AwsPorts, aws_config};

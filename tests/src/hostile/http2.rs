@@ -1,5 +1,7 @@
 //! Hostile HTTP/2 servers, frame by frame.
 
+use std::time::Duration;
+
 use super::{ExpectedEnd, HostileBehaviour, Transport, behaviour, write};
 use crate::scripted::Step;
 
@@ -24,11 +26,11 @@ enum Frame {
     Unknown = 0xbe,
 }
 
+const END_HEADERS: u8 = 4;
+
 /// Behaviours of an HTTP/2 server after it has read the start of a request.
 pub(super) fn http2() -> Vec<HostileBehaviour> {
-    const END_HEADERS: u8 = 4;
     let ok = frame(Frame::Headers, END_HEADERS, 1, &[0x88]);
-    let informational = frame(Frame::Headers, END_HEADERS, 1, b"\x08\x03103");
     // A literal header field without indexing: name `x`, 15 KiB of value.
     let long = [&[0, 1, b'x', 0x7f, 0x81, 0x77][..], &[b'a'; 15_360]].concat();
     // An indexed header field of 4,000 bytes, then 12,000 references to its index.
@@ -65,7 +67,7 @@ pub(super) fn http2() -> Vec<HostileBehaviour> {
             ExpectedEnd::Broken,
             &[write(frame(Frame::Headers, END_HEADERS, 1, &expanding))],
         ),
-        does("endless early hints over HTTP/2", ExpectedEnd::Broken, &[Step::Flood(informational)]),
+        does("endless early hints over HTTP/2", ExpectedEnd::Broken, &[Step::Flood(early_hints())]),
         does(
             "endless pings of which no answer is read",
             ExpectedEnd::Unspecified,
@@ -88,7 +90,15 @@ pub(super) fn floods() -> Vec<HostileBehaviour> {
         // By one byte each: the window never exceeds what the protocol allows.
         flood("endless window updates", frame(Frame::WindowUpdate, 0, 0, &[0, 0, 0, 1])),
         flood("endless unknown frames", unknown()),
+        flood("endless early hints over HTTP/2, of which all is read", early_hints()),
     ]
+}
+
+/// Frames that the protocol allows until the exchange times out, fewer than end it before that.
+pub(super) fn slow_flood() -> HostileBehaviour {
+    let each = [write(ping()), Step::Pause(Duration::from_millis(1))];
+    let pings: Vec<Step> = each.iter().cloned().cycle().take(2 * 10_000).collect();
+    does("pings, less than a thousand a second", ExpectedEnd::TimedOut, &pings)
 }
 
 /// The same after a response, to which the client replies, or not.
@@ -102,6 +112,10 @@ pub(super) fn floods_after_an_answer() -> Vec<HostileBehaviour> {
         flood("an answer, then endless pings", ping()),
         flood("an answer, then endless unknown frames", unknown()),
     ]
+}
+
+fn early_hints() -> Vec<u8> {
+    frame(Frame::Headers, END_HEADERS, 1, b"\x08\x03103")
 }
 
 fn ping() -> Vec<u8> {

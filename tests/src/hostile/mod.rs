@@ -118,6 +118,15 @@ pub fn floods() -> Vec<HostileBehaviour> {
     [http1, http2::floods()].concat()
 }
 
+/// What keeps an exchange going until it times out, over TLS: a little all the time.
+#[must_use]
+pub fn delays() -> Vec<HostileBehaviour> {
+    let steps = vec![write("HTTP/1.1 200 OK\r\nx-drip: "), Step::Drip(b'x')];
+    let name = "a header that drips over TLS";
+    let drip = behaviour(Transport::Http1Tls, false, name, ExpectedEnd::TimedOut, steps);
+    vec![drip, http2::slow_flood()]
+}
+
 /// The same after an answer, on a connection that is idle.
 #[must_use]
 pub fn floods_after_an_answer() -> Vec<HostileBehaviour> {

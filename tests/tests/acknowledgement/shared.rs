@@ -356,6 +356,26 @@ fn whoever_wants_notices_gets_one_for_each_change_and_its_delivery_is_like_any_o
 }
 
 #[test]
+fn no_credential_and_no_hidden_path_is_in_a_notice_or_in_what_processes_share() {
+    let mut hidden = destination();
+    let url = "https://s0.example.com/T0/path-t0ken?code=query-t0ken";
+    hidden.destination.url = url.parse().expect("an address");
+    hidden.destination.hide_path = true;
+    let documents = [DestinationKey::of(&hidden.destination.url).document(), digest_document()];
+    let mut catalogue = catalogue_of([hidden, subscription("shop/notices/s9")]);
+    catalogue.notices_go_to("shop/notices".parse().expect("a topic"));
+    let echo = answers(503).with_body("no path-t0ken, and no query-t0ken either");
+    let deployment = Deployment::with(FakePorts::new(catalogue), 1, &vec![echo; 10]);
+    deployment.fail_ten_times();
+    let sent = deployment.ports.sent();
+    assert_eq!(notices(&sent).len(), 1);
+    let shared = documents.map(|key| deployment.ports.shared_document(&key).expect("it is there"));
+    for text in [format!("{sent:?}"), shared.concat()] {
+        assert!(text.contains("s0.example.com") && !text.contains("t0ken"), "{text}");
+    }
+}
+
+#[test]
 fn nobody_is_told_of_its_own_destination() {
     let deployment = with_notices_refused();
     let ports = deployment.ports.clone();

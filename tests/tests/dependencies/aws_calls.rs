@@ -344,6 +344,29 @@ fn every_permission_is_used_by_the_function_that_has_it() {
 }
 
 #[test]
+fn no_function_reaches_a_call_that_its_role_does_not_allow() {
+    let operations = operations();
+    // `get` and `put` of something else are taken for those of storage. That nothing is asked of storage there is looked
+    // at where the functions run (`tests/tests/emulated_aws/permissions.rs`).
+    for (function, role, by_name_only) in [
+        ("functions/deadletter", DEADLETTER, &["get_object", "list_object_versions"][..]),
+        ("functions/ingress", INGRESS, &["get_object", "list_object_versions", "put_object"]),
+    ] {
+        let all = Source::of(&["crates/adapters", CATALOGUE, function]);
+        let reached = all.reached_from(&Source::of(&[function]).all_called);
+        let allowed = PERMISSIONS.iter().filter(|(_, roles, _)| roles.contains(&role));
+        let allowed = allowed.flat_map(|(.., by)| match by {
+            By::Operations(operations) => *operations,
+            By::Parameter(_) | By::Extension(_) | By::Service => &[],
+        });
+        let expected: BTreeSet<&str> = allowed.chain(by_name_only).copied().collect();
+        let reached: BTreeSet<&str> =
+            reached.intersection(&operations).map(String::as_str).collect();
+        assert_eq!(reached, expected, "{function}");
+    }
+}
+
+#[test]
 fn a_call_is_found_in_what_a_macro_is_given_and_in_what_it_is_made_of() {
     let source = |text: &str| {
         let mut source = Source::default();

@@ -250,6 +250,24 @@ fn walk(
     found
 }
 
+#[test]
+fn whatever_reads_text_of_others_cuts_none_within_a_character() {
+    let lint = "#![cfg_attr(not(test), deny(clippy::string_slice))]";
+    let mut roots = 0;
+    for (name, source) in crates() {
+        if !name.starts_with("crates/") && !name.starts_with("functions/") {
+            continue;
+        }
+        for (file, text) in ["lib.rs", "main.rs"].map(|file| (file, source.get(file))) {
+            if let Some(text) = text {
+                assert!(text.lines().any(|line| line.starts_with(lint)), "{name}/src/{file}");
+                roots += 1;
+            }
+        }
+    }
+    assert_eq!(roots, 12, "the roots of our crates are found");
+}
+
 /// The source folders of every crate of the workspace, by their path.
 pub(super) fn crates() -> Vec<(String, Source)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

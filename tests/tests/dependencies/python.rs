@@ -5,8 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders in which something installs packages of Python, or says which.
-const FOLDERS: [&str; 4] = [".ci", "bench", "crates/cli/tests", "tests"];
+/// The folders in which something may install packages of Python, or says which.
+const FOLDERS: [&str; 7] =
+    [".ci", ".github", "bench", "crates/cli/tests", "infra", "scripts", "tests"];
+/// What installs them.
+const INSTALLERS: [&str; 6] =
+    ["pip\" install", "pip install", "pip3 install", "pipx ", "uv pip ", "easy_install"];
 /// The line of a list, and of its lock, that keeps pip from building anything.
 const WHEELS_ONLY: &str = "--only-binary :all:";
 
@@ -40,19 +44,25 @@ fn pinned(text: &str) -> Vec<(String, usize)> {
     packages
 }
 
+/// Whether something is run as it is there, also by a workflow or a template.
+fn is_script(path: &Path) -> bool {
+    let named = path.extension().is_some_and(|it| it == "sh" || it == "yaml" || it == "yml");
+    named || fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"#!"))
+}
+
 #[test]
 fn nothing_is_installed_without_its_hash() {
-    let scripts = files().into_iter().filter(|path| path.extension().is_some_and(|it| it == "sh"));
     let mut installs = 0;
-    for script in scripts {
+    for script in files().into_iter().filter(|path| is_script(path)) {
         let text = fs::read_to_string(&script).expect("a script is text").replace("\\\n", "");
-        for line in text.lines().filter(|line| line.contains("pip\" install")) {
+        let is_install = |line: &&str| INSTALLERS.iter().any(|installer| line.contains(installer));
+        for line in text.lines().filter(is_install) {
             assert!(line.contains(" --require-hashes "), "{}: {line}", script.display());
-            assert!(line.contains(".lock\""), "{}: {line}", script.display());
+            assert!(line.contains("lock"), "{}: {line}", script.display());
             installs += 1;
         }
     }
-    assert_eq!(installs, 3, "the scripts that install are found");
+    assert_eq!(installs, 4, "the scripts that install are found");
 }
 
 /// Whether this is a list of requirements, or a lock.

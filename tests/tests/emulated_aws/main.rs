@@ -172,6 +172,7 @@ fn on_deployment<Test: Future<Output = ()>>(test: impl FnOnce(&'static Deploymen
         (runtime, deployment)
     });
     runtime.block_on(test(deployment));
+    permissions::assert_no_call_was_denied(&deployment.stack);
 }
 
 impl Deployment {

@@ -3,7 +3,7 @@
 //! `UPDATE_GOLDEN=1` writes the tables.
 
 mod schema;
-mod template;
+pub(crate) mod template;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -57,7 +57,7 @@ pub(super) fn file(path: &str) -> String {
 }
 
 /// The templates beside the application's: `infra/*.yaml`, by name.
-pub(super) fn surrounding() -> Vec<String> {
+pub(crate) fn surrounding() -> Vec<String> {
     let entries = fs::read_dir(root().join("infra")).expect("there is infra");
     let names = entries.map(|entry| {
         entry.expect("a folder can be read").file_name().into_string().expect("plain")

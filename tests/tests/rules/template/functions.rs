@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::pollers::{POLLERS, in_case};
 use super::{TEMPLATE, properties, read, resources};
+use crate::configuration::template::surrounding;
 
 pub(super) const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
 /// Those that read queues.
@@ -167,12 +168,23 @@ fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
 
 #[test]
 fn a_log_is_encrypted_with_the_key_of_the_stack() {
+    let key = json!(["HasKmsKey", "KmsKeyArn", "AWS::NoValue"]);
     let logs = resources("AWS::Logs::LogGroup");
     assert_eq!(logs.len(), FUNCTIONS.len() + 1);
     for (name, properties) in logs {
-        let key = json!(["HasKmsKey", "KmsKeyArn", "AWS::NoValue"]);
         assert_eq!(properties["KmsKeyId"], key, "{name}");
     }
+    let mut found = Vec::new();
+    for template in surrounding() {
+        let template_read = read(&template);
+        let resources = template_read["Resources"].as_object().expect("it has resources");
+        let is_log = |(_, resource): &(&String, &Value)| resource["Type"] == "AWS::Logs::LogGroup";
+        for (name, resource) in resources.iter().filter(is_log) {
+            assert_eq!(resource["Properties"]["KmsKeyId"], key, "{template}: {name}");
+            found.push(name.clone());
+        }
+    }
+    assert_eq!(found, ["AccessLog"]);
 }
 
 #[test]
