@@ -176,8 +176,8 @@ fn a_log_is_encrypted_with_the_key_of_the_stack() {
     }
     let mut found = Vec::new();
     for template in surrounding() {
-        let template_read = read(&template);
-        let resources = template_read["Resources"].as_object().expect("it has resources");
+        let document = read(&template);
+        let resources = document["Resources"].as_object().expect("it has resources");
         let is_log = |(_, resource): &(&String, &Value)| resource["Type"] == "AWS::Logs::LogGroup";
         for (name, resource) in resources.iter().filter(is_log) {
             assert_eq!(resource["Properties"]["KmsKeyId"], key, "{template}: {name}");
