@@ -52,19 +52,13 @@ pub fn follow_ups(
         ReplyContent::Event(event) => event,
         // Why it is not an event may repeat a part of it.
         ReplyContent::Unreadable(..) if subscription.dead_letter.response == Response::None => {
-            let why = "the subscriber's reply to this event cannot be read, and none of it is kept";
-            return answered.dead_letter_without_reply(Reason::MalformedEvent, why.to_owned(), b"");
+            let why = "it cannot be read, and none of it is kept";
+            return answered.dead_letter(String::new(), Reason::MalformedEvent, why);
         }
         ReplyContent::Unreadable(text, why) => {
             return answered.dead_letter(text, Reason::MalformedEvent, &why);
         }
-        ReplyContent::TooLarge(beginning) => {
-            let why = format!(
-                "the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes"
-            );
-            let reason = Reason::EventTooLargeToResend;
-            return answered.dead_letter_without_reply(reason, why, beginning);
-        }
+        ReplyContent::TooLarge(beginning) => return answered.dead_letter_too_large(beginning),
     };
     match to {
         ReplyTo::Address(_) => answered.deliver(&event, DeliveryTarget::Reply, &[subscription]),
@@ -122,14 +116,9 @@ impl Answered<'_> {
         self.undeliverable(reply, self.subscription, reason, &why)
     }
 
-    /// A reply that is not stored, because it is too large or may not be, is replaced by the event that it
-    /// answers, which is the subscriber's dead letter like any other, and goes to its sink.
-    fn dead_letter_without_reply(
-        &self,
-        reason: Reason,
-        why: String,
-        beginning: &[u8],
-    ) -> Vec<FollowUp> {
+    /// A reply too large to store is replaced by the event that it answers, which is the subscriber's dead
+    /// letter like any other, and goes to its sink.
+    fn dead_letter_too_large(&self, beginning: &[u8]) -> Vec<FollowUp> {
         let Answered { delivery, subscription, catalogue, now_ms } = *self;
         let (event, target) = (delivery.event.clone(), DeliveryTarget::Destination);
         let last_response = beginning[..beginning.len().min(RESPONSE_KEPT_BYTES)].to_vec();
@@ -140,6 +129,9 @@ impl Answered<'_> {
             last_response: Some(last_response),
             ..self.reply(event, &subscription.name, target)
         };
+        let why =
+            format!("the subscriber's reply to this event has more than {REPLY_MAX_BYTES} bytes");
+        let reason = Reason::EventTooLargeToResend;
         let letter = DeadLetter::new(reply, subscription, reason, now_ms).with_detail(why);
         send_to_sink(letter, subscription, catalogue, now_ms)
     }

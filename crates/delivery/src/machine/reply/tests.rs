@@ -242,16 +242,17 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
 fn without_a_response_a_dead_letter_has_nothing_of_a_reply_that_is_no_event_or_too_large() {
     let mut subscription = subscription("n/t/s", to_address());
     subscription.dead_letter.response = Response::None;
-    for body in ["nobody".to_owned(), "nobody".repeat(REPLY_MAX_BYTES)] {
+    let answered = delivery().event;
+    for (body, event, target) in [
+        ("nobody".to_owned(), " ", DeliveryTarget::Reply),
+        ("nobody".repeat(REPLY_MAX_BYTES), &**answered.text(), DeliveryTarget::Destination),
+    ] {
         let answer = structured(200, &body);
         let followed = follow_ups(&delivery(), &subscription, &answer, &catalogue(), NOW_MS);
         let letter = letter(&followed);
-        assert_eq!(
-            (&letter.delivery.event, &letter.delivery.last_response),
-            (&delivery().event, &None)
-        );
+        assert_eq!((&**letter.delivery.event.text(), &letter.delivery.target), (event, &target));
+        assert_eq!(letter.delivery.last_response, None);
         assert!(!letter.detail.as_ref().expect("it says why").contains("nobody"));
-        assert_eq!(letter.delivery.target, DeliveryTarget::Destination);
     }
 }
 
