@@ -86,7 +86,7 @@ impl HostileBehaviour {
     }
 }
 
-/// All known hostile behaviours.
+/// All known hostile behaviours but those of [`slow_senders`].
 #[must_use]
 pub fn catalogue() -> Vec<HostileBehaviour> {
     let others = [heads(), bodies(), chunked_bodies(), resets(), silences(), http2::http2()];
@@ -118,9 +118,9 @@ pub fn floods() -> Vec<HostileBehaviour> {
     [http1, http2::floods()].concat()
 }
 
-/// What keeps an exchange going until it times out, over TLS: a little all the time.
+/// Servers that send a little all the time, over TLS, until the exchange times out and after that.
 #[must_use]
-pub fn delays() -> Vec<HostileBehaviour> {
+pub fn slow_senders() -> Vec<HostileBehaviour> {
     let steps = vec![write("HTTP/1.1 200 OK\r\nx-drip: "), Step::Drip(b'x')];
     let name = "a header that drips over TLS";
     let drip = behaviour(Transport::Http1Tls, false, name, ExpectedEnd::TimedOut, steps);

@@ -344,9 +344,9 @@ fn every_permission_is_used_by_the_function_that_has_it() {
 }
 
 #[test]
-fn no_function_reaches_a_call_that_its_role_does_not_allow() {
+fn deadletter_and_ingress_reach_the_calls_that_their_roles_allow() {
     let operations = operations();
-    // `get` and `put` of something else are taken for those of storage. That nothing is asked of storage there is looked
+    // Dispatch has nearly all of them. `get` and `put` of something else are taken for those of storage. That nothing is asked of storage there is looked
     // at where the functions run (`tests/tests/emulated_aws/permissions.rs`).
     for (function, role, by_name_only) in [
         ("functions/deadletter", DEADLETTER, &["get_object", "list_object_versions"][..]),

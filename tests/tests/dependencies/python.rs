@@ -58,7 +58,11 @@ fn nothing_is_installed_without_its_hash() {
         let is_install = |line: &&str| INSTALLERS.iter().any(|installer| line.contains(installer));
         for line in text.lines().filter(is_install) {
             assert!(line.contains(" --require-hashes "), "{}: {line}", script.display());
-            assert!(line.contains("lock"), "{}: {line}", script.display());
+            assert!(
+                line.contains(".lock\"") || line.contains("\"$lock"),
+                "{}: {line}",
+                script.display()
+            );
             installs += 1;
         }
     }

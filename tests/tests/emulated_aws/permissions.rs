@@ -458,7 +458,7 @@ fn dispatch_and_ingress_read_the_secrets_that_are_named_for_them_and_no_others()
     });
 }
 
-/// What every test ends with: no function made a call that its role does not allow.
+/// What every test ends with: no function has made a call that its role does not allow, in this test or an earlier one.
 pub(crate) fn assert_no_call_was_denied(stack: &Stack) {
     // A test asks for a token for somebody whom the template does not allow.
     let is_wrong = |call: &Value| call["allowed"] == false && call["action"] != TOKEN_CALL;
@@ -467,7 +467,7 @@ pub(crate) fn assert_no_call_was_denied(stack: &Stack) {
 }
 
 #[test]
-fn the_functions_make_the_calls_that_are_looked_at() {
+fn each_function_makes_the_calls_that_deliveries_need() {
     on_deployment(|deployment| async move {
         // One that is delivered, one that waits, and one that becomes a dead letter.
         for (topic, id) in

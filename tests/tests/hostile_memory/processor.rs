@@ -13,7 +13,7 @@ use std::{env, fs};
 use delivery::ports::SendHttp as _;
 use delivery::request::{ANSWER_MAX_BYTES, Request};
 use lastmile_tests::certificates::Authority;
-use lastmile_tests::hostile::{HostileBehaviour, delays, floods, floods_after_an_answer};
+use lastmile_tests::hostile::{HostileBehaviour, floods, floods_after_an_answer, slow_senders};
 
 use crate::{AUTHORITY, FOLDER, HOSTILE, client, memory_bytes, request, sender};
 
@@ -44,7 +44,7 @@ struct Figures {
 }
 
 fn all_floods() -> impl Iterator<Item = HostileBehaviour> {
-    floods().into_iter().chain(floods_after_an_answer()).chain(delays())
+    floods().into_iter().chain(floods_after_an_answer()).chain(slow_senders())
 }
 
 #[tokio::test]

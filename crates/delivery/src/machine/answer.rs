@@ -83,7 +83,7 @@ impl SentCredentials {
         let reply = self.takes_reply.as_ref().filter(is_success);
         match reply.and_then(|_| ReplyKind::of(&exchange)) {
             Some(ReplyKind::Event) => exchange.redact(&self.certain, usize::MAX),
-            // It is stored whole, in place of the event that it should have been.
+            // It may be stored whole, in place of the event that it should have been.
             Some(ReplyKind::Unreadable) => exchange.redact(&self.all, usize::MAX),
             Some(ReplyKind::TooLarge) | None => exchange.redact(&self.all, SEARCHED_BYTES),
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use delivery::delivery::outcome::TransportResult;
 use delivery::ports::SendHttp as _;
 use lastmile_tests::certificates::Authority;
-use lastmile_tests::hostile::{delays, floods, floods_after_an_answer};
+use lastmile_tests::hostile::{floods, floods_after_an_answer, slow_senders};
 use lastmile_tests::scripted::{Scripted, Step, answer};
 
 use super::hostile::trusting;
@@ -114,13 +114,13 @@ async fn a_connection_that_timed_out_is_not_reused() {
 async fn a_connection_over_tls_that_timed_out_is_closed_whatever_it_goes_on_sending() {
     let authority = Authority::new().expect("a key");
     let sender = trusting(&authority);
-    for delay in delays() {
-        let server = delay.serve(&authority).await.expect("a free port");
+    for slow in slow_senders() {
+        let server = slow.serve(&authority).await.expect("a free port");
         for connections in 1..=2 {
-            let made = exchange_with(&sender, &request(&delay.url(&server), 10 * SHORT_MS)).await;
-            assert_eq!(made.result, TransportResult::TimedOut, "{}: {made:?}", delay.name);
-            assert!(ended(&server, connections).await, "{}: still open", delay.name);
-            assert_eq!(server.connections(), connections, "{}", delay.name);
+            let made = exchange_with(&sender, &request(&slow.url(&server), 10 * SHORT_MS)).await;
+            assert_eq!(made.result, TransportResult::TimedOut, "{}: {made:?}", slow.name);
+            assert!(ended(&server, connections).await, "{}: still open", slow.name);
+            assert_eq!(server.connections(), connections, "{}", slow.name);
         }
     }
 }

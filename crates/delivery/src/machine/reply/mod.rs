@@ -11,6 +11,7 @@
 
 pub(super) mod budget;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use self::budget::unread_topics;
@@ -50,10 +51,8 @@ pub fn follow_ups(
     let answered = Answered { delivery, subscription, catalogue, now_ms };
     let event = match reply_content {
         ReplyContent::Event(event) => event,
-        // Why it is not an event may repeat a part of it.
-        ReplyContent::Unreadable(..) if subscription.dead_letter.response == Response::None => {
-            let why = "it cannot be read, and none of it is kept";
-            return answered.dead_letter(String::new(), Reason::MalformedEvent, why);
+        ReplyContent::Unreadable(_, why) if subscription.dead_letter.response == Response::None => {
+            return answered.dead_letter_without_reply(why);
         }
         ReplyContent::Unreadable(text, why) => {
             return answered.dead_letter(text, Reason::MalformedEvent, &why);
@@ -114,6 +113,21 @@ impl Answered<'_> {
         let reply = self.reply(event, &self.subscription.name, DeliveryTarget::Reply);
         let why = format!("the subscriber's reply: {why}");
         self.undeliverable(reply, self.subscription, reason, &why)
+    }
+
+    /// The same without any of the reply. With the event that was answered it would be as if that could not be read.
+    fn dead_letter_without_reply(&self, why: Cow<'static, str>) -> Vec<FollowUp> {
+        // What was made for this reply may repeat a part of it.
+        let why = match why {
+            Cow::Borrowed(why) => why,
+            Cow::Owned(_) => "it cannot be read",
+        };
+        let members = self.delivery.event.members();
+        let id = members.id().unwrap_or_default();
+        let source = members.source().unwrap_or_default();
+        let why =
+            format!("{why}; none of it is kept. It answered the event {id:?} from {source:?}");
+        self.dead_letter(String::new(), Reason::MalformedEvent, &why)
     }
 
     /// A reply too large to store is replaced by the event that it answers, which is the subscriber's dead
@@ -225,7 +239,8 @@ impl ReplyKind {
 /// The content of an answer that declares itself a CloudEvent.
 enum ReplyContent<'a> {
     Event(Event),
-    Unreadable(String, String),
+    /// Its text, and why it is no event.
+    Unreadable(String, Cow<'static, str>),
     TooLarge(&'a [u8]),
 }
 
@@ -250,7 +265,7 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     Some(match decode_one(&text, Input::CloudEvents) {
         Element::Event(event) => ReplyContent::Event(event),
         Element::Malformed { text, why } => {
-            ReplyContent::Unreadable(text.to_string(), why.to_string())
+            ReplyContent::Unreadable(text.to_string(), why.to_string().into())
         }
     })
 }
@@ -260,8 +275,9 @@ fn event_text(
     mode: ContentMode,
     content: &Content,
     body: &[u8],
-) -> Result<String, (String, String)> {
-    let unreadable = |why: &str| (String::from_utf8_lossy(body).into_owned(), why.to_owned());
+) -> Result<String, (String, Cow<'static, str>)> {
+    let unreadable =
+        |why: &'static str| (String::from_utf8_lossy(body).into_owned(), Cow::Borrowed(why));
     let content_type = content.content_type.as_deref();
     match (mode, std::str::from_utf8(body)) {
         (ContentMode::Structured, Ok(text)) => Ok(text.to_owned()),
@@ -273,7 +289,7 @@ fn event_text(
         (ContentMode::Data, _) => binary::structured(&content.attributes, content_type, body)
             // What cannot be decoded is kept as it came.
             .map_err(|why| {
-                (binary::structured_plain(&content.attributes, content_type, body), why)
+                (binary::structured_plain(&content.attributes, content_type, body), why.into())
             }),
     }
 }

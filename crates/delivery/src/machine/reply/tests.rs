@@ -243,16 +243,22 @@ fn without_a_response_a_dead_letter_has_nothing_of_a_reply_that_is_no_event_or_t
     let mut subscription = subscription("n/t/s", to_address());
     subscription.dead_letter.response = Response::None;
     let answered = delivery().event;
-    for (body, event, target) in [
-        ("nobody".to_owned(), " ", DeliveryTarget::Reply),
-        ("nobody".repeat(REPLY_MAX_BYTES), &**answered.text(), DeliveryTarget::Destination),
+    let batch = answer(200, Some("application/cloudevents-batch+json"), &[], b"[nobody]");
+    let large = "nobody".repeat(REPLY_MAX_BYTES);
+    for (answer, event, target, why) in [
+        (structured(200, "nobody"), " ", DeliveryTarget::Reply, "cannot be read"),
+        (batch, " ", DeliveryTarget::Reply, "a batch"),
+        (structured(200, &large), answered.text(), DeliveryTarget::Destination, "524288 bytes"),
     ] {
-        let answer = structured(200, &body);
         let followed = follow_ups(&delivery(), &subscription, &answer, &catalogue(), NOW_MS);
         let letter = letter(&followed);
         assert_eq!((&**letter.delivery.event.text(), &letter.delivery.target), (event, &target));
         assert_eq!(letter.delivery.last_response, None);
-        assert!(!letter.detail.as_ref().expect("it says why").contains("nobody"));
+        let detail = letter.detail.as_ref().expect("it says why");
+        assert!(detail.contains(why) && !detail.contains("nobody"), "{detail}");
+        if target == DeliveryTarget::Reply {
+            assert!(detail.ends_with(r#"It answered the event "1" from "/s""#), "{detail}");
+        }
     }
 }
 
