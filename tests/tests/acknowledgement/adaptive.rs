@@ -217,6 +217,18 @@ fn retry_after_of_one_answer_holds_for_all_other_deliveries_of_its_destination()
 }
 
 #[test]
+fn what_waited_for_its_turn_meanwhile_leaves_the_destination_alone_too() {
+    let mut one_at_once = subscription("shop/orders/s0");
+    one_at_once.destination.max_concurrency = 1;
+    let asks = answers(429).with_retry_after("7").after_ms(500);
+    let process = Process::new(one_at_once, &[asks, answers(200)]);
+    let (sent, requests, _) = process.invoke(&published(2));
+    let waits = sent.iter().map(|(_, message)| (carried(message).attempts, message.wait_ms));
+    assert_eq!(requests, 1);
+    assert!(waits.clone().any(|wait| wait == (0, 7_000)), "{:?}", waits.collect::<Vec<_>>());
+}
+
+#[test]
 fn an_earlier_success_does_not_end_a_retry_after_and_other_destinations_are_not_held() {
     let asks = answers(503).with_retry_after("60").after_ms(100);
     let process = Process::of(&[asks, answers(200).after_ms(500)]);

@@ -46,6 +46,14 @@ fn a_record_too_large_to_move_is_handled_where_it_is() {
 }
 
 #[test]
+fn a_large_record_with_room_for_a_hold_moves() {
+    let ports = FakePorts::new(subscriptions(1));
+    let again = Record { receives: 2, ..record("m1", &event_of(900_000)) };
+    assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
+    assert_eq!((ports.requests(), ports.sent().remove(0).0), (0, QueueName::Isolation));
+}
+
+#[test]
 fn a_record_that_cannot_be_moved_returns_to_its_queue() {
     let ports = FakePorts::new(subscriptions(1)).with_failing_queue();
     let again = Record { receives: 2, ..record("m1", EVENT) };

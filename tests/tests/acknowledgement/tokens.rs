@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use delivery::ports::QueueName;
+use delivery::ports::{QueueName, Record};
 use delivery::request::Request;
 use delivery::request::token::TOKEN_TIMEOUT_MS;
 use delivery::subscription::catalogue::Catalogue;
@@ -11,7 +11,7 @@ use dispatch::{Deadline, Dispatch};
 
 use super::json_log::log_lines;
 use super::reactions::{Reaction, answers, times_out_after};
-use super::{ENDS_MS, EVENT, carried, letter};
+use super::{ENDS_MS, EVENT, carried, delivery, letter, retry_record};
 use crate::fake_ports::{FakePorts, NOW_MS, container, record, subscriptions_with_destination};
 
 const SERVER: &str = "login.example.com";
@@ -49,9 +49,19 @@ impl Process {
     fn handles(&self, events: usize) {
         let event = |n: usize| EVENT.replace(r#""id":"1""#, &format!(r#""id":"{n}""#));
         let records: Vec<_> = (0..events).map(|n| record(&format!("m{n}"), &event(n))).collect();
+        self.handles_records(&records);
+    }
+
+    /// An invocation with a delivery in the slow lane, which may take as long as its timeout.
+    fn handles_slow(&self) {
+        let slow = retry_record(&delivery("shop/orders/s0"));
+        self.handles_records(&[Record { queue: QueueName::Slow, ..slow }]);
+    }
+
+    fn handles_records(&self, records: &[Record]) {
         let now_ms = NOW_MS + self.1.elapsed_ms();
         let deadline = Deadline::new(now_ms, now_ms + 120_000);
-        assert_eq!(self.1.run(self.0.handle(&records, &deadline)), [""; 0]);
+        assert_eq!(self.1.run(self.0.handle(records, &deadline)), [""; 0]);
     }
 }
 
@@ -109,10 +119,26 @@ fn the_request_with_another_token_has_what_is_left_of_the_time_of_the_attempt() 
     // The token takes 20 ms.
     for (refused_after_ms, expected) in [(2_000, &[30_000, 27_980][..]), (29_980, &[30_000])] {
         let ports = ports(&[answers(401).after_ms(refused_after_ms), answers(200)], &grants);
-        Process::new(&ports).handles(1);
+        Process::new(&ports).handles_slow();
         let posts = ports.posts().into_iter().filter(|of| of.url.host_str() == Some(DESTINATION));
         let timeouts: Vec<u64> = posts.map(|of| of.timeout_ms).collect();
         assert_eq!(timeouts, expected);
+    }
+}
+
+#[test]
+fn a_refusal_stands_where_no_time_is_left_for_another_token() {
+    for (refused_after_ms, in_time) in [(29_979, true), (29_980, false)] {
+        // The server refuses after 20 ms, of the 30 seconds of the attempt.
+        let refusal = answers(400).after_ms(20);
+        let refused = [answers(401).after_ms(refused_after_ms)];
+        let ports = ports(&refused, &[grants("old", 3_600), refusal]);
+        Process::new(&ports).handles_slow();
+        assert_eq!((to_server(&ports).len(), shown(&ports).len()), (2, 1));
+        let [(queue, message)] = &ports.sent()[..] else { panic!("one message") };
+        // A refusal is final; without a token the attempt was aborted.
+        let expected = if in_time { QueueName::Retry } else { QueueName::DeadLetter };
+        assert_eq!(*queue, expected, "after {refused_after_ms} ms: {message:?}");
     }
 }
 
