@@ -81,6 +81,15 @@ fn a_topic_of_version_1_is_read_and_written_back_to_the_same_text() {
 }
 
 #[test]
+fn of_a_mapping_only_the_fields_are_written_that_it_maps() {
+    let subject = Field { path: None, default: Some("s".to_owned()) };
+    let mapping = Mapping { subject, ..Mapping::default() };
+    let topic = Topic::new("shop/orders".parse().expect("a name"));
+    let text = write_topic(&Topic { mapping: mapping.into(), ..topic });
+    assert!(text.contains(r#""mapping":{"subject":{"default":"s"}}"#), "{text}");
+}
+
+#[test]
 fn every_fixture_is_used_by_the_tests() {
     let files = fs::read_dir(repository(FOLDER)).expect("the fixtures");
     let mut found: Vec<String> = files

@@ -288,6 +288,22 @@ fn a_broken_text_is_refused_with_the_field() {
 }
 
 #[test]
+fn a_client_has_at_most_ten_parameters_of_its_own() {
+    let valid = write_subscription(&subscription(Dialect::Native));
+    let with = |count: usize| {
+        let parameters: Vec<_> = (0..count).map(|n| [format!("p{n}"), n.to_string()]).collect();
+        let parameters = serde_json::to_string(&parameters).expect("it can be written");
+        let client =
+            r#""tokenUrl":"https://l/","clientId":"a","clientSecret":"env:A","style":"post""#;
+        let auth = format!(r#""auth":{{"oauth2":{{{client},"parameters":{parameters}}}}}"#);
+        valid.replacen("\"slowAfterMs\"", &format!("{auth},\"slowAfterMs\""), 1)
+    };
+    assert!(read(&with(10)).is_ok());
+    let problem = "destination.auth.oauth2.parameters: has more than 10 fields";
+    assert_eq!(refusal(&with(11)), problem);
+}
+
+#[test]
 fn a_broken_topic_is_refused_with_the_field() {
     let topic = || "shop/orders".parse().expect("a name");
     for (text, problem) in [
