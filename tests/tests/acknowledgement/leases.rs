@@ -10,7 +10,7 @@ use futures::future::join;
 use uuid::Uuid;
 
 use super::reactions::{Reaction, answers};
-use super::{EVENT, carried, subscription};
+use super::{EVENT, carried, delivery, retry_record, subscription};
 use crate::fake_ports::{FakePorts, catalogue_of, container, record};
 
 /// A destination that takes this many requests at once.
@@ -135,6 +135,39 @@ fn a_process_that_is_gone_keeps_its_permits_until_its_lease_is_over() {
     assert_eq!((ports.requests(), ports.sent().len()), (1, 1));
 }
 
+/// A delivery whose turn has come, while another process has the only permit for so long; how long the invocation took.
+fn waits_in_place(leased_ms: u64) -> (FakePorts, u64) {
+    let ports = ports(1, &[answers(200)]);
+    let mut permits = Permits::default();
+    let until_ms = ports.now_ms() + leased_ms;
+    let wanted = Wanted { new: 0, waited: 1, in_use: 0, until_ms };
+    permits.lease(Uuid::max(), wanted, 1, ports.now_ms());
+    ports.set_shared_document(&document(), &permits.write());
+    let mut waited = delivery("shop/orders/s0");
+    waited.hold.permits = 1;
+    let record = retry_record(&waited);
+    assert_eq!(ports.run(process(&ports).handle(&[record], &deadline(&ports))), [""; 0]);
+    (ports.clone(), ports.elapsed_ms())
+}
+
+#[test]
+fn whose_turn_has_come_asks_each_second_for_the_permit_of_another_process() {
+    let (ports, took_ms) = waits_in_place(2_500);
+    assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
+    assert!((3_000..3_500).contains(&took_ms), "{took_ms}");
+}
+
+#[test]
+fn whose_turn_has_come_waits_five_seconds_in_place_and_then_as_a_message() {
+    let (ports, took_ms) = waits_in_place(90_000);
+    assert_eq!(ports.requests(), 0);
+    assert!((5_000..6_500).contains(&took_ms), "{took_ms}");
+    let [(queue, message)] = &ports.sent()[..] else { panic!("one message") };
+    let waiting = carried(message);
+    assert_eq!((*queue, waiting.attempts, waiting.hold.permits), (QueueName::Retry, 0, 2));
+    assert_eq!(message.wait_ms, 1_000);
+}
+
 #[test]
 fn without_storage_each_process_keeps_to_its_share() {
     let ports = ports(6, &[answers(200).after_ms(1_000)]);
@@ -142,6 +175,35 @@ fn without_storage_each_process_keeps_to_its_share() {
     let process = process(&ports).with_max_concurrency(3);
     ports.run(process.handle(&events("m", 6), &deadline(&ports)));
     assert_eq!((ports.requests(), ports.most_requests_at_once()), (6, 2));
+}
+
+#[test]
+fn without_storage_some_processes_have_one_of_a_few_permits_and_others_none() {
+    for (random, requests) in [(0, 1), (1, 1), (2, 0), (3, 1), (5, 0)] {
+        let ports = ports(2, &[answers(200)]).with_random(random);
+        ports.set_shared_unreachable(true);
+        let process = process(&ports).with_max_concurrency(3);
+        ports.run(process.handle(&events("m", 1), &deadline(&ports)));
+        assert_eq!(ports.requests(), requests, "the process with {random}");
+    }
+}
+
+#[test]
+fn a_permit_is_leased_for_as_long_as_the_attempt_may_take() {
+    let mut patient = limited(1);
+    patient.destination.response_timeout_ms = 100_000;
+    let ports = FakePorts::new(catalogue_of([patient]))
+        .with_reactions("s0.example.com", &[answers(200).after_ms(90_000)]);
+    let (first, second) = (process(&ports), process(&ports.clone().with_random(1)));
+    let slow = Record { queue: QueueName::Slow, ..retry_record(&delivery("shop/orders/s0")) };
+    let (of_first, of_second) = ([slow], events("b", 1));
+    let deadline = deadline(&ports);
+    let later = async {
+        ports.sleep(80_000).await;
+        second.handle(&of_second, &deadline).await
+    };
+    ports.run(join(first.handle(&of_first, &deadline), later));
+    assert_eq!((ports.requests(), ports.most_requests_at_once()), (1, 1));
 }
 
 #[test]

@@ -50,3 +50,19 @@ impl Drop for Wants<'_> {
         self.0.fetch_sub(self.1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_wanted_until_whoever_wants_them_has_gone() {
+        let wanted = AtomicU32::new(0);
+        let (two, three) = (Wants::of(&wanted, 2), Wants::of(&wanted, 3));
+        assert_eq!(wanted.load(Ordering::Relaxed), 5);
+        drop(two);
+        assert_eq!(wanted.load(Ordering::Relaxed), 3);
+        drop(three);
+        assert_eq!(wanted.load(Ordering::Relaxed), 0);
+    }
+}
