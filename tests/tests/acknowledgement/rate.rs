@@ -148,6 +148,22 @@ fn who_is_overtaken_by_others_every_time_asks_again_soon() {
 }
 
 #[test]
+fn who_finds_no_slot_in_its_lifetime_waits_until_its_end() {
+    let mut brief = limited(1);
+    brief.retry.time_to_live_ms = Some(30_000);
+    let process = Process::with(FakePorts::new(catalogue_of([brief])));
+    let sent = process.invoke(&events(50));
+    // One at once and one after a second in place.
+    assert_eq!((process.ports.requests(), sent.len()), (2, 48));
+    let with_slot = |(_, message): &&(QueueName, Message)| carried(message).hold.slots == 1;
+    let (with_slot, without): (Vec<_>, Vec<_>) = sent.iter().partition(with_slot);
+    assert_eq!((with_slot.len(), without.len()), (28, 20));
+    for (_, message) in without {
+        assert!((28_000..30_000).contains(&message.wait_ms), "{} ms", message.wait_ms);
+    }
+}
+
+#[test]
 fn a_destination_without_a_rate_asks_for_nothing() {
     let process = Process::with(FakePorts::new(catalogue_of([subscription("shop/orders/s0")])));
     process.invoke(&events(10));
