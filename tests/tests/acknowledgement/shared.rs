@@ -121,6 +121,9 @@ fn one_process_probes_at_a_time_and_its_failure_is_known_to_all() {
     assert_eq!(deployment.state().failing.map(|failing| failing.lasts_ms), Some(20_000));
     deployment.ports.advance_ms(5_000);
     assert!(!deployment.attempts(1), "it has not read the digest again, but asks before it probes");
+    let asked = deployment.ports.shared_requests();
+    assert!(!deployment.attempts(1), "it knows now");
+    assert_eq!(deployment.ports.shared_requests(), asked);
     deployment.ports.advance_ms(15_000);
     assert!(deployment.attempts(1), "the next probe");
     assert!(!deployment.attempts(0) && !deployment.attempts(2));
@@ -142,6 +145,10 @@ fn while_a_process_probes_no_other_does_until_its_claim_is_over() {
     let sent = deployment.invoke(1, &[due()]);
     let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((message.wait_ms, deployment.ports.requests()), (10_000, 10));
+    // The others of its process need not ask.
+    let asked = deployment.ports.shared_requests();
+    assert!(!deployment.attempts(1));
+    assert_eq!(deployment.ports.shared_requests(), asked);
     deployment.ports.advance_ms(90_000);
     assert!(deployment.invoke(1, &[due()]).len() == 1 && deployment.ports.requests() == 11);
 }
@@ -158,7 +165,10 @@ fn a_recovery_is_known_to_all() {
     assert!(deployment.attempts(0) && deployment.state().is_healthy());
     assert!(!deployment.digest().contains("failing"), "{}", deployment.digest());
     // It asks before it probes, and need not.
-    assert!(deployment.attempts(1) && deployment.attempts(1));
+    assert!(deployment.attempts(1));
+    let asked = deployment.ports.shared_requests();
+    assert!(deployment.attempts(1));
+    assert_eq!(deployment.ports.shared_requests(), asked);
 }
 
 #[test]

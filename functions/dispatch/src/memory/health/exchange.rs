@@ -58,8 +58,12 @@ impl Health {
         self.memory().read_ms = Some(now_ms);
     }
 
+    /// Takes over until when a destination fails, where this process was about to probe it.
     pub(crate) fn adopt_failing(&self, key: DestinationKey, spell: Spell, now_ms: u64) {
-        self.memory().probations.adopt(&key, spell, now_ms);
+        let mut memory = self.memory();
+        // While it probes, it would know better.
+        memory.probations.release(&key);
+        memory.probations.adopt(&key, spell, now_ms);
     }
 
     pub(crate) fn forget_failing(&self, key: DestinationKey) {
