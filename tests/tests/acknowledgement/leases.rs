@@ -118,15 +118,7 @@ fn one_after_the_other_in_one_process_needs_no_turns() {
 #[test]
 fn a_process_that_is_gone_keeps_its_permits_until_its_lease_is_over() {
     let ports = ports(1, &[answers(200)]);
-    let mut permits = Permits::default();
-    let until_ms = ports.now_ms() + 90_000;
-    permits.lease(
-        Uuid::max(),
-        Wanted { new: 0, waited: 1, in_use: 0, until_ms },
-        1,
-        ports.now_ms(),
-    );
-    ports.set_shared_document(&document(), &permits.write());
+    lease_to_another(&ports, 90_000);
     let process = process(&ports);
     ports.run(process.handle(&events("a", 1), &deadline(&ports)));
     assert_eq!((ports.requests(), ports.sent().len()), (0, 1));
@@ -135,14 +127,19 @@ fn a_process_that_is_gone_keeps_its_permits_until_its_lease_is_over() {
     assert_eq!((ports.requests(), ports.sent().len()), (1, 1));
 }
 
-/// A delivery whose turn has come, while another process has the only permit for so long; how long the invocation took.
-fn waits_in_place(leased_ms: u64) -> (FakePorts, u64) {
-    let ports = ports(1, &[answers(200)]);
+/// Another process has the only permit, for so long.
+fn lease_to_another(ports: &FakePorts, lasts_ms: u64) {
     let mut permits = Permits::default();
-    let until_ms = ports.now_ms() + leased_ms;
+    let until_ms = ports.now_ms() + lasts_ms;
     let wanted = Wanted { new: 0, waited: 1, in_use: 0, until_ms };
     permits.lease(Uuid::max(), wanted, 1, ports.now_ms());
     ports.set_shared_document(&document(), &permits.write());
+}
+
+/// A delivery whose turn has come, while another process has the permit; how long the invocation took.
+fn waits_in_place(leased_ms: u64) -> (FakePorts, u64) {
+    let ports = ports(1, &[answers(200)]);
+    lease_to_another(&ports, leased_ms);
     let mut waited = delivery("shop/orders/s0");
     waited.hold.permits = 1;
     let record = retry_record(&waited);
@@ -166,6 +163,21 @@ fn whose_turn_has_come_waits_five_seconds_in_place_and_then_as_a_message() {
     let waiting = carried(message);
     assert_eq!((*queue, waiting.attempts, waiting.hold.permits), (QueueName::Retry, 0, 2));
     assert_eq!(message.wait_ms, 1_000);
+}
+
+#[test]
+fn a_probe_needs_no_permit() {
+    let ports = ports(1, &[answers(503)]);
+    let process = process(&ports);
+    for number in 0..10 {
+        ports.run(process.handle(&events(&format!("m{number}"), 1), &deadline(&ports)));
+    }
+    assert_eq!(ports.requests(), 10);
+    lease_to_another(&ports, 90_000);
+    ports.advance_ms(10_000);
+    let due = retry_record(&delivery("shop/orders/s0"));
+    ports.run(process.handle(&[due], &deadline(&ports)));
+    assert_eq!(ports.requests(), 11);
 }
 
 #[test]
