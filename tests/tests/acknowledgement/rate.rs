@@ -7,6 +7,7 @@ use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::{Batch, OnRefused, Subscription};
 use dispatch::{Deadline, Dispatch};
 
+use super::reactions::answers;
 use super::{EVENT, carried, delivery, retry_record, subscription};
 use crate::fake_ports::{FakePorts, Hanging, NOW_MS, catalogue_of, container, record};
 
@@ -161,6 +162,19 @@ fn who_finds_no_slot_in_its_lifetime_waits_until_its_end() {
     for (_, message) in without {
         assert!((28_000..30_000).contains(&message.wait_ms), "{} ms", message.wait_ms);
     }
+}
+
+#[test]
+fn who_waited_for_its_slot_leaves_a_destination_alone_that_asked_for_it_meanwhile() {
+    let asks = answers(429).with_retry_after("7").after_ms(100);
+    let ports = FakePorts::new(catalogue_of([limited(1)]))
+        .with_reactions("s0.example.com", &[asks, answers(200)]);
+    let process = Process::with(ports);
+    let sent = process.invoke(&events(2));
+    assert_eq!((process.ports.requests(), process.ports.elapsed_ms()), (1, 1_000));
+    let waits: Vec<u64> = sent.iter().map(|(_, message)| message.wait_ms).collect();
+    // It was answered after 105 ms, 5 of them until its slot was known, and the other one's slot came after a second.
+    assert_eq!(waits, [7_000, 6_105]);
 }
 
 #[test]
