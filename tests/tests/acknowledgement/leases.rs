@@ -209,7 +209,8 @@ fn a_permit_is_leased_for_as_long_as_the_attempt_may_take() {
     let (first, second) = (process(&ports), process(&ports.clone().with_random(1)));
     let slow = Record { queue: QueueName::Slow, ..retry_record(&delivery("shop/orders/s0")) };
     let (of_first, of_second) = ([slow], events("b", 1));
-    let deadline = deadline(&ports);
+    // Time enough for both.
+    let deadline = Deadline::new(ports.now_ms(), ports.now_ms() + 300_000);
     let later = async {
         ports.sleep(80_000).await;
         second.handle(&of_second, &deadline).await
