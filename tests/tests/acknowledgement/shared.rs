@@ -216,8 +216,10 @@ fn without_storage_each_process_goes_on_by_itself_and_writes_later() {
     assert!(!deployment.attempts(0), "what it knows itself still counts");
     let asked = deployment.ports.shared_requests();
     assert!(!deployment.attempts(0));
+    deployment.ports.advance_ms(5_000);
+    assert!(!deployment.attempts(0));
     assert_eq!(deployment.ports.shared_requests(), asked, "storage is left alone for a while");
-    deployment.ports.advance_ms(10_000);
+    deployment.ports.advance_ms(5_000);
     assert!(deployment.attempts(0), "the probe");
     deployment.ports.advance_ms(30_000);
     deployment.ports.set_shared_unreachable(false);

@@ -85,3 +85,19 @@ fn name_of(subscription: &SubscriptionName, catalogue: &Catalogue) -> Subscripti
         false => subscription.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_no_subscription_and_no_known_topic_is_counted_without_its_topic() {
+        let catalogue = Catalogue::default();
+        let counted = |name: &str| {
+            let topic = "shop/orders".parse().expect("a topic");
+            name_of(&SubscriptionName { topic, name: name.to_owned() }, &catalogue).to_string()
+        };
+        assert_eq!(counted("billing"), "shop/orders/billing");
+        assert!(!counted(UNKNOWN_TOPIC).contains("shop"), "{}", counted(UNKNOWN_TOPIC));
+    }
+}
