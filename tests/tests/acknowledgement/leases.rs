@@ -181,6 +181,20 @@ fn a_probe_needs_no_permit() {
 }
 
 #[test]
+fn while_one_destination_fails_others_need_permits_as_before() {
+    let ports = FakePorts::new(catalogue_of([limited(1), subscription("shop/others/s1")]))
+        .with_reactions("s1.example.com", &[answers(503)]);
+    let process = process(&ports);
+    for event in events("m", 10) {
+        let of_s1 = Record { topic: Some("shop/others".to_owned()), ..event };
+        ports.run(process.handle(&[of_s1], &deadline(&ports)));
+    }
+    lease_to_another(&ports, 90_000);
+    ports.run(process.handle(&events("a", 1), &deadline(&ports)));
+    assert_eq!(ports.requests(), 10);
+}
+
+#[test]
 fn without_storage_each_process_keeps_to_its_share() {
     let ports = ports(6, &[answers(200).after_ms(1_000)]);
     ports.set_shared_unreachable(true);
