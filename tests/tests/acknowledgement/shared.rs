@@ -1,13 +1,13 @@
 //! What processes tell each other about destinations: one probes, all obey, and storage that does not
 //! answer stops nobody.
 
-use delivery::delivery::Delivery;
 use delivery::delivery::health::shared::{
     DestinationState, Digest, Document as _, digest_document,
 };
 use delivery::delivery::health::{DestinationKey, slow};
+use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
-use delivery::subscription::{Disabled, Subscription};
+use delivery::subscription::{Disabled, ReplyTo, Subscription};
 use dispatch::{Deadline, Dispatch};
 
 use super::reactions::{Reaction, answers, times_out_after};
@@ -304,6 +304,17 @@ fn deliveries_to_a_disabled_destination_may_become_dead_letters() {
     let Attribute::DeadLetter(text) = &message.attribute else { panic!("{message:?}") };
     assert!(text.contains("DestinationDisabled"), "{text}");
     assert_eq!(deployment.ports.requests(), 0);
+}
+
+#[test]
+fn a_reply_goes_to_its_address_while_the_destination_is_disabled() {
+    let reply = ReplyTo::Address("https://replies.example.com/".parse().expect("an address"));
+    let replying = Subscription { reply: Some(reply), ..destination() };
+    let deployment = Deployment::with(FakePorts::new(catalogue_of([replying])), 1, &[]);
+    operate(&deployment, |state, now_ms| state.disabled_by_operator(Disabled::DeadLetter, now_ms));
+    let reply = Delivery { target: DeliveryTarget::Reply, ..delivery("shop/orders/s0") };
+    assert_eq!(deployment.invoke(0, &[retry_record(&reply)]), []);
+    assert_eq!(deployment.ports.requests(), 1);
 }
 
 /// Notices about destinations are published to shop/notices, which nobody but s9 wants.
