@@ -103,8 +103,7 @@ async fn ask(topic: &TopicName, mut ingress: Url) -> anyhow::Result<Option<Unkno
 mod tests {
     use axum::Router;
     use axum::routing::get;
-    use local::aws::{LocalAws, LocalAwsConfig};
-    use local::stack::local_clients;
+    use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 
     use super::*;
     use crate::this_machine::listen;

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use aws_config::SdkConfig;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
-use local::stack::local_clients;
+use local::aws::local_clients;
 use url::Url;
 
 use crate::advice::aws_error;

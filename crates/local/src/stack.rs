@@ -19,9 +19,7 @@ use adapters::secrets::SecretStores;
 use adapters::settings::{self, DeadLetterSettings, DispatchSettings};
 use adapters::subscriptions::Location;
 use anyhow::Context as _;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
-use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use deadletter::DeadLetters;
 use delivery::ports::{Clock as _, QueueName};
 use delivery::subscription::name::TopicName;
@@ -29,8 +27,7 @@ use dispatch::{Deadline, Dispatch};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::aws::{LocalAws, LocalAwsConfig, REGION};
-use crate::http_client::http_client;
+use crate::aws::{LocalAws, LocalAwsConfig, local_clients};
 use crate::mapping::EventSourceMapping;
 use crate::mapping::event::received;
 use crate::observe::{ObservedSender, Observer};
@@ -279,17 +276,4 @@ fn environment(
         (settings::S3_FORCE_PATH_STYLE, "true".to_owned()),
     ];
     move |name| values.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())
-}
-
-/// The configuration of clients for an AWS on this machine, which accepts any credentials.
-#[must_use]
-pub fn local_clients(endpoint: &str) -> SdkConfig {
-    let credentials = Credentials::new("local", "local", None, None, "local");
-    SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static(REGION))
-        .endpoint_url(endpoint)
-        .http_client(http_client())
-        .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .build()
 }

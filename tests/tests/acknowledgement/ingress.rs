@@ -2,6 +2,7 @@
 //! request that is refused.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use delivery::ports::{Clock, PublishEvents, PublisherKeys, PublishingError, SecretError};
 use delivery::subscription::name::TopicName;
@@ -9,6 +10,9 @@ use delivery::subscription::secret::{Secret, SecretName};
 use ingress::Ingress;
 use ingress::invocation::Invocation;
 use serde_json::{Value, json};
+use tracing::Level;
+
+use crate::json_log::log_lines;
 
 const KEY: &str = "c2hvcC1vcmRlcnMta2V5LW9uZQ==";
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/shop","type":"t"}"#;
@@ -18,12 +22,14 @@ struct FakePorts {
     answer: Result<String, PublishingError>,
     keys: Vec<Result<Secret, SecretError>>,
     sent: Mutex<Vec<(String, String)>>,
+    now_ms: AtomicU64,
 }
 
 impl Default for FakePorts {
     fn default() -> Self {
         let keys = vec![Ok(Secret::new(KEY.to_owned()))];
-        Self { answer: Ok("m1".to_owned()), keys, sent: Mutex::default() }
+        let now_ms = AtomicU64::new(1_795_158_180_000);
+        Self { answer: Ok("m1".to_owned()), keys, sent: Mutex::default(), now_ms }
     }
 }
 
@@ -44,10 +50,15 @@ impl PublisherKeys for &FakePorts {
 
 impl Clock for &FakePorts {
     fn now_ms(&self) -> u64 {
-        1_795_158_180_000
+        self.now_ms.load(Ordering::Relaxed)
     }
 
     async fn sleep(&self, _: u64) {}
+}
+
+fn unread() -> Result<Secret, SecretError> {
+    let problem = "the secrets extension answered with status 400".to_owned();
+    Err(SecretError { name: name(), problem })
 }
 
 fn name() -> SecretName {
@@ -102,6 +113,15 @@ async fn a_request_is_one_message_whatever_its_form() {
             batch.as_str(),
             202,
             2,
+        ),
+        // A client of Event Grid, which takes 202 for a failure.
+        (
+            json!({"rawQueryString": "api-version=2018-01-01", "headers": {"authorization": format!("Bearer {KEY}"),
+                "content-type": "application/cloudevents+json"}}),
+            "shop/orders",
+            EVENT,
+            200,
+            1,
         ),
         (
             json!({"body": "aGk=", "isBase64Encoded": true, "headers": {"aeg-sas-key": KEY, "ce-specversion": "1.0",
@@ -164,10 +184,6 @@ async fn a_message_that_the_queue_may_not_have_is_no_success() {
 
 #[tokio::test]
 async fn while_a_key_cannot_be_read_those_of_the_others_are_valid() {
-    let unread = || {
-        let problem = "the secrets extension answered with status 400".to_owned();
-        Err(SecretError { name: name(), problem })
-    };
     let key = || Ok(Secret::new(KEY.to_owned()));
     let shown =
         |key: &str| json!({"headers": {"content-type": "application/json", "aeg-sas-key": key}});
@@ -186,4 +202,30 @@ async fn while_a_key_cannot_be_read_those_of_the_others_are_valid() {
         let sent = ports.sent.into_inner().expect("no panic");
         assert_eq!(sent.len(), usize::from(status == 200), "{changes}");
     }
+}
+
+/// A busy address would log it with every request.
+#[test]
+fn a_key_that_cannot_be_read_is_logged_once_a_minute() {
+    let ports = FakePorts { keys: vec![unread(), unread()], ..FakePorts::default() };
+    let ingress = Ingress::new(&ports, None, vec![name()]);
+    let at = |seconds: u64| {
+        ports.now_ms.store(1_795_158_180_000 + seconds * 1_000, Ordering::Relaxed);
+        let request = request(json!({}));
+        let lines = log_lines(Level::ERROR, || {
+            drop(futures::executor::block_on(ingress.handle(&request)));
+        });
+        lines.iter().filter(|line| line["message"] == "request.keys_unreadable").count()
+    };
+    assert_eq!([0, 1, 59, 60, 61, 119, 120].map(at), [2, 0, 0, 2, 0, 0, 2]);
+}
+
+#[test]
+fn of_keys_that_can_be_read_nothing_is_logged() {
+    let ports = FakePorts::default();
+    let lines = log_lines(Level::ERROR, || {
+        let (status, ..) = futures::executor::block_on(answer(&ports, true, json!({})));
+        assert_eq!(status, 200);
+    });
+    assert_eq!(lines, [] as [Value; 0]);
 }

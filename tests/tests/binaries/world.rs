@@ -10,8 +10,7 @@ use adapters::storage::{ListRequest, Storage};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::subscription::{Consent, Destination};
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, answer};
-use local::aws::{LocalAws, LocalAwsConfig};
-use local::stack::local_clients;
+use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 use serde_json::Value;
 use tempfile::{NamedTempFile, TempDir};
 

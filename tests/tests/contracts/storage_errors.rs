@@ -8,7 +8,7 @@ use adapters::blobs::S3Blobs;
 use adapters::storage::{PutOutcome, Replaced, Storage, StorageError};
 use delivery::ports::{PutBlob as _, PutError};
 use lastmile_tests::scripted::{Scripted, Step, answer};
-use local::stack::local_clients;
+use local::aws::local_clients;
 
 use crate::cloud::s3_client;
 use crate::scripted_s3::{Answer, DENIED, EXISTS, RACED, SLOW_DOWN, TAKEN, answering, step};

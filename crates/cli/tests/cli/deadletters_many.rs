@@ -12,8 +12,7 @@ use std::time::Duration;
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 use futures::future::join_all;
-use local::aws::{LocalAws, LocalAwsConfig};
-use local::stack::local_clients;
+use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 use serde_json::Value;
 
 use crate::page_server::PageServer;

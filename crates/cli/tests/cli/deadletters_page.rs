@@ -6,8 +6,7 @@ use crate::page_server::{PageServer, status_and_text};
 use crate::sample_letters::{DUPLICATE, LETTERS, Sample, TestContainer, lines, sample, text};
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
-use local::aws::{LocalAws, LocalAwsConfig};
-use local::stack::local_clients;
+use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 
 /// More than any of these tests takes.
 const TEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -8,8 +8,7 @@ use adapters::machine::Machine;
 use aws_sdk_sqs::types::{Message, MessageAttributeValue};
 use axum::http::StatusCode;
 use delivery::ports::Clock as _;
-use local::aws::{LocalAws, LocalAwsConfig};
-use local::stack::local_clients;
+use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 use local::subscriber::{Subscriber, status_sequence};
 use serde_json::Value;
 

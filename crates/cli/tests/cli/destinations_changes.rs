@@ -19,8 +19,7 @@ use delivery::delivery::health::shared::{
 };
 use delivery::ports::Clock as _;
 use delivery::subscription::Disabled;
-use local::aws::{LocalAws, LocalAwsConfig};
-use local::stack::local_clients;
+use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 use tempfile::TempDir;
 
 use crate::check_stack::cloud_formation;

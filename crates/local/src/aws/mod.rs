@@ -5,6 +5,7 @@
 //! objects as plain files under one folder, and any credentials. It does not keep messages over a
 //! restart, check signatures, or listen on anything but 127.0.0.1.
 
+mod clients;
 mod config;
 mod s3;
 mod server;
@@ -18,6 +19,7 @@ use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+pub use clients::local_clients;
 pub use config::{LocalAwsConfig, QueueConfig, Redrive};
 
 /// The account that owns every local queue.
