@@ -7,6 +7,7 @@ pub mod conformance;
 pub mod document;
 pub mod hostile;
 pub mod libraries;
+pub mod logs;
 pub mod scripted;
 pub mod snippets;
 pub mod spellings;

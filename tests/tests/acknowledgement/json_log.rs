@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use adapters::json_log::JsonLayer;
 use adapters::metrics::{MetricsSettings, NAMESPACE, Splits};
 use adapters::telemetry::{LogDeliveries, Telemetry};
 use deadletter::DeadLetters;
@@ -12,9 +11,8 @@ use delivery::delivery::replay::Replay;
 use delivery::ports::{Message, PutError, QueueName, Record};
 use delivery::subscription::ReplyTo;
 use dispatch::{Deadline, Dispatch};
+use lastmile_tests::logs::Logged;
 use serde_json::Value;
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::layer::SubscriberExt as _;
 use uuid::Uuid;
 
 use super::reactions::{answers, replies, times_out_after};
@@ -33,16 +31,9 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// The log lines that this code writes at this level and above, in the functions' format.
 pub(super) fn log_lines(level: tracing::Level, run: impl FnOnce()) -> Vec<Value> {
-    let output: Arc<Mutex<String>> = Arc::default();
-    let keep = Arc::clone(&output);
-    let lines = JsonLayer(move |_, line: &str| keep.lock().expect("no panic").push_str(line));
-    let levels = LevelFilter::from_level(level);
-    // With one subscriber alive, tracing asks the thread that first reaches a log line whether
-    // anyone wants it, and that thread may be another test's. With two it asks the subscribers.
-    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
-    tracing::subscriber::with_default(tracing_subscriber::registry().with(levels).with(lines), run);
-    let text = output.lock().expect("no panic").clone();
-    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    let logged = Logged::at(level);
+    run();
+    logged.lines()
 }
 
 fn messages(lines: &[Value]) -> Vec<&str> {

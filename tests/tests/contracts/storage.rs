@@ -62,6 +62,7 @@ promises! {
     of_increments_by_many_writers_none_is_lost
     no_put_and_no_delete_is_undone_by_a_replacement_under_way
     what_was_never_put_is_missing_and_no_error
+    what_is_larger_than_asked_for_is_not_read
     a_listing_is_complete_over_pages_and_in_the_order_of_the_keys_bytes
     a_listing_has_the_keys_of_its_prefix
     a_listing_by_folder_names_each_folder_once
@@ -302,6 +303,15 @@ async fn what_was_never_put_is_missing_and_no_error(storage: &Storage) {
     assert_eq!(keys(storage, "never/").await, [""; 0]);
 }
 
+async fn what_is_larger_than_asked_for_is_not_read(storage: &Storage) {
+    put(storage, "a.json", "12345").await;
+    let fetched = storage.get_at_most(5, "a.json", None).await;
+    assert!(matches!(fetched, Ok(Fetched::Changed { bytes, .. }) if bytes == b"12345"));
+    let refused = storage.get_at_most(4, "a.json", None).await;
+    let said = "it has 5 bytes, and only 4 are expected at most".to_owned();
+    assert_eq!(refused.map(drop), Err(StorageError::Refused(said)));
+}
+
 async fn a_listing_is_complete_over_pages_and_in_the_order_of_the_keys_bytes(storage: &Storage) {
     let mut expected: Vec<String> =
         (0..PAGE_MAX + 5).map(|index| format!("many/{index:04}.json")).collect();
@@ -482,6 +492,18 @@ async fn a_file_that_cannot_be_read_is_not_missing() {
     assert!(matches!(read, Err(StorageError::Unavailable(_))), "{read:?}");
     let fetched = folder.storage.get_if_changed("loop.json", None).await;
     assert!(matches!(fetched, Err(StorageError::Unavailable(_))), "{fetched:?}");
+}
+
+/// No file system takes a name of 300 bytes, so this says whether an error is reported.
+#[tokio::test]
+async fn a_file_that_cannot_be_removed_is_an_error() {
+    let folder = folder().await;
+    put_all(&folder.storage, &["a/1", "b/2"]).await;
+    let removed = folder.storage.delete(&["x".repeat(300)]).await;
+    assert!(removed.is_err(), "{removed:?}");
+    // That of a folder is no error: it is no object.
+    assert_eq!(folder.storage.delete(&["a".to_owned()]).await, Ok(()));
+    assert_eq!(keys(&folder.storage, "").await, ["a/1", "b/2"]);
 }
 
 #[tokio::test]

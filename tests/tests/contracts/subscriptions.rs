@@ -9,7 +9,9 @@ use adapters::subscriptions::{LiveSubscriptions, Location};
 use aws_sdk_s3::Client;
 use delivery::ports::SubscriptionSource;
 use delivery::subscription::catalogue::Catalogue;
+use lastmile_tests::logs::Logged;
 use tempfile::TempDir;
+use tracing::Level;
 
 use crate::cloud::{Cloud, s3_client};
 use crate::manual_clock::ManualClock;
@@ -273,4 +275,54 @@ async fn an_object_that_was_removed_leaves_the_last_good_version() {
         .expect("a delete");
     assert!(source.reread().await.is_err(), "nobody can say what is the newest");
     assert_eq!(names(&source.current().await.expect("the last good one")), ["good"]);
+}
+
+#[tokio::test]
+async fn that_nothing_was_ever_written_is_said_once_and_is_no_error() {
+    let fixture = File::new();
+    let Reader { source, clock } = fixture.reader();
+    let logged = Logged::at(Level::INFO);
+    for _ in 0..3 {
+        let missing = source.current().await.expect_err("nothing is there");
+        assert!(missing.contains("write it with lastmile apply"), "{missing}");
+        clock.advance(CHECK_EVERY_MS);
+    }
+    assert_eq!(logged.messages(), ["subscriptions.missing"]);
+    fixture.write(&one("good")).await;
+    source.current().await.expect("a catalogue");
+    std::fs::remove_file(&fixture.path).expect("it is there");
+    clock.advance(CHECK_EVERY_MS);
+    assert_eq!(names(&source.current().await.expect("the last good one")), ["good"]);
+    let said = ["subscriptions.missing", "subscriptions.loaded", "subscriptions.broken"];
+    assert_eq!(logged.messages(), said);
+}
+
+#[tokio::test]
+async fn what_is_broken_is_not_missing() {
+    let fixture = File::new();
+    fixture.write("apiVersion: [").await;
+    let logged = Logged::at(Level::INFO);
+    let source = fixture.reader();
+    assert!(source.current().await.is_err(), "it is broken");
+    assert_eq!(logged.messages(), ["subscriptions.broken"]);
+}
+
+#[tokio::test]
+async fn a_file_that_a_person_edits_may_be_empty_for_a_moment() {
+    let fixture = File::new();
+    fixture.write(&one("good")).await;
+    let Reader { source, clock } = fixture.reader();
+    let (every_ms, current) = (100, async |source: &LiveSubscriptions<ManualClock>| {
+        source.current().await.map(|catalogue| names(&catalogue))
+    });
+    let source = source.refusing_blank().checked_every(every_ms);
+    assert_eq!(current(&source).await, Ok(vec!["good".to_owned()]));
+    for (text, subscriptions) in [("", "good"), ("# later\n", "good"), (&one("next"), "next")] {
+        fixture.write(text).await;
+        clock.advance(every_ms);
+        assert_eq!(current(&source).await, Ok(vec![subscriptions.to_owned()]), "{text:?}");
+    }
+    // For one that a deployment wrote, an empty file is one without subscriptions.
+    fixture.write("").await;
+    assert_eq!(current(&fixture.reader().source).await, Ok(Vec::new()));
 }

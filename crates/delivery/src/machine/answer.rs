@@ -170,6 +170,51 @@ mod tests {
     }
 
     #[test]
+    fn of_a_success_nothing_is_kept_that_cannot_be_a_reply() {
+        let replying = subscription();
+        let silent = Subscription { reply: None, ..replying.clone() };
+        let exchange = |status, body: &str, attribute: Option<&str>, detail: Option<&str>| {
+            let attributes =
+                attribute.map(|of| (of.to_owned(), "1.0".to_owned())).into_iter().collect();
+            let result = TransportResult::Answered {
+                status,
+                retry_after: None,
+                body: body.as_bytes().to_vec(),
+            };
+            Exchange {
+                content: Some(Content { attributes, ..Content::default() }),
+                detail: detail.map(str::to_owned),
+                ..Exchange::new(result, 7, 1)
+            }
+        };
+        for (exchange, by_silent, by_replying) in [
+            (exchange(200, "", None, None), false, false),
+            (exchange(200, "ok", None, None), false, true),
+            (exchange(200, "", Some("specversion"), None), false, true),
+            (exchange(200, "", None, Some("reset")), true, true),
+            (exchange(500, "", None, None), false, false),
+            (exchange(500, "no", None, None), true, true),
+        ] {
+            let kept = [&silent, &replying].map(|subscription| is_kept(&exchange, subscription));
+            assert_eq!(kept, [by_silent, by_replying], "{exchange:?}");
+        }
+    }
+
+    #[test]
+    fn a_credential_across_the_limit_is_hidden() {
+        let body = format!("{}{SENT}", "x".repeat(RESPONSE_KEPT_BYTES - 2));
+        let result =
+            TransportResult::Answered { status: 500, retry_after: None, body: body.into_bytes() };
+        let subscription = subscription();
+        let delivery = delivery(&subscription);
+        let sent = SentCredentials::of(&subscription, &[&delivery], &Keyring::default());
+        let hidden = sent.hide_in(Exchange::new(result, 7, 1));
+        let kept = hidden.answer().map(|(_, body)| String::from_utf8_lossy(body).into_owned());
+        let kept = kept.unwrap_or_default();
+        assert!(kept.ends_with("x[secret]"), "{kept}");
+    }
+
+    #[test]
     fn a_reply_is_none_where_its_status_is_no_success() {
         let body = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","data":"short"}"#;
         let mut subscription = subscription();

@@ -182,9 +182,11 @@ fn a_reply_in_binary_mode_becomes_one_document() {
 fn what_is_no_reply_is_no_error() {
     let plain = answer(200, Some("application/json"), &[], REPLY.as_bytes());
     let unsaid = answer(204, None, &[], b"");
+    let no_version = answer(200, Some("application/json"), &[("id", "r")], b"{}");
     for (delivery, reply, exchange) in [
         (delivery(), to_address(), plain),
         (delivery(), to_address(), unsaid),
+        (delivery(), to_address(), no_version),
         (delivery(), to_address(), structured(202, REPLY)),
         (delivery(), to_address(), structured(500, REPLY)),
         (delivery(), to_address(), Exchange::new(TransportResult::TimedOut, 0, 1)),

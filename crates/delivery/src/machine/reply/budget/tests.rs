@@ -316,6 +316,22 @@ fn who_only_has_dead_letters_that_nobody_answers_takes_no_share() {
     assert_eq!(share(&of("n/d/answers# n/b -")), 64 / 42);
 }
 
+/// The topic of its dead letters is not read, or does not exist.
+#[test]
+fn whose_dead_letters_nobody_can_follow_takes_a_share() {
+    let of = [times(3, "n/b/refuses# - n/d"), times(1, "n/b/answers# n/b -")].concat();
+    let all = catalogue_of(64, &of);
+    let mut read = Catalogue::by_need(Settings::default());
+    read.add_read(
+        "n/b".parse().unwrap(),
+        all.topic_subscriptions(&"n/b".parse().unwrap()).cloned(),
+    );
+    let share = |catalogue: &Catalogue| super::left_before(&published(&all)[0], catalogue, 0);
+    assert_eq!(share(&read), 64 / 4);
+    read.add_read("n/d".parse().unwrap(), None);
+    assert_eq!(share(&read), 64);
+}
+
 #[test]
 fn the_topics_that_an_event_may_come_to_are_to_be_read_before_it_goes_on_again() {
     let all = catalogue_of(
