@@ -31,12 +31,7 @@ pub struct JsonLayer<W>(pub W);
 
 /// Buffers a line until the next [`flush`]; a warning or error is rare, and is written at once.
 pub(crate) fn write_line(level: Level, line: &str) {
-    let mut buffer = buffer();
-    buffer.add(line, &mut io::stdout());
-    // To tracing, the more severe level is the smaller one.
-    if level <= Level::WARN {
-        buffer.flush(&mut io::stdout());
-    }
+    buffer().write(level, line, &mut io::stdout());
 }
 
 /// Writes the buffered lines to standard output.
@@ -54,6 +49,14 @@ fn buffer() -> MutexGuard<'static, LineBuffer> {
 struct LineBuffer(String);
 
 impl LineBuffer {
+    fn write(&mut self, level: Level, line: &str, out: &mut impl io::Write) {
+        self.add(line, out);
+        // To tracing, the more severe level is the smaller one.
+        if level <= Level::WARN {
+            self.flush(out);
+        }
+    }
+
     fn add(&mut self, line: &str, out: &mut impl io::Write) {
         if self.0.len() + line.len() > BUFFER_MAX_BYTES {
             self.flush(out);
@@ -164,17 +167,55 @@ mod tests {
 
     use super::*;
 
+    /// What each call wrote.
+    #[derive(Default)]
+    struct Writes(Vec<String>);
+
+    impl io::Write for Writes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.push(String::from_utf8(bytes.to_vec()).expect("whole characters"));
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
     #[test]
-    fn lines_are_written_whole_and_in_order_before_the_buffer_is_too_long() {
-        let (mut buffer, mut out) = (LineBuffer(String::new()), Vec::new());
-        let line = |number: usize| format!("{number:0>100}\n");
-        (0..1_000).for_each(|number| {
-            buffer.add(&line(number), &mut out);
-            assert!(buffer.0.len() <= BUFFER_MAX_BYTES && (out.is_empty() || out.ends_with(b"\n")));
-        });
-        assert!((80_000..101_000).contains(&out.len()), "most are written, the last ones are not");
+    fn as_many_lines_as_the_buffer_holds_are_written_at_once() {
+        let (mut buffer, mut out) = (LineBuffer(String::new()), Writes::default());
+        // 128 of them fill it, or 162 and a part of another one.
+        for (bytes, lines) in [(128, 128), (101, 162)] {
+            let all: Vec<_> = (0..1_000)
+                .map(|number| format!("{number:0>width$}\n", width = bytes - 1))
+                .collect();
+            all.iter().for_each(|line| buffer.write(Level::INFO, line, &mut out));
+            buffer.flush(&mut out);
+            assert_eq!(out.0, all.chunks(lines).map(<[_]>::concat).collect::<Vec<_>>());
+            out.0.clear();
+        }
         buffer.flush(&mut out);
-        assert_eq!(out, (0..1_000).map(line).collect::<String>().into_bytes());
+        assert!(out.0.is_empty(), "nothing is written twice");
+    }
+
+    #[test]
+    fn a_warning_is_written_at_once_with_what_came_before_it() {
+        let (mut buffer, mut out) = (LineBuffer(String::new()), Writes::default());
+        for level in [Level::INFO, Level::WARN, Level::DEBUG, Level::ERROR, Level::INFO] {
+            buffer.write(level, "a line\n", &mut out);
+        }
+        assert_eq!(out.0, ["a line\na line\n"; 2]);
+    }
+
+    #[test]
+    fn a_line_longer_than_the_buffer_is_written_whole() {
+        let (mut buffer, mut out) = (LineBuffer(String::new()), Writes::default());
+        buffer.write(Level::INFO, "a line\n", &mut out);
+        let long = format!("{}\n", "x".repeat(2 * BUFFER_MAX_BYTES));
+        buffer.write(Level::INFO, &long, &mut out);
+        buffer.flush(&mut out);
+        assert_eq!(out.0, ["a line\n", &long]);
     }
 
     #[test]
@@ -183,8 +224,10 @@ mod tests {
         let text = Arc::clone(&written);
         let layer = JsonLayer(move |_, line: &str| text.lock().unwrap().push_str(line));
         let hostile = "a\"b\\c\nd\u{1}\u{7f}ö 😀\u{2028}";
+        assert!(is_plain("nearly all värden 😀"), "these are copied as they are");
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             tracing::info!(text = hostile, shown = %hostile, none = None::<u64>, status = Some(503_u16), "a.b");
+            tracing::info!(end = "\n", quote = "\"", slash = "\\", shown = %"\"\"", "b.c");
             tracing::warn!(yes = true, below = -7, half = 0.5, endless = f64::INFINITY, "c.d");
         });
         let text = written.lock().unwrap().clone();
@@ -196,6 +239,7 @@ mod tests {
         }
         let first = json!({"level": "INFO", "message": "a.b", "text": hostile, "shown": hostile, "status": 503});
         let second = json!({"level": "WARN", "message": "c.d", "yes": true, "below": -7, "half": 0.5, "endless": "inf"});
-        assert_eq!(lines, [first, second]);
+        let each = json!({"level": "INFO", "message": "b.c", "end": "\n", "quote": "\"", "slash": "\\", "shown": "\"\""});
+        assert_eq!(lines, [first, each, second]);
     }
 }

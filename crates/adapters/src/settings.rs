@@ -450,6 +450,7 @@ mod tests {
             (SUBSCRIPTIONS_URI, "subscriptions.yaml", "s3://bucket/key"),
             (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry.fifo", "standard queue"),
             (EVENTS_QUEUE_URL, "events", "not a queue URL"),
+            (EVENTS_QUEUE_URL, "mailto:events@example.com", "not a queue URL"),
             (DEFAULT_TOPIC, "orders", "namespace/topic"),
             (FAIR_QUEUES, "yes", "true nor false"),
             (LOG_DELIVERIES, "none", "neither all nor failures"),
@@ -466,6 +467,14 @@ mod tests {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(says), "{error}");
         }
+    }
+
+    #[test]
+    fn a_prefix_may_be_as_long_as_keys_allow() {
+        let prefix = |bytes| read(&[(DEAD_LETTER_PREFIX, &"x".repeat(bytes))]);
+        assert_eq!(prefix(180).unwrap().container.prefix.len(), 180);
+        let error = prefix(181).unwrap_err().to_string();
+        assert!(error.ends_with("it has 181 bytes; at most 180 are allowed"), "{error}");
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! What the log reports about a delivery: every line identifies it by its event, its id and its
 //! trace.
 
-use std::sync::{Arc, Mutex};
-
 use adapters::metrics::{MetricsSettings, NAMESPACE, Splits};
 use adapters::telemetry::{LogDeliveries, Telemetry};
 use deadletter::DeadLetters;
-use delivery::delivery::Delivery;
 use delivery::delivery::replay::Replay;
+use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::ports::{Message, PutError, QueueName, Record};
-use delivery::subscription::ReplyTo;
+use delivery::subscription::profile::StatusSet;
+use delivery::subscription::sink::Sink;
+use delivery::subscription::{ReplyTo, Subscription};
 use dispatch::{Deadline, Dispatch};
 use lastmile_tests::logs::Logged;
 use serde_json::Value;
@@ -171,6 +171,56 @@ fn an_attempt_whose_reply_cannot_be_sent_is_logged_and_its_delivery_has_not_ende
     let attempted = lines.iter().find(|line| line["message"] == "delivery.attempted");
     assert_eq!(attempted.expect("the attempt")["verdict"], "delivered", "{lines:#?}");
     assert!(!messages(&lines).contains(&"delivery.delivered"), "{lines:#?}");
+}
+
+#[test]
+fn a_destination_that_says_that_it_is_gone_is_named() {
+    let with = |change: fn(&mut Subscription)| {
+        let mut subscription = subscription("shop/orders/s0");
+        subscription.reply =
+            Some(ReplyTo::Address("https://s0.example.com/".parse().expect("a URL")));
+        change(&mut subscription);
+        FakePorts::new(catalogue_of([subscription])).with_status(410)
+    };
+    let to_destination = delivery("shop/orders/s0");
+    let to_reply = Delivery { target: DeliveryTarget::Reply, ..to_destination.clone() };
+    let gone_is_done: fn(&mut Subscription) = |of| of.retry.success = StatusSet::new([410..=410]);
+    for (ports, delivery, is_named) in [
+        (with(|_| ()), &to_destination, true),
+        (with(|_| ()), &to_reply, false),
+        (with(gone_is_done), &to_destination, false),
+    ] {
+        let lines = log_lines(tracing::Level::WARN, || {
+            assert_eq!(dispatch(&ports, &[retry_record(delivery)], ENDS_MS), [""; 0]);
+        });
+        let expected = if is_named { &["destination.retired"][..] } else { &[] };
+        assert_eq!(messages(&lines), expected, "{lines:#?}");
+    }
+}
+
+#[test]
+fn a_dead_letter_counts_where_its_sink_is_responsible_for_it() {
+    // A topic is from the beginning; an address may still refuse it.
+    for (sink, counted) in [("topic:shop/lost", true), ("https://sink.example.com/", false)] {
+        let telemetry = Telemetry::new(MetricsSettings {
+            namespace: NAMESPACE.to_owned(),
+            splits: Splits::default(),
+        });
+        let mut failing = subscription("shop/orders/s0");
+        failing.dead_letter.sink = sink.strip_prefix("topic:").map_or_else(
+            || Sink::Address(sink.parse().expect("a URL")),
+            |topic| Sink::Topic(topic.parse().expect("a topic")),
+        );
+        let ports = FakePorts::new(catalogue_of([failing, subscription("shop/lost/a")]));
+        let ports = ports.with_status(400);
+        let dispatch = Dispatch::new(ports.clone(), container(), None).with_telemetry(telemetry);
+        let lines = log_lines(tracing::Level::INFO, || {
+            ports.run(dispatch.handle(&[record("m1", EVENT)], &Deadline::new(NOW_MS, 0)));
+        });
+        assert_eq!(messages(&lines), ["delivery.attempted", "delivery.ended"], "{sink}");
+        let metrics = dispatch.metrics().concat();
+        assert_eq!(metrics.contains("DeadLetteredCount"), counted, "{sink}: {metrics}");
+    }
 }
 
 #[test]

@@ -224,9 +224,10 @@ mod tests {
             tally.count(Metric::MatchedEventCount, &of, Label::None);
             tally.count(Metric::DeliveryAttemptFailCount, &of, Label::Outcome(Outcome::Busy));
             tally.measure(Metric::EventAgeAtDeliveryInMs, &of, 7);
+            let reason = Label::Reason(Reason::ReplyLoop.into());
+            tally.count(Metric::RetryScheduledCount, &of, reason);
         }
-        let counted =
-            "[][] MatchedEventCount=2 DeliveryAttemptFailCount=2 EventAgeAtDeliveryInMs=[7, 7]";
+        let counted = "[][] MatchedEventCount=2 DeliveryAttemptFailCount=2 RetryScheduledCount=2 EventAgeAtDeliveryInMs=[7, 7]";
         assert_eq!(table(&tally), [counted]);
         assert!(!tally.is_empty() && !tally.is_urgent() && tally.measured_values() == 2);
     }
