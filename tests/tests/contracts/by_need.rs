@@ -69,13 +69,17 @@ impl Fixture {
         Reader { source: LiveCatalogue::new(objects, clock.clone()), clock }
     }
 
-    /// Breaks what was written of a namespace, but for its pointer.
-    fn damage(&self, namespace: &str) {
+    /// Breaks what was written of a namespace, but for its pointer; returns how to repair it.
+    fn damage(&self, namespace: &str) -> Vec<(PathBuf, Vec<u8>)> {
         let files = self.files.as_ref().expect("files");
         let objects = files.join("namespaces").join(namespace).join("objects");
-        for file in std::fs::read_dir(objects).expect("a folder") {
-            std::fs::write(file.expect("a file").path(), "damaged").expect("a file");
-        }
+        let damage = |path: PathBuf| {
+            let whole = std::fs::read(&path).expect("a file");
+            std::fs::write(&path, "damaged").expect("a file");
+            (path, whole)
+        };
+        let objects = std::fs::read_dir(objects).expect("a folder");
+        objects.map(|file| damage(file.expect("a file").path())).collect()
     }
 
     fn lose_pointer(&self, namespace: &str) {
@@ -89,6 +93,18 @@ impl Fixture {
         let pointer = files.join("namespaces").join(namespace).join("pointer");
         std::fs::write(pointer, "damaged").expect("a file");
     }
+}
+
+fn repair(damaged: Vec<(PathBuf, Vec<u8>)>) {
+    for (path, whole) in damaged {
+        std::fs::write(path, whole).expect("a file");
+    }
+}
+
+/// So many subscriptions that their tree has leaves of its own beside the pointer.
+fn many() -> String {
+    let many: Vec<String> = (0..200).map(|number| one(&format!("s{number:03}"))).collect();
+    many.join("---\n")
 }
 
 /// A reader whose time a test moves.
@@ -254,15 +270,14 @@ async fn a_policy_of_secrets_counts_after_half_a_minute_and_one_that_cannot_be_r
 
 #[tokio::test]
 async fn while_something_newer_cannot_be_read_the_last_good_stays_and_no_name_is_missing() {
-    for damage in [Fixture::damage, Fixture::damage_pointer] {
+    let objects = |fixture: &Fixture, of: &str| drop(fixture.damage(of));
+    for damage in [objects, Fixture::damage_pointer] {
         let fixture = Fixture::in_folder();
         fixture.apply(&one("a")).await;
         let reader = fixture.reader();
         assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
         let known = reader.topics(&["shop/orders", "shop/other"]).await.expect("a catalogue");
-        // So many that the tree has leaves of its own beside the pointer.
-        let many: Vec<String> = (0..200).map(|number| one(&format!("s{number:03}"))).collect();
-        fixture.apply(&many.join("---\n")).await;
+        fixture.apply(&many()).await;
         damage(&fixture, "shop");
         reader.clock.advance(CHECK_EVERY_MS);
         assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
@@ -276,6 +291,76 @@ async fn while_something_newer_cannot_be_read_the_last_good_stays_and_no_name_is
         let problem = fixture.reader().orders().await.expect_err("nothing good is known");
         assert!(problem.contains("cannot be read"), "{problem}");
     }
+}
+
+#[tokio::test]
+async fn a_topic_of_which_nothing_is_known_is_read_again_after_a_second() {
+    let fixture = Fixture::in_folder();
+    fixture.apply(&many()).await;
+    let damaged = fixture.damage("shop");
+    let reader = fixture.reader();
+    let problem = reader.orders().await.expect_err("it is damaged");
+    let begin = "the topic shop/orders cannot be read: ";
+    assert!(problem.strip_prefix(begin).is_some_and(|why| why.contains("objects/")), "{problem}");
+    repair(damaged);
+    assert_eq!(reader.orders().await, Err(problem.clone()));
+    reader.clock.advance(REREAD_EVERY_MS - 1);
+    assert_eq!(reader.orders().await, Err(problem));
+    reader.clock.advance(1);
+    assert_eq!(reader.orders().await.map(|all| all.len()), Ok(200));
+}
+
+#[tokio::test]
+async fn a_topic_that_was_read_before_is_read_again_after_half_a_minute() {
+    let fixture = Fixture::in_folder();
+    fixture.apply(&one("a")).await;
+    let reader = fixture.reader();
+    assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+    fixture.apply(&many()).await;
+    let damaged = fixture.damage("shop");
+    reader.clock.advance(CHECK_EVERY_MS);
+    assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+    repair(damaged);
+    reader.clock.advance(CHECK_EVERY_MS - 1);
+    assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]));
+    reader.clock.advance(1);
+    assert_eq!(reader.orders().await.map(|all| all.len()), Ok(201));
+}
+
+#[tokio::test]
+async fn settings_that_cannot_be_read_are_read_again_after_a_second() {
+    let fixture = Fixture::in_folder();
+    fixture.apply(&one("a")).await;
+    let reader = fixture.reader();
+    let known = reader.source.current().await.expect("settings");
+    // So many that they have leaves of their own beside the pointer.
+    let topics = (0..20).map(|topic| {
+        let sources: Vec<_> =
+            (0..50).map(|of| format!("{{eventSource: com.example/{topic}-{of}}}")).collect();
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: shop, name: orders-{topic}}}\n\
+             spec: {{from: [{}]}}\n",
+            sources.join(", ")
+        )
+    });
+    fixture.apply(&topics.collect::<Vec<_>>().join("---\n")).await;
+    let damaged = fixture.damage("_deployment");
+    reader.clock.advance(CHECK_EVERY_MS);
+    let publisher = Publisher::EventSource("com.example/7-7".to_owned());
+    let current = async || {
+        let settings = reader.source.current().await.expect("the last good ones");
+        settings.topic_from(&publisher).is_some()
+    };
+    assert!(!current().await, "the last good ones stay");
+    let problem = reader.source.reread(known, &BTreeSet::new()).await.expect_err("the newest");
+    let begin = "the settings of the deployment cannot be read: ";
+    assert!(problem.strip_prefix(begin).is_some_and(|why| why.contains("objects/")), "{problem}");
+    repair(damaged);
+    assert!(!current().await, "nobody asks for a second");
+    reader.clock.advance(REREAD_EVERY_MS - 1);
+    assert!(!current().await, "nor before it ends");
+    reader.clock.advance(1);
+    assert!(current().await);
 }
 
 #[tokio::test]
