@@ -97,10 +97,15 @@ async fn what_the_sender_adds_is_sent_once_and_hidden_in_what_comes_back() {
     };
     let server = Scripted::start(echo).await.expect("a free port");
     let signer = Some(signer(SigningService::Lambda, Some(TOKEN)));
-    let request = Request { signer, ..request(&server.endpoint(), LONG_MS) };
+    let mut request = Request { signer, ..request(&server.endpoint(), LONG_MS) };
+    // Its own headers are sent, but for those that a signature adds.
+    let own = [("x-own", "1"), ("authorization", "Bearer other"), ("X-Amz-Date", "then")];
+    request.headers.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let exchange = exchange_with(&sender(), &request).await;
     let received = server.requests();
     let head = &received[0].head;
+    assert_eq!(received[0].header("x-own"), Some("1"));
+    assert!(received[0].header("authorization").is_some_and(|of| of.starts_with("AWS4-")));
     for (name, times) in
         [("authorization:", 1), ("x-amz-security-token:", 1), ("x-amz-date:", 1), ("host:", 1)]
     {

@@ -7,6 +7,7 @@ use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use adapters::tokens::{CommandPorts, Tokens};
+use delivery::ports::AwsIdentity as _;
 use delivery::request::ANSWER_MAX_BYTES;
 use delivery::subscription::Destination;
 use delivery::subscription::auth::Auth;
@@ -39,6 +40,17 @@ fn destination(server: &str, timeout_ms: u64) -> Destination {
     };
     let url = "https://destination.example.com/".parse().expect("a URL");
     Destination { auth: Some(Auth::OAuth2(Box::new(client))), ..Destination::new(url, timeout_ms) }
+}
+
+/// Nobody sees who runs a command unless that person allows it.
+#[test]
+fn who_is_calling_is_shown_to_those_alone_whom_a_person_allows() {
+    let identity = Identity::of_person(|to| to.host() == "own.example.com");
+    let ports = CommandPorts { identity, ..ports(sender()) };
+    let to = |url: &str| Destination::new(url.parse().expect("a URL"), 1_000);
+    assert_eq!(ports.may_show(&to("https://own.example.com/")), Ok(()));
+    let refused = ports.may_show(&to("https://other.example.com/")).expect_err("it is not allowed");
+    assert!(refused.contains("other.example.com") && refused.contains("--identity"), "{refused}");
 }
 
 async fn token(server: &str, timeout_ms: u64) -> Result<String, String> {

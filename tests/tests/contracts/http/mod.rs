@@ -147,6 +147,34 @@ async fn keeps_an_exchange_open_for_a_late_response(sender: &(impl SendHttp + Sy
     assert_eq!(server.requests().len(), 2);
 }
 
+/// Of a late response no more is read than of any other.
+async fn cuts_a_late_response(sender: &(impl SendHttp + Sync)) {
+    let long = vec![b'x'; 2 * ANSWER_MAX_BYTES];
+    let server = Scripted::start(move |_| vec![answer("200 OK", &[], &long)]).await;
+    let server = server.expect("a free port");
+    let answer_max_bytes = 2 * ANSWER_MAX_BYTES + 1;
+    let wanted = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
+    let (made, _) = sender.exchange_or_late(&wanted).await;
+    assert_eq!(made.result, answered(200, None, &[b'x'; ANSWER_MAX_BYTES]));
+}
+
+/// User and password of a URL are sent as RFC 7617 says, and are no part of what is logged.
+async fn sends_the_user_of_a_url(sender: &impl SendHttp) {
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+    for (user, sent) in [
+        ("u%40x:p%20p@", Some("Basic dUB4OnAgcA==")),
+        ("u@", Some("Basic dTo=")),
+        (":p@", Some("Basic OnA=")),
+        ("", None),
+    ] {
+        let url = server.endpoint().replace("://", &format!("://{user}"));
+        let made = exchange_with(sender, &request(&url, LONG_MS)).await;
+        assert_eq!(made.result, answered(200, None, b""));
+        let received = server.requests();
+        assert_eq!(received.last().expect("a request").header("authorization"), sent, "{user}");
+    }
+}
+
 /// Any status is a result, with its body and Retry-After as they were received.
 async fn reports_status_body_and_retry_after(sender: &impl SendHttp) {
     for (line, headers, body, result) in [
@@ -344,6 +372,31 @@ async fn the_sender_sends_the_length_of_an_empty_body() {
 #[tokio::test]
 async fn the_sender_keeps_an_exchange_open_for_a_late_response() {
     keeps_an_exchange_open_for_a_late_response(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_cuts_a_late_response() {
+    cuts_a_late_response(&sender()).await;
+}
+
+#[tokio::test]
+async fn the_sender_sends_the_user_of_a_url() {
+    sends_the_user_of_a_url(&sender()).await;
+}
+
+#[tokio::test]
+async fn a_sender_for_a_person_keeps_all_headers_of_a_response_up_to_16_kib() {
+    let long = "x".repeat(2_000);
+    let names: Vec<String> = (0..10).map(|number| format!("x-long-{number}")).collect();
+    let sent: Vec<_> = names.iter().map(|name| (name.as_str(), long.as_str())).collect();
+    let (made, _) =
+        exchange(&sender().keeping_headers(), LONG_MS, &[answer("200 OK", &sent, b"")]).await;
+    let kept = made.content.expect("a response").headers;
+    let kept: Vec<_> = kept.iter().filter(|(name, _)| name.starts_with("x-long-")).collect();
+    // Eight of them have 16,064 bytes.
+    assert_eq!(kept.len(), 8);
+    let (made, _) = exchange(&sender(), LONG_MS, &[answer("200 OK", &sent, b"")]).await;
+    assert_eq!(made.content.expect("a response").headers, []);
 }
 
 #[tokio::test]
