@@ -313,6 +313,16 @@ mod tests {
     }
 
     #[test]
+    fn a_topic_without_settings_of_its_own_can_have_an_entry_that_says_who_applied_it() {
+        let topic = Topic::new("shop/orders".parse().unwrap());
+        let (key, value) = plain_topic("one", &topic);
+        let entry = Entry { key: key.into(), value: value.into() };
+        assert_eq!(["one", "other"].map(|owner| is_owned_by(&entry, owner)), [true, false]);
+        let read = topic_of(&topic.name, &[entry]).unwrap().expect("a topic");
+        assert_eq!((read.topic(), read.subscriptions().count()), (&topic, 0));
+    }
+
+    #[test]
     fn a_policy_is_read_back_and_what_two_owners_apply_adds_up() {
         let [one, other] = [
             catalogue(&[("env:A", &["a.test", "*.b.test"]), ("ssm:/billing/*", &[])]),
