@@ -286,6 +286,8 @@ pub fn is_of_topic(entry: &Entry, topic: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use delivery::manifest::{self, Source};
+
     use super::*;
 
     fn deployed(owner: &str, catalogue: &Catalogue) -> Vec<Entry> {
@@ -310,6 +312,35 @@ mod tests {
         let mut rules = policy.rules()?.to_vec();
         rules.sort_by(|a, b| a.name.cmp(&b.name));
         Some(rules)
+    }
+
+    #[test]
+    fn the_topics_of_a_namespace_are_read_one_by_one_and_a_broken_one_is_named() {
+        let subscription = |topic: &str, name: &str| {
+            format!(
+                "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+                 metadata: {{namespace: shop, topic: {topic}, name: {name}}}\n\
+                 spec: {{destination: {{url: 'https://{name}.example.com/'}}}}\n"
+            )
+        };
+        let text =
+            [("a", "x"), ("a", "y"), ("b", "x")].map(|(topic, name)| subscription(topic, name));
+        let text = text.join("---\n");
+        let read = manifest::read(&[Source { name: "test", text: &text }]).into_result().unwrap();
+        let entries = entries_of("one", &read).remove("shop").unwrap_or_default().into_iter();
+        let mut entries: Vec<Entry> =
+            entries.map(|(key, value)| Entry { key: key.into(), value: value.into() }).collect();
+        let sizes = |entries: &[Entry]| {
+            let all = topics_of("shop", entries).into_iter();
+            let size =
+                |of: TopicSubscriptions| (of.topic().name.to_string(), of.subscriptions().count());
+            all.map(|of| of.map(size)).collect::<Vec<_>>()
+        };
+        let [a, b] = [("shop/a".to_owned(), 2), ("shop/b".to_owned(), 1)].map(Ok);
+        assert_eq!(sizes(&entries), [a.clone(), b]);
+        entries[2].value = "broken".into();
+        let [first, Err(problem)] = &sizes(&entries)[..] else { panic!("{entries:?}") };
+        assert!(*first == a && problem.contains("b/x"), "{problem}");
     }
 
     #[test]
