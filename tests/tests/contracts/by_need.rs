@@ -152,6 +152,22 @@ async fn only_the_topics_that_are_asked_for_are_known() {
 }
 
 #[tokio::test]
+async fn the_namespaces_of_a_catalogue_are_those_that_have_objects() {
+    for fixture in Fixture::both().await {
+        let namespaces = async || CatalogueObjects::below(&fixture.folder).namespaces().await;
+        assert_eq!(namespaces().await, Ok(Vec::new()));
+        let others = ["a b-ü", "other"]
+            .map(|name| one("b").replace("namespace: shop", &format!("namespace: '{name}'")));
+        fixture.apply(&[one("a"), others.join("---\n")].join("---\n")).await;
+        let mut expected = ["_deployment", "a b-ü", "other", "shop"].map(str::to_owned);
+        expected.sort();
+        let mut found = namespaces().await.expect("a list");
+        found.sort();
+        assert_eq!(found, expected);
+    }
+}
+
+#[tokio::test]
 async fn what_is_applied_is_in_use_after_half_a_minute_and_a_reread_finds_it_after_a_second() {
     for fixture in Fixture::both().await {
         fixture.apply(&one("a")).await;
