@@ -494,7 +494,7 @@ async fn a_file_that_cannot_be_read_is_not_missing() {
     assert!(matches!(fetched, Err(StorageError::Unavailable(_))), "{fetched:?}");
 }
 
-/// No file system takes a name of 300 bytes, so this says whether an error is reported.
+/// A name of 300 bytes is too long for a file.
 #[tokio::test]
 async fn a_file_that_cannot_be_removed_is_an_error() {
     let folder = folder().await;

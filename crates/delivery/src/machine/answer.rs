@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_credential_across_the_limit_is_hidden() {
-        let body = format!("{}{SENT}", "x".repeat(RESPONSE_KEPT_BYTES - 2));
+        let body = format!("{}{SENT}", "x".repeat(RESPONSE_KEPT_BYTES - 1));
         let result =
             TransportResult::Answered { status: 500, retry_after: None, body: body.into_bytes() };
         let subscription = subscription();

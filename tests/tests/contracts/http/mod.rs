@@ -158,7 +158,7 @@ async fn cuts_a_late_response(sender: &(impl SendHttp + Sync)) {
     assert_eq!(made.result, answered(200, None, &[b'x'; ANSWER_MAX_BYTES]));
 }
 
-/// User and password of a URL are sent as RFC 7617 says, and are no part of what is logged.
+/// User and password of a URL are sent as RFC 7617 says.
 async fn sends_the_user_of_a_url(sender: &impl SendHttp) {
     let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
     for (user, sent) in [

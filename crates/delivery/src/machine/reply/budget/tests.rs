@@ -316,6 +316,15 @@ fn who_only_has_dead_letters_that_nobody_answers_takes_no_share() {
     assert_eq!(share(&of("n/d/answers# n/b -")), 64 / 42);
 }
 
+#[test]
+fn who_replies_to_an_address_takes_a_share() {
+    let mut catalogue = broker(1, None);
+    let mut of = subscription("n/b/address - -");
+    of.reply = Some(ReplyTo::Address("https://example.com/".parse().unwrap()));
+    catalogue.add_subscription(of);
+    assert_eq!(super::left_before(&published(&catalogue)[0], &catalogue, 0), 64 / 2);
+}
+
 /// The topic of its dead letters is not read, or does not exist.
 #[test]
 fn whose_dead_letters_nobody_can_follow_takes_a_share() {
