@@ -92,6 +92,11 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_ended_early_says_so_and_why() {
+        assert_eq!(interrupted(&io()), "the answer ended early: Connection refused (os error 111)");
+    }
+
+    #[test]
     fn a_service_is_quoted_with_its_code_and_a_bare_status_is_named() {
         let answered = |meta: ErrorMetadata| {
             let status = 403_u16.try_into().expect("a status");

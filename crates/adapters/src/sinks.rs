@@ -12,6 +12,7 @@ use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
 use crate::queues::text_attribute;
+use crate::resend::{self, Refusal};
 
 /// The attribute with the id of the dead letter.
 pub const ID_ATTRIBUTE: &str = "deadletterid";
@@ -37,22 +38,15 @@ impl PutMessage for SqsSinks {
     }
 }
 
-/// A missing queue or denied access is permanent, and so is a message that the queue calls invalid.
+/// A missing queue or denied access is permanent, and so is a message that the queue calls invalid. Where SQS did not
+/// answer, or with another code, it may take the message next time.
 fn put_error(error: &SdkError<SendMessageError>) -> PutError {
     let detail = detail(error);
-    let is_permanent = match error.as_service_error() {
-        Some(
-            SendMessageError::QueueDoesNotExist(_) | SendMessageError::InvalidMessageContents(_),
-        ) => true,
-        Some(SendMessageError::InvalidAddress(_) | SendMessageError::UnsupportedOperation(_)) => {
-            true
-        }
-        Some(SendMessageError::KmsAccessDenied(_) | SendMessageError::KmsDisabled(_)) => true,
-        Some(SendMessageError::KmsNotFound(_)) => true,
-        Some(other) => other.code().is_some_and(|code| DENIED.contains(&code)),
-        // SQS did not answer: it may do so next time.
-        None => false,
-    };
+    let code = error.as_service_error().and_then(|error| error.code());
+    let is_permanent = code.is_some_and(|code| {
+        let refusal = Refusal::Answered { code, sender_fault: false };
+        REFUSED.contains(&code) || !resend::may_pass(refusal)
+    });
     if is_permanent { PutError::Permanent(detail) } else { PutError::Unavailable(detail) }
 }
 
@@ -64,10 +58,12 @@ fn detail(error: &SdkError<SendMessageError>) -> String {
     answer.unwrap_or_else(|| DisplayErrorContext(error).to_string())
 }
 
-/// Codes of permanent errors that the SDK has no variant for.
-const DENIED: [&str; 4] = [
+/// Codes of an external queue that is not ours to repair, beside those that are permanent for our own queues.
+const REFUSED: [&str; 6] = [
     "AccessDenied",
     "AccessDeniedException",
+    "AWS.SimpleQueueService.UnsupportedOperation",
+    "InvalidAddress",
     "InvalidParameterValue",
-    "AWS.SimpleQueueService.NonExistentQueue",
+    "UnsupportedOperation",
 ];

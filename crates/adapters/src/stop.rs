@@ -79,3 +79,17 @@ async fn register() -> Result<BoxFuture<'static, ()>, String> {
         let _ = next.await;
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_process_that_is_told_nothing_is_not_told_to_stop() {
+        assert_eq!(never(Some(future::ready(()).boxed())).now_or_never(), None);
+        assert_eq!(never(None).now_or_never(), None);
+        assert_eq!(terminated().now_or_never(), None);
+    }
+}

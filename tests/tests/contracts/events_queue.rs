@@ -4,9 +4,10 @@
 use adapters::events_queue::EventsQueue;
 use delivery::ports::{PublishEvents as _, PublishingError};
 use delivery::subscription::name::TopicName;
-use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
+use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step};
 
 use crate::cloud::{Cloud, sqs_client};
+use crate::scripted_sqs::call_error;
 
 const EVENT: &str = r#"{"id":"größe", "data":"\u0001"}"#;
 
@@ -18,7 +19,9 @@ fn topic() -> TopicName {
 async fn an_accepted_message_is_in_the_queue_with_its_topic_and_nothing_else() {
     let cloud = Cloud::start().await;
     let url = cloud.aws.queue_url("events");
-    let id = EventsQueue::new(cloud.sqs.clone(), url.clone()).publish(&topic(), EVENT).await;
+    let queue = EventsQueue::new(cloud.sqs.clone(), url.clone());
+    assert_eq!(queue.url(), url);
+    let id = queue.publish(&topic(), EVENT).await;
     let receive = cloud.sqs.receive_message().queue_url(url).message_attribute_names("All");
     let received = receive.wait_time_seconds(5).send().await.expect("a receive");
     let message = &received.messages()[0];
@@ -49,9 +52,7 @@ async fn what_may_pass_is_not_refused_for_good() {
         ("500 Internal Server Error", "InternalError", false),
         ("503 Service Unavailable", "ServiceUnavailable", false),
     ] {
-        let body = format!(r#"{{"__type":"com.amazonaws.sqs#{code}","message":"as scripted"}}"#);
-        let headers = [("content-type", "application/x-amz-json-1.0")];
-        let error = published(answer(status, &headers, body.as_bytes())).await.expect_err(code);
+        let error = published(call_error(status, code, None)).await.expect_err(code);
         assert_eq!(matches!(error, PublishingError::Refused(_)), for_good, "{code}: {error}");
         assert!(error.to_string().contains("as scripted"), "{code}: {error}");
     }

@@ -15,6 +15,7 @@ mod handshakes;
 mod http;
 mod machine;
 mod manual_clock;
+mod ports;
 mod queue;
 mod resending;
 mod scripted_s3;

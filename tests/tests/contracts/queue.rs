@@ -8,7 +8,8 @@ use adapters::machine::Machine;
 use adapters::queues::SqsQueues;
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 use delivery::ports::{
-    Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue, QueueError, QueueName,
+    Attribute, ChangeVisibility as _, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, Queue,
+    QueueError, QueueName,
 };
 use futures::future::join_all;
 
@@ -249,6 +250,22 @@ async fn fair_queues_group_by_subscription_and_others_do_not_group() {
             assert!(groups.iter().all(|(_, group)| group.is_none()), "{groups:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_record_is_hidden_as_long_as_it_is_asked_for() {
+    let cloud = Cloud::start().await;
+    let queues = cloud.queues(false);
+    queues.send(QueueName::Events, message("x")).await.expect("accepted");
+    let receive = async |within_seconds| {
+        let receive = cloud.sqs.receive_message().queue_url(&cloud.urls()[&QueueName::Events]);
+        let received = receive.wait_time_seconds(within_seconds).send().await.expect("a receive");
+        received.messages()[..].first().map(|one| one.receipt_handle().expect("one").to_owned())
+    };
+    let receipt = receive(5).await.expect("the message");
+    assert_eq!(receive(0).await, None, "it is hidden for a minute");
+    queues.change_visibility(QueueName::Events, &receipt, 0).await;
+    assert!(receive(5).await.is_some());
 }
 
 #[tokio::test]

@@ -9,7 +9,8 @@ use delivery::ports::{Queue as _, QueueError, QueueName};
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
 
 use crate::scripted_sqs::{
-    EntryResult, THROTTLED, answer_to, batch, message, queues_of, scripted_sqs, send_all,
+    EntryResult, THROTTLED, answer_to, batch, call_error, message, queues_of, scripted_sqs,
+    send_all,
 };
 
 /// An SQS that answers its first request with this step, and takes everything after it.
@@ -22,16 +23,6 @@ async fn failing_once(first: Step) -> (Scripted, SqsQueues) {
     let server = Scripted::start(script).await.expect("a free port");
     let queues = queues_of(&server);
     (server, queues)
-}
-
-/// An error of a whole call, as SQS answers it: the code of the JSON protocol in the body, that of
-/// the query protocol in a header, which some emulators leave out.
-fn call_error(status: &str, code: &str, query_code: Option<&str>) -> Step {
-    let body = format!(r#"{{"__type":"com.amazonaws.sqs#{code}","message":"as scripted"}}"#);
-    let query_error = query_code.map(|code| format!("{code};Sender"));
-    let mut headers = vec![("content-type", "application/x-amz-json-1.0")];
-    headers.extend(query_error.as_deref().map(|error| ("x-amzn-query-error", error)));
-    answer(status, &headers, body.as_bytes())
 }
 
 /// The bodies of each request.

@@ -57,6 +57,16 @@ pub(crate) fn answer_to(
     answer("200 OK", &[("content-type", "application/x-amz-json-1.0")], body.as_bytes())
 }
 
+/// An error of a whole call, as SQS answers it: the code of the JSON protocol in the body, that of
+/// the query protocol in a header, which some emulators leave out.
+pub(crate) fn call_error(status: &str, code: &str, query_code: Option<&str>) -> Step {
+    let body = format!(r#"{{"__type":"com.amazonaws.sqs#{code}","message":"as scripted"}}"#);
+    let query_error = query_code.map(|code| format!("{code};Sender"));
+    let mut headers = vec![("content-type", "application/x-amz-json-1.0")];
+    headers.extend(query_error.as_deref().map(|error| ("x-amzn-query-error", error)));
+    answer(status, &headers, body.as_bytes())
+}
+
 /// Id and body of each entry of a batch request.
 pub(crate) fn batch(received: &ScriptedRequest) -> Vec<(String, String)> {
     assert_eq!(received.header("x-amz-target"), Some("AmazonSQS.SendMessageBatch"));

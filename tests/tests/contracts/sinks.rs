@@ -4,8 +4,10 @@ use adapters::sinks::{ID_ATTRIBUTE, SqsSinks};
 use delivery::delivery::DELIVERY_NAMESPACE;
 use delivery::ports::{MESSAGE_MAX_BYTES, PutError, PutMessage as _};
 use delivery::subscription::sink::SinkQueue;
+use lastmile_tests::scripted::Scripted;
 
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, sqs_client};
+use crate::scripted_sqs::call_error;
 
 /// A queue of the local AWS, as a subscription names it.
 fn queue(cloud: &Cloud, name: &str) -> SinkQueue {
@@ -50,8 +52,53 @@ async fn a_missing_queue_is_a_permanent_error_and_so_is_a_message_that_is_too_la
 }
 
 #[tokio::test]
+async fn the_largest_message_that_a_queue_takes_is_accepted_and_no_larger_one() {
+    let cloud = Cloud::start().await;
+    let (sinks, queue) = (SqsSinks(cloud.sqs.clone()), queue(&cloud, "last-resort"));
+    // Name, type and value of its attribute count as well.
+    let room = MESSAGE_MAX_BYTES - ID_ATTRIBUTE.len() - "String".len() - 36;
+    let largest = "x".repeat(room);
+    assert_eq!(sinks.put_message(&queue, DELIVERY_NAMESPACE, &largest).await, Ok(()));
+    let larger = sinks.put_message(&queue, DELIVERY_NAMESPACE, &format!("{largest}x")).await;
+    let refused = format!("a message of {} bytes is larger than a queue accepts", room + 1);
+    assert_eq!(larger, Err(PutError::Permanent(refused)));
+}
+
+#[tokio::test]
+async fn what_a_queue_answers_is_quoted_and_says_whether_it_is_for_good() {
+    // The older name of a code is in a header, which some emulators leave out.
+    for (code, older, for_good) in [
+        ("QueueDoesNotExist", Some("AWS.SimpleQueueService.NonExistentQueue"), true),
+        ("QueueDoesNotExist", None, true),
+        ("InvalidMessageContents", None, true),
+        ("InvalidAddress", None, true),
+        ("UnsupportedOperation", Some("AWS.SimpleQueueService.UnsupportedOperation"), true),
+        ("UnsupportedOperation", None, true),
+        ("KmsAccessDenied", Some("KMS.AccessDeniedException"), true),
+        ("KmsDisabled", Some("KMS.DisabledException"), true),
+        ("KmsNotFound", None, true),
+        ("AccessDeniedException", None, true),
+        ("InvalidParameterValue", None, true),
+        ("KmsThrottled", Some("KMS.ThrottlingException"), false),
+        ("RequestThrottled", None, false),
+        ("InternalError", None, false),
+        ("SomethingElse", None, false),
+    ] {
+        let step = call_error("400 Bad Request", code, older);
+        let server = Scripted::start(move |_| vec![step.clone()]).await.expect("a free port");
+        let queue = format!("127.0.0.1:{}/000000000000/sink", server.port());
+        let sinks = SqsSinks(sqs_client(&server.endpoint()));
+        let queue = queue.parse().expect("a queue");
+        let refused = sinks.put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
+        let said = format!("{}: as scripted", older.unwrap_or(code));
+        let error = if for_good { PutError::Permanent(said) } else { PutError::Unavailable(said) };
+        assert_eq!(refused, Err(error), "{code}");
+    }
+}
+
+#[tokio::test]
 async fn an_unreachable_queue_is_a_temporary_error() {
-    let unreachable = crate::cloud::sqs_client("http://127.0.0.1:9");
+    let unreachable = sqs_client("http://127.0.0.1:9");
     let queue = "127.0.0.1:9/000000000000/lost".parse().expect("a queue");
     let refused = SqsSinks(unreachable).put_message(&queue, DELIVERY_NAMESPACE, "{}").await;
     assert!(matches!(refused, Err(PutError::Unavailable(_))), "{refused:?}");

@@ -1,0 +1,119 @@
+//! The ports of each function, put together: each promise is kept by what the settings name.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use adapters::aws_identity::Identity;
+use adapters::aws_ports::{AwsIngressPorts, AwsPorts};
+use adapters::machine::Machine;
+use adapters::secrets::SecretStores;
+use adapters::settings::{self, DispatchSettings, IngressSettings};
+use adapters::subscriptions::Location;
+use delivery::machine::consent::{ConsentKey, Granted, Rate};
+use delivery::ports::{
+    AwsIdentity as _, Consents as _, JitterSource as _, PublishEvents as _, PublisherKeys as _,
+    Secrets as _, SharedDocuments as _, SubscriptionSource as _,
+};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
+use delivery::subscription::{Consent, Destination};
+use lastmile_tests::catalogues::apply;
+use local::aws::local_clients;
+
+use crate::cloud::Cloud;
+use crate::subscriptions::{names, one};
+
+const WHOLE: &str = "s3://config/subscriptions.yaml";
+const BY_NEED: &str = "s3://config/catalogue/";
+
+/// Those of dispatch, with its subscriptions there, as a person who shows no destination who that is.
+fn of_dispatch(cloud: &Cloud, subscriptions: &str) -> AwsPorts {
+    let environment = |name: &str| match name {
+        settings::SUBSCRIPTIONS_URI => Some(subscriptions.to_owned()),
+        settings::DEAD_LETTER_CONTAINER => Some("dead-letters".to_owned()),
+        settings::S3_FORCE_PATH_STYLE => Some("true".to_owned()),
+        queue if queue.ends_with("_QUEUE_URL") => Some(cloud.aws.queue_url("events")),
+        _ => None,
+    };
+    let settings = DispatchSettings::read(environment).expect("settings");
+    let secrets = SecretStores::new(|name, _| Some(format!("of {name}")), Machine);
+    let (secrets, nobody) = (secrets.expect("stores"), Identity::of_person(|_| false));
+    let clients = local_clients(&cloud.aws.endpoint());
+    AwsPorts::with_secrets(&clients, &settings, secrets, nobody).expect("ports")
+}
+
+fn destination() -> Destination {
+    Destination::new("https://example.com/".parse().expect("a URL"), 1)
+}
+
+#[tokio::test]
+async fn dispatch_reads_its_subscriptions_from_a_file_and_from_a_catalogue() {
+    let cloud = Cloud::start().await;
+    let put = cloud.s3.put_object().bucket("config").key("subscriptions.yaml");
+    put.body(one("a").into_bytes().into()).send().await.expect("a put");
+    let folder = Location::parse(BY_NEED).expect("a location").object(cloud.s3.clone());
+    apply(&folder, &one("a")).await;
+
+    let orders: BTreeSet<TopicName> = ["shop/orders".parse().expect("a topic")].into();
+    let known = of_dispatch(&cloud, WHOLE).current().await.expect("subscriptions");
+    assert_eq!(names(&known), ["a"]);
+    for location in [WHOLE, BY_NEED] {
+        let ports = of_dispatch(&cloud, location);
+        let known: Arc<Catalogue> = ports.current().await.expect("subscriptions");
+        let asked = ports.with_topics(known, &orders).await.expect("subscriptions");
+        assert_eq!(names(&asked), ["a"], "{location}");
+        let again = of_dispatch(&cloud, location).reread(Arc::default(), &orders).await;
+        assert_eq!(again.map(|read| names(&read)), Ok(vec!["a".to_owned()]));
+    }
+}
+
+#[tokio::test]
+async fn what_one_dispatch_function_shares_another_finds() {
+    let cloud = Cloud::start().await;
+    let (one, other) = (of_dispatch(&cloud, WHOLE), of_dispatch(&cloud, WHOLE));
+
+    let key = ConsentKey::of(&destination().url, &Consent::EventGrid);
+    let granted = Granted::new(&destination(), &Consent::EventGrid, Rate::parse("7").unwrap(), 1);
+    one.keep_consent(&key, &granted).await.expect("kept");
+    assert_eq!(other.consent(&key).await, Ok(Some(granted)));
+
+    assert_eq!(one.replace_shared("_destinations/d.json", b"1".to_vec(), None).await, Ok(true));
+    let found = other.shared("_destinations/d.json").await.expect("storage can be reached");
+    assert_eq!(found.map(|document| document.bytes), Some(b"1".to_vec()));
+    assert_eq!(one.replace_shared("_destinations/d.json", b"2".to_vec(), None).await, Ok(false));
+}
+
+#[tokio::test]
+async fn dispatch_has_the_secrets_the_identity_and_the_jitter_that_it_was_given() {
+    let cloud = Cloud::start().await;
+    let ports = of_dispatch(&cloud, WHOLE);
+    let name = "env:TOKEN".parse().expect("a name");
+    let keyring = ports.keyring(&[&name], &destination().url).await.expect("secrets");
+    assert_eq!(keyring.get(&name).expect("it is there").expose(), "of TOKEN");
+    let refused = ports.may_show(&destination()).expect_err("nobody may see who that is");
+    assert!(refused.contains("example.com"), "{refused}");
+    let jitters: BTreeSet<u32> = (0..8).map(|_| ports.next_jitter().0).collect();
+    assert!(jitters.len() > 1, "{jitters:?}");
+}
+
+#[tokio::test]
+async fn the_ingress_publishes_to_the_events_queue_and_looks_up_keys() {
+    let cloud = Cloud::start().await;
+    let environment = |name: &str| match name {
+        settings::EVENTS_QUEUE_URL => Some(cloud.aws.queue_url("events")),
+        settings::INGRESS_AUTHORIZATION => Some("iam".to_owned()),
+        _ => None,
+    };
+    let settings = IngressSettings::read(environment).expect("settings");
+    let clients = local_clients(&cloud.aws.endpoint());
+    let ports = AwsIngressPorts::new(&clients, &settings).expect("ports");
+
+    let id = ports.publish(&"shop/orders".parse().expect("a topic"), "{}").await;
+    let receive = cloud.sqs.receive_message().queue_url(cloud.aws.queue_url("events"));
+    let received = receive.wait_time_seconds(5).send().await.expect("a receive");
+    assert_eq!(received.messages()[0].message_id(), id.as_deref().ok());
+
+    let names = ["env:A_VARIABLE_THAT_NO_MACHINE_HAS".parse().expect("a name")];
+    let [Err(missing)] = &ports.publisher_keys(&names).await[..] else { panic!("it is not set") };
+    assert!(missing.to_string().contains("A_VARIABLE_THAT_NO_MACHINE_HAS"), "{missing}");
+}
