@@ -16,8 +16,6 @@ use delivery::ports::SubscriptionSource as _;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use lastmile_tests::catalogues::apply;
-use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
 use tempfile::TempDir;
 
 use crate::cloud::{Cloud, s3_client};
@@ -25,16 +23,16 @@ use crate::manual_clock::ManualClock;
 use crate::subscriptions::{CHECK_EVERY_MS, REREAD_EVERY_MS, names, one};
 
 /// A catalogue in a folder or a bucket.
-struct Fixture {
-    folder: StoredObject,
+pub(crate) struct Fixture {
+    pub(crate) folder: StoredObject,
     /// Where it is as files; `None` in a bucket.
-    files: Option<PathBuf>,
+    pub(crate) files: Option<PathBuf>,
     _folder: Option<TempDir>,
     _cloud: Option<Cloud>,
 }
 
 impl Fixture {
-    fn in_folder() -> Self {
+    pub(crate) fn in_folder() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let uri = format!("file://{}/catalogue/", folder.path().display());
         let location = Location::parse(&uri).expect("a location");
@@ -51,26 +49,26 @@ impl Fixture {
         Self { folder, files: None, _folder: None, _cloud: Some(cloud) }
     }
 
-    async fn both() -> [Self; 2] {
+    pub(crate) async fn both() -> [Self; 2] {
         [Self::in_folder(), Self::in_bucket().await]
     }
 
-    async fn commit(&self, namespace: &str, changes: &Changes) {
+    pub(crate) async fn commit(&self, namespace: &str, changes: &Changes) {
         lastmile_tests::catalogues::commit(&self.folder, namespace, changes).await;
     }
 
-    async fn apply(&self, text: &str) {
+    pub(crate) async fn apply(&self, text: &str) {
         apply(&self.folder, text).await;
     }
 
-    fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> Reader {
         let clock = ManualClock::default();
         let objects = CatalogueObjects::below(&self.folder);
         Reader { source: LiveCatalogue::new(objects, clock.clone()), clock }
     }
 
     /// Breaks what was written of a namespace, but for its pointer; returns how to repair it.
-    fn damage(&self, namespace: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    pub(crate) fn damage(&self, namespace: &str) -> Vec<(PathBuf, Vec<u8>)> {
         let files = self.files.as_ref().expect("files");
         let objects = files.join("namespaces").join(namespace).join("objects");
         let damage = |path: PathBuf| {
@@ -95,38 +93,38 @@ impl Fixture {
     }
 }
 
-fn repair(damaged: Vec<(PathBuf, Vec<u8>)>) {
+pub(crate) fn repair(damaged: Vec<(PathBuf, Vec<u8>)>) {
     for (path, whole) in damaged {
         std::fs::write(path, whole).expect("a file");
     }
 }
 
 /// So many subscriptions that their tree has leaves of its own beside the pointer.
-fn many() -> String {
+pub(crate) fn many() -> String {
     let many: Vec<String> = (0..200).map(|number| one(&format!("s{number:03}"))).collect();
     many.join("---\n")
 }
 
 /// A reader whose time a test moves.
-struct Reader {
-    source: LiveCatalogue<ManualClock>,
-    clock: ManualClock,
+pub(crate) struct Reader {
+    pub(crate) source: LiveCatalogue<ManualClock>,
+    pub(crate) clock: ManualClock,
 }
 
 impl Reader {
-    async fn topics(&self, topics: &[&str]) -> Result<Arc<Catalogue>, String> {
+    pub(crate) async fn topics(&self, topics: &[&str]) -> Result<Arc<Catalogue>, String> {
         let topics = topics.iter().map(|topic| topic.parse().expect("a topic"));
         let topics: BTreeSet<TopicName> = topics.collect();
         let known = self.source.current().await?;
         self.source.with_topics(known, &topics).await
     }
 
-    async fn orders(&self) -> Result<Vec<String>, String> {
+    pub(crate) async fn orders(&self) -> Result<Vec<String>, String> {
         self.topics(&["shop/orders"]).await.map(|catalogue| names(&catalogue))
     }
 }
 
-fn topic(name: &str) -> TopicName {
+pub(crate) fn topic(name: &str) -> TopicName {
     name.parse().expect("a topic")
 }
 
@@ -406,79 +404,3 @@ async fn what_is_broken_in_one_topic_does_not_hinder_a_look_at_another() {
     let newest = reader.source.reread(known, &BTreeSet::from([topic("other/orders")])).await;
     assert_eq!(names(&newest.expect("the other topic")), ["b", "a"]);
 }
-
-#[tokio::test]
-async fn of_a_topic_that_was_read_only_what_is_new_is_read_again() {
-    let fixture = Fixture::in_folder();
-    let many = |from: usize, to: usize| {
-        (from..to).map(|number| one(&format!("s{number:04}"))).collect::<Vec<_>>().join("---\n")
-    };
-    fixture.apply(&many(0, 2_000)).await;
-    let reader = fixture.reader();
-    assert_eq!(reader.orders().await.map(|all| all.len()), Ok(2_000));
-    let files = fixture.files.as_ref().expect("files").join("namespaces/shop/objects");
-    let old = std::fs::read_dir(files).expect("a folder").map(|file| file.expect("a file").path());
-    let old: Vec<PathBuf> = old.collect();
-    assert!(old.len() > 10, "a tree of some leaves");
-    fixture.apply(&many(2_000, 2_001)).await;
-    for file in old {
-        std::fs::write(file, "damaged").expect("a file");
-    }
-    reader.clock.advance(CHECK_EVERY_MS);
-    assert_eq!(reader.orders().await.map(|all| all.len()), Ok(2_001));
-    fixture.reader().orders().await.expect_err("who has not read it before");
-}
-
-/// Changes of a topic in random order: additions, replacements, removals, and what it says of itself.
-#[tokio::test]
-async fn what_is_read_in_parts_is_what_is_read_whole() {
-    let fixture = Fixture::in_folder();
-    let mut random = StdRng::seed_from_u64(18);
-    fixture.apply(&one("first")).await;
-    let reader = fixture.reader();
-    let catalogue = async |reader: &Reader| reader.topics(&["shop/orders"]).await.expect("a topic");
-    catalogue(&reader).await;
-    let (mut largest, mut were_missing) = (0, 0);
-    for step in 0..60 {
-        let mut changes = Changes::default();
-        let all = step % 20 == 19;
-        for number in 0..400 {
-            if !all && random.random_ratio(7, 8) {
-                continue;
-            }
-            let key = format!("orders/s{number:03}");
-            // Removed more and more often, until none is left.
-            if all || random.random_ratio(step % 20, 20) {
-                changes.remove(key.as_str());
-                continue;
-            }
-            let filler = "x".repeat(random.random_range(0..400));
-            let url = format!(".example.com/{filler}");
-            let text = one(&format!("s{number:03}")).replace(".example.com/", &url);
-            changes.put(key.as_str(), lastmile_tests::catalogues::value(&text));
-        }
-        match random.random_range(0..6) {
-            0 => drop(changes.remove("orders/").remove("orders/first")),
-            1 => {
-                let described = format!("{}---\n{TOPIC}", one("s000"));
-                changes.put("orders/", lastmile_tests::catalogues::value(&described));
-            }
-            _ => {}
-        }
-        // Its neighbours share leaves with it.
-        changes.put("a/x", step.to_string()).put("z/x", step.to_string());
-        fixture.commit("shop", &changes).await;
-        reader.clock.advance(CHECK_EVERY_MS);
-        let (in_parts, whole) = (catalogue(&reader).await, catalogue(&fixture.reader()).await);
-        assert_eq!(in_parts.topic(&topic("shop/orders")), whole.topic(&topic("shop/orders")));
-        assert_eq!(names(&in_parts), names(&whole), "step {step}");
-        let of = |all: &Catalogue| all.subscriptions().cloned().collect::<Vec<_>>();
-        assert_eq!(of(&in_parts), of(&whole), "step {step}");
-        largest = largest.max(names(&whole).len());
-        were_missing += u32::from(whole.topic(&topic("shop/orders")).is_none());
-    }
-    assert!(largest > 150 && were_missing > 0, "{largest} {were_missing}");
-}
-
-const TOPIC: &str = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n\
-                     spec: {maxReplies: 7}\n";

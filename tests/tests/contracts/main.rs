@@ -6,6 +6,8 @@
 
 mod blobs;
 mod by_need;
+mod catalogue_in_parts;
+mod catalogue_objects;
 mod cloud;
 mod coalescing;
 mod consents;

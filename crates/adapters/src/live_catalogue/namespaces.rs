@@ -201,3 +201,25 @@ impl Namespaces {
         self.known.insert(name.to_owned(), known);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_very_many_namespaces_the_one_that_was_not_used_for_longest_makes_room() {
+        let mut namespaces = Namespaces::default();
+        let used = |used_ms: u64| Known { used_ms, ..Known::default() };
+        namespaces.keep(DEPLOYMENT, used(0));
+        for number in 1..NAMESPACES_MAX as u64 {
+            namespaces.keep(&number.to_string(), used(number));
+        }
+        // One that is known takes nobody's place.
+        namespaces.keep("1", used(1_000));
+        namespaces.keep("another", used(1_001));
+        let knows = |name: &str| namespaces.known.contains_key(name);
+        let kept = [DEPLOYMENT, "1", "2", "3", "another"].map(knows);
+        assert_eq!(kept, [true, true, false, true, true]);
+        assert_eq!(namespaces.known.len(), NAMESPACES_MAX);
+    }
+}
