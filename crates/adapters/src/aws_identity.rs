@@ -173,3 +173,31 @@ fn unix_ms(at: SystemTime) -> Option<u64> {
     let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     u64::try_from(since.as_millis()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use aws_sdk_sts::config::SharedCredentialsProvider;
+    use delivery::request::token::TokenState;
+
+    use super::*;
+
+    /// Whether a person's credentials that end after so long are still used after so many minutes.
+    async fn used(life: Option<Duration>, minutes: u64) -> bool {
+        let ends = life.map(|life| SystemTime::now() + life);
+        let credentials = Credentials::new("key", "secret", None, ends, "test");
+        let provider = SharedCredentialsProvider::new(credentials);
+        let config = SdkConfig::builder().credentials_provider(provider).build();
+        let (mut state, now_ms) = (TokenState::default(), Machine.now_ms());
+        state.keep(of_person(&config).await, now_ms).expect("credentials");
+        state.current(now_ms + minutes * MINUTE_MS).is_some()
+    }
+
+    #[tokio::test]
+    async fn credentials_are_used_until_shortly_before_their_end_or_for_some_minutes() {
+        let hour = Some(Duration::from_secs(3_600));
+        assert_eq!([used(hour, 50).await, used(hour, 60).await], [true, false]);
+        assert_eq!([used(None, 2).await, used(None, 5).await], [true, false]);
+    }
+}

@@ -287,3 +287,20 @@ async fn fetched<P: TokenPorts>(
     let exchange = ports.exchange(&request).await;
     token::read(client, &keyring, &exchange)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_one_client_too_many_those_are_forgotten_that_nobody_asks_for() {
+        let states = States::<usize>::default();
+        let asked_for = states.of(&0);
+        (1..CLIENTS_MAX).for_each(|client| drop(states.of(&client)));
+        let known = || states.0.lock().expect("no panic").len();
+        assert_eq!(known(), CLIENTS_MAX);
+        drop(states.of(&CLIENTS_MAX));
+        assert_eq!(known(), 2);
+        assert!(Arc::ptr_eq(&asked_for, &states.of(&0)));
+    }
+}

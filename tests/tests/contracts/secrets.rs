@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use adapters::machine::Machine;
 use adapters::secrets::{PORT, SecretStores, TOKEN};
-use delivery::ports::{Clock, SecretError, Secrets};
+use delivery::ports::{Clock, PublisherKeys as _, SecretError, Secrets};
 use delivery::subscription::secret::{Secret, SecretName};
 use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
@@ -196,7 +196,18 @@ async fn the_members_of_one_secret_share_one_lookup() {
 }
 
 #[tokio::test]
+async fn each_key_of_publishers_is_looked_up_by_itself() {
+    let stores = stores_at("1".to_owned(), Machine);
+    let names = ["env:BILLING", "env:MISSING", "env:EMPTY"].map(name);
+    let keys = stores.publisher_keys(&names).await;
+    let [Ok(found), Err(missing), Err(empty)] = &keys[..] else { panic!("{keys:?}") };
+    assert_eq!(found.expose(), "from-the-environment");
+    assert_eq!([&missing.name, &empty.name], [&names[1], &names[2]]);
+}
+
+#[tokio::test]
 async fn a_refusal_reports_its_status_and_nothing_of_its_text() {
+    let text = format!("nobody may read the secret billing, which is {SECRET_VALUE}");
     for (status, code) in [
         ("400 Bad Request", "400"),
         ("401 Unauthorized", "401"),
@@ -206,7 +217,7 @@ async fn a_refusal_reports_its_status_and_nothing_of_its_text() {
         let extension = ScriptedExtension::responding(answer(
             status,
             &[("location", "/secretsmanager/get")],
-            SECRET_VALUE.as_bytes(),
+            text.as_bytes(),
         ))
         .await;
         let problem = problem(&extension.stores, "secretsmanager:billing").await;

@@ -7,7 +7,7 @@ use adapters::http::HttpSender;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use adapters::tokens::{CommandPorts, Tokens};
-use delivery::ports::AwsIdentity as _;
+use delivery::ports::{AwsIdentity as _, Clock as _};
 use delivery::request::ANSWER_MAX_BYTES;
 use delivery::subscription::Destination;
 use delivery::subscription::auth::Auth;
@@ -51,6 +51,12 @@ fn who_is_calling_is_shown_to_those_alone_whom_a_person_allows() {
     assert_eq!(ports.may_show(&to("https://own.example.com/")), Ok(()));
     let refused = ports.may_show(&to("https://other.example.com/")).expect_err("it is not allowed");
     assert!(refused.contains("other.example.com") && refused.contains("--identity"), "{refused}");
+}
+
+#[test]
+fn a_command_has_the_time_of_its_machine() {
+    let (before_ms, now_ms) = (Machine.now_ms(), ports(sender()).now_ms());
+    assert!((before_ms..=Machine.now_ms()).contains(&now_ms), "{now_ms}");
 }
 
 async fn token(server: &str, timeout_ms: u64) -> Result<String, String> {

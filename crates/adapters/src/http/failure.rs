@@ -128,3 +128,18 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 fn is_timeout(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_of_the_connection_is_found_among_the_causes() {
+        let timed_out = |kind: io::ErrorKind| {
+            let error = io::Error::other(io::Error::from(kind));
+            causes(&error).any(is_timeout)
+        };
+        assert!(timed_out(io::ErrorKind::TimedOut));
+        assert!(!timed_out(io::ErrorKind::ConnectionReset));
+    }
+}

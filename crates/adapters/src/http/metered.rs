@@ -242,6 +242,11 @@ fn meter(captured: &CaptureConnection) -> Option<Arc<Meter>> {
 
 #[cfg(test)]
 mod tests {
+    use std::future;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
     use super::*;
 
     /// A connection whose first exchange is under way.
@@ -305,6 +310,29 @@ mod tests {
         assert_eq!(budget.closed_because(), None);
         budget.end_exchange(true);
         assert_eq!(budget.closed_because(), Some(UNANSWERED));
+    }
+
+    #[tokio::test]
+    async fn a_stream_passes_on_what_is_read_and_written_and_counts_what_is_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let connecting = TcpStream::connect(listener.local_addr().expect("an address"));
+        let (connected, accepted) = tokio::join!(connecting, listener.accept());
+        let mut stream = MeteredStream::new(connected.expect("a connection"));
+        let (mut peer, _) = accepted.expect("a connection");
+        peer.write_all(&[b'b'; 100]).await.expect("a write");
+        let mut space = [b'a'; 300];
+        let mut buffer = ReadBuf::new(&mut space);
+        buffer.set_filled(200);
+        let read = future::poll_fn(|context| Pin::new(&mut stream).poll_read(context, &mut buffer));
+        read.await.expect("a read");
+        assert_eq!(buffer.filled(), [[b'a'; 100], [b'a'; 100], [b'b'; 100]].concat());
+        assert_eq!(stream.meter.budget().left_bytes, EXCHANGE_BYTES - 100);
+        assert!(stream.is_write_vectored(), "as a stream of TCP is");
+        stream.write_all(b"plain").await.expect("a write");
+        stream.shutdown().await.expect("the end");
+        let mut written = String::new();
+        peer.read_to_string(&mut written).await.expect("all, though the stream is still there");
+        assert_eq!(written, "plain");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use adapters::http::{HttpSender, Network};
@@ -104,6 +105,34 @@ async fn long_answers_that_trickle_keep_nobody_else_waiting() {
         let expected = answered(200, None, &[b'x'; 100_000]);
         assert!(made.result == expected, "{addresses}: {:?}", made.detail);
     }
+}
+
+/// Two answers that begin and go on no further: a short one of their address is read meanwhile.
+#[tokio::test]
+async fn a_short_answer_waits_for_no_other_one() {
+    let begun = Step::Write(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx".to_vec());
+    let requests = AtomicUsize::new(0);
+    let script = move |_: &_| match requests.fetch_add(1, Ordering::SeqCst) {
+        0 | 1 => vec![begun.clone(), Step::Silence],
+        _ => vec![answer("200 OK", &[], b"short")],
+    };
+    let server = Scripted::start(script).await.expect("a free port");
+    let request = |timeout_ms| Request {
+        answer_max_bytes: REPLY_MAX_BYTES,
+        ..request(&server.endpoint(), timeout_ms)
+    };
+    let (sender, mut begun) = (super::sender(), JoinSet::new());
+    for number in 1..=2 {
+        let (sender, request) = (sender.clone(), request(10 * LONG_MS));
+        begun.spawn(async move { sender.exchange(&request).await });
+        while server.requests().len() < number {
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+    // Until their beginnings have been read; without that, the test proves less.
+    sleep(Duration::from_millis(SHORT_MS)).await;
+    let made = exchange_with(&sender, &request(LONG_MS)).await;
+    assert_eq!(made.result, answered(200, None, b"short"));
 }
 
 /// A gzip bomb is kept as compressed bytes and never decompressed.
