@@ -1,8 +1,9 @@
 //! Concurrent sends share requests, and each sender gets the result of its own message alone.
 
 use adapters::queues::BATCH_WINDOW;
-use delivery::ports::{Message, Queue as _, QueueError, QueueName};
+use delivery::ports::{MESSAGE_MAX_BYTES, Message, Queue as _, QueueError, QueueName};
 use futures::FutureExt as _;
+use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, Step, answer};
 use serde_json::Value;
 
@@ -33,6 +34,18 @@ async fn no_batch_has_more_than_ten_entries_or_an_id_twice() {
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), batch.len(), "{batch:?}");
+    }
+}
+
+#[tokio::test]
+async fn messages_share_a_request_while_they_have_at_most_a_mebibyte_together() {
+    let half = MESSAGE_MAX_BYTES / 2 - message("").size_bytes();
+    for (bytes, requests) in [(2_000, 1), (half, 1), (half + 1, 2)] {
+        let (server, queues) = scripted_sqs(|_| EntryResult::Accepted).await;
+        let sends = ["x".repeat(half.min(bytes)), "y".repeat(bytes)]
+            .map(|body| queues.send(QueueName::Events, message(&body)));
+        assert_eq!(join_all(sends).await, [Ok(()), Ok(())]);
+        assert_eq!(server.requests().len(), requests, "{bytes} bytes");
     }
 }
 
