@@ -197,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn credentials_are_used_until_shortly_before_their_end_or_for_some_minutes() {
         let hour = Some(Duration::from_secs(3_600));
-        assert_eq!([used(hour, 50).await, used(hour, 60).await], [true, false]);
+        assert_eq!([used(hour, 58).await, used(hour, 59).await], [true, false]);
         assert_eq!([used(None, 2).await, used(None, 5).await], [true, false]);
     }
 }

@@ -12,7 +12,6 @@ use delivery::subscription::sink::SinkQueue;
 use uuid::Uuid;
 
 use crate::queues::text_attribute;
-use crate::resend::{self, Refusal};
 
 /// The attribute with the id of the dead letter.
 pub const ID_ATTRIBUTE: &str = "deadletterid";
@@ -38,16 +37,15 @@ impl PutMessage for SqsSinks {
     }
 }
 
-/// A missing queue or denied access is permanent, and so is a message that the queue calls invalid. Where SQS did not
-/// answer, or with another code, it may take the message next time.
+/// A missing queue, denied access, a key that may not be used and an invalid message are permanent. Any other code, or no
+/// answer, may pass.
 fn put_error(error: &SdkError<SendMessageError>) -> PutError {
     let detail = detail(error);
     let code = error.as_service_error().and_then(|error| error.code());
-    let is_permanent = code.is_some_and(|code| {
-        let refusal = Refusal::Answered { code, sender_fault: false };
-        REFUSED.contains(&code) || !resend::may_pass(refusal)
-    });
-    if is_permanent { PutError::Permanent(detail) } else { PutError::Unavailable(detail) }
+    match code.is_some_and(|code| PERMANENT.contains(&code)) {
+        true => PutError::Permanent(detail),
+        false => PutError::Unavailable(detail),
+    }
 }
 
 /// The service's error code and message; without one, what happened on the way to it.
@@ -58,12 +56,23 @@ fn detail(error: &SdkError<SendMessageError>) -> String {
     answer.unwrap_or_else(|| DisplayErrorContext(error).to_string())
 }
 
-/// Codes of an external queue that is not ours to repair, beside those that are permanent for our own queues.
-const REFUSED: [&str; 6] = [
+/// Codes that will not pass by themselves, under each of their names: in the header of an answer, and in its body, which
+/// counts where the header is missing, as with some emulators.
+const PERMANENT: [&str; 16] = [
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "AWS.SimpleQueueService.UnsupportedOperation",
     "AccessDenied",
     "AccessDeniedException",
-    "AWS.SimpleQueueService.UnsupportedOperation",
     "InvalidAddress",
+    "InvalidMessageContents",
     "InvalidParameterValue",
+    "InvalidParameterValueException",
+    "KMS.AccessDeniedException",
+    "KMS.DisabledException",
+    "KMS.NotFoundException",
+    "KmsAccessDenied",
+    "KmsDisabled",
+    "KmsNotFound",
+    "QueueDoesNotExist",
     "UnsupportedOperation",
 ];

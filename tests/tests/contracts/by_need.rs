@@ -67,17 +67,22 @@ impl Fixture {
         Reader { source: LiveCatalogue::new(objects, clock.clone()), clock }
     }
 
-    /// Breaks what was written of a namespace, but for its pointer; returns how to repair it.
-    pub(crate) fn damage(&self, namespace: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    /// What was written of a namespace, but for its pointer.
+    pub(crate) fn objects(&self, namespace: &str) -> Vec<PathBuf> {
         let files = self.files.as_ref().expect("files");
         let objects = files.join("namespaces").join(namespace).join("objects");
+        let objects = std::fs::read_dir(objects).expect("a folder");
+        objects.map(|file| file.expect("a file").path()).collect()
+    }
+
+    /// Breaks what was written of a namespace, but for its pointer; returns how to repair it.
+    pub(crate) fn damage(&self, namespace: &str) -> Vec<(PathBuf, Vec<u8>)> {
         let damage = |path: PathBuf| {
             let whole = std::fs::read(&path).expect("a file");
             std::fs::write(&path, "damaged").expect("a file");
             (path, whole)
         };
-        let objects = std::fs::read_dir(objects).expect("a folder");
-        objects.map(|file| damage(file.expect("a file").path())).collect()
+        self.objects(namespace).into_iter().map(damage).collect()
     }
 
     fn lose_pointer(&self, namespace: &str) {

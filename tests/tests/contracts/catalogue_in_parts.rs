@@ -1,6 +1,5 @@
 //! A topic of a catalogue is read in parts: what was read of it, or is kept of others, is not read again.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use catalogue::Changes;
@@ -12,13 +11,6 @@ use rand::{Rng as _, SeedableRng as _};
 
 use crate::by_need::{Fixture, Reader, many, repair, topic};
 use crate::subscriptions::{CHECK_EVERY_MS, REREAD_EVERY_MS, names, one};
-
-/// The objects of the namespace `shop`.
-fn objects(fixture: &Fixture) -> Vec<PathBuf> {
-    let folder = fixture.files.as_ref().expect("files").join("namespaces/shop/objects");
-    let files = std::fs::read_dir(folder).expect("a folder");
-    files.map(|file| file.expect("a file").path()).collect()
-}
 
 #[tokio::test]
 async fn of_a_topic_that_was_read_only_what_is_new_is_read_again() {
@@ -35,7 +27,7 @@ async fn of_a_topic_that_was_read_only_what_is_new_is_read_again() {
     fixture.commit("shop", &changes).await;
     let reader = fixture.reader();
     assert_eq!(reader.orders().await.map(|all| all.len()), Ok(2_001));
-    let old = objects(&fixture);
+    let old = fixture.objects("shop");
     let mut changes = Changes::default();
     put(&mut changes, 2_000);
     fixture.commit("shop", &changes).await;
@@ -57,6 +49,7 @@ async fn topics_share_the_leaves_of_their_namespace() {
     drop(fixture.damage("shop"));
     let others = reader.topics(&["shop/others"]).await.expect("its leaf was read with the other");
     assert_eq!(names(&others), ["b"]);
+    fixture.reader().topics(&["shop/others"]).await.expect_err("who has not read its leaf");
 }
 
 #[tokio::test]
@@ -74,7 +67,8 @@ async fn a_topic_stays_as_it_is_while_others_of_its_namespace_change() {
     // Far from it, in another leaf.
     fixture.commit("shop", Changes::default().remove("z/s999")).await;
     reader.clock.advance(CHECK_EVERY_MS);
-    let after = reader.topics(&["shop/orders"]).await.expect("a topic");
+    let after = reader.topics(&["shop/orders", "shop/z"]).await.expect("topics");
+    assert_eq!(after.subscriptions().count(), 1 + 999);
     let [before, after] = [&before, &after].map(|of| of.topic_subscriptions(&topic("shop/orders")));
     assert!(Arc::ptr_eq(before.expect("it is there"), after.expect("it is there")));
 }
@@ -136,13 +130,12 @@ async fn what_is_read_in_parts_is_what_is_read_whole() {
             let text = one(&format!("s{number:03}")).replace(".example.com/", &url);
             changes.put(key.as_str(), value(&text));
         }
-        match random.random_range(0..6) {
-            own if own == 0 || empties => drop(changes.remove("orders/").remove("orders/first")),
-            1 => {
-                let described = format!("{}---\n{TOPIC}", one("s000"));
-                changes.put("orders/", value(&described));
-            }
-            _ => {}
+        let own = random.random_range(0..6);
+        if own == 0 || empties {
+            changes.remove("orders/").remove("orders/first");
+        } else if own == 1 {
+            let described = format!("{}---\n{TOPIC}", one("s000"));
+            changes.put("orders/", value(&described));
         }
         // Its neighbours share leaves with it.
         changes.put("a/x", step.to_string()).put("z/x", step.to_string());

@@ -15,6 +15,9 @@ async fn objects_are_listed_by_prefix_and_after_a_key_until_they_are_deleted() {
     for fixture in Fixture::both().await {
         let objects = CatalogueObjects::below(&fixture.folder);
         assert_eq!(keys(&objects, "a/", None).await, [""; 0]);
+        // Beside this catalogue, whose name its own begins with.
+        let beside = format!("{}-2/a/9", fixture.folder.key.trim_end_matches('/'));
+        fixture.folder.storage.put(&beside, Vec::new()).await.expect("an object");
         for key in ["a/1", "a/2", "a/3", "b/1"] {
             objects.put(key, key.as_bytes().to_vec()).await.expect("an object");
         }

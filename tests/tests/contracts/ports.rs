@@ -1,4 +1,4 @@
-//! The ports of each function, put together: each promise is kept by what the settings name.
+//! The ports of dispatch and of the ingress, put together: each promise is kept by what the settings name.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,18 +52,18 @@ async fn dispatch_reads_its_subscriptions_from_a_file_and_from_a_catalogue() {
     let put = cloud.s3.put_object().bucket("config").key("subscriptions.yaml");
     put.body(one("a").into_bytes().into()).send().await.expect("a put");
     let folder = Location::parse(BY_NEED).expect("a location").object(cloud.s3.clone());
-    apply(&folder, &one("a")).await;
+    apply(&folder, &one("b")).await;
 
     let orders: BTreeSet<TopicName> = ["shop/orders".parse().expect("a topic")].into();
     let known = of_dispatch(&cloud, WHOLE).current().await.expect("subscriptions");
     assert_eq!(names(&known), ["a"]);
-    for location in [WHOLE, BY_NEED] {
+    for (location, expected) in [(WHOLE, "a"), (BY_NEED, "b")] {
         let ports = of_dispatch(&cloud, location);
         let known: Arc<Catalogue> = ports.current().await.expect("subscriptions");
         let asked = ports.with_topics(known, &orders).await.expect("subscriptions");
-        assert_eq!(names(&asked), ["a"], "{location}");
+        assert_eq!(names(&asked), [expected], "{location}");
         let again = of_dispatch(&cloud, location).reread(Arc::default(), &orders).await;
-        assert_eq!(again.map(|read| names(&read)), Ok(vec!["a".to_owned()]));
+        assert_eq!(names(&again.expect("subscriptions")), [expected], "{location}");
     }
 }
 
@@ -113,7 +113,10 @@ async fn the_ingress_publishes_to_the_events_queue_and_looks_up_keys() {
     let received = receive.wait_time_seconds(5).send().await.expect("a receive");
     assert_eq!(received.messages()[0].message_id(), id.as_deref().ok());
 
-    let names = ["env:A_VARIABLE_THAT_NO_MACHINE_HAS".parse().expect("a name")];
-    let [Err(missing)] = &ports.publisher_keys(&names).await[..] else { panic!("it is not set") };
+    let names = ["env:PATH", "env:A_VARIABLE_THAT_NO_MACHINE_HAS"];
+    let names = names.map(|name| name.parse().expect("a name"));
+    let keys = ports.publisher_keys(&names).await;
+    let [Ok(found), Err(missing)] = &keys[..] else { panic!("one is set: {keys:?}") };
+    assert_eq!(std::env::var("PATH").as_deref(), Ok(found.expose()));
     assert!(missing.to_string().contains("A_VARIABLE_THAT_NO_MACHINE_HAS"), "{missing}");
 }

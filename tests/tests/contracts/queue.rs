@@ -12,8 +12,11 @@ use delivery::ports::{
     QueueError, QueueName,
 };
 use futures::future::join_all;
+use lastmile_tests::scripted::{Scripted, answer};
+use serde_json::{Value, json};
 
 use crate::cloud::Cloud;
+use crate::scripted_sqs::queues_of;
 
 /// A message received from a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -253,19 +256,31 @@ async fn fair_queues_group_by_subscription_and_others_do_not_group() {
 }
 
 #[tokio::test]
-async fn a_record_is_hidden_as_long_as_it_is_asked_for() {
+async fn a_record_that_is_hidden_no_longer_is_received_again() {
     let cloud = Cloud::start().await;
     let queues = cloud.queues(false);
     queues.send(QueueName::Events, message("x")).await.expect("accepted");
     let receive = async |within_seconds| {
         let receive = cloud.sqs.receive_message().queue_url(&cloud.urls()[&QueueName::Events]);
         let received = receive.wait_time_seconds(within_seconds).send().await.expect("a receive");
-        received.messages()[..].first().map(|one| one.receipt_handle().expect("one").to_owned())
+        received.messages().first().map(|one| one.receipt_handle().expect("one").to_owned())
     };
     let receipt = receive(5).await.expect("the message");
     assert_eq!(receive(0).await, None, "it is hidden for a minute");
     queues.change_visibility(QueueName::Events, &receipt, 0).await;
     assert!(receive(5).await.is_some());
+}
+
+#[tokio::test]
+async fn a_record_is_hidden_as_long_as_it_is_asked_for() {
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b"{}")]).await.expect("a port");
+    queues_of(&server).change_visibility(QueueName::Retry, "receipt", 7).await;
+    let [request] = &server.requests()[..] else { panic!("one request") };
+    assert_eq!(request.header("x-amz-target"), Some("AmazonSQS.ChangeMessageVisibility"));
+    let asked: Value = serde_json::from_slice(&request.body).expect("JSON");
+    let url = format!("{}/000000000000/retry", server.endpoint());
+    let expected = json!({"QueueUrl": url, "ReceiptHandle": "receipt", "VisibilityTimeout": 7});
+    assert_eq!(asked, expected);
 }
 
 #[tokio::test]

@@ -222,6 +222,7 @@ async fn a_refusal_reports_its_status_and_nothing_of_its_text() {
         .await;
         let problem = problem(&extension.stores, "secretsmanager:billing").await;
         assert!(problem.contains(code) && problem.contains("SecretArns"), "{problem}");
+        assert!(!problem.contains("nobody may read"), "{problem}");
         assert_eq!(extension.requests().len(), 1);
     }
 }

@@ -66,25 +66,40 @@ async fn the_largest_message_that_a_queue_takes_is_accepted_and_no_larger_one() 
 
 #[tokio::test]
 async fn what_a_queue_answers_is_quoted_and_says_whether_it_is_for_good() {
+    const REFUSED: &str = "400 Bad Request";
     // The older name of a code is in a header, which some emulators leave out.
-    for (code, older, for_good) in [
-        ("QueueDoesNotExist", Some("AWS.SimpleQueueService.NonExistentQueue"), true),
-        ("QueueDoesNotExist", None, true),
-        ("InvalidMessageContents", None, true),
-        ("InvalidAddress", None, true),
-        ("UnsupportedOperation", Some("AWS.SimpleQueueService.UnsupportedOperation"), true),
-        ("UnsupportedOperation", None, true),
-        ("KmsAccessDenied", Some("KMS.AccessDeniedException"), true),
-        ("KmsDisabled", Some("KMS.DisabledException"), true),
-        ("KmsNotFound", None, true),
-        ("AccessDeniedException", None, true),
-        ("InvalidParameterValue", None, true),
-        ("KmsThrottled", Some("KMS.ThrottlingException"), false),
-        ("RequestThrottled", None, false),
-        ("InternalError", None, false),
-        ("SomethingElse", None, false),
+    for (status, code, older, for_good) in [
+        (REFUSED, "QueueDoesNotExist", Some("AWS.SimpleQueueService.NonExistentQueue"), true),
+        (REFUSED, "QueueDoesNotExist", None, true),
+        (REFUSED, "InvalidMessageContents", None, true),
+        (REFUSED, "InvalidAddress", None, true),
+        (
+            REFUSED,
+            "UnsupportedOperation",
+            Some("AWS.SimpleQueueService.UnsupportedOperation"),
+            true,
+        ),
+        (REFUSED, "UnsupportedOperation", None, true),
+        (REFUSED, "KmsAccessDenied", Some("KMS.AccessDeniedException"), true),
+        (REFUSED, "KmsAccessDenied", None, true),
+        (REFUSED, "KmsDisabled", Some("KMS.DisabledException"), true),
+        (REFUSED, "KmsDisabled", None, true),
+        (REFUSED, "KmsNotFound", Some("KMS.NotFoundException"), true),
+        (REFUSED, "KmsNotFound", None, true),
+        (REFUSED, "AccessDeniedException", Some("AccessDenied"), true),
+        (REFUSED, "AccessDeniedException", None, true),
+        (REFUSED, "InvalidParameterValueException", Some("InvalidParameterValue"), true),
+        (REFUSED, "InvalidParameterValueException", None, true),
+        // A key store that cannot be reached, or a key that is being made.
+        (REFUSED, "KmsInvalidState", Some("KMS.InvalidStateException"), false),
+        (REFUSED, "KmsInvalidState", None, false),
+        (REFUSED, "KmsThrottled", Some("KMS.ThrottlingException"), false),
+        (REFUSED, "RequestThrottled", None, false),
+        (REFUSED, "SomethingElse", None, false),
+        ("500 Internal Server Error", "InternalError", None, false),
+        ("503 Service Unavailable", "ServiceUnavailable", None, false),
     ] {
-        let step = call_error("400 Bad Request", code, older);
+        let step = call_error(status, code, older);
         let server = Scripted::start(move |_| vec![step.clone()]).await.expect("a free port");
         let queue = format!("127.0.0.1:{}/000000000000/sink", server.port());
         let sinks = SqsSinks(sqs_client(&server.endpoint()));

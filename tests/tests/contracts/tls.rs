@@ -155,6 +155,17 @@ async fn a_refused_certificate_does_not_blame_an_endpoint_that_speaks_http_2() {
 }
 
 #[tokio::test]
+async fn a_request_in_clear_that_has_a_certificate_to_show_is_not_sent() {
+    let clients = Authority::new().expect("a key");
+    let server = Scripted::start(|_| vec![answer("200 OK", &[], b"")]).await.expect("a free port");
+    let a = clients.client("a.example.com").expect("a key");
+    let exchange = sender().exchange(&with(&server, None, Some(&a))).await;
+    assert_eq!(status(&exchange), Err(&TransportResult::Aborted), "{exchange:?}");
+    assert!(exchange.detail.is_some_and(|detail| detail.contains("https only")));
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
 async fn a_secret_that_is_no_certificate_aborts_the_attempt_and_is_not_quoted() {
     let [ours, clients] = [(); 2].map(|()| Authority::new().expect("a key"));
     let (server, sender) = (asking(&ours, &clients, true).await, sender());

@@ -155,15 +155,16 @@ mod tests {
     async fn a_turn_ends_when_another_address_waits_and_not_before() {
         let answers = LongAnswers::default();
         let mut turns: Vec<_> = [1, 1, 2, 2].map(|number| turn(&answers, number)).into();
-        for _ in 0..2 {
-            turns[1].as_mut().expect("it has a turn").brought(1_024 * 1_024);
+        // Enough for hours: first much, then a little more, which adds to it.
+        for bytes in [1_000_000_000, 1] {
+            turns[1].as_mut().expect("it has a turn").brought(bytes);
         }
         let twice = Duration::from_millis(2 * UNDISTURBED_MS);
-        let of = async |which: usize, coming| match &turns[which] {
+        let next_of = async |which: usize, coming| match &turns[which] {
             Some(turn) => timeout(twice, turn.next(coming)).await.ok(),
             None => panic!("it has a turn"),
         };
-        let next = async |coming| of(0, coming).await;
+        let next = async |coming| next_of(0, coming).await;
         let (same, other) = (url(1), url(3));
         let (mut same, mut another) = (pin!(answers.turn(&same)), pin!(answers.turn(&other)));
         assert!(same.as_mut().now_or_never().is_none());
@@ -172,7 +173,7 @@ mod tests {
         assert!(another.as_mut().now_or_never().is_none());
         assert!(matches!(next(async {}.boxed()).await, Some(Ok(()))), "what is there is taken");
         assert!(matches!(next(pending().boxed()).await, Some(Err(Failure::TurnOver))));
-        assert!(of(1, pending().boxed()).await.is_none(), "it has brought enough");
+        assert!(next_of(1, pending().boxed()).await.is_none(), "it has brought enough");
         drop(turns);
         assert!(another.await.is_some());
     }

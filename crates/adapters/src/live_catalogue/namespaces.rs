@@ -204,22 +204,29 @@ impl Namespaces {
 
 #[cfg(test)]
 mod tests {
+    use super::super::objects::tests::{in_folder, with_entry};
     use super::*;
 
-    #[test]
-    fn of_very_many_namespaces_the_one_that_was_not_used_for_longest_makes_room() {
+    #[tokio::test]
+    async fn of_very_many_namespaces_one_makes_room_that_does_not_exist_or_was_not_used_for_longest()
+     {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (objects, nodes) = (in_folder(folder.path()), NodeCache::new(1_000_000));
+        let namespace = Namespace::new(&objects, &nodes, "shop");
+        let snapshot = with_entry(&namespace, ("a/b".to_owned(), "c".to_owned())).await;
         let mut namespaces = Namespaces::default();
         let used = |used_ms: u64| Known { used_ms, ..Known::default() };
         namespaces.keep(DEPLOYMENT, used(0));
-        for number in 1..NAMESPACES_MAX as u64 {
+        namespaces.keep("shop", Known { snapshot: Some(snapshot), ..used(1) });
+        for number in 2..NAMESPACES_MAX as u64 {
             namespaces.keep(&number.to_string(), used(number));
         }
         // One that is known takes nobody's place.
-        namespaces.keep("1", used(1_000));
+        namespaces.keep("2", used(1_000));
         namespaces.keep("another", used(1_001));
         let knows = |name: &str| namespaces.known.contains_key(name);
-        let kept = [DEPLOYMENT, "1", "2", "3", "another"].map(knows);
-        assert_eq!(kept, [true, true, false, true, true]);
+        let kept = [DEPLOYMENT, "shop", "2", "3", "4", "another"].map(knows);
+        assert_eq!(kept, [true, true, true, false, true, true]);
         assert_eq!(namespaces.known.len(), NAMESPACES_MAX);
     }
 }

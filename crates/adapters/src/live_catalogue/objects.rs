@@ -100,3 +100,33 @@ impl Objects for CatalogueObjects {
         self.storage.delete(&keys).await.map_err(failure)
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::convert::Infallible;
+    use std::future::ready;
+    use std::path::Path;
+
+    use catalogue::{Changes, Namespace, Snapshot};
+
+    use super::*;
+    use crate::machine::Machine;
+
+    /// A catalogue in this folder.
+    pub(in super::super) fn in_folder(folder: &Path) -> CatalogueObjects {
+        let (storage, key) = (Storage::folder(folder), "catalogue".to_owned());
+        CatalogueObjects::below(&StoredObject { storage, key })
+    }
+
+    /// The snapshot of a namespace to which this entry was added.
+    pub(in super::super) async fn with_entry(
+        namespace: &Namespace<'_, CatalogueObjects>,
+        (key, value): (String, String),
+    ) -> Snapshot {
+        let mut changes = Changes::default();
+        changes.put(key, value);
+        let change = |_| ready(Ok::<_, Infallible>(changes.clone()));
+        namespace.commit(&Machine, "test", change).await.expect("a commit");
+        namespace.load(None).await.expect("a pointer").expect("a snapshot")
+    }
+}

@@ -89,35 +89,25 @@ fn joined(
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-    use std::future::ready;
-
-    use catalogue::{Changes, NodeCache};
+    use catalogue::NodeCache;
     use delivery::subscription::catalogue::Topic;
 
     use super::super::entries::plain_topic;
+    use super::super::objects::tests::{in_folder, with_entry};
     use super::*;
-    use crate::machine::Machine;
-    use crate::storage::{Storage, StoredObject};
 
     #[tokio::test]
-    async fn a_topic_has_the_bytes_of_its_entries() {
+    async fn a_topic_that_is_read_whole_has_the_bytes_of_its_entries() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (storage, key) = (Storage::folder(folder.path()), "catalogue".to_owned());
-        let objects = CatalogueObjects::below(&StoredObject { storage, key });
-        let nodes = NodeCache::new(1_000_000);
+        let (objects, nodes) = (in_folder(folder.path()), NodeCache::new(1_000_000));
         let namespace = Namespace::new(&objects, &nodes, "shop");
         let name: TopicName = "shop/orders".parse().expect("a topic");
         let mut before = None;
-        // Each owner's name is longer than the one before.
+        // Names of two lengths, so that the bytes differ.
         for owner in ["one", "other"] {
             let (key, value) = plain_topic(owner, &Topic::new(name.clone()));
             let bytes = key.len() + value.len();
-            let mut changes = Changes::default();
-            changes.put(key, value);
-            let change = |_| ready(Ok::<_, Infallible>(changes.clone()));
-            namespace.commit(&Machine, "test", change).await.expect("a commit");
-            let snapshot = namespace.load(None).await.expect("a pointer").expect("a snapshot");
+            let snapshot = with_entry(&namespace, (key, value)).await;
             let read = read_topic(&namespace, &name, &snapshot, before.as_ref()).await;
             let read = read.expect("a topic");
             let of_leaves: Vec<usize> = read.bytes_of().map(|(_, bytes)| bytes).collect();

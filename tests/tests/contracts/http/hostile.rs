@@ -121,10 +121,10 @@ async fn a_short_answer_waits_for_no_other_one() {
         answer_max_bytes: REPLY_MAX_BYTES,
         ..request(&server.endpoint(), timeout_ms)
     };
-    let (sender, mut begun) = (super::sender(), JoinSet::new());
+    let (sender, mut waiting) = (super::sender(), JoinSet::new());
     for number in 1..=2 {
         let (sender, request) = (sender.clone(), request(10 * LONG_MS));
-        begun.spawn(async move { sender.exchange(&request).await });
+        waiting.spawn(async move { sender.exchange(&request).await });
         while server.requests().len() < number {
             sleep(Duration::from_millis(10)).await;
         }
