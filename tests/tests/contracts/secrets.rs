@@ -12,7 +12,9 @@ use adapters::secrets::{PORT, SecretStores, TOKEN};
 use delivery::ports::{Clock, PublisherKeys as _, SecretError, Secrets};
 use delivery::subscription::secret::{Secret, SecretName};
 use futures::future::join_all;
+use lastmile_tests::logs::Logged;
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, Step, answer};
+use tracing::Level;
 
 use crate::manual_clock::ManualClock;
 use reqwest::Url;
@@ -245,6 +247,19 @@ async fn a_response_that_is_no_text_is_no_secret() {
 }
 
 #[tokio::test]
+async fn the_longest_response_has_128_kib() {
+    let room = 128 * 1_024 - r#"{"SecretString": ""}"#.len();
+    let [fits, longer] = [room, room + 1].map(|bytes| "x".repeat(bytes));
+    let response =
+        |value: &str| answer("200 OK", &[], format!(r#"{{"SecretString": "{value}"}}"#).as_bytes());
+    let extension = ScriptedExtension::responding(response(&fits)).await;
+    assert_eq!(value(&extension.stores, "secretsmanager:billing").await, Ok(fits));
+    extension.set_step(response(&longer));
+    let problem = problem(&extension.stores, "secretsmanager:another").await;
+    assert!(problem.contains("longer than 131072 bytes"), "{problem}");
+}
+
+#[tokio::test]
 async fn without_the_extension_the_error_says_how_to_add_it() {
     let problem_at = async |port: &str| {
         problem(&stores_at(port.to_owned(), Machine), "ssm:/billing/token").await
@@ -347,10 +362,13 @@ async fn the_last_value_is_used_while_a_newer_one_is_unavailable() {
     assert_eq!(value(&extension.stores, "ssm:token").await, Ok("last".to_owned()));
     extension.set_step(refusal("500 Oh"));
     extension.clock.advance(FRESH_MS + 1);
+    let logged = Logged::at(Level::WARN);
     for used in join_all((0..100).map(|_| value(&extension.stores, "ssm:token"))).await {
         assert_eq!(used, Ok("last".to_owned()));
     }
     assert_eq!(extension.requests().len(), 2);
+    let [line] = &logged.lines()[..] else { panic!("one warning") };
+    assert_eq!((&line["message"], &line["secret"]), (&"secret.stale".into(), &"ssm:token".into()));
     extension.set_step(parameter("newer"));
     extension.clock.advance(29_999);
     assert_eq!(value(&extension.stores, "ssm:token").await, Ok("last".to_owned()));

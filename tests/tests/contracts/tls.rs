@@ -20,7 +20,7 @@ use delivery::request::Request;
 use delivery::request::tls::{Identity, RequestTls};
 use delivery::subscription::secret::Secret;
 use delivery::subscription::tls::CaBundle;
-use lastmile_tests::certificates::{Authority, ClientIdentity};
+use lastmile_tests::certificates::{Authority, ClientIdentity, Validity};
 use lastmile_tests::scripted::{Script, Scripted, Step, answer};
 
 use crate::http::{LONG_MS, exchange_with, request, sender};
@@ -106,6 +106,21 @@ async fn a_request_trusts_its_own_authorities_and_no_other_request_does() {
     ] {
         let exchange = sender.exchange(&with(&server, trusted, None)).await;
         assert_eq!(status(&exchange), expected, "{exchange:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_a_bundle_vouches_for_under_another_name_is_told_by_that() {
+    let [ours, theirs] = [(); 2].map(|()| Authority::new().expect("a key"));
+    let config = ours.server("other.example.com", Validity::Always, &["http/1.1"]).expect("a key");
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let script = Script::Answers(Arc::new(|_| vec![Step::Close]));
+    let server = Scripted::serve(address, Some(config), script).await.expect("a free port");
+    for (trusted, why) in [(&ours, "not valid for name"), (&theirs, "UnknownIssuer")] {
+        let exchange = sender().exchange(&with(&server, Some(trusted), None)).await;
+        assert_eq!(status(&exchange), Err(&TransportResult::TlsError), "{exchange:?}");
+        let detail = exchange.detail.unwrap_or_default();
+        assert!(detail.contains(why), "{detail}");
     }
 }
 

@@ -59,14 +59,17 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_value_is_replaced() {
-        let mut recent = Recent::new(2);
-        assert_eq!(get(&mut recent, "a", 1), 1);
-        assert_eq!(get(&mut recent, "b", 2), 2);
-        assert_eq!(get(&mut recent, "a", 3), 1);
-        assert_eq!(get(&mut recent, "c", 4), 4);
-        assert_eq!(get(&mut recent, "a", 5), 1);
-        assert_eq!(get(&mut recent, "b", 6), 6);
-        assert_eq!(recent.entries.len(), 2);
+        // Often: a map in random order might replace the right one by chance.
+        for _ in 0..50 {
+            let mut recent = Recent::new(2);
+            assert_eq!(get(&mut recent, "a", 1), 1);
+            assert_eq!(get(&mut recent, "b", 2), 2);
+            assert_eq!(get(&mut recent, "a", 3), 1);
+            assert_eq!(get(&mut recent, "c", 4), 4);
+            assert_eq!(get(&mut recent, "a", 5), 1);
+            assert_eq!(get(&mut recent, "b", 6), 6);
+            assert_eq!(recent.entries.len(), 2);
+        }
     }
 
     #[test]
