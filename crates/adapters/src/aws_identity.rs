@@ -185,11 +185,12 @@ mod tests {
 
     /// Whether a person's credentials that end after so long are still used after so many minutes.
     async fn used(life: Option<Duration>, minutes: u64) -> bool {
-        let ends = life.map(|life| SystemTime::now() + life);
+        let (mut state, now_ms) = (TokenState::default(), Machine.now_ms());
+        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now_ms);
+        let ends = life.map(|life| now + life);
         let credentials = Credentials::new("key", "secret", None, ends, "test");
         let provider = SharedCredentialsProvider::new(credentials);
         let config = SdkConfig::builder().credentials_provider(provider).build();
-        let (mut state, now_ms) = (TokenState::default(), Machine.now_ms());
         state.keep(of_person(&config).await, now_ms).expect("credentials");
         state.current(now_ms + minutes * MINUTE_MS).is_some()
     }
