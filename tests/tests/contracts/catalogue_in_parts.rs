@@ -83,7 +83,7 @@ async fn a_topic_that_was_repaired_is_not_put_off() {
     let damaged = fixture.damage("shop");
     reader.clock.advance(CHECK_EVERY_MS);
     assert_eq!(reader.orders().await, Ok(vec!["a".to_owned()]), "for half a minute");
-    // As it was before.
+    // The same subscriptions as before, in other leaves.
     repair(damaged);
     let mut changes = Changes::default();
     for number in 0..200 {

@@ -96,7 +96,7 @@ async fn echo(authority: &Authority) -> (u16, Arc<AtomicUsize>, JoinSet<()>) {
                 let service = service_fn(async |request: hyper::Request<Incoming>| {
                     let body = request.into_body().collect().await;
                     let body = body.map_or(Bytes::new(), Collected::to_bytes);
-                    // More than a window of HTTP/2 and its default limits need.
+                    // A long head, of which all is read.
                     let answer = hyper::Response::builder().header("x-long", "x".repeat(40_000));
                     Ok::<_, Infallible>(answer.body(Full::new(body)).expect("a header"))
                 });
