@@ -1,6 +1,7 @@
 //! Helpers shared by the tests of the whole system. The tests themselves are in `tests/tests`;
 //! nothing here is part of the product.
 
+pub mod built;
 pub mod catalogues;
 pub mod certificates;
 pub mod conformance;

@@ -4,6 +4,7 @@
 //! codes are 0 (success), 1 (a failure, or a negative answer) and 2 (usage error), for all commands.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+#![cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only `doctor` uses it"))]
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 #![deny(clippy::print_stdout, clippy::print_stderr)] // only `output` writes
 
@@ -58,8 +59,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+#[cfg(feature = "aws")]
+use crate::commands::doctor;
 use crate::commands::{
-    apply, check, completions, deadletters, demo, destinations, dev, doctor, explain, man, publish,
+    apply, check, completions, deadletters, demo, destinations, dev, explain, man, publish,
     rollback, sample, subscriber, subscriptions, try_out, validate,
 };
 use crate::files::UsageError;
@@ -97,7 +100,11 @@ enum Command {
     Try(try_out::Arguments),
     /// Says of each part of a deployed stack whether it works, or what to do: exit code 0 if nothing has to
     /// be done, 1 if something has to be
+    #[cfg(feature = "aws")]
     Doctor(doctor::Arguments),
+    /// Not in this build: checks each part of a deployed stack
+    #[cfg(not(feature = "aws"))]
+    Doctor(LeftOut),
     /// Lists, explains, replays and removes dead letters
     Deadletters(Box<deadletters::Arguments>),
     /// Lists destinations that are not healthy; disables, enables and probes them
@@ -114,6 +121,14 @@ enum Command {
     Completions(completions::Arguments),
     /// Writes manual pages, one for each command
     Man(man::Arguments),
+}
+
+/// The arguments of a command that this build leaves out: anything.
+#[cfg(not(feature = "aws"))]
+#[derive(Debug, clap::Args)]
+struct LeftOut {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _all: Vec<OsString>,
 }
 
 impl Command {
@@ -188,7 +203,10 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Subscriptions(arguments) => subscriptions::run(arguments).await,
         Command::Validate(arguments) => validate::run(arguments).await,
         Command::Try(arguments) => try_out::run(arguments).await,
+        #[cfg(feature = "aws")]
         Command::Doctor(arguments) => doctor::run(arguments).await,
+        #[cfg(not(feature = "aws"))]
+        Command::Doctor(_) => Err(stack::built_without_aws()),
         Command::Deadletters(arguments) => deadletters::run(*arguments).await,
         Command::Destinations(arguments) => destinations::run(arguments).await,
         Command::Cost(arguments) => commands::cost::run(*arguments).await,

@@ -5,17 +5,14 @@
 //!
 //! Does not retry: a person is waiting and can run the command again.
 
+#[cfg(feature = "aws")]
+mod description;
+
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use adapters::subscriptions::Location;
-use anyhow::{Context as _, bail};
-use aws_config::retry::RetryConfig;
-use aws_config::timeout::TimeoutConfig;
+use anyhow::Context as _;
 use aws_config::{BehaviorVersion, SdkConfig};
-use aws_sdk_cloudformation::Client;
-use aws_sdk_cloudformation::config::Builder;
-use aws_sdk_cloudformation::types::Stack as Description;
 use aws_sdk_sqs::types::QueueAttributeName;
 use delivery::address::PrivateDestinations;
 use delivery::time::duration::SECOND_MS;
@@ -24,8 +21,6 @@ use local::http_client::http_client;
 
 use crate::advice::aws_error;
 
-/// How long CloudFormation may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(30);
 /// The outputs that hold the URLs of the stack's own queues.
 const OWN_QUEUES: [&str; 8] = [
     "EventsQueueUrl",
@@ -61,41 +56,15 @@ pub(crate) async fn aws() -> SdkConfig {
 }
 
 impl Stack {
-    /// Asks CloudFormation for the stack of this name.
-    pub(crate) async fn describe(name: &str) -> anyhow::Result<Self> {
-        let answer = client().await?.describe_stacks().stack_name(name).send().await;
-        let answer = answer.map_err(|error| aws_error(&error));
-        let answer = answer.with_context(|| format!("the stack {name} cannot be read"))?;
-        let description = answer.stacks.unwrap_or_default().into_iter().next();
-        let stack = Self::new(name, description.unwrap_or_else(|| Description::builder().build()));
-        if stack.outputs.is_empty() && stack.parameters.is_empty() {
-            bail!("the stack {name} has neither parameters nor outputs; is it a lastmile stack?");
-        }
-        Ok(stack)
+    /// Fails: this build has no client for CloudFormation.
+    #[cfg(not(feature = "aws"))]
+    pub(crate) async fn describe(_name: &str) -> anyhow::Result<Self> {
+        Err(built_without_aws())
     }
 
     /// The same where a name is given.
     pub(crate) async fn optional(name: Option<&str>) -> anyhow::Result<Option<Self>> {
         OptionFuture::from(name.map(Self::describe)).await.transpose()
-    }
-
-    fn new(name: &str, description: Description) -> Self {
-        let outputs: BTreeMap<_, _> = description
-            .outputs
-            .unwrap_or_default()
-            .into_iter()
-            .filter_map(|of| Some((of.output_key?, of.output_value?)))
-            .collect();
-        // In a template of the CDK, values took the places of parameters, and outputs have them (infra/cdk).
-        let mut parameters = outputs.clone();
-        let own = description.parameters.unwrap_or_default().into_iter();
-        parameters.extend(own.filter_map(|of| Some((of.parameter_key?, of.parameter_value?))));
-        Self {
-            name: name.to_owned(),
-            arn: description.stack_id.unwrap_or_default(),
-            parameters,
-            outputs,
-        }
     }
 
     /// The value of a parameter; empty if it has none of this name.
@@ -247,16 +216,13 @@ impl Stack {
     }
 }
 
-async fn client() -> anyhow::Result<Client> {
-    // The connect timeout is as long: an endpoint behind a slow proxy is not an unreachable one.
-    let timeouts =
-        TimeoutConfig::builder().connect_timeout(TIMEOUT).operation_timeout(TIMEOUT).build();
-    let aws = aws().await;
-    aws.region().context(
-        "no AWS region is set: set AWS_REGION, or a region in the profile (AWS_PROFILE)",
-    )?;
-    let config = Builder::from(&aws).timeout_config(timeouts);
-    Ok(Client::from_conf(config.retry_config(RetryConfig::disabled()).build()))
+/// The error of everything that needs the feature `aws`, in a build without it.
+#[cfg(not(feature = "aws"))]
+pub(crate) fn built_without_aws() -> anyhow::Error {
+    anyhow::anyhow!(
+        "this build of lastmile cannot look at a deployed stack. In its source folder, install the complete one: \
+         cargo install --locked --path crates/cli --features aws"
+    )
 }
 
 #[cfg(test)]
@@ -274,56 +240,7 @@ impl Stack {
 
 #[cfg(test)]
 mod tests {
-    use aws_sdk_cloudformation::types::{Output, Parameter};
-
     use super::*;
-
-    fn description() -> Description {
-        let parameter =
-            |key, value| Parameter::builder().parameter_key(key).parameter_value(value).build();
-        let output = Output::builder().output_key("ConfigBucketName").output_value("config-1");
-        Description::builder()
-            .stack_id("arn:aws-cn:cloudformation:cn-north-1:123456789012:stack/a/1")
-            .parameters(parameter("ExtraSinkArns", "arn:x, arn:y"))
-            .parameters(parameter("SubscriptionsKey", "a&b.yaml"))
-            .parameters(parameter("DefaultTopic", ""))
-            .parameters(parameter("DispatchTimeout", "120"))
-            .outputs(output.build())
-            .build()
-    }
-
-    #[test]
-    fn a_stack_says_where_it_reads_its_subscriptions_and_how_long_dispatch_may_take() {
-        let stack = Stack::new("a", description());
-        assert_eq!(stack.dispatch_timeout_ms().unwrap(), 120_000);
-        let location = Location::S3 { bucket: "config-1".to_owned(), key: "a&b.yaml".to_owned() };
-        assert_eq!(stack.subscriptions().unwrap(), location);
-        assert_eq!(stack.parameters["DefaultTopic"], "");
-        assert_eq!(
-            (stack.partition(), stack.extra_sinks().collect::<Vec<_>>()),
-            ("aws-cn", vec!["arn:x", "arn:y"])
-        );
-    }
-
-    #[test]
-    fn a_parameter_that_only_an_output_has_counts_too() {
-        let output = |key, value| Output::builder().output_key(key).output_value(value).build();
-        let description = Description::builder()
-            .outputs(output("ConfigBucketName", "config-1"))
-            .outputs(output("SubscriptionsKey", "a.yaml"))
-            .outputs(output("DispatchTimeout", "60"))
-            .parameters(
-                Parameter::builder()
-                    .parameter_key("DispatchTimeout")
-                    .parameter_value("120")
-                    .build(),
-            )
-            .build();
-        let stack = Stack::new("a", description);
-        let location = Location::S3 { bucket: "config-1".to_owned(), key: "a.yaml".to_owned() };
-        assert_eq!(stack.subscriptions().unwrap(), location);
-        assert_eq!(stack.dispatch_timeout_ms().unwrap(), 120_000);
-    }
 
     #[test]
     fn what_is_reserved_is_enough_if_it_is_the_sum_of_what_the_mappings_may_ask_for() {

@@ -13,6 +13,8 @@ use std::process::{Command, Stdio};
 use adapters::storage::StoredObject;
 use serde_json::Value;
 
+use crate::built::binary;
+
 pub use ledger::Ledger;
 pub use race::{READABLE, Raced, race, runtime};
 pub use reader::Reader;
@@ -43,14 +45,9 @@ impl Place {
     /// # Panics
     /// When there is no folder for temporary files.
     #[must_use]
-    pub fn new(
-        program: &str,
-        uri: String,
-        folder: StoredObject,
-        environment: Vec<(String, String)>,
-    ) -> Self {
+    pub fn new(uri: String, folder: StoredObject, environment: Vec<(String, String)>) -> Self {
         let files = tempfile::tempdir().expect("a folder");
-        Self { program: program.into(), uri, folder, environment, files }
+        Self { program: binary("lastmile"), uri, folder, environment, files }
     }
 
     /// The one in this folder.
@@ -58,9 +55,9 @@ impl Place {
     /// # Panics
     /// As [`Place::new`].
     #[must_use]
-    pub fn in_folder(program: &str, folder: &Path) -> Self {
+    pub fn in_folder(folder: &Path) -> Self {
         let stored = StoredObject::file(&folder.join("catalogue"));
-        Self::new(program, format!("file://{}/catalogue/", folder.display()), stored, Vec::new())
+        Self::new(format!("file://{}/catalogue/", folder.display()), stored, Vec::new())
     }
 
     /// The program with these arguments and the address.

@@ -6,30 +6,20 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
+use lastmile_tests::built::binary;
 use serde_json::Value;
 
-/// A function of the template, its package, and the binary of this build.
+/// A function of the template, and its package, which its binary is named after.
 pub(crate) struct Function {
     resource: &'static str,
     package: &'static str,
-    built: &'static str,
 }
 
-pub(crate) const DISPATCH: Function = Function {
-    resource: "DispatchFunction",
-    package: "dispatch",
-    built: env!("CARGO_BIN_EXE_dispatch-function"),
-};
-pub(crate) const DEADLETTER: Function = Function {
-    resource: "DeadLetterFunction",
-    package: "deadletter",
-    built: env!("CARGO_BIN_EXE_deadletter-function"),
-};
-pub(crate) const INGRESS: Function = Function {
-    resource: "IngressFunction",
-    package: "ingress",
-    built: env!("CARGO_BIN_EXE_ingress-function"),
-};
+pub(crate) const DISPATCH: Function =
+    Function { resource: "DispatchFunction", package: "dispatch" };
+pub(crate) const DEADLETTER: Function =
+    Function { resource: "DeadLetterFunction", package: "deadletter" };
+pub(crate) const INGRESS: Function = Function { resource: "IngressFunction", package: "ingress" };
 
 impl Function {
     /// The program and its arguments: the binary of this build, or `PACKAGE/bootstrap` of the folder
@@ -38,7 +28,7 @@ impl Function {
     pub(crate) fn command(&self) -> Vec<String> {
         let binary = match env::var("LASTMILE_FUNCTIONS") {
             Ok(folder) => format!("{folder}/{}/bootstrap", self.package),
-            Err(_) => self.built.to_owned(),
+            Err(_) => binary(self.package).to_string_lossy().into_owned(),
         };
         let emulator = env::var("LASTMILE_EMULATOR").unwrap_or_default();
         emulator.split_whitespace().map(ToOwned::to_owned).chain([binary]).collect()

@@ -3,7 +3,7 @@
 //!
 //! One server is everything that the function talks to: the Runtime API, SQS, and the subscribers. The
 //! full sizes are run by hand, with a release binary, and print a line for `docs/testing.md`:
-//! `LASTMILE_DISPATCH=target/release/dispatch cargo test -p lastmile-tests --test binaries
+//! `LASTMILE_FUNCTIONS=$PWD/target/lambda cargo test -p lastmile-tests --test binaries
 //! large -- --ignored --nocapture`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};

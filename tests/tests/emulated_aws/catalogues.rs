@@ -9,8 +9,6 @@ use lastmile_tests::writers::{Ledger, Place, document, race, succeeded};
 use super::stack::{ACCOUNT, Stack};
 use super::{Deployment, on_deployment};
 
-/// The command line.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_lastmile-command");
 const PUT: [&str; 2] = ["subscriptions", "put"];
 /// A topic with a publisher, which is written into the namespace of the deployment.
 const WITH_A_PUBLISHER: &str = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n\
@@ -81,7 +79,7 @@ pub(super) fn place(stack: &Stack, prefix: &str, credentials: &[(&str, &str)]) -
     let environment = environment.iter().chain(credentials);
     let environment = environment.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let uri = format!("s3://{}/{prefix}/", stack.output("ConfigBucketName"));
-    Place::new(PROGRAM, uri, stack.config_object(prefix), environment.collect())
+    Place::new(uri, stack.config_object(prefix), environment.collect())
 }
 
 /// Fails unless S3 denies this, and the program says what is not changed.

@@ -5,13 +5,13 @@
 
 use std::process::Command;
 
+use lastmile_tests::built::binary;
 use lastmile_tests::snippets;
 use serde_json::{Value, json};
 
 use super::stack::{ACCOUNT, Second, Stack, script};
 use super::{ARRIVAL_LIMIT, Deployment, on_deployment};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_lastmile-command");
 /// What may do everything.
 const OPERATOR: &str = "operators-of-lastmile";
 const NAME: &str = "doctored";
@@ -45,7 +45,7 @@ impl Patient<'_> {
         credentials: &[(&'static str, String)],
         options: &[&str],
     ) -> Vec<(String, String)> {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(binary("lastmile"));
         command.args(["doctor", "--stack", NAME, "--output", "json"]).args(options);
         command.envs(self.aws.variables()).envs(credentials.iter().cloned());
         let run = tokio::task::spawn_blocking(move || command.output());

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use lastmile_tests::built::binary;
 use serde_json::{Value, json};
 
 use super::stack::{Stack, script};
 use super::{Deployment, on_deployment};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_lastmile-command");
 /// Where nobody reads: other tests need the file of this environment.
 const KEY: &str = "of-github.yaml";
 const CATALOGUE: &str = "of-github/";
@@ -78,7 +78,7 @@ impl<'a> Caller<'a> {
         };
         let text = subscriptions.iter().map(document).collect::<Vec<_>>().join("---\n");
         fs::write(folder.path().join("subscriptions.yaml"), text).expect("a file can be written");
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(binary("lastmile"));
         command.args(arguments).args(["-f", "subscriptions.yaml"]).current_dir(folder.path());
         for (name, of) in [
             ("AWS_ACCESS_KEY_ID", "AccessKeyId"),

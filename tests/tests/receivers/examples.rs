@@ -8,12 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use lastmile_tests::built::{binary, example};
+
 use super::receiver::Sdk;
 use super::{OTHER_PRIVATE_KEY, OTHER_SECRET, PRIVATE_KEY, PUBLIC_KEY, SECRET};
 
-/// The command line, and the receiver in Rust.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_lastmile-command");
-const RUST: &str = env!("CARGO_BIN_EXE_receiver-example");
 const EVENT: &str = r#"{"specversion":"1.0","id":"order-1","source":"s","type":"order.created"}"#;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -120,7 +119,7 @@ impl Trial {
     }
 
     fn lastmile(&self, arguments: &[&str], [shared, private]: [&str; 2]) -> Command {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(binary("lastmile"));
         command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
         command.env("SHARED", shared).env("PRIVATE", private);
         command
@@ -221,7 +220,7 @@ fn the_receiver_in_go_verifies_stores_once_and_works_later() {
 #[test]
 fn the_receiver_in_rust_verifies_stores_once_and_works_later() {
     for key in [SECRET, PUBLIC_KEY] {
-        receives(RUST, Vec::new(), key);
+        receives(example("receiver"), Vec::new(), key);
     }
 }
 

@@ -14,7 +14,7 @@ use lastmile_tests::writers::{Ledger, Place, Reader, runtime, succeeded};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::{PROGRAM, report};
+use crate::report;
 
 const SEED: u64 = 7;
 /// SIGKILL.
@@ -38,7 +38,7 @@ fn whenever_the_first_writer_is_killed_the_next_one_makes_the_catalogue() {
     let mut killer = Killer::new();
     for _ in 0..20 {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::in_folder(PROGRAM, folder.path());
+        let place = Place::in_folder(folder.path());
         let is_acknowledged = killer.kill(place.put("first", "first", 1), folder.path());
         killer.time(place.put("second", "second", 1));
         let list = succeeded(place.command(&["subscriptions", "list", "shop"]));
@@ -86,7 +86,7 @@ impl Killer {
 
 fn kill(kills: u64) {
     let folder = tempfile::tempdir().expect("a folder");
-    let (place, ledger) = (Place::in_folder(PROGRAM, folder.path()), Ledger::default());
+    let (place, ledger) = (Place::in_folder(folder.path()), Ledger::default());
     place.fill();
     let (mut reader, mut killer, runtime) = (Reader::of(&place.folder), Killer::new(), runtime());
     let (mut expected, mut ends) = (BTreeMap::new(), BTreeMap::<&str, u64>::new());

@@ -11,7 +11,6 @@ use lastmile_tests::writers::{Ledger, Place, race, runtime};
 use aging::Aging;
 
 /// The command line.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_lastmile-command");
 
 #[test]
 fn of_two_writers_beside_the_removal_of_garbage_and_a_reader_no_change_is_lost() {
@@ -26,7 +25,7 @@ fn of_a_thousand_changes_of_two_writers_none_is_lost() {
 
 fn race_in_folder(changes: u64) {
     let folder = tempfile::tempdir().expect("a folder");
-    let (place, ledger) = (Place::in_folder(PROGRAM, folder.path()), Ledger::default());
+    let (place, ledger) = (Place::in_folder(folder.path()), Ledger::default());
     let aging = Aging::of(&place, folder.path());
     let raced = race(&place, &ledger, changes, || {
         runtime().block_on(aging.age_replaced(&ledger));

@@ -8,6 +8,7 @@ pub(crate) mod deadletters;
 pub(crate) mod demo;
 pub(crate) mod destinations;
 pub(crate) mod dev;
+#[cfg(feature = "aws")]
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod man;

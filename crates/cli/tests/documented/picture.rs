@@ -1,7 +1,7 @@
 //! Draws `docs/architecture.svg`, the picture of the README, and compares it with the file.
 //!
 //! A picture in a README has no theme of its own, so it has its own light background, and is readable
-//! on a dark page too. `UPDATE_GOLDEN=1 cargo test -p lastmile --test documented picture` writes it.
+//! on a dark page too. `UPDATE_GOLDEN=1 cargo test -p lastmile --features aws --test documented picture` writes it.
 
 use std::fmt::Write as _;
 use std::fs;

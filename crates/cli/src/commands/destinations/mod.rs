@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 pub(crate) use health::health_below;
+#[cfg(feature = "aws")]
 pub(crate) use list::unhealthy;
 pub(crate) use now::{Now, NowArgs};
 
