@@ -58,7 +58,7 @@ const SHAPES: [Shape; 8] = [
         80,
         Kind::Storage,
         "bucket of dead letters",
-        ["event, reason, every attempt, last response", "shop/orders/billing/2026/11/20/7/….json"],
+        ["event, reason, attempts, last response", "shop/orders/billing/2026/11/20/7/….json"],
     ),
 ];
 
