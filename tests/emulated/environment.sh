@@ -1,8 +1,8 @@
 # Sourced by the scripts beside it, with the build folder as first argument. It defines the paths and keeps every tool
 # away from the real AWS: invalid credentials, no profile, no telemetry, and no proxy for this machine's own addresses.
 #
-#   $build/venv    the Python tools           $build/cargo   what cargo compiles for the functions
-#   $build/sam     what `sam build` packs     $build/*.log   output of the emulated AWS, and who called what
+#   $build/cargo   what cargo compiles for the functions     $build/*.log   output of the emulated AWS, and who called what
+#   $build/sam     what `sam build` packs                    $venv          the Python tools of tests/libraries
 
 if [[ $# -lt 1 ]]; then
   echo "usage: $0 <build folder> …" >&2
@@ -13,7 +13,7 @@ mkdir -p "$1"
 build=$(cd "$1" && pwd)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
-venv=$build/venv
+venv=$(dirname "$build")/libraries/python/venv
 
 export PATH="$venv/bin:$PATH"
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::libraries;
@@ -113,13 +113,12 @@ impl Snippet {
         match self.language.as_str() {
             "sh" => self.shell(),
             "python" => {
-                let folder = self.libraries()?;
-                let mut python = Command::new(folder.join("venv/bin/python"));
+                let mut python = Command::new(libraries::python(&self.title())?);
                 python.arg("-");
                 Some(python)
             }
             "js" => {
-                let folder = self.libraries()?;
+                let folder = libraries::node(&self.title())?;
                 let mut node = Command::new("node");
                 node.args(["--input-type=module", "-"]).current_dir(folder);
                 Some(node)
@@ -131,7 +130,7 @@ impl Snippet {
     fn shell(&self) -> Option<Command> {
         let tool = self.text.split_whitespace().next().expect("an example is not empty");
         if !Command::new(tool).arg("--version").output().is_ok_and(|done| done.status.success()) {
-            self.skipped(tool);
+            libraries::skipped(&self.title(), tool);
             return None;
         }
         let mut shell = Command::new("bash");
@@ -139,21 +138,8 @@ impl Snippet {
         Some(shell)
     }
 
-    /// The folder with the libraries of its language, installed on first use.
-    fn libraries(&self) -> Option<PathBuf> {
-        let language = if self.language == "js" { "node" } else { "python" };
-        let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flows/publishers");
-        libraries::install("publishers", language, &pins)
-            .map_err(|missing| self.skipped(&missing))
-            .ok()
-    }
-
-    fn skipped(&self, missing: &str) {
-        let text_of = writeln!(
-            std::io::stderr(),
-            "SKIPPED: the example \"{}\": {missing} is not on this machine",
-            self.heading
-        );
-        text_of.expect("standard error is writable");
+    /// Its name in a report.
+    fn title(&self) -> String {
+        format!("the example \"{}\"", self.heading)
     }
 }

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -69,22 +68,12 @@ fn script() -> String {
 /// What `ask.py` reports about the container; `None`, reported as skipped, without Python.
 fn run_queries(root: &Path) -> Option<Value> {
     let sources = here("tests/athena");
-    let folder = match libraries::install("athena", "python", &sources) {
-        Ok(folder) => folder,
-        Err(missing) => {
-            writeln!(
-                std::io::stderr(),
-                "SKIPPED: the Athena queries: {missing} is not on this machine"
-            )
-            .expect("standard error is writable");
-            return None;
-        }
-    };
+    let python = libraries::python("the Athena queries")?;
     let statements = root.join("statements.sql");
     fs::write(&statements, script()).expect("a file can be written");
-    let mut python = Command::new(folder.join("venv/bin/python"));
+    let mut ask = Command::new(python);
     let done =
-        python.arg(sources.join("ask.py")).arg(statements).arg(root).output().expect("it starts");
+        ask.arg(sources.join("ask.py")).arg(statements).arg(root).output().expect("it starts");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     Some(serde_json::from_slice(&done.stdout).expect("it prints JSON"))
 }

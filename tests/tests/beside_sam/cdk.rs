@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -43,14 +42,7 @@ impl Project {
     /// Nothing, reported as skipped, without Node.
     fn new() -> Option<Self> {
         let sources = root().join("infra/cdk");
-        let installed = match libraries::install("cdk", "node", &sources) {
-            Ok(installed) => installed,
-            Err(missing) => {
-                let line = format!("SKIPPED: the CDK: {missing} is not on this machine\n");
-                std::io::stderr().write_all(line.as_bytes()).expect("standard error is writable");
-                return None;
-            }
-        };
+        let installed = libraries::node("the CDK")?;
         let project = Self { folder: TempDir::new().expect("a folder can be made") };
         symlink(installed.join("node_modules"), project.path("node_modules")).expect("a link");
         for name in ["lastmile.ts", "app.ts", "package.json", "tsconfig.json"] {

@@ -128,7 +128,7 @@ async fn slow_server(wait: Duration) -> Scripted {
 
 #[tokio::test]
 async fn who_gives_up_early_and_whom_other_authorities_vouch_for_is_no_failure_of_others() {
-    let server = slow_server(Duration::from_millis(500)).await;
+    let server = slow_server(Duration::from_secs(1)).await;
     let (ports, tokens) = (ports(sender()), Tokens::default());
     let [hasty, patient] = [100, 60_000].map(|ms| destination(&server.endpoint(), ms));
     let (first, second) =

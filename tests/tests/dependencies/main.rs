@@ -5,7 +5,6 @@
 
 mod aws_calls;
 mod modules;
-mod python;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

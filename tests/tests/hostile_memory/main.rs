@@ -25,9 +25,7 @@ use lastmile_tests::scripted::{Script, Scripted, answer};
 const AT_ONCE: usize = 16;
 const TIMEOUT_MS: u64 = 300;
 /// An exchange may exceed its timeout by this much on a busy machine; by itself none of them would end.
-const GRACE_MS: u64 = 10_000;
-/// How often late exchanges are repeated.
-const TRIES: usize = 3;
+const GRACE_MS: u64 = 60_000;
 /// The most memory that all of them together may add.
 const GROWTH_MAX_BYTES: u64 = 16 * 1_024 * 1_024;
 
@@ -148,21 +146,12 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
     }
 }
 
-/// Runs exchanges concurrently and asserts that each ends in time. A busy machine may make one
-/// late: only what is late every time is the sender's fault.
+/// Runs exchanges concurrently and asserts that each ends in time.
 async fn assert_in_time(sender: &HttpSender, together: &[(&str, &str)], answer_max_bytes: usize) {
-    let mut late = Vec::new();
-    for _ in 0..TRIES {
-        let exchanges = together
-            .iter()
-            .map(|(url, name)| lateness(sender, name, request(url, answer_max_bytes)));
-        late = join_all(exchanges).await.into_iter().flatten().collect();
-        if late.is_empty() {
-            return;
-        }
-        println!("late: {late:?}");
-    }
-    panic!("late {TRIES} times: {late:?}");
+    let exchanges =
+        together.iter().map(|(url, name)| lateness(sender, name, request(url, answer_max_bytes)));
+    let late: Vec<String> = join_all(exchanges).await.into_iter().flatten().collect();
+    assert!(late.is_empty(), "{late:?}");
 }
 
 /// A description of an exchange that did not end in time.

@@ -2,15 +2,15 @@
 //! recognises one that it has, and refuses what is signed with another key.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use lastmile_tests::built::{binary, example};
+use lastmile_tests::libraries;
 
-use super::receiver::Sdk;
 use super::{OTHER_PRIVATE_KEY, OTHER_SECRET, PRIVATE_KEY, PUBLIC_KEY, SECRET};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"order-1","source":"s","type":"order.created"}"#;
@@ -65,9 +65,7 @@ fn is_at_hand(program: &str, arguments: &[&str], what: &str) -> bool {
     let ran = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let is_at_hand = ran.is_ok_and(|status| status.success());
     if !is_at_hand {
-        // Past the test harness, which would swallow it.
-        let line = format!("SKIPPED: examples/receivers: {what} is not on this machine\n");
-        std::io::stderr().write_all(line.as_bytes()).expect("it takes a line");
+        libraries::skipped("examples/receivers", what);
     }
     is_at_hand
 }
@@ -187,10 +185,10 @@ fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static
 #[test]
 fn the_receiver_in_python_verifies_stores_once_and_works_later() {
     // With the package for public keys.
-    let Some(folder) = Sdk::Python.install() else { return };
+    let Some(python) = libraries::python("examples/receivers") else { return };
     for key in [SECRET, PUBLIC_KEY] {
         let program = vec![sources("python").join("receiver.py")];
-        receives(folder.join("venv/bin/python"), program, key);
+        receives(&python, program, key);
     }
 }
 

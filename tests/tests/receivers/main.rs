@@ -49,7 +49,7 @@ const OTHER_PRIVATE_KEY: &str = "whsk_TM0Imyj/ltqdtsNG7BFOD1uKMZ81q6Yk2oz27U+4pv
 
 /// When the events were published.
 const PUBLISHED_MS: u64 = 1_795_158_180_123;
-const TIMEOUT_MS: u64 = 10_000;
+const TIMEOUT_MS: u64 = 60_000;
 
 /// A receiver's report about a request.
 struct Report {

@@ -1,20 +1,16 @@
 //! The receivers as processes: installed once, started once, ended with the tests.
 //!
-//! Separate so that the tests are about events, not about virtual environments. The libraries are
-//! kept in cargo's target folder; if a machine lacks a language, that is reported and its half is
-//! skipped.
+//! If a machine lacks a language, that is reported and its half is skipped.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use delivery::subscription::public_key::key_set;
+use lastmile_tests::libraries;
 
 use super::{PUBLIC_KEY, SECRET};
-
-/// The exit status of `setup.sh` if this machine lacks the language.
-const MISSING: i32 = 3;
 
 /// The SDK that reads the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,16 +43,20 @@ impl Sdk {
     }
 
     fn start(self) -> Option<Receiver> {
-        let folder = self.install()?;
         let mut command = match self {
-            Self::Python => Command::new(folder.join("venv/bin/python")),
-            Self::Node => Command::new("node"),
+            Self::Python => {
+                let mut python = Command::new(libraries::python("the receiver in python")?);
+                python.arg(sources().join("receiver.py"));
+                python
+            }
+            Self::Node => {
+                let folder = libraries::node("the receiver in node")?;
+                let mut node = Command::new("node");
+                node.arg(sources().join("receiver.mjs")).arg(folder);
+                node
+            }
         };
-        let program = match self {
-            Self::Python => "receiver.py",
-            Self::Node => "receiver.mjs",
-        };
-        command.arg(sources().join(program)).arg(&folder).env("WEBHOOK_SECRET", SECRET);
+        command.env("WEBHOOK_SECRET", SECRET);
         command.env("WEBHOOK_KEYS", key_set(&[PUBLIC_KEY.parse().expect("a public key")]));
         let mut process = command
             .stdin(Stdio::piped())
@@ -69,40 +69,6 @@ impl Sdk {
         assert!(!port.is_empty(), "the receiver in {} does not start", self.as_str());
         Some(Receiver { endpoint: format!("http://127.0.0.1:{}", port.trim()), _process: process })
     }
-
-    /// The folder with its libraries.
-    pub(crate) fn install(self) -> Option<PathBuf> {
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder =
-            temporary.parent().expect("the folder for temporary files is in the target folder");
-        let folder = folder.join("receivers");
-        let mut setup = Command::new(sources().join("setup.sh"));
-        let done = setup
-            .arg(&folder)
-            .arg(self.as_str())
-            .stdin(Stdio::null())
-            .output()
-            .expect("setup.sh starts");
-        let output = String::from_utf8_lossy(&done.stderr);
-        if done.status.code() == Some(MISSING) {
-            skipped(self, output.trim());
-            return None;
-        }
-        assert!(done.status.success(), "setup.sh {}: {}\n{output}", self.as_str(), done.status);
-        Some(folder.join(self.as_str()))
-    }
-}
-
-/// Reports a skipped receiver, written past the test harness, which would swallow it.
-fn skipped(sdk: Sdk, missing: &str) {
-    let written = writeln!(
-        std::io::stderr(),
-        "SKIPPED: the receiver in {}: {missing} is not on this machine",
-        sdk.as_str()
-    );
-    written.expect("standard error is writable");
 }
 
 fn sources() -> PathBuf {

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::clients::installed_from;
 use crate::dev_page_server::{Dev as PageOf, event_page, subscription};
+use crate::libraries;
 use crate::programs::{Running, deciding_receiver, exchange, lastmile, printed, run, word};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"order.created"}"#;
@@ -153,7 +153,7 @@ impl TokenServer {
     /// `None`, having said so, where this machine lacks Node.
     fn start() -> Option<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/token_server");
-        let libraries = installed_from(&sources, "token-server", "node")?;
+        let libraries = libraries::node("the token server")?;
         let mut command = Command::new("node");
         command.arg(sources.join("token_server.mjs")).arg(libraries);
         command.env("CLIENT_SECRET", CLIENT_SECRET);
@@ -304,13 +304,15 @@ fn a_thousand_events_at_once_need_one_token_and_another_only_when_it_ends_or_is_
     dev.publish(1);
     dev.delivered(1);
     server.tell("life/3600");
-    while server.seen().0.len() < 4 {
+    // Three, or more on a machine where a token ended before it was used.
+    let short = server.seen().0.len();
+    while server.seen().0.len() == short {
         dev.publish(1);
         dev.delivered(1);
     }
     dev.publish(1_000);
     dev.delivered(1_000);
-    assert_eq!(server.seen().0.len(), 4);
+    assert_eq!(server.seen().0.len(), short + 1);
     let seen = dev.end();
     assert!(!seen.contains("attempt 2 "), "{seen}");
     let (granted, ..) = server.seen();

@@ -44,9 +44,11 @@ fn document(name: &str, token_url: &str, destination: &str) -> String {
             ", auth: {{oauth2: {{tokenUrl: '{url}', clientId: a, clientSecret: 'env:CLIENT_SECRET'}}}}"
         ),
     };
+    // Only the one that hangs is waited for until its timeout.
+    let timeout = if name == "hang" { "PT2S" } else { "PT1M" };
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
-         spec: {{destination: {{url: '{destination}{name}', timeout: PT2S{auth}}}, retry: {{maxAttempts: 1}}}}\n"
+         spec: {{destination: {{url: '{destination}{name}', timeout: {timeout}{auth}}}, retry: {{maxAttempts: 1}}}}\n"
     )
 }
 

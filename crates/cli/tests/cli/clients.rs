@@ -5,7 +5,6 @@
 //! no client may take the answer for a failure. The table in `docs/publishing.md` is what was seen;
 //! `UPDATE_GOLDEN=1` writes it. A machine without Python or Node skips its half and says so.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
@@ -13,10 +12,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::libraries;
 use crate::programs::{Running, lastmile, receiver, word};
 
-/// The exit status by which `setup.sh` says that this machine lacks something.
-const MISSING: i32 = 3;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 /// In base64, as keys of Event Grid are.
@@ -49,33 +47,6 @@ impl Attempt {
 
 fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/clients")
-}
-
-/// The folder with the clients of a language; nothing, having said so, where this machine lacks it.
-fn installed(language: &str) -> Option<PathBuf> {
-    installed_from(&sources(), "clients", language)
-}
-
-/// The same for the libraries that are pinned in a folder, kept under a name.
-pub(crate) fn installed_from(pins: &Path, name: &str, language: &str) -> Option<PathBuf> {
-    let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let target =
-        temporary.parent().expect("the folder for temporary files is in the target folder");
-    let folder = target.join(name);
-    let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/tests/receivers/setup.sh");
-    let mut setup = Command::new(setup);
-    let done = setup.arg(&folder).arg(language).arg(pins).stdin(Stdio::null()).output();
-    let done = done.expect("setup.sh starts");
-    let said = String::from_utf8_lossy(&done.stderr);
-    if done.status.code() == Some(MISSING) {
-        // Past the test harness, which would swallow it.
-        let line =
-            format!("SKIPPED: {name} in {language}: {} is not on this machine\n", said.trim());
-        std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");
-        return None;
-    }
-    assert!(done.status.success(), "setup.sh {language}: {}\n{said}", done.status);
-    Some(folder.join(language))
 }
 
 /// `lastmile dev`, the address of its ingress, and the URL of its events queue.
@@ -164,15 +135,16 @@ fn assert_documented(attempts: &[Attempt], is_complete: bool) {
 
 #[test]
 fn clients_of_others_publish_unchanged_and_their_events_are_delivered() {
-    let (python, node) = (installed("python"), installed("node"));
+    let python = libraries::python("clients in python");
+    let node = libraries::node("clients in node");
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (url, received) = receiver(OK);
     subscriptions(folder.path(), &url);
     let (_plain, plain, queue) = dev(folder.path(), "plain", &[]);
     let (_keyed, keyed, _) = dev(folder.path(), "keyed", &["--key", "env:PUBLISH_KEY"]);
     let mut all = Vec::new();
-    if let Some(installed) = &python {
-        let mut program = Command::new(installed.join("venv/bin/python"));
+    if let Some(python) = &python {
+        let mut program = Command::new(python);
         program.arg(sources().join("publish.py"));
         all.extend(attempts(program, [&plain, &keyed], &queue));
     }

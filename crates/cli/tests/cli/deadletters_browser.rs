@@ -1,40 +1,36 @@
 //! The page of dead letters in a real browser: seen, walked by keys, clicked, and judged by axe.
 //!
-//! `page/browse.mjs` does what a person does; here are the dead letters and the queue. The libraries
-//! are installed from npm below the build folder the first time; a machine without Chromium or Node
-//! skips this and says so. Pictures of every page are left in the build folder, `tmp/pages`.
+//! `page/browse.mjs` does what a person does; here are the dead letters and the queue. A machine
+//! without Chromium or Node skips this and says so. Pictures of every page are left in the build folder, `tmp/pages`.
 
-use std::io::Write as _;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use crate::libraries;
 use crate::page_server::PageServer;
 use crate::sample_letters::{LETTERS, Sample, TestContainer, sample};
 use local::aws::{LocalAws, LocalAwsConfig};
 
-/// The exit status by which `setup.sh` says that this machine lacks something.
-const MISSING: i32 = 3;
-
-/// The folder of the libraries, and the browser; nothing, having said so, where this machine has
-/// none.
-pub(crate) fn installed() -> Option<(PathBuf, String)> {
-    let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let folder = temporary
-        .parent()
-        .expect("the folder for temporary files is in the target folder")
-        .join("receivers");
-    let done = Command::new(sources().join("setup.sh")).arg(&folder).stdin(Stdio::null()).output();
-    let done = done.expect("setup.sh starts");
-    let said = String::from_utf8_lossy(&done.stderr);
-    if done.status.code() == Some(MISSING) {
-        // Past the test harness, which would swallow it.
-        let line =
-            format!("SKIPPED: the page in a browser: {} is not on this machine\n", said.trim());
-        std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");
+/// The folder with `node_modules`, and the browser; `None`, reported as skipped, without either.
+pub(crate) fn installed() -> Option<(PathBuf, PathBuf)> {
+    const TEST: &str = "the page in a browser";
+    let libraries = libraries::node(TEST)?;
+    let Some(chromium) = chromium() else {
+        libraries::skipped(TEST, "chromium (CHROMIUM names one)");
         return None;
-    }
-    assert!(done.status.success(), "setup.sh: {}\n{said}", done.status);
-    Some((folder.join("page"), String::from_utf8_lossy(&done.stdout).trim().to_owned()))
+    };
+    Some((libraries, chromium))
+}
+
+/// The path of the browser: Playwright does not search for it.
+fn chromium() -> Option<PathBuf> {
+    let named = std::env::var_os("CHROMIUM");
+    let names = named.into_iter().chain(["chromium", "chromium-browser"].map(OsString::from));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let mut files = names.flat_map(|name| folders.iter().map(move |folder| folder.join(&name)));
+    files.find(|file| file.is_file())
 }
 
 pub(crate) fn sources() -> PathBuf {
@@ -62,7 +58,7 @@ async fn a_person_sees_filters_and_replays_and_nothing_of_an_event_runs() {
     std::fs::create_dir_all(&pictures).expect("a folder can be made");
     let browse = Command::new("node")
         .arg(sources().join("browse.mjs"))
-        .args([&installed, Path::new(&chromium), Path::new(&server.url), &pictures])
+        .args([&installed, &chromium, Path::new(&server.url), &pictures])
         .env("LETTERS", format!("{} {}", LETTERS[0].id(), hostile().id()))
         .env("CONTAINER", container.path())
         .env("NEW", serde_json::to_string(&sample(7, (21, 10), "overloaded").blob()).expect("JSON"))

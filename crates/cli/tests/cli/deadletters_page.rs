@@ -9,7 +9,7 @@ use delivery::ports::Clock as _;
 use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 
 /// More than any of these tests takes.
-const TEST_TIMEOUT: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The sample dead letters, one of them in two blobs.
 fn samples() -> TestContainer {

@@ -31,7 +31,7 @@ fn a_person_watches_filters_opens_and_publishes_and_nothing_of_an_event_runs() {
     let topics = |dev: &Dev| format!("http://{}/topics/shop", dev.ingress);
     let mut browse = Command::new("node")
         .arg(sources().join("dev.mjs"))
-        .args([&installed, Path::new(&chromium)])
+        .args([&installed, &chromium])
         .args([Path::new(&format!("http://{page}")), &pictures])
         .env("INGRESS", topics(&dev))
         .stdin(Stdio::piped())

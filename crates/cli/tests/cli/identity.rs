@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::auth::assert_not_stored;
-use crate::clients::installed_from;
+use crate::libraries;
 use crate::programs::{Running, exchange, lastmile, printed, run, word};
 
 /// STS and the endpoint; ended with its standard input.
@@ -21,7 +21,7 @@ impl Peer {
     /// `None`, having said so, where this machine lacks Node.
     fn start() -> Option<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/identity_peer");
-        let libraries = installed_from(&sources, "identity-peer", "node")?;
+        let libraries = libraries::node("tokens of AWS")?;
         let mut command = Command::new("node");
         command.arg(sources.join("identity_peer.mjs")).arg(libraries);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());

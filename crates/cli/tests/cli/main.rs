@@ -34,6 +34,8 @@ mod explain_event;
 mod hidden_characters;
 mod identity;
 mod key_sets;
+#[path = "../../../../tests/src/libraries.rs"]
+pub mod libraries;
 mod local_servers;
 mod nginx;
 mod page_server;

@@ -4,21 +4,26 @@
 //! A machine without nginx skips this and says so.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use tokio::net::TcpSocket;
 
 use crate::auth::assert_not_stored;
+use crate::libraries;
 use crate::programs::{Running, lastmile, printed, run, word};
 
 /// Where distributions put it; it is not always on the path.
 const PROGRAMS: [&str; 2] = ["nginx", "/usr/sbin/nginx"];
 const EVENTS: usize = 20;
+/// A minute in all.
+const LOOKS: usize = 1_200;
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// One process in the foreground that logs, for each request, its connection, who called, what, and the answer.
 const CONFIGURATION: &str = r#"
@@ -83,19 +88,19 @@ fn program() -> Option<&'static str> {
     let runs = |program: &&str| Command::new(program).arg("-v").output().is_ok();
     let found = PROGRAMS.into_iter().find(runs);
     if found.is_none() {
-        // Past the test harness, which would swallow it.
-        let line = b"SKIPPED: nginx is not on this machine\n";
-        std::io::stderr().write_all(line).expect("standard error takes a line");
+        libraries::skipped("a destination that wants a certificate", "nginx");
     }
     found
 }
 
 /// Starts it with this server certificate, for clients of this authority; its port.
 fn start(program: &str, folder: &Path, server: &Pair, clients: &Authority) -> (Running, u16) {
-    // It cannot be given port 0; nobody else asks for this one so soon.
-    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = free.local_addr().expect("an address").port();
-    drop(free);
+    // nginx refuses port 0. This socket is bound and does not listen: nginx may use its port, and the system gives the
+    // port to nobody else.
+    let reserved = TcpSocket::new_v4().expect("a socket");
+    reserved.set_reuseaddr(true).expect("an option of a new socket");
+    reserved.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a free port");
+    let port = reserved.local_addr().expect("an address").port();
     let configuration = CONFIGURATION.replace("PORT", &port.to_string());
     for (name, text) in [
         ("nginx.conf", configuration.as_str()),
@@ -131,10 +136,25 @@ fn certificate(of: &str) -> String {
 /// Of a path, who called it with which answer, and how often.
 type Callers = BTreeMap<String, usize>;
 
-/// What nginx saw: the callers by path; by connection, who called.
-fn seen(folder: &Path) -> (BTreeMap<String, Callers>, BTreeMap<String, BTreeSet<String>>) {
+/// The log of nginx once it has this many lines. nginx writes a line after it has sent the response.
+fn log(folder: &Path, lines: usize) -> String {
+    for _ in 0..LOOKS {
+        let log = std::fs::read_to_string(folder.join("seen.log")).expect("a log");
+        if log.ends_with('\n') && log.lines().count() >= lines {
+            return log;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    panic!("fewer than {lines} lines: {:?}", std::fs::read_to_string(folder.join("seen.log")));
+}
+
+/// What nginx saw in this many requests: the callers by path; by connection, who called.
+fn seen(
+    folder: &Path,
+    requests: usize,
+) -> (BTreeMap<String, Callers>, BTreeMap<String, BTreeSet<String>>) {
     let (mut paths, mut connections) = (BTreeMap::new(), BTreeMap::new());
-    for line in std::fs::read_to_string(folder.join("seen.log")).expect("a log").lines() {
+    for line in log(folder, requests).lines() {
         let [connection, who, path, status] = line.split('|').collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
@@ -182,7 +202,7 @@ fn nginx_takes_the_right_certificate_and_no_other_and_no_connection_has_two_of_t
     }
     running.signal("INT");
     running.code();
-    let (paths, connections) = seen(served.path());
+    let (paths, connections) = seen(served.path(), 4 * EVENTS);
     let all = |who: &str| BTreeMap::from([(who.to_owned(), EVENTS)]);
     let expected =
         [("/a", "CN=a 200"), ("/b", "CN=b 200"), ("/none", "- 400"), ("/wrong", "CN=c 400")];
@@ -247,6 +267,6 @@ fn nginx_takes_what_try_sends_and_the_command_that_it_prints() {
     let ran = shell.args(["-c", &format!("{} --fail", command.trim_end())]).output();
     let ran = ran.expect("a shell");
     assert!(ran.status.success() && !command.contains(key), "{command}: {ran:?}");
-    let (paths, _) = seen(served.path());
+    let (paths, _) = seen(served.path(), 2);
     assert_eq!(paths["/a"], BTreeMap::from([("CN=a 200".to_owned(), 2)]));
 }

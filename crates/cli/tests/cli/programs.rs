@@ -92,9 +92,13 @@ impl Running {
         }
     }
 
-    /// Its exit code, once it ends.
+    /// Its exit code, once it ends. After that, `seen` has every line that it printed.
     pub(crate) fn code(&mut self) -> Option<i32> {
-        self.process.wait().expect("it ends").code()
+        let code = self.process.wait().expect("it ends").code();
+        while let Ok((output, text)) = self.lines.recv_timeout(TIMEOUT) {
+            self.seen.push(SeenLine { output, text, is_past: false });
+        }
+        code
     }
 
     /// Sends it a signal, such as `INT`.
@@ -103,7 +107,7 @@ impl Running {
         assert!(Command::new("kill").args(arguments).status().expect("kill runs").success());
     }
 
-    /// Every line that was read so far, to say what is wrong, or that something has not been printed.
+    /// Every line that was read so far. Before the end of the program others may follow.
     pub(crate) fn seen(&self) -> String {
         self.seen.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n")
     }

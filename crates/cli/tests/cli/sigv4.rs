@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::auth::assert_not_stored;
-use crate::clients::installed_from;
+use crate::libraries;
 use crate::programs::{Running, exchange, lastmile, printed, run, word};
 
 const KEY_ID: &str = "AKIDEXAMPLE";
@@ -44,8 +44,7 @@ impl Peer {
     /// `None`, having said so, where this machine lacks Python.
     fn start() -> Option<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/aws_peer");
-        let libraries = installed_from(&sources, "aws-peer", "python")?;
-        let mut command = Command::new(libraries.join("venv/bin/python"));
+        let mut command = Command::new(libraries::python("requests signed with SigV4")?);
         command.arg(sources.join("aws_peer.py"));
         command.env("PEER_ACCESS_KEY_ID", KEY_ID).env("PEER_SECRET_ACCESS_KEY", SECRET);
         command.env("PEER_SESSION_TOKEN", TOKEN);

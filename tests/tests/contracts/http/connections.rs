@@ -14,7 +14,7 @@ use super::{LATE, LONG_MS, SHORT_MS, answered, exchange_with, request, sender};
 
 /// Until then a server has noticed that its connection was closed, on a busy machine too. Longer than an idle connection
 /// is kept.
-const CLOSED_WITHIN: Duration = Duration::from_secs(10);
+const CLOSED_WITHIN: Duration = Duration::from_secs(60);
 /// More than a client answers to what it reads of an idle connection.
 const IDLE_READ_MAX_BYTES: usize = 2 * 1_024 * 1_024;
 const POLL_EVERY: Duration = Duration::from_millis(5);

@@ -50,7 +50,7 @@ fn the_readme_names_the_versions_that_a_release_is_made_with() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
         fs::read_to_string(path).expect("it is there")
     };
-    let (lock, readme) = (file("tests/emulated/requirements.lock"), file("README.md"));
+    let (lock, readme) = (file("tests/libraries/requirements.lock"), file("README.md"));
     for (package, tool) in [("cargo-lambda", "cargo-lambda"), ("ziglang", "zig")] {
         let pinned = lock.lines().find_map(|line| line.strip_prefix(&format!("{package}==")));
         let version = pinned.and_then(|line| line.split(' ').next()).expect("it is pinned");

@@ -13,7 +13,7 @@ export const SIZES = [{ width: 1280, height: 800 }, { width: 390, height: 844 }]
 export const SCHEMES = ["light", "dark"];
 const TABS_MAX = 120;
 /** More than anything here takes. */
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 60_000;
 
 /** A page, with a list of what must not happen: dialogs, errors, requests elsewhere. */
 export async function open(browser, viewport, colorScheme, javaScriptEnabled = true) {
