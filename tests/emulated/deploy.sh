@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# deploy.sh <build folder> <port> <Parameter=Value>…: deploys to the emulated AWS on that port what build.sh built, or the
+# deploy.sh <build folder> <port> <Parameter=Value>…: deploys to the emulated AWS on that port what package.sh made, or the
 # folder of a release for this processor, LASTMILE_RELEASE. The stack is called lastmile, or LASTMILE_DEPLOYED_AS. Prints
 # its outputs as one JSON object on standard output. All other output goes to standard error.
 set -euo pipefail
@@ -11,11 +11,11 @@ export SAM_CLI_POLL_DELAY=0.2
 
 stack=${LASTMILE_DEPLOYED_AS:-lastmile}
 
-# A release has what it needs.
-[[ -z ${LASTMILE_RELEASE:-} ]] || export PATH=$venv/bin:/usr/bin:/bin
+# A release needs no cargo.
+export PATH=$venv/bin:/usr/bin:/bin
 
 sam deploy \
-  --template-file "${LASTMILE_RELEASE:-$build/sam}/template.yaml" \
+  --template-file "${LASTMILE_RELEASE:-$build/release}/template.yaml" \
   --stack-name "$stack" \
   --resolve-s3 \
   --capabilities CAPABILITY_IAM \

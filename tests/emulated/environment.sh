@@ -1,8 +1,8 @@
 # Sourced by the scripts beside it, with the build folder as first argument. It defines the paths and keeps every tool
 # away from the real AWS: invalid credentials, no profile, no telemetry, and no proxy for this machine's own addresses.
 #
-#   $build/cargo   what cargo compiles for the functions     $build/*.log   output of the emulated AWS, and who called what
-#   $build/sam     what `sam build` packs                    $venv          the Python tools of tests/libraries
+#   $build/release   the packed application                  $build/*.log   output of the emulated AWS, and who called what
+#   $build/sam       what `sam build` packs                  $venv          the Python tools of tests/libraries
 
 if [[ $# -lt 1 ]]; then
   echo "usage: $0 <build folder> …" >&2

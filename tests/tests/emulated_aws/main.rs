@@ -2,9 +2,8 @@
 //! are built, real queues, event source mappings and buckets, and processes that are killed.
 //!
 //! Separate from the simulation, which covers every rule and has no processes: these tests show
-//! that what was simulated is what runs. The first run installs the tools and compiles
-//! the functions; later runs take about a minute before the first test. They need Linux and Python,
-//! and no Docker.
+//! that what was simulated is what runs. They need Linux and Python, and no Docker. The first run
+//! installs the tools.
 #![cfg(target_os = "linux")]
 
 mod campaign;
@@ -60,6 +59,19 @@ const KILLED_LIMIT: Duration = Duration::from_secs(180);
 fn the_templates_pass_the_linters_of_sam_and_cloudformation() {
     if has_tools() {
         script("lint.sh", &[]);
+    }
+}
+
+#[test]
+#[ignore = "compiles the functions once more, for minutes; runs every night"]
+fn sam_build_makes_a_program_of_each_function() {
+    if has_tools() {
+        let programs = script("sam-build.sh", &[]);
+        let of = |function: &str| programs.lines().any(|line| line.contains(function));
+        assert!(
+            ["DispatchFunction", "DeadLetterFunction", "IngressFunction"].into_iter().all(of),
+            "{programs}"
+        );
     }
 }
 

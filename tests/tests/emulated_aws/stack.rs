@@ -19,6 +19,7 @@ use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Error;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
+use lastmile_tests::built::binary;
 use lastmile_tests::libraries;
 use serde_json::Value;
 use tokio::net::TcpSocket;
@@ -142,7 +143,10 @@ impl Stack {
         subscriptions: String,
     ) -> Self {
         assert!(has_tools(), "the emulated AWS needs Python");
-        script("build.sh", &[]);
+        if std::env::var_os("LASTMILE_RELEASE").is_none() {
+            let binaries = binary("dispatch").with_file_name("");
+            script("package.sh", &[&binaries.to_string_lossy()]);
+        }
         let port = reserved.number;
         let server = serve(port, functions_call).await;
         let port_text = port.to_string();
