@@ -1,11 +1,14 @@
-//! Tables of the documentation that tests generate: `docs` say what the tests found.
+//! Tables of the documentation that hold the results of suites.
 //!
-//! A table is between `<!-- NAME -->` and `<!-- /NAME -->`. With `UPDATE_GOLDEN` set, it is written
-//! instead of compared, like all golden files.
+//! A table is between `<!-- NAME -->` and `<!-- /NAME -->`. Tests compare it; under `tests/conformance --write`, which
+//! `scripts/generate` calls, they write it.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+
+/// Set by `tests/conformance --write`.
+const WRITES_TABLES: &str = "LASTMILE_WRITE_TABLES";
 
 /// Compares the table of this name in a file of `docs` with these rows.
 ///
@@ -13,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 /// If the file has no such table, or a different one.
 #[track_caller]
 pub fn assert_table(file: &str, name: &str, head: &str, rows: &[String]) {
-    // Tests run concurrently, and each of them writes the whole file.
+    // Tests run concurrently, and each of them writes the whole page.
     static WRITING: Mutex<()> = Mutex::new(());
     let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs").join(file);
@@ -25,9 +28,9 @@ pub fn assert_table(file: &str, name: &str, head: &str, rows: &[String]) {
     let Some((before, (table, after))) = found else { panic!("{file} has no table {name}") };
     let rule = "|---".repeat(head.matches('|').count() - 1);
     let wanted = format!("{head}\n{rule}|\n{}\n", rows.join("\n"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+    if std::env::var_os(WRITES_TABLES).is_some() {
         let written = fs::write(&path, format!("{before}{open}{wanted}{close}{after}"));
         return written.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
-    assert_eq!(table, wanted, "the table {name} of {file}; UPDATE_GOLDEN=1 writes it");
+    assert_eq!(table, wanted, "the table {name} of {file}; scripts/generate writes it");
 }

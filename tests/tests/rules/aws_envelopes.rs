@@ -54,16 +54,9 @@ fn events(text: &str, input: Input) -> Vec<Event> {
     elements.map(event).collect()
 }
 
+#[track_caller]
 fn assert_golden(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("golden/aws_envelopes")
-        .join(format!("{name}.json"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    }
-    let golden =
-        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(text, golden, "{name}");
+    crate::samples::assert_golden(&format!("aws_envelopes/{name}.json"), text.as_bytes());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use delivery::event::{Event, Input};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 
-use crate::samples::{PUBLISHED_MS, delivery, delivery_of};
+use crate::samples::{self, PUBLISHED_MS, delivery, delivery_of};
 
 /// An event in which every byte matters: order, spaces, escapes, a repeated number, large and exact
 /// numbers.
@@ -77,16 +77,10 @@ fn long() -> DeadLetter {
     letter(delivery, Reason::MaxDeliveryAttemptsExceeded)
 }
 
-/// Compares with the golden file of this name, or writes it if `UPDATE_GOLDEN` is set.
+/// Compares with the golden blob of this name.
+#[track_caller]
 pub(crate) fn assert_golden(name: &str, bytes: &[u8]) {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/blobs").join(format!("{name}.json"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    }
-    let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(String::from_utf8_lossy(bytes), String::from_utf8_lossy(&golden), "{name}");
-    assert!(bytes == golden, "{name} differs in bytes that are no text");
+    samples::assert_golden(&format!("blobs/{name}.json"), bytes);
 }
 
 fn assert_blob(name: &str, letter: &DeadLetter) {

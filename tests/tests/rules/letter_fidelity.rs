@@ -1,7 +1,5 @@
-//! Every dead letter gives its event back to the byte, in every format: events of other projects, if they are
-//! there, and some that are hard to keep.
-
-use std::fs;
+//! Every dead letter gives its event back to the byte, in every format: events that are hard to keep. `conformance`
+//! has those of other projects.
 
 use delivery::deadletter::blob;
 use delivery::delivery::DeadLetter;
@@ -10,7 +8,6 @@ use delivery::event::binary::structured;
 use delivery::subscription::dead_letter_format::{Format, Layout};
 use serde_json::Value;
 
-use crate::events::{Raw, cases, corpus, corpus_path, decode_one};
 use crate::formats::{letter, read_back};
 
 /// Every format, and the layouts of that which has two.
@@ -24,7 +21,7 @@ const SHAPES: [(Format, Layout); 6] = [
 ];
 
 /// Fails unless each format gives this event back; how many hold its text twice for that.
-fn kept_twice(event: &str, input: Input) -> usize {
+pub(crate) fn kept_twice(event: &str, input: Input) -> usize {
     let mut twice = 0;
     for (format, layout) in SHAPES {
         let letter = DeadLetter { layout, ..letter(event, input, format) };
@@ -40,44 +37,6 @@ fn kept_twice(event: &str, input: Input) -> usize {
         twice += usize::from(own.get("original").is_some());
     }
     twice
-}
-
-/// The events of other projects: as they are in their files, and as their test cases have them.
-fn corpus_events() -> Option<Vec<String>> {
-    let mut events = Vec::new();
-    for (file, member) in [("valid-events", "event"), ("invalid-events", "event")] {
-        let text = corpus(&format!("cloudevents-format/{file}.json"))?;
-        events.extend(cases(&text, member).into_iter().map(|(_, event)| event));
-    }
-    let samples = corpus_path("cloudevents-samples")?;
-    for entry in fs::read_dir(samples).expect("a folder") {
-        let text = fs::read_to_string(entry.expect("a file").path()).expect("a text");
-        for line in text.lines().filter(|line| !line.is_empty()) {
-            let mut sample: std::collections::BTreeMap<String, Raw> =
-                serde_json::from_str(line).expect("an object");
-            events.push(sample.remove("event").expect("an event").get().to_owned());
-        }
-    }
-    for entry in fs::read_dir(corpus_path("eventgrid")?).expect("a folder") {
-        events.push(fs::read_to_string(entry.expect("a file").path()).expect("a text"));
-    }
-    // A record that is an array has several events.
-    events.retain(|event| !event.trim_start().starts_with('['));
-    Some(events)
-}
-
-#[test]
-fn every_event_of_other_projects_is_given_back_and_none_is_stored_twice() {
-    let Some(events) = corpus_events() else { return };
-    assert!(events.len() > 100, "{}", events.len());
-    for event in &events {
-        for event in [event.clone(), format!(" {event}\r\n")] {
-            if decode_one(&event, Input::Auto).is_ok() {
-                assert_eq!(kept_twice(&event, Input::Auto), 0, "{event}");
-            }
-            assert_eq!(kept_twice(&event, Input::Opaque), 0, "{event}");
-        }
-    }
 }
 
 /// An event in the Event Grid schema whose data is not its last member, with spaces, as its publishers write it.

@@ -1,13 +1,13 @@
 //! What operators see matches the documentation: the tables of `docs/observability.md`, the saved
 //! queries, the alarms and the dashboard, checked against the code and against each other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use adapters::metrics::{Dimensions, Metric};
 use delivery::delivery::reason::Reason;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -123,20 +123,31 @@ fn queries() -> Vec<(String, String)> {
     paths.iter().map(named).collect()
 }
 
+/// The properties of the resources of this type in `infra/observability.yaml`.
+fn observed(of_type: &str) -> Vec<Value> {
+    let template: Value =
+        serde_saphyr::from_str(&text("infra/observability.yaml")).expect("a template is YAML");
+    let resources = template["Resources"].as_object().expect("it has resources").values();
+    let found = resources.filter(|resource| resource["Type"] == of_type);
+    found.map(|resource| resource["Properties"].clone()).collect()
+}
+
+/// A name in the template, without that of the application before it.
+fn own_name(name: &Value) -> String {
+    let name = name.as_str().and_then(|name| name.strip_prefix("${Application}"));
+    name.expect("a name begins with that of the application")[1..].to_owned()
+}
+
 #[test]
-fn every_query_is_word_for_word_in_the_template_and_in_the_table() {
-    let (template, queries) = (text("infra/observability.yaml"), queries());
-    for (name, query) in &queries {
-        let indented: String = query.lines().map(|line| format!("        {line}\n")).collect();
-        let saved = format!(
-            "Name: !Sub \"${{Application}}/{name}\"\n      LogGroupNames: [!Ref DispatchLogGroupName, !Ref DeadLetterLogGroupName]\n      QueryString: |\n{indented}\n"
-        );
-        assert!(
-            template.contains(&saved),
-            "infra/observability.yaml does not have {name}.query as it is"
-        );
-    }
-    assert_eq!(template.matches("AWS::Logs::QueryDefinition").count(), queries.len());
+fn every_query_is_in_the_template_and_in_the_table() {
+    let queries = queries();
+    let saved: Vec<Value> = observed("AWS::Logs::QueryDefinition");
+    let logs = json!(["DispatchLogGroupName", "DeadLetterLogGroupName"]);
+    assert!(saved.iter().all(|query| query["LogGroupNames"] == logs), "{saved:#?}");
+    let text_of = |query: &Value| query["QueryString"].as_str().expect("a text").to_owned();
+    let saved: BTreeMap<String, String> =
+        saved.iter().map(|query| (own_name(&query["Name"]), text_of(query))).collect();
+    assert_eq!(saved, queries.iter().cloned().collect());
     let documented: BTreeSet<String> =
         table(&docs(), "query").iter().flat_map(|row| quoted(&row[0])).collect();
     assert_eq!(documented, queries.into_iter().map(|(name, _)| name).collect());
@@ -155,18 +166,17 @@ fn queries_select_existing_log_lines() {
 
 #[test]
 fn every_alarm_is_in_the_table_and_the_dashboard_shows_existing_metrics() {
-    let template = text("infra/observability.yaml");
-    let names = template.split("AlarmName: !Sub \"${Application}-").skip(1);
-    let known: BTreeSet<String> =
-        names.map(|rest| rest.split('"').next().expect("a name").to_owned()).collect();
+    let known: BTreeSet<String> = observed("AWS::CloudWatch::Alarm")
+        .iter()
+        .map(|alarm| own_name(&alarm["AlarmName"]))
+        .collect();
     let documented: BTreeSet<String> =
         table(&docs(), "alarm").iter().flat_map(|row| quoted(&row[0])).collect();
     assert_eq!(documented, known);
 
-    let body = template.split("DashboardBody: !Sub |\n").nth(1).expect("a dashboard");
-    let body: String =
-        body.lines().take_while(|line| line.is_empty() || line.starts_with("        ")).collect();
-    let dashboard: Value = serde_json::from_str(&body).expect("the dashboard is JSON");
+    let [dashboard] = &observed("AWS::CloudWatch::Dashboard")[..] else { panic!("one dashboard") };
+    let body = dashboard["DashboardBody"].as_str().expect("a text");
+    let dashboard: Value = serde_json::from_str(body).expect("the dashboard is JSON");
     let widgets = dashboard["widgets"].as_array().expect("widgets");
     let ours = |name: &str| Metric::ALL.iter().any(|metric| metric.name() == name);
     for metric in widgets

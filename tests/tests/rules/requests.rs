@@ -5,8 +5,6 @@
 //! changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against the table of
 //! what is sent.
 
-use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use delivery::delivery::Delivery;
@@ -21,7 +19,7 @@ use delivery::subscription::profile::Dialect;
 use delivery::subscription::secret::{Keyring, Secret};
 use proptest::prelude::*;
 
-use crate::samples::{PUBLISHED_MS, delivery_of, subscription};
+use crate::samples::{self, PUBLISHED_MS, delivery_of, subscription};
 
 /// A CloudEvent in which every byte matters: order, spaces, escapes, a repeated name inside the
 /// data, exact numbers.
@@ -87,19 +85,10 @@ fn assert_golden(name: &str, subscription: &Subscription, delivery: &Delivery) {
     assert_printed(name, &composed(subscription, delivery).expect("it can be sent"));
 }
 
-/// Compares with the golden file of this name, or writes it if `UPDATE_GOLDEN` is set.
+/// Compares with the golden file of this name.
 #[track_caller]
 pub(crate) fn assert_printed(name: &str, request: &Request) {
-    let text = printed(request);
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("golden/requests")
-        .join(format!("{name}.http"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&path, &text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    }
-    let golden =
-        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(text, golden, "{name}");
+    samples::assert_golden(&format!("requests/{name}.http"), printed(request).as_bytes());
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! The event, the subscription and the delivery that the tables start from.
+//! The event, the subscription and the delivery that the tables start from, and golden files.
 
-use std::io::Write as _;
+use std::fs;
+use std::path::Path;
 
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::{Delivery, Origin};
@@ -43,9 +44,14 @@ pub(crate) fn answered(status: u16, started_ms: u64) -> Exchange {
     Exchange::new(result, started_ms, 0)
 }
 
-/// Reports a skipped test, written past the test harness, which would swallow it.
-pub(crate) fn skipped(what: &str, missing: &str) {
-    let written =
-        writeln!(std::io::stderr(), "SKIPPED: {what}: {missing} is not beside the repository");
-    written.expect("standard error is writable");
+/// Compares with a file below `golden`, or writes the file if `UPDATE_GOLDEN` is set.
+#[track_caller]
+pub(crate) fn assert_golden(file: &str, bytes: &[u8]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(file);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(String::from_utf8_lossy(bytes), String::from_utf8_lossy(&golden), "{file}");
+    assert!(bytes == golden, "{file} differs in bytes that are no text");
 }

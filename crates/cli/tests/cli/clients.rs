@@ -3,7 +3,7 @@
 //!
 //! `clients/publish.py` and `publish.mjs` are what their users write. Every event has to be delivered, and
 //! no client may take the answer for a failure. The table in `docs/publishing.md` is what was seen;
-//! `UPDATE_GOLDEN=1` writes it. A machine without Python or Node skips its half and says so.
+//! `scripts/generate` writes it. A machine without Python or Node skips its half and says so.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -121,13 +121,13 @@ fn assert_documented(attempts: &[Attempt], is_complete: bool) {
     let (before, rest) = page.split_once("<!-- clients -->\n").expect("the page has the table");
     let (table, after) = rest.split_once("<!-- /clients -->\n").expect("the table ends");
     let rows: String = attempts.iter().map(Attempt::row).collect();
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("LASTMILE_WRITE_TABLES").is_some() {
         assert!(is_complete, "the table needs the clients of both languages");
         let page = format!("{before}<!-- clients -->\n{HEAD}{rows}<!-- /clients -->\n{after}");
         return std::fs::write(PAGE, page).expect("the page can be written");
     }
     if is_complete {
-        assert_eq!(table, format!("{HEAD}{rows}"), "UPDATE_GOLDEN=1 writes the table");
+        assert_eq!(table, format!("{HEAD}{rows}"), "scripts/generate writes the table");
     } else {
         assert!(table.contains(&rows), "{table}\ndoes not have\n{rows}");
     }

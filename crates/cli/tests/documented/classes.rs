@@ -3,7 +3,7 @@
 //! | after the fence | what it is | what holds it |
 //! |---|---|---|
 //! | `sh` | commands that run as pasted | `sessions.rs` runs them |
-//! | `sh aws` | commands for a deployment in an account | each `lastmile …` line is parsed; other tools are those below |
+//! | `sh aws` | commands for a deployment in an account | each `lastmile …` line is parsed |
 //! | `sh cargo` | commands of a checkout that compile it | the README's are run by `tests/newcomer`; all name what exists |
 //! | `text output` | what the block before it prints | `sessions.rs` compares it |
 //! | a language and the name of a file | a file that the page's reader saves | `sessions.rs` writes it |
@@ -15,11 +15,6 @@ use crate::pages::{self, Block, Page};
 
 /// Languages of samples, which are not run here.
 const SAMPLES: [&str; 8] = ["yaml", "toml", "json", "text", "sql", "python", "js", "ts"];
-/// Tools of other people in blocks for a deployment: their lines are only listed.
-const OTHER_TOOLS: [&str; 15] = [
-    "export", "aws", "sam", "npm", "npx", "cd", "curl", "sort", "echo", "while", "done", "do",
-    "for", "if", "fi",
-];
 
 /// What is wrong with the words after the fence of a block.
 fn unclassified(page: &Page, block: &Block) -> Option<String> {
@@ -48,30 +43,6 @@ fn a_block_of_no_class_is_found() {
         let page = Page::parse("page.md", &format!("{fence}\nlastmile demo\n```\n"));
         assert!(unclassified(&page, &page.blocks[0]).is_some(), "{fence}");
     }
-}
-
-#[test]
-fn lines_of_other_tools_are_listed() {
-    let mut unknown = Vec::new();
-    for page in pages::manual() {
-        for (number, line) in
-            page.blocks.iter().filter(|block| block.is("sh aws")).flat_map(Block::commands)
-        {
-            let first = line.split(' ').next().unwrap_or_default();
-            // An assignment names its tool after `$(`.
-            let tool = first.split_once("=$(").map_or(first, |(_, tool)| tool);
-            if tool == "lastmile" {
-                continue;
-            }
-            println!("{}:{number}: {line}", page.name);
-            // The rest of a quoted JSON document of several lines is no command.
-            let inside = !tool.chars().next().is_some_and(|first| first.is_ascii_lowercase());
-            if !inside && !OTHER_TOOLS.contains(&tool) {
-                unknown.push(format!("{}:{number}: {tool}: {line}", page.name));
-            }
-        }
-    }
-    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
 }
 
 #[test]

@@ -75,9 +75,3 @@ fn the_comparison_has_the_prices_of_larger_loads() {
         assert!(page.contains(&format!("{price} for `--events {events}`")), "{events}: {price}");
     }
 }
-
-#[test]
-fn the_readme_is_short() {
-    let readme = fs::metadata(pages::root().join("README.md")).expect("there is a README");
-    assert!(readme.len() <= 7 * 1_024, "{} bytes", readme.len());
-}

@@ -79,23 +79,6 @@ fn every_page_of_the_manual_is_in_its_index() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Pages that are looked up, not read to their end: the index, and the help of every command.
-const WITHOUT_END: [&str; 3] = ["README.md", "docs/README.md", "docs/cli.md"];
-
-#[test]
-fn every_page_of_the_manual_ends_with_where_to_go_next() {
-    let ends = |page: &Page| {
-        let text = std::fs::read_to_string(pages::root().join(&page.name)).expect("a page");
-        let last = text.trim_end().rsplit("\n\n").next().unwrap_or_default().to_owned();
-        last.starts_with("**Next**: ") && last.contains("](")
-    };
-    let manual = pages::manual();
-    let read = manual.iter().filter(|page| !WITHOUT_END.contains(&page.name.as_str()));
-    let without: Vec<&str> =
-        read.filter(|page| !ends(page)).map(|page| page.name.as_str()).collect();
-    assert!(without.is_empty(), "{without:?}");
-}
-
 #[test]
 fn links_to_nothing_are_found() {
     let text = "# A\n[a](#a) [b](#b) [c](nothing.md) [d](../README.md#nothing) [e](https://example.com/)\n";

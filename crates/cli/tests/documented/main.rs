@@ -1,5 +1,5 @@
 //! The documentation is true where a machine can tell: its commands run as pasted, its links lead
-//! somewhere, its pictures are what their script draws.
+//! somewhere.
 //!
 //! A binary of its own because the commands use the default ports, as their readers do: cargo runs one
 //! test binary after the other, and here one test runs all pages, one after the other. Whether every
@@ -11,5 +11,4 @@ mod install;
 mod links;
 mod newcomer;
 mod pages;
-mod picture;
 mod sessions;

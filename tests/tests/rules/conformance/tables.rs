@@ -6,7 +6,7 @@ use delivery::subscription::schedule::{Kind, Moments, Schedule};
 use delivery::time::duration::MINUTE_MS;
 use lastmile_tests::conformance::{Results, TABLES};
 
-use crate::documented;
+use super::dead_letters;
 use crate::lifetimes::{always_500, limited, seconds};
 use crate::samples::answered;
 
@@ -62,7 +62,7 @@ pub(super) fn results() -> Option<Results> {
         let passes = lifetime.attempts == seconds(moments_s) && lifetime.ended == ended_s * 1_000;
         results.check(&format!("{dialect:?} {minutes} min: {lifetime:?}"), passes, None);
     }
-    documented::count_samples(&mut results)?;
+    dead_letters::count_samples(&mut results)?;
     Some(results)
 }
 

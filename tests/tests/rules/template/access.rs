@@ -10,18 +10,22 @@ const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
 const INGRESS: &str = "IngressRole";
 
-/// The one policy of a role.
-fn policy(role: &str) -> &'static Value {
-    let policies = properties(role)["Policies"].as_array().map(Vec::as_slice);
-    let Some([policy]) = policies else { panic!("{role} has one policy") };
-    &policy["PolicyDocument"]
+/// The statements of a role, each with the condition under which it is there.
+fn of_role(role: &str) -> Vec<(Option<&'static str>, &'static Value)> {
+    let policies = properties(role)["Policies"].as_array().expect("a role has policies");
+    policies.iter().flat_map(|policy| statements(&policy["PolicyDocument"])).collect()
+}
+
+/// The statement of a role with this id.
+fn named(role: &str, id: &str) -> Option<(Option<&'static str>, &'static Value)> {
+    of_role(role).into_iter().find(|(_, statement)| statement["Sid"] == id)
 }
 
 /// What a role allows: the action, the resource, and the condition under which it is there.
 fn allowed(role: &str) -> BTreeSet<(&'static str, &'static str, &'static str)> {
     let mut all = BTreeSet::new();
     let allowing = |(_, statement): &(_, &Value)| statement["Effect"] == "Allow";
-    for (condition, statement) in statements(policy(role)).into_iter().filter(allowing) {
+    for (condition, statement) in of_role(role).into_iter().filter(allowing) {
         for action in texts(&statement["Action"]) {
             for resource in texts(&statement["Resource"]) {
                 all.insert((action, resource, condition.unwrap_or("always")));
@@ -104,7 +108,7 @@ fn dispatch_may_read_the_subscriptions_and_earlier_versions_of_a_file() {
 
 #[test]
 fn dispatch_may_ask_for_what_it_reads_and_list_no_folder() {
-    let listing = statements(policy(DISPATCH)).into_iter().map(|(_, statement)| statement);
+    let listing = of_role(DISPATCH).into_iter().map(|(_, statement)| statement);
     let listing =
         listing.filter(|it| texts(&it["Action"]).iter().any(|of| of.starts_with("s3:List")));
     let conditions: Vec<&Value> = listing.map(|statement| &statement["Condition"]).collect();
@@ -127,7 +131,7 @@ fn no_function_may_write_ledgers_of_replays_or_dismissals() {
     // deadletter may record ends beside the ledgers, which its own statement allows. Ledgers and dismissals do not
     // end in .json: the bucket denies them.
     for (role, files) in [(DISPATCH, "*"), (DEADLETTER, "*.json")] {
-        let found = statement(policy(role), "LeaveReplaysAlone");
+        let found = named(role, "LeaveReplaysAlone");
         let (condition, denied) = found.unwrap_or_else(|| panic!("{role} may write ledgers"));
         assert_eq!((condition, &denied["Effect"]), (None, &json!("Deny")));
         assert_eq!(texts(&denied["Action"]), ["s3:PutObject"]);
@@ -166,14 +170,14 @@ fn dispatch_may_keep_consents_and_what_it_knows_of_destinations_but_not_write_su
 #[test]
 fn deadletter_may_store_dead_letters_and_read_none() {
     const ENDS: &str = "_replays/*/ends/*.ndjson";
-    let (_, ends) = statement(policy(DEADLETTER), "RecordEndsOfReplays").expect("a statement");
+    let (_, ends) = named(DEADLETTER, "RecordEndsOfReplays").expect("a statement");
     let with_prefix = format!("${{DeadLetterBucket.Arn}}/${{DeadLetterPrefix}}/{ENDS}");
     let resources = json!([
         format!("${{DeadLetterBucket.Arn}}/{ENDS}"),
         ["HasDeadLetterPrefix", with_prefix, "AWS::NoValue"]
     ]);
     assert_eq!((&ends["Effect"], &ends["Resource"]), (&json!("Allow"), &resources));
-    let (_, letters) = statement(policy(DEADLETTER), "StoreDeadLetters").expect("a statement");
+    let (_, letters) = named(DEADLETTER, "StoreDeadLetters").expect("a statement");
     assert_eq!(texts(&letters["Resource"]), ["${DeadLetterBucket.Arn}/*.json"]);
     for (action, ..) in allowed(DEADLETTER) {
         assert!(!action.starts_with("s3:") || action == "s3:PutObject", "{action}");
@@ -196,7 +200,7 @@ fn who_sends_to_one_queue_or_reads_one_bucket_uses_the_key_through_that_service_
         let service = format!("{service}.${{AWS::Region}}.${{AWS::URLSuffix}}");
         use_key["Condition"] == json!({"StringEquals": {"kms:ViaService": service}})
     };
-    let (_, use_key) = statement(policy(INGRESS), "UseKey").expect("a statement");
+    let (_, use_key) = named(INGRESS, "UseKey").expect("a statement");
     assert!(is_through(use_key, "sqs"), "{INGRESS}");
     // Each role beside the application has one such statement, with a condition: a list of three.
     for (template, role, service) in [
@@ -230,7 +234,7 @@ fn the_ingress_may_publish_and_read_its_keys_and_nothing_else() {
         ("DecryptSecrets", "kms:EncryptionContext:SecretARN"),
         ("DecryptParameters", "kms:EncryptionContext:PARAMETER_ARN"),
     ] {
-        let (_, decrypting) = statement(policy(INGRESS), id).expect("a statement");
+        let (_, decrypting) = named(INGRESS, id).expect("a statement");
         assert_eq!(decrypting["Condition"]["StringLike"], json!({context: "PublisherKeyArns"}));
         assert!(decrypting["Condition"]["StringEquals"]["kms:ViaService"].is_string(), "{id}");
     }
@@ -260,7 +264,7 @@ fn dispatch_alone_may_assume_the_role_that_signs_requests() {
 fn dispatch_gets_tokens_for_the_audiences_that_are_named_and_for_no_other() {
     let allowed = only_with(DISPATCH, "HasIdentityAudiences");
     assert_eq!(allowed, [("sts:GetWebIdentityToken", "*")]);
-    let (_, statement) = statement(policy(DISPATCH), "ShowIdentity").expect("a statement");
+    let (_, statement) = named(DISPATCH, "ShowIdentity").expect("a statement");
     let condition = json!({
         "ForAllValues:StringEquals": {"sts:IdentityTokenAudience": "IdentityAudiences"},
         "Null": {"sts:IdentityTokenAudience": "false"}
@@ -276,7 +280,7 @@ fn dispatch_alone_may_be_in_a_vpc_and_its_code_may_not_touch_the_network() {
     for role in [DEADLETTER, INGRESS] {
         assert_eq!(only_with(role, "HasSubnets"), [], "{role}");
     }
-    let (_, denied) = statement(policy(DISPATCH), "LeaveNetworkAlone").expect("a statement");
+    let (_, denied) = named(DISPATCH, "LeaveNetworkAlone").expect("a statement");
     assert_eq!((&denied["Effect"], &denied["Action"]), (&json!("Deny"), &json!("ec2:*")));
     // Whatever CloudFormation calls the function: a name of it is shortened where the stack's is long.
     assert_eq!(denied["Condition"], json!({"Null": {"lambda:SourceFunctionArn": "false"}}));

@@ -7,8 +7,7 @@ use delivery::wire::UNREAD_MS;
 use serde_json::{Value, json};
 
 use super::pollers::{POLLERS, in_case};
-use super::{TEMPLATE, properties, read, resources};
-use crate::configuration::template::surrounding;
+use super::{TEMPLATE, properties, read, resources, surrounding};
 
 pub(super) const MAPPING: &str = "AWS::Lambda::EventSourceMapping";
 /// Those that read queues.
@@ -68,11 +67,7 @@ fn a_record_that_may_crash_a_function_is_handled_alone() {
 #[test]
 fn lambda_does_not_stop_a_function_that_sends_to_its_own_queues() {
     assert_eq!(TEMPLATE["Globals"]["Function"]["RecursiveLoop"], "Allow");
-    let mut functions = resources("AWS::Serverless::Function");
-    functions.sort_by_key(|(name, _)| *name);
-    let names: Vec<&str> = functions.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, [&FUNCTIONS[..], &[INGRESS]].concat());
-    for (name, properties) in functions {
+    for (name, properties) in resources("AWS::Serverless::Function") {
         assert!(properties.get("RecursiveLoop").is_none(), "{name} overrides it");
     }
 }
@@ -174,17 +169,17 @@ fn a_log_is_encrypted_with_the_key_of_the_stack() {
     for (name, properties) in logs {
         assert_eq!(properties["KmsKeyId"], key, "{name}");
     }
-    let mut found = Vec::new();
+    let mut found = 0;
     for template in surrounding() {
         let document = read(&template);
         let resources = document["Resources"].as_object().expect("it has resources");
         let is_log = |(_, resource): &(&String, &Value)| resource["Type"] == "AWS::Logs::LogGroup";
         for (name, resource) in resources.iter().filter(is_log) {
             assert_eq!(resource["Properties"]["KmsKeyId"], key, "{template}: {name}");
-            found.push(name.clone());
+            found += 1;
         }
     }
-    assert_eq!(found, ["AccessLog"]);
+    assert!(found > 0, "no template of infra has a log");
 }
 
 #[test]

@@ -27,6 +27,15 @@ fn read(name: &str) -> Value {
     serde_saphyr::from_str(&text).expect("a template is YAML")
 }
 
+/// The templates beside the application's, by name.
+fn surrounding() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../infra");
+    let entries = fs::read_dir(folder).expect("there is infra");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+    let names = names.map(|name| format!("infra/{}", name.expect("a plain name")));
+    names.filter(|name| name.ends_with(".yaml")).collect()
+}
+
 /// The names of the resources of this type, and their properties.
 fn resources(of_type: &str) -> Vec<(&'static str, &'static Value)> {
     let all = TEMPLATE["Resources"].as_object().expect("the template has resources");

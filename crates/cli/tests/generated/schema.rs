@@ -15,19 +15,19 @@ const SCHEMA: &str = include_str!("../../../../schemas/native.schema.json");
 const WORDS: [&str; 6] = ["name", "path", "secret", "duration", "durations", "statuses"];
 
 /// One field.
-pub(super) struct Field {
+pub(crate) struct Field {
     /// `spec.retry.maxAttempts`; `[]` after a list.
-    pub(super) path: String,
+    path: String,
     values: String,
     /// JSON, where the schema has one.
-    pub(super) default: Option<Value>,
+    default: Option<Value>,
     required: bool,
     meaning: String,
 }
 
 impl Field {
     /// Its table row.
-    pub(super) fn row(&self) -> String {
+    pub(crate) fn row(&self) -> String {
         let default = match &self.default {
             Some(value) => code(value),
             None if self.required => "required".to_owned(),
@@ -40,7 +40,7 @@ impl Field {
 }
 
 /// The fields of all documents, by their `kind`.
-pub(super) fn documents() -> Vec<(String, Vec<Field>)> {
+pub(crate) fn documents() -> Vec<(String, Vec<Field>)> {
     let mut seen = BTreeSet::new();
     let kinds = elements(member(SCHEMA, "oneOf").expect("there are several documents"));
     let document = |kind: &str| {

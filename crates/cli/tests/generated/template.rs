@@ -4,19 +4,16 @@
 //! indented by two spaces with a property per line, and anything else is an error.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 /// A parameter or an output.
-pub(super) struct Entry {
-    /// Its name.
-    pub(super) name: String,
+pub(crate) struct Entry {
+    name: String,
     properties: BTreeMap<String, String>,
 }
 
 impl Entry {
     /// A property, without quotes.
-    pub(super) fn get(&self, property: &str) -> Option<&str> {
+    fn get(&self, property: &str) -> Option<&str> {
         self.properties.get(property).map(|text| text.trim_matches('"'))
     }
 
@@ -38,7 +35,7 @@ impl Entry {
     }
 
     /// Its table row as a parameter.
-    pub(super) fn parameter_row(&self) -> String {
+    pub(crate) fn parameter_row(&self) -> String {
         let default = match self.get("Default") {
             None => "required".to_owned(),
             Some("") => "empty".to_owned(),
@@ -48,28 +45,15 @@ impl Entry {
             self.get("Description").unwrap_or_else(|| panic!("{} has no Description", self.name));
         format!("| `{}` | {} | {default} | {meaning} |", self.name, self.values())
     }
-}
 
-/// A file of the repository.
-pub(super) fn file(path: &str) -> String {
-    let path = root().join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The templates beside the application's: `infra/*.yaml`, by name.
-pub(crate) fn surrounding() -> Vec<String> {
-    let entries = fs::read_dir(root().join("infra")).expect("there is infra");
-    let names = entries.map(|entry| {
-        entry.expect("a folder can be read").file_name().into_string().expect("plain")
-    });
-    let mut names: Vec<String> =
-        names.filter(|name| name.ends_with(".yaml")).map(|name| format!("infra/{name}")).collect();
-    names.sort();
-    names
+    /// Its table row as an output.
+    pub(crate) fn output_row(&self) -> String {
+        format!("| `{}` | {} |", self.name, self.get("Description").unwrap_or("–"))
+    }
 }
 
 /// The entries of a top-level section of a template, in order.
-pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
+pub(crate) fn section(template: &str, section: &str) -> Vec<Entry> {
     let mut lines = template.lines().skip_while(|line| *line != format!("{section}:")).skip(1);
     let inside = lines.by_ref().take_while(|line| line.is_empty() || line.starts_with([' ', '#']));
     let mut entries: Vec<Entry> = Vec::new();
@@ -101,33 +85,4 @@ pub(super) fn section(template: &str, section: &str) -> Vec<Entry> {
         }
     }
     entries
-}
-
-/// The names of all environment variables that the template sets.
-pub(super) fn environment(template: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut inside = None;
-    for line in template
-        .lines()
-        .filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
-    {
-        let indent = line.len() - line.trim_start().len();
-        if inside.is_some_and(|at| indent <= at) {
-            inside = None;
-        }
-        match (inside, line.trim()) {
-            (None, "Variables:") => inside = Some(indent),
-            (Some(at), text) if indent == at + 2 => {
-                names.extend(text.split(':').next().map(ToOwned::to_owned));
-            }
-            (_, _) => {}
-        }
-    }
-    names.sort();
-    names.dedup();
-    names
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

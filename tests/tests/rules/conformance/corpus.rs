@@ -22,7 +22,8 @@ use delivery::subscription::secret::Keyring;
 use lastmile_tests::document::assert_table;
 use serde_json::Value;
 
-use crate::events::{Raw, cases, corpus, decode_one, why_laxer};
+use super::events::{self, Raw, cases, why_laxer};
+use crate::events::decode_one;
 use crate::samples::{PUBLISHED_MS, delivery_of, subscription};
 
 /// The request that carries this CloudEvent.
@@ -155,10 +156,10 @@ fn assert_says_the_same_to_the_sdk(name: &str, event: &str, message: &Message) {
 /// Every valid event of the corpus, with a name.
 fn valid_events() -> Vec<(String, String)> {
     let mut events = Vec::new();
-    if let Some(text) = corpus("cloudevents-format/valid-events.json") {
+    if let Some(text) = events::corpus("cloudevents-format/valid-events.json") {
         events.extend(cases(&text, "event"));
     }
-    if let Some(text) = corpus("cloudevents-format/valid-batches.json") {
+    if let Some(text) = events::corpus("cloudevents-format/valid-batches.json") {
         for (name, batch) in cases(&text, "batch") {
             let batch: Vec<Raw> = serde_json::from_str(&batch).expect("an array");
             events.extend(batch.iter().map(|event| (name.clone(), event.get().to_owned())));
@@ -167,7 +168,9 @@ fn valid_events() -> Vec<(String, String)> {
     for file in
         ["functions-framework-conformance", "vcenter-event-broker-appliance", "knative-docs"]
     {
-        let Some(text) = corpus(&format!("cloudevents-samples/{file}.jsonl")) else { continue };
+        let Some(text) = events::corpus(&format!("cloudevents-samples/{file}.jsonl")) else {
+            continue;
+        };
         for (line, sample) in text.lines().enumerate() {
             let event = members(sample)["event"].get().to_owned();
             events.push((format!("{file} {}", line + 1), event));
@@ -289,7 +292,7 @@ fn invalid_unicode_is_not_sent_in_binary_mode() {
 
 #[test]
 fn the_docs_list_how_every_invalid_event_is_handled() {
-    let Some(text) = corpus("cloudevents-format/invalid-events.json") else { return };
+    let Some(text) = events::corpus("cloudevents-format/invalid-events.json") else { return };
     let rows: Vec<String> =
         cases(&text, "event").iter().map(|(name, event)| invalid_row(name, event)).collect();
     assert_eq!(rows.len(), 25);
@@ -327,7 +330,7 @@ fn invalid_row(name: &str, event: &str) -> String {
 
 #[test]
 fn the_docs_list_the_accepted_elements_of_every_invalid_batch() {
-    let Some(text) = corpus("cloudevents-format/invalid-batches.json") else { return };
+    let Some(text) = events::corpus("cloudevents-format/invalid-batches.json") else { return };
     let decision = |element: Element| match element {
         Element::Event(_) => "accepted".to_owned(),
         Element::Malformed { why, .. } => format!("refused: {why}"),

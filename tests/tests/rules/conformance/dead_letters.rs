@@ -6,7 +6,6 @@
 //! those in [`SAMPLES`].
 
 use std::fs;
-use std::path::PathBuf;
 
 use delivery::deadletter::stored::StoredDeadLetter;
 use delivery::deadletter::{blob, stored};
@@ -22,8 +21,9 @@ use lastmile_tests::conformance::Results;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::outside;
 use crate::blobs::{assert_golden, names_in_order};
-use crate::samples::{PUBLISHED_MS, skipped};
+use crate::samples::PUBLISHED_MS;
 
 /// Event Grid, "delivery event formats".
 const EVENT_GRID: &str = "003_0731032aa352bbc0.txt";
@@ -221,7 +221,7 @@ fn namespace_binary() -> DeadLetter {
 }
 
 /// The page on Knative's deliveries shows no whole event, but an address and a response.
-pub(crate) fn knative() -> DeadLetter {
+pub(super) fn knative() -> DeadLetter {
     let event = r#"{"specversion":"1.0","type":"dev.knative.example","source":"/mycontext","id":"1","data":{"n":1.50}}"#;
     let mut delivery = delivery(event, Input::Auto, "2026-11-20T07:03:00.123Z");
     let body = "Internal Server Error: Failed to process event.\n";
@@ -248,12 +248,9 @@ fn one(blob: &str, array: bool) -> String {
 }
 
 /// Counts each sample, which the tests here compare; `None` without the documents.
-pub(crate) fn count_samples(results: &mut Results) -> Option<()> {
+pub(super) fn count_samples(results: &mut Results) -> Option<()> {
     for sample in &SAMPLES {
-        if shown(sample.page, sample.index).is_none() {
-            skipped("the samples of dead letters", "../shared/seeds");
-            return None;
-        }
+        shown(sample.page, sample.index)?;
         let differs = sample.other.iter().any(|(name, _)| *name == "deadletterProperties");
         results.count(differs.then_some("whole-properties"));
     }
@@ -271,9 +268,7 @@ fn every_sample_has_its_golden_blob() {
 #[test]
 fn a_blob_has_the_samples_names_in_the_samples_order_and_only_listed_additions() {
     for sample in &SAMPLES {
-        let Some(shown) = shown(sample.page, sample.index) else {
-            return skipped("the samples of dead letters", "../shared/seeds");
-        };
+        let Some(shown) = shown(sample.page, sample.index) else { return };
         let ours = one(
             &String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text"),
             sample.array,
@@ -300,9 +295,7 @@ fn a_blob_has_the_samples_names_in_the_samples_order_and_only_listed_additions()
 #[test]
 fn the_properties_of_a_namespace_dead_letter_start_with_the_samples_and_its_event_has_its_names() {
     for sample in SAMPLES.iter().filter(|sample| sample.page == NAMESPACES) {
-        let Some(shown) = shown(sample.page, sample.index) else {
-            return skipped("the samples of dead letters", "../shared/seeds");
-        };
+        let Some(shown) = shown(sample.page, sample.index) else { return };
         let ours = String::from_utf8(blob::bytes(&(sample.letter)(), None)).expect("text");
         let of = |text: &str, name| {
             Members::parse(text).expect("an object").get(name).map(str::to_owned)
@@ -324,9 +317,7 @@ fn the_properties_of_a_namespace_dead_letter_start_with_the_samples_and_its_even
 #[test]
 fn the_samples_themselves_are_read_as_dead_letters() {
     for sample in &SAMPLES {
-        let Some(shown) = shown(sample.page, sample.index) else {
-            return skipped("the samples of dead letters", "../shared/seeds");
-        };
+        let Some(shown) = shown(sample.page, sample.index) else { return };
         let letter = (sample.letter)();
         let key = blob::key(&letter, "");
         let [theirs, ours]: [StoredDeadLetter; 2] =
@@ -349,8 +340,7 @@ fn the_samples_themselves_are_read_as_dead_letters() {
 
 /// A dead letter of a page, as JSON: without its comments and its superfluous comma.
 fn shown(page: &str, index: usize) -> Option<String> {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/seeds").join(page);
-    let page = fs::read_to_string(file).ok()?;
+    let page = fs::read_to_string(outside("seeds")?.join(page)).expect("a page");
     let lines = page.lines().filter(|line| !line.trim().starts_with("//"));
     let page = lines.collect::<Vec<_>>().join("\n");
     let mut letters = Vec::new();

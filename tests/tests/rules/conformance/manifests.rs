@@ -11,6 +11,9 @@ use delivery::manifest::{Finding, Reading, ReferenceUse, Severity, Source, read}
 use lastmile_tests::document::assert_table;
 use serde_json::{Map, Value, json};
 
+use super::outside;
+use crate::stored::kept_of;
+
 /// All files below a folder of the corpus.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -96,7 +99,7 @@ impl Read {
 
 #[test]
 fn knative_files_are_accepted_once_their_references_have_addresses() {
-    let Some(folder) = crate::events::corpus_path("manifests") else { return };
+    let Some(folder) = outside("corpus/manifests") else { return };
     let all: Vec<Read> = files(&folder).iter().map(|path| Read::of(path)).collect();
     assert_eq!(all.len(), 78);
     let refused: Vec<String> = all.iter().map(Read::errors).filter(|of| !of.is_empty()).collect();
@@ -131,9 +134,18 @@ fn row(path: &Path) -> String {
 
 #[test]
 fn resources_of_event_grid_are_accepted_as_the_documentation_says() {
-    let Some(folder) = crate::events::corpus_path("eventgrid") else { return };
+    let Some(folder) = outside("corpus/eventgrid") else { return };
     let rows: Vec<String> = files(&folder).iter().map(|path| row(path)).collect();
     assert_eq!(rows.len(), 14);
     let head = "| file | subscriptions | result | warnings |";
     assert_table("conformance.md", "event-grid-files", head, &rows);
+}
+
+#[test]
+fn subscriptions_and_topics_of_other_projects_files_are_kept() {
+    for (folder, least) in [("corpus/manifests", 30), ("corpus/eventgrid", 5)] {
+        let Some(folder) = outside(folder) else { continue };
+        let (subscriptions, topics) = kept_of(&folder);
+        assert!(subscriptions >= least, "{}: {subscriptions}, {topics}", folder.display());
+    }
 }

@@ -1,0 +1,118 @@
+//! `docs/configuration.md` against what is read: documented defaults are the real ones, and each variable of the
+//! template is documented. `scripts/generate` writes the tables of the page.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use delivery::manifest;
+use delivery::manifest::Source;
+use delivery::subscription::Subscription;
+use delivery::subscription::schedule::Moments;
+use serde_json::{Value, json};
+
+/// A file of the repository.
+fn file(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The rows of a table of the page, each as its cells.
+fn rows(table: &str) -> Vec<Vec<String>> {
+    let page = file("docs/configuration.md");
+    let (_, rest) =
+        page.split_once(&format!("<!-- {table} -->\n")).expect("the page has that table");
+    let (rows, _) = rest.split_once(&format!("<!-- /{table} -->")).expect("it ends");
+    let cells = |row: &str| row.split('|').map(|cell| cell.trim().to_owned()).collect();
+    rows.lines().skip(2).map(cells).collect()
+}
+
+/// What a cell has between backquotes.
+fn code(cell: &str) -> Option<&str> {
+    cell.strip_prefix('`')?.strip_suffix('`')
+}
+
+/// Puts a value at a dotted path.
+fn put(document: &mut Value, path: &str, value: &Value) {
+    let member = path.split('.').fold(document, |member, name| &mut member[name]);
+    *member = value.clone();
+}
+
+/// The Subscription with this spec, as it is read.
+fn subscribed(spec: &Value) -> Arc<Subscription> {
+    let metadata = json!({"namespace": "shop", "topic": "orders", "name": "billing"});
+    let subscription = json!({"apiVersion": "lastmile.dev/v1", "kind": "Subscription", "metadata": metadata, "spec": spec});
+    let reading = manifest::read(&[Source { name: "a.json", text: &subscription.to_string() }]);
+    assert!(reading.findings.is_empty(), "{subscription:#} {:#?}", reading.findings);
+    let found = reading.catalogue.subscriptions().next().expect("one subscription");
+    Arc::clone(found)
+}
+
+#[test]
+fn the_documented_defaults_are_the_real_ones() {
+    let plain = json!({"destination": {"url": "https://billing.example.com/"}});
+    let (mut all, mut tried) = (plain.clone(), 0);
+    for row in rows("native-subscription") {
+        let (Some(field), Some(default)) = (code(&row[1]), code(&row[3])) else { continue };
+        // Invalid alone: nothing is batched by default, nothing is disabled, and nobody says who is calling. A schedule that is
+        // written replaces the default one as a whole.
+        let is_alone = ["spec.batch.onRefused", "spec.destination.disable.then"].contains(&field)
+            || ["spec.retry.schedule.", "spec.destination.auth."]
+                .iter()
+                .any(|of| field.starts_with(of));
+        if is_alone {
+            continue;
+        }
+        let path = field.strip_prefix("spec.").expect("only the spec has defaults");
+        put(&mut all, path, &serde_saphyr::from_str(default).expect("a value"));
+        tried += 1;
+    }
+    assert!(tried > 15, "{all:#}");
+    assert_eq!(subscribed(&all), subscribed(&plain));
+}
+
+#[test]
+fn the_default_schedule_is_the_one_that_is_described() {
+    let with = |schedule: Value| {
+        let spec = json!({
+            "destination": {"url": "https://billing.example.com/"},
+            "retry": {"maxAttempts": 20, "schedule": schedule},
+        });
+        subscribed(&spec).retry.schedule.clone()
+    };
+    let described = with(json!({"kind": "exponential", "delay": "PT2.5S", "max": "PT2H"}));
+    let plain = subscribed(&json!({"destination": {"url": "https://billing.example.com/"}}));
+    let moments = Moments { first_attempt_ms: 0, outcome_ms: 0 };
+    for retry in 1..plain.retry.max_attempts {
+        let waits = [&described, &plain.retry.schedule].map(|of| of.wait_ms(retry, moments));
+        assert_eq!(waits[0], waits[1], "before retry {retry}");
+    }
+}
+
+#[test]
+fn every_variable_that_the_template_sets_is_documented() {
+    let page = file("docs/configuration.md");
+    let template: Value = serde_saphyr::from_str(&file("template.yaml")).expect("it is YAML");
+    let resources = template["Resources"].as_object().expect("the template has resources");
+    let functions = resources.values().map(|resource| &resource["Properties"]);
+    let functions = functions.chain([&template["Globals"]["Function"]]);
+    let set = functions.filter_map(|of| of["Environment"]["Variables"].as_object());
+    let names: BTreeSet<&String> = set.flat_map(|variables| variables.keys()).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
+#[test]
+fn the_table_of_equivalents_names_existing_fields() {
+    let fields = rows("native-subscription");
+    let fields: BTreeSet<&str> = fields.iter().filter_map(|row| code(&row[1])).collect();
+    let named = rows("equivalents");
+    assert!(named.len() > 10, "{named:?}");
+    for row in named {
+        let name = code(&row[1]).expect("a field");
+        assert!(fields.contains(format!("spec.{name}").as_str()), "{name}");
+    }
+}
