@@ -25,6 +25,7 @@ mod observability;
 mod requests;
 mod samples;
 mod schedules;
+mod schema;
 mod slots;
 mod statuses;
 mod stored;

@@ -8,7 +8,7 @@ use delivery::manifest::{Severity, Source, read};
 use serde_json::Value;
 
 const SCHEMA: &str = include_str!("../../../schemas/native.schema.json");
-const FULL: &str = include_str!("../fixtures/manifest/full.yaml");
+const FULL: &str = include_str!("../../../crates/delivery/fixtures/manifest/full.yaml");
 const EXAMPLES: [&str; 2] =
     [include_str!("../../../examples/native.yaml"), include_str!("../../../examples/demo.yaml")];
 
