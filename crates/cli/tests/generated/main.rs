@@ -16,8 +16,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+type Generator = fn(&str) -> String;
+
 /// Each file, and what generates it.
-const FILES: [(&str, fn(&str) -> String); 3] = [
+const FILES: [(&str, Generator); 3] = [
     ("docs/cli.md", commands::page),
     ("docs/configuration.md", configuration::page),
     ("docs/scale.md", scale::page),
