@@ -15,8 +15,8 @@ use super::measured::{
 };
 use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan, Pollers};
 use super::prices::{
-    ALARM, API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, EVENT_POLLER, FAIR_REQUEST, GET,
-    INVOCATION, LOGS, LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE,
+    ALARM, API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, EVENT_POLLER, FAIR_REQUEST,
+    GET, INVOCATION, LOGS, LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE,
     SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, SVIX, X86_64,
 };
 use super::queue_load::{POLLERS, QueueLoad, chunks, connections, idle_polls, polled};
@@ -155,18 +155,15 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     let moved = deliveries_moved(plan, load);
     items.push(sqs_requests("slow lane", load.slow_lane, moved));
     let connections = connections(plan.deployment.pollers());
-    let polled = match connections > POLLERS {
-        true => format!(
-            "({} queues × 5 pollers + {} of events)",
-            count(polled() - 1.0),
-            count(connections)
-        ),
-        false => format!("{} queues × 5 pollers", count(polled())),
+    let queues = polled();
+    let polls = match connections > POLLERS {
+        true => format!("({} queues × 5 pollers + {} of events)", queues - 1.0, count(connections)),
+        false => format!("{queues} queues × 5 pollers"),
     };
-    let polls = format!("{polled} × 86,400 s ÷ 20 s, less what finds something");
+    let polls = format!("{polls} × 86,400 s ÷ 20 s, less what finds something");
     // Messages are counted in three queues. What the others get is split, slow or goes wrong.
     let used = [&load.events, &load.retries, &load.dead_letters];
-    let idle = idle_polls(polled() - as_f64(used.len() as u64));
+    let idle = idle_polls(queues - as_f64(used.len() as u64));
     let empty = used.iter().map(|queue| queue.empty).sum::<f64>() + idle;
     items.push(sqs_requests("polls that find nothing", empty, polls));
     items.extend(plan.deployment.fair_queues.then(|| fair_queues(load)));

@@ -32,7 +32,10 @@ fn overrides(text: &str) -> Vec<(String, String)> {
 #[test]
 fn there_are_two_environments_with_values_that_the_template_allows() {
     let environments = environments();
-    assert_eq!(environments.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["default", "prod"]);
+    assert_eq!(
+        environments.iter().map(|(name, _)| &**name).collect::<Vec<_>>(),
+        ["default", "prod"]
+    );
     for (environment, text) in &environments {
         let all = overrides(text);
         assert!(!all.is_empty(), "{environment}");
@@ -58,40 +61,47 @@ fn there_are_two_environments_with_values_that_the_template_allows() {
     assert_eq!(named.collect::<BTreeSet<_>>().len(), 2, "two stacks");
 }
 
+/// The value of a parameter in a stack with these overrides.
+fn value(overridden: &BTreeMap<String, String>, name: &str) -> String {
+    let default =
+        || TEMPLATE["Parameters"][name]["Default"].to_string().trim_matches('"').to_owned();
+    overridden.get(name).cloned().unwrap_or_else(default)
+}
+
+/// The parameters with the most concurrent invocations of each mapping.
+fn maximums() -> Vec<&'static str> {
+    let mappings = resources(MAPPING).into_iter();
+    let scaling = mappings.map(|(_, mapping)| in_case(false, &mapping["ScalingConfig"]));
+    scaling.map(|of| of["MaximumConcurrency"].as_str().expect("a parameter")).collect()
+}
+
 #[test]
 fn the_default_environment_needs_fourteen_concurrent_executions_and_reserves_none() {
     let environments = environments();
     let (_, text) = environments.iter().find(|(name, _)| name == "default").expect("it is there");
-    let overridden: BTreeMap<String, String> = overrides(text).into_iter().collect();
-    let value = |name: &str| match overridden.get(name) {
-        Some(value) => value.clone(),
-        None => TEMPLATE["Parameters"][name]["Default"].to_string().trim_matches('"').to_owned(),
+    let default: BTreeMap<String, String> = overrides(text).into_iter().collect();
+    let wanted = |overridden: &BTreeMap<String, String>| -> u32 {
+        let values = maximums().into_iter().map(|name| value(overridden, name));
+        values.map(|value| value.parse::<u32>().expect("a number")).sum()
     };
-    let wanted = resources(MAPPING).into_iter().map(|(name, mapping)| {
-        let scaling = in_case(false, &mapping["ScalingConfig"]);
-        let parameter = scaling["MaximumConcurrency"].as_str().expect("a parameter");
-        value(parameter).parse::<u32>().unwrap_or_else(|_| panic!("{name}: {parameter}"))
-    });
-    assert_eq!(wanted.sum::<u32>(), 14);
+    assert_eq!((wanted(&default), wanted(&BTreeMap::new())), (14, 110), "docs/deploy.md has both");
     for (parameter, wanted) in
         [("EventsPollersMaximum", "0"), ("ReservedConcurrency", ""), ("Ingress", "none")]
     {
-        assert_eq!(value(parameter), wanted, "{parameter}");
+        assert_eq!(value(&default, parameter), wanted, "{parameter}");
     }
 }
 
 #[test]
 fn a_stack_for_a_small_account_may_not_reserve_concurrency() {
     let rule = &TEMPLATE["Rules"]["SmallAccountsReserveNothing"];
-    let names: BTreeSet<&str> = resources(MAPPING)
-        .into_iter()
-        .filter_map(|(_, mapping)| {
-            in_case(false, &mapping["ScalingConfig"])["MaximumConcurrency"].as_str()
-        })
-        .collect();
+    let two = json!("2");
     let conditions = rule["RuleCondition"].as_array().expect("a list").iter();
     let of_rule = conditions.map(|of| (of[0].as_str().expect("a name"), &of[1]));
-    assert_eq!(of_rule.collect::<BTreeMap<_, _>>(), names.iter().map(|of| (*of, &json!("2"))).collect());
+    assert_eq!(
+        of_rule.collect::<BTreeMap<_, _>>(),
+        maximums().into_iter().map(|name| (name, &two)).collect()
+    );
     let asserted = rule["Assertions"].as_array().expect("a list").iter().map(|of| &of["Assert"]);
     let no_ingress = json!([["Ingress", "none"], ["IngressConcurrency", "0"]]);
     let no_reserve = json!(["ReservedConcurrency", ""]);

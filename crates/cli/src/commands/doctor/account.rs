@@ -72,10 +72,16 @@ fn judge(limits: Limits, wanted: Wanted) -> Item {
         return Item::ok("account", message);
     }
     let help = match least <= unreserved {
-        true => format!("lower the parameters that end in Concurrency ({least} if each is {LEAST}), or {REQUEST}"),
+        true => format!(
+            "lower the parameters that end in Concurrency ({least} if each is {LEAST}), or {REQUEST}"
+        ),
         false => format!("{least} is the least that they can ask for: {REQUEST}"),
     };
-    Item::warning("account", format!("{message}: Lambda throttles the rest, and their messages are received again"), help)
+    Item::warning(
+        "account",
+        format!("{message}: Lambda throttles the rest, and their messages are received again"),
+        help,
+    )
 }
 
 #[cfg(test)]
