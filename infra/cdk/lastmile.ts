@@ -1,6 +1,6 @@
 // lastmile in an app of the AWS CDK: the template of a release, in which every resource keeps its name, and its zips.
 // A release has this file in infra/cdk, beside an app that uses it. docs/deploy.md explains both.
-import { CfnOutput, type CfnParameter, Stack, Token } from "aws-cdk-lib";
+import { CfnCondition, CfnOutput, type CfnParameter, Fn, Stack, Token } from "aws-cdk-lib";
 import { Asset } from "aws-cdk-lib/aws-s3-assets";
 import { type IQueue, Queue } from "aws-cdk-lib/aws-sqs";
 import { CfnInclude } from "aws-cdk-lib/cloudformation-include";
@@ -48,6 +48,7 @@ export class Lastmile extends Construct {
       parameters,
       loadNestedStacks: { ObservabilityStack: { templateFile: `${props.release}/infra/observability.yaml` } },
     });
+    this.#setConditions(given.map(([, value]) => [value].flat()[0]));
     for (const [name, zip] of Object.entries(FUNCTIONS)) {
       const code = new Asset(this, `${name}Code`, { path: `${props.release}/${zip}` });
       const [Bucket, Key] = [code.s3BucketName, code.s3ObjectKey];
@@ -58,6 +59,18 @@ export class Lastmile extends Construct {
       queueUrl: this.output("EventsQueueUrl"),
       keyArn: parameters["KmsKeyArn"]?.toString() || undefined,
     });
+  }
+
+  /** CloudFormation refuses a condition that refers to a resource. A value from a resource is never empty. */
+  #setConditions(values: readonly unknown[]): void {
+    const text = (expression: unknown) => JSON.stringify(Stack.of(this).resolve(expression));
+    const isNotEmpty = (value: unknown) => Fn.conditionNot(Fn.conditionEquals(value, ""));
+    const ofResources = values.filter((value) => Token.isUnresolved(value)).map((value) => text(isNotEmpty(value)));
+    for (const condition of this.#template.node.findAll()) {
+      if (condition instanceof CfnCondition && ofResources.includes(text(condition.expression))) {
+        condition.expression = isNotEmpty("given");
+      }
+    }
   }
 
   /** The value of an output of template.yaml, such as DeadLetterBucketName. */

@@ -8,6 +8,7 @@ The emulator decides about most of that itself. Added here is what AWS does and 
 - `aws:PrincipalArn` of a session is the ARN of its role.
 - A missing object is told from a refusal only to those who may list its key.
 - `sts:IdentityTokenAudience` says for whom a token is that AWS gives about the caller.
+- `lambda:GetAccountSettings` needs a permission.
 - `lambda:SourceFunctionArn` is there in the requests of a function's code, whose session has the name of the function.
 - Requests come over TLS, unless their header `x-forwarded-proto` says otherwise: here they need none.
 
@@ -98,6 +99,8 @@ emulated_s3, emulated_app = app.SERVICE_HANDLERS["s3"], app.app
 
 
 def extract_iam_action(service, method, path, headers, body, query):
+    if service == "lambda" and path.endswith("/account-settings"):
+        return "lambda:GetAccountSettings"
     action = emulated_action(service, method, path, headers, body, query)
     if action == IDENTITY:
         form = parse_qsl((body or b"").decode())

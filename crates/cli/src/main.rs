@@ -40,6 +40,7 @@ mod output;
 mod page;
 mod progress;
 mod queue;
+mod queues;
 mod redaction;
 mod replay_end;
 mod replay_sender;

@@ -20,22 +20,8 @@ use futures::future::OptionFuture;
 use local::http_client::http_client;
 
 use crate::advice::aws_error;
+use crate::queues::{self, DISPATCH, QUEUES};
 
-/// The outputs that hold the URLs of the stack's own queues.
-const OWN_QUEUES: [&str; 8] = [
-    "EventsQueueUrl",
-    "FanOutQueueUrl",
-    "RetryQueueUrl",
-    "SlowQueueUrl",
-    "IsolationQueueUrl",
-    "DeadLetterQueueUrl",
-    "UnprocessedQueueUrl",
-    "LastResortQueueUrl",
-];
-
-/// The parameters whose sum, with that of new events, is the most concurrent invocations of dispatch.
-const CONCURRENCIES: [&str; 4] =
-    ["FanOutConcurrency", "RetryConcurrency", "SlowConcurrency", "IsolationConcurrency"];
 /// The concurrent invocations that a provisioned event poller makes at most.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html>
 pub(crate) const POLLER_INVOCATIONS: u32 = 10;
@@ -157,7 +143,7 @@ impl Stack {
 
     /// The URLs of its own queues.
     pub(crate) fn own_queues(&self) -> impl Iterator<Item = &str> {
-        OWN_QUEUES.iter().filter_map(|name| self.outputs.get(*name)).map(String::as_str)
+        QUEUES.iter().filter_map(|queue| self.outputs.get(&queue.output())).map(String::as_str)
     }
 
     /// Its region, from its ARN.
@@ -180,10 +166,25 @@ impl Stack {
     /// The concurrent invocations that its mappings may ask for, and how many are reserved for them, where that is less:
     /// Lambda throttles the rest, and its messages are received again.
     pub(crate) fn lacking_concurrency(&self) -> Option<(u32, u32)> {
-        let reserved: u32 = self.parameter("ReservedConcurrency").parse().ok()?;
-        let wanted = CONCURRENCIES.iter().map(|name| self.parameter(name).parse::<u32>());
-        let wanted = self.events_at_once()? + wanted.sum::<Result<u32, _>>().ok()?;
+        let (wanted, reserved) = (self.concurrency(DISPATCH)?, self.reserved_concurrency()?);
         (reserved < wanted).then_some((wanted, reserved))
+    }
+
+    /// The concurrent invocations that are reserved for dispatch.
+    pub(crate) fn reserved_concurrency(&self) -> Option<u32> {
+        self.parameter("ReservedConcurrency").parse().ok()
+    }
+
+    /// The concurrent invocations that the mappings of a function may ask for; `None` where the stack has no such
+    /// parameters.
+    pub(crate) fn concurrency(&self, function: &str) -> Option<u32> {
+        let mappings = queues::mappings().filter(|mapping| mapping.function == function);
+        mappings
+            .map(|mapping| match mapping.concurrency {
+                "EventsConcurrency" => self.events_at_once(),
+                other => self.parameter(other).parse().ok(),
+            })
+            .sum()
     }
 
     /// The concurrent invocations that the mapping of the events queue may ask for.
@@ -245,14 +246,13 @@ mod tests {
     #[test]
     fn what_is_reserved_is_enough_if_it_is_the_sum_of_what_the_mappings_may_ask_for() {
         let lacking = |reserved: &str, pollers: [&str; 2]| {
-            let all = CONCURRENCIES.map(|name| (name, "20"));
-            let events = [
-                ("EventsConcurrency", "20"),
+            let mut all: Vec<_> = queues::mappings().map(|it| (it.concurrency, "20")).collect();
+            all.extend([
                 ("EventsPollersMinimum", pollers[0]),
                 ("EventsPollersMaximum", pollers[1]),
                 ("ReservedConcurrency", reserved),
-            ];
-            Stack::sample(&[&all[..], &events].concat(), &[]).lacking_concurrency()
+            ]);
+            Stack::sample(&all, &[]).lacking_concurrency()
         };
         // A stack of an earlier version has no such parameters.
         for none in [["0", "0"], ["", ""]] {

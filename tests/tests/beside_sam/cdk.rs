@@ -303,6 +303,13 @@ fn the_sample_publishes_and_notifies() {
     let observability = &resources["ObservabilityStack"]["Properties"]["Parameters"];
     assert_eq!(observability["AlarmTopicArn"], json!({"Ref": topic}));
     assert_eq!(template["Outputs"]["AlarmTopicArn"]["Value"], json!({"Ref": topic}));
+    let actions = &resources["LastResortAlarm"]["Properties"]["AlarmActions"];
+    let notified = json!(["HasAlarmTopic", {"Ref": topic}, {"Ref": "AWS::NoValue"}]);
+    assert_eq!(actions[0]["Fn::If"], notified);
+    // No condition refers to the topic: CloudFormation refuses a condition that refers to a resource.
+    let is_set = json!({"Fn::Not": [{"Fn::Equals": ["given", ""]}]});
+    assert_eq!(template["Conditions"]["HasAlarmTopic"], is_set);
+    assert!(!template["Conditions"].to_string().contains(topic.as_str()), "{template:#}");
     let (_, publisher) = of_type("AWS::Lambda::Function").next().expect("a function");
     let variables = &publisher["Properties"]["Environment"]["Variables"];
     assert_eq!(variables["EVENTS_QUEUE_URL"], json!({"Ref": "EventsQueue"}));

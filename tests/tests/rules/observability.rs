@@ -125,8 +125,12 @@ fn queries() -> Vec<(String, String)> {
 
 /// The properties of the resources of this type in `infra/observability.yaml`.
 fn observed(of_type: &str) -> Vec<Value> {
-    let template: Value =
-        serde_saphyr::from_str(&text("infra/observability.yaml")).expect("a template is YAML");
+    properties("infra/observability.yaml", of_type)
+}
+
+/// The properties of the resources of this type in a template.
+fn properties(template: &str, of_type: &str) -> Vec<Value> {
+    let template: Value = serde_saphyr::from_str(&text(template)).expect("a template is YAML");
     let resources = template["Resources"].as_object().expect("it has resources").values();
     let found = resources.filter(|resource| resource["Type"] == of_type);
     found.map(|resource| resource["Properties"].clone()).collect()
@@ -166,10 +170,13 @@ fn queries_select_existing_log_lines() {
 
 #[test]
 fn every_alarm_is_in_the_table_and_the_dashboard_shows_existing_metrics() {
-    let known: BTreeSet<String> = observed("AWS::CloudWatch::Alarm")
-        .iter()
-        .map(|alarm| own_name(&alarm["AlarmName"]))
-        .collect();
+    let always = properties("template.yaml", "AWS::CloudWatch::Alarm");
+    let always: Vec<&Value> = always.iter().map(|alarm| &alarm["AlarmName"]).collect();
+    assert_eq!(always, ["${AWS::StackName}-last-resort"]);
+    let observed_alarms = observed("AWS::CloudWatch::Alarm");
+    let mut known: BTreeSet<String> =
+        observed_alarms.iter().map(|alarm| own_name(&alarm["AlarmName"])).collect();
+    assert!(known.insert("last-resort".to_owned()), "an alarm is in one template");
     let documented: BTreeSet<String> =
         table(&docs(), "alarm").iter().flat_map(|row| quoted(&row[0])).collect();
     assert_eq!(documented, known);

@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     per: Per,
     #[command(flatten)]
     traffic: Traffic,
-    /// Files of subscriptions, read together; the policy is that of one of them
+    /// Files of subscriptions, read together; the policy and the limits are those of one of them
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "dialect")]
     files: Vec<PathBuf>,
     /// The deployment whose subscription is used: s3://bucket/key or file:///path; a catalogue ends with a slash

@@ -15,11 +15,11 @@ use super::measured::{
 };
 use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan, Pollers};
 use super::prices::{
-    API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, EVENT_POLLER, FAIR_REQUEST, GET,
-    INVOCATION, LOGS, LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE,
+    ALARM, API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, EVENT_POLLER, FAIR_REQUEST,
+    GET, INVOCATION, LOGS, LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE,
     SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, SVIX, X86_64,
 };
-use super::queue_load::{POLLERS, QueueLoad, chunks, connections, idle_polls};
+use super::queue_load::{POLLERS, QueueLoad, chunks, connections, idle_polls, polled};
 use super::shared_state::{SharedState, processes};
 use super::subscription_reads::SubscriptionReads;
 use crate::numbers::{count, decimals, precise, rounded};
@@ -155,12 +155,16 @@ fn sqs(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     let moved = deliveries_moved(plan, load);
     items.push(sqs_requests("slow lane", load.slow_lane, moved));
     let connections = connections(plan.deployment.pollers());
-    let polled = match connections > POLLERS {
-        true => format!("(5 queues × 5 pollers + {} of events)", count(connections)),
-        false => "6 queues × 5 pollers".to_owned(),
+    let queues = polled();
+    let polls = match connections > POLLERS {
+        true => format!("({} queues × 5 pollers + {} of events)", queues - 1.0, count(connections)),
+        false => format!("{queues} queues × 5 pollers"),
     };
-    let polls = format!("{polled} × 86,400 s ÷ 20 s, less what finds something");
-    let empty = load.events.empty + load.retries.empty + load.dead_letters.empty + idle_polls();
+    let polls = format!("{polls} × 86,400 s ÷ 20 s, less what finds something");
+    // Messages are counted in three queues. What the others get is split, slow or goes wrong.
+    let used = [&load.events, &load.retries, &load.dead_letters];
+    let idle = idle_polls(queues - as_f64(used.len() as u64));
+    let empty = used.iter().map(|queue| queue.empty).sum::<f64>() + idle;
     items.push(sqs_requests("polls that find nothing", empty, polls));
     items.extend(plan.deployment.fair_queues.then(|| fair_queues(load)));
     items
@@ -316,7 +320,10 @@ fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostIt
     let written = logs.map(|(what, (bytes, how))| CostItem::new(what, bytes / GB, &LOGS, how));
     let mut items = Vec::from(written);
     items.push(CostItem::new("logs kept", kept_gb_months, &LOGS_KEPT, kept_how));
-    items.push(CostItem::new("metrics", metrics / f64::from(MONTH_DAYS), &METRIC, metrics_how));
+    let month = f64::from(MONTH_DAYS);
+    items.push(CostItem::new("metrics", metrics / month, &METRIC, metrics_how));
+    let alarm_how = format!("that of the last-resort queue ÷ {MONTH_DAYS} days");
+    items.push(CostItem::new("alarm", 1.0 / month, &ALARM, alarm_how));
     items
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn estimate(plan: &Plan, subscription: &Subscription) -> Estimate {
     let items = cost_items(plan, &average, &load);
     Estimate {
         total: Total::of(&items, plan.traffic.events),
-        needs: needs(plan, &life, &average, &load),
+        needs: needs(plan, subscription, &life, &average, &load),
         alternatives: alternatives(plan, &average, &waits),
         waits,
         average,

@@ -28,7 +28,7 @@ pub(crate) const MESSAGE_OVERHEAD_BYTES: f64 = 512.0;
 /// The largest payload of an invocation.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
-/// `MaximumConcurrency` of the deadletter function.
+/// `DeadLetterConcurrency`.
 pub(crate) const DEAD_LETTER_CONCURRENCY: u32 = 5;
 /// `BatchSize` of the deadletter function.
 pub(crate) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
@@ -98,6 +98,8 @@ impl Load {
             queues: [&events, &retries],
             attempts: deliveries * average.attempts,
             failure_ms: failure_ms(traffic, subscription),
+            rate_limited: traffic.rate_limited(subscription),
+            concurrency_limited: traffic.concurrency_limited(subscription),
         };
         Self {
             deliveries,
@@ -241,7 +243,7 @@ fn stored(dead_letters: f64, deployment: &Deployment) -> QueueWork {
 
 /// How long a failed attempt takes: without a response, the response timeout, cut to what the
 /// function's timeout allows.
-fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
+pub(super) fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
     match traffic.failure {
         Always::Timeout => {
             as_f64(of.destination.response_timeout_ms.min(DISPATCH_TIMEOUT_MS - RESPONSE_MARGIN_MS))

@@ -4,10 +4,11 @@
 //! system is their arrival rate times the time that each stays.
 
 use delivery::explain::Life;
+use delivery::subscription::Subscription;
 use delivery::time::duration::SECOND_MS;
 
 use super::average::{AverageDelivery, as_f64};
-use super::load::{DEAD_LETTER_CONCURRENCY, Load};
+use super::load::{DEAD_LETTER_CONCURRENCY, Load, failure_ms};
 use super::plan::{Deployment, Plan, Pollers};
 use super::queue_load::{DAY_S, QueueLoad};
 use crate::numbers::{count, decimals};
@@ -51,7 +52,13 @@ impl Need {
 }
 
 /// All needs. `life` is that of a delivery that always fails.
-pub(crate) fn needs(plan: &Plan, life: &Life, average: &AverageDelivery, load: &Load) -> Vec<Need> {
+pub(crate) fn needs(
+    plan: &Plan,
+    subscription: &Subscription,
+    life: &Life,
+    average: &AverageDelivery,
+    load: &Load,
+) -> Vec<Need> {
     let deployment = &plan.deployment;
     let [events, retries, dead_letters] = [&load.events, &load.retries, &load.dead_letters];
     let window_ms = f64::from(deployment.batch_window_s) * 1_000.0;
@@ -65,7 +72,7 @@ pub(crate) fn needs(plan: &Plan, life: &Life, average: &AverageDelivery, load: &
     };
     let events_limit = (f64::from(deployment.events_at_once()), events_limit);
     let retries_limit = (f64::from(deployment.retry_concurrency), "RetryConcurrency");
-    let dead_letters_limit = (f64::from(DEAD_LETTER_CONCURRENCY), "the template");
+    let dead_letters_limit = (f64::from(DEAD_LETTER_CONCURRENCY), "DeadLetterConcurrency");
     let mut needs = vec![
         per_second("events a second", plan.traffic.events),
         per_second("attempts a second", attempts),
@@ -77,6 +84,7 @@ pub(crate) fn needs(plan: &Plan, life: &Life, average: &AverageDelivery, load: &
         in_flight("in flight, retry queue", retries, window_ms),
         waiting(average, load),
     ];
+    needs.extend(of_destinations(plan, subscription, average, attempts));
     needs.extend(deployment.pollers().map(|pollers| event_pollers(pollers, events)));
     needs.extend(outage(plan, life, load));
     let writes = load.blobs / DAY_S;
@@ -116,6 +124,34 @@ fn account(deployment: &Deployment, queues: [&QueueLoad; 3]) -> Need {
     let limit = (f64::from(deployment.account_concurrency), who);
     let need = Need::limited("invocations at once, all", at_once, limit, formula);
     Need { share: full / limit.0, ..need }
+}
+
+/// The limits of the subscription: all destinations that have one together.
+fn of_destinations(
+    plan: &Plan,
+    subscription: &Subscription,
+    average: &AverageDelivery,
+    attempts: f64,
+) -> Vec<Need> {
+    let (traffic, destination) = (&plan.traffic, &subscription.destination);
+    let (rated, leased) =
+        (traffic.rate_limited(subscription), traffic.concurrency_limited(subscription));
+    let mut needs = Vec::new();
+    if let Some(most) = destination.max_per_second.filter(|_| rated > 0.0) {
+        let limit = (f64::from(most) * rated, "maxPerSecond");
+        let formula = format!("{} ÷ 86,400 s", count(attempts));
+        needs.push(Need::limited("requests a second", attempts / DAY_S, limit, formula));
+    }
+    if destination.shares_concurrency && leased > 0.0 {
+        let failed = average.failures / average.attempts;
+        let attempt_ms =
+            traffic.answer_ms * (1.0 - failed) + failure_ms(traffic, subscription) * failed;
+        let limit = (f64::from(destination.max_concurrency) * leased, "maxConcurrency");
+        let formula = format!("{} ÷ 86,400 s × {} ms", count(attempts), count(attempt_ms));
+        let amount = attempts / DAY_S * attempt_ms / as_f64(SECOND_MS);
+        needs.push(Need::limited("requests at once", amount, limit, formula));
+    }
+    needs
 }
 
 fn in_flight(what: &'static str, queue: &QueueLoad, window_ms: f64) -> Need {

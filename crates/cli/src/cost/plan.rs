@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use clap::builder::TypedValueParser as _;
 use delivery::explain::Always;
 use delivery::ports::MESSAGE_MAX_BYTES;
+use delivery::subscription::Subscription;
 use delivery::subscription::profile::{LIFETIME_MAX_MS, RESPONSE_TIMEOUT_MAX_MS};
 use delivery::time::brief::parse_ms;
 use delivery::time::duration::{DAY_MS, MINUTE_MS};
@@ -56,12 +57,12 @@ pub(crate) struct Traffic {
     /// attempts (--success, --down)
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = destinations())]
     pub(crate) failing: f64,
-    /// Destinations with maxPerSecond, to which all deliveries go
-    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = destinations())]
-    pub(crate) rate_limited: f64,
-    /// Destinations with maxConcurrency, to which all deliveries go
-    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = destinations())]
-    pub(crate) concurrency_limited: f64,
+    /// Destinations with maxPerSecond, to which all deliveries go; one if the subscription has it
+    #[arg(long, value_name = "NUMBER", value_parser = destinations())]
+    pub(crate) rate_limited: Option<f64>,
+    /// Destinations with maxConcurrency, to which all deliveries go; one if the subscription has it
+    #[arg(long, value_name = "NUMBER", value_parser = destinations())]
+    pub(crate) concurrency_limited: Option<f64>,
 }
 
 /// The template parameters that matter here, with the defaults of the template, and what is logged
@@ -162,6 +163,20 @@ pub(crate) enum LogLevel {
 pub(crate) enum LogDeliveries {
     All,
     Failures,
+}
+
+impl Traffic {
+    /// Destinations with `maxPerSecond`: as many as the option has, else that of the subscription.
+    pub(crate) fn rate_limited(&self, of: &Subscription) -> f64 {
+        let own = f64::from(u8::from(of.destination.max_per_second.is_some()));
+        self.rate_limited.unwrap_or(own)
+    }
+
+    /// The same of `maxConcurrency`.
+    pub(crate) fn concurrency_limited(&self, of: &Subscription) -> f64 {
+        let own = f64::from(u8::from(of.destination.shares_concurrency));
+        self.concurrency_limited.unwrap_or(own)
+    }
 }
 
 impl Deployment {

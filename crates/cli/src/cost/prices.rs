@@ -91,6 +91,8 @@ pub(crate) const LOGS: Price = CLOUDWATCH.per_unit("GB", DOLLAR / 2);
 pub(crate) const LOGS_KEPT: Price = CLOUDWATCH.per_unit("GB-months", DOLLAR / 100 * 3);
 /// A custom metric: a name with one combination of dimensions, a month.
 pub(crate) const METRIC: Price = CLOUDWATCH.per_unit("metric-months", DOLLAR / 10 * 3);
+/// An alarm on one metric, a month.
+pub(crate) const ALARM: Price = CLOUDWATCH.per_unit("alarm-months", DOLLAR / 10);
 /// Reading an object.
 pub(crate) const GET: Price = S3.quoted("reads", DOLLAR / 2_500, 1_000);
 /// Writing an object.

@@ -11,6 +11,7 @@ use delivery::time::duration::SECOND_MS;
 use super::average::as_f64;
 use super::plan::Pollers;
 use crate::numbers::rounded;
+use crate::queues;
 use crate::stack::POLLER_INVOCATIONS;
 
 /// Seconds in a day.
@@ -122,10 +123,14 @@ pub(super) fn connections(pollers: Option<Pollers>) -> f64 {
     pollers.map_or(POLLERS, |pollers| POLLERS.max(f64::from(pollers.minimum)))
 }
 
-/// The polls of the queues that are empty but for what is split, slow or goes wrong: fan-out, slow,
-/// isolation, unprocessed.
-pub(super) fn idle_polls() -> f64 {
-    4.0 * POLLERS * DAY_S / POLL_S
+/// The queues that Lambda polls.
+pub(super) fn polled() -> f64 {
+    as_f64(queues::mappings().count() as u64)
+}
+
+/// The polls of so many queues that are empty all day.
+pub(super) fn idle_polls(queues: f64) -> f64 {
+    queues * POLLERS * DAY_S / POLL_S
 }
 
 impl QueueLoad {

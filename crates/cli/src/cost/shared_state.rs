@@ -19,7 +19,7 @@ use delivery::time::duration::DAY_MS;
 use dispatch::{LOOK_EVERY_MS, READ_EVERY_MS};
 
 use super::average::as_f64;
-use super::plan::{Plan, Traffic};
+use super::plan::Plan;
 use super::queue_load::{DAY_S, QueueLoad};
 
 /// Documents that a finding changes: that of the destination, and the digest.
@@ -48,6 +48,10 @@ pub(super) struct Users<'a> {
     pub(super) attempts: f64,
     /// How long one that fails takes.
     pub(super) failure_ms: f64,
+    /// Destinations with `maxPerSecond`.
+    pub(super) rate_limited: f64,
+    /// Destinations with `maxConcurrency`.
+    pub(super) concurrency_limited: f64,
 }
 
 impl SharedState {
@@ -68,8 +72,8 @@ impl SharedState {
             digests: digests.iter().sum(),
             questions: probes * all * asks,
             findings: failing * all * DOCUMENTS + probes * (waiting.max(1.0) + DOCUMENTS),
-            reservations: reservations(traffic, users.attempts, all),
-            leases: leases(traffic, users),
+            reservations: reservations(users, all),
+            leases: leases(users),
         }
     }
 
@@ -104,14 +108,14 @@ fn probes() -> f64 {
 
 /// A process that makes a request a second to a destination, or more, reserves its slots some seconds
 /// ahead. One that makes fewer has none left when it needs one, and reserves it then.
-fn reservations(traffic: &Traffic, attempts: f64, processes: f64) -> f64 {
-    let seconds = traffic.rate_limited * processes * DAY_S;
-    if attempts < seconds { attempts } else { seconds / as_f64(AHEAD_SECONDS) }
+fn reservations(users: &Users<'_>, processes: f64) -> f64 {
+    let seconds = users.rate_limited * processes * DAY_S;
+    if users.attempts < seconds { users.attempts } else { seconds / as_f64(AHEAD_SECONDS) }
 }
 
 /// An invocation leases permits of each destination that it has deliveries for, and returns them once
 /// none is in use. Not counted: that later deliveries of a batch may lease some again.
-fn leases(traffic: &Traffic, users: &Users<'_>) -> f64 {
+fn leases(users: &Users<'_>) -> f64 {
     let invocations: f64 = users.queues.iter().map(|queue| queue.attempting).sum();
-    2.0 * (traffic.concurrency_limited * invocations).min(users.attempts)
+    2.0 * (users.concurrency_limited * invocations).min(users.attempts)
 }

@@ -49,6 +49,21 @@ fn the_policy_of_a_file_is_used_and_several_need_a_name() {
 }
 
 #[test]
+fn the_limits_of_a_file_are_used() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("limited.yaml");
+    let limited =
+        subscription("limited", 2).replace("url: ", "maxPerSecond: 10, maxConcurrency: 4, url: ");
+    std::fs::write(&path, limited).expect("the file can be written");
+    let estimate = json(&format!("--events 1e6 -f {}", path.display()));
+    for (what, limit) in [("requests a second", 10.0), ("requests at once", 4.0)] {
+        assert!((number(need(&estimate, what), "limit") - limit).abs() < 1e-9, "{what}");
+    }
+    assert_eq!(estimate["gives_way_first"], "requests a second");
+    assert!(sum(&estimate, "quantity", |_, what| what == "shared state written") > 0.0);
+}
+
+#[test]
 fn an_invalid_load_is_a_usage_error_that_names_it() {
     for (arguments, named) in [
         ("", "--events"),

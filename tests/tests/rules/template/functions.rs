@@ -235,6 +235,21 @@ fn a_gradual_deployment_ends_before_what_cannot_be_read_becomes_a_dead_letter() 
 }
 
 #[test]
+fn the_alarm_of_the_last_resort_queue_exists_in_every_stack() {
+    let alarm = &TEMPLATE["Resources"]["LastResortAlarm"];
+    assert!(alarm.get("Condition").is_none());
+    let properties = &alarm["Properties"];
+    let queue = json!([{"Name": "QueueName", "Value": "LastResortQueue.QueueName"}]);
+    assert_eq!(properties["Dimensions"], queue);
+    assert_eq!(properties["MetricName"], "ApproximateNumberOfMessagesVisible");
+    assert_eq!(properties["ComparisonOperator"], "GreaterThanThreshold");
+    assert_eq!(properties["Threshold"], 0);
+    let notified = json!([["HasAlarmTopic", "AlarmTopicArn", "AWS::NoValue"]]);
+    assert_eq!(properties["AlarmActions"], notified);
+    assert_eq!(TEMPLATE["Conditions"]["HasAlarmTopic"], json!([["AlarmTopicArn", ""]]));
+}
+
+#[test]
 fn a_gradual_deployment_is_taken_back_by_alarms_that_exist() {
     let preference = &properties("DispatchFunction")["DeploymentPreference"];
     let alarms = json!([

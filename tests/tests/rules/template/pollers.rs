@@ -38,8 +38,7 @@ fn a_mapping_has_either_a_maximum_of_invocations_or_event_pollers() {
                 "DispatchRetryMapping" => Some(json!("RetryConcurrency")),
                 "DispatchSlowMapping" => Some(json!("SlowConcurrency")),
                 "DispatchIsolationMapping" => Some(json!("IsolationConcurrency")),
-                "DeadLetterMapping" => Some(json!(5)),
-                "UnprocessedMapping" => Some(json!(2)),
+                "DeadLetterMapping" | "UnprocessedMapping" => Some(json!("DeadLetterConcurrency")),
                 other => panic!("which limit does {other} have?"),
             };
             let range = json!({"MinimumPollers": "EventsPollersMinimum", "MaximumPollers": "EventsPollersMaximum"});

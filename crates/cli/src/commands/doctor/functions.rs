@@ -11,12 +11,10 @@ use aws_sdk_lambda::types::{LastUpdateStatus, State};
 
 use super::failed;
 use super::item::Item;
+use crate::queues::{DEADLETTER, DISPATCH};
 use crate::stack::Stack;
 
-/// The outputs that name the functions of every stack.
-pub(super) const DISPATCH: &str = "DispatchFunctionName";
-pub(super) const DEADLETTER: &str = "DeadLetterFunctionName";
-/// That of a stack with an ingress.
+/// The output that names the function of a stack with an ingress.
 const INGRESS: &str = "IngressFunctionName";
 
 /// A function as it is.

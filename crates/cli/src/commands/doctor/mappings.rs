@@ -7,7 +7,8 @@ use futures::future::join_all;
 
 use super::failed;
 use super::item::Item;
-use super::queues::{QUEUES, Queue};
+use super::queues::Queue;
+use crate::queues;
 use crate::stack::Stack;
 
 /// What Lambda says of a mapping whose last call failed begins with this.
@@ -17,7 +18,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, queues: &[Queue]) ->
     let client = Client::new(aws);
     let read = queues
         .iter()
-        .filter_map(|queue| Some((queue, stack.output(queue.expected.read_by?).ok()?)));
+        .filter_map(|queue| Some((queue, stack.output(queue.expected.mapping?.function).ok()?)));
     let reads = read.clone().map(|(queue, _)| mappings(&client, &queue.arn));
     let mut items = Vec::new();
     let mut fine = 0;
@@ -31,7 +32,7 @@ pub(super) async fn examine(aws: &SdkConfig, stack: &Stack, queues: &[Queue]) ->
     }
     // A queue that is not there has its own line.
     if fine > 0 && items.is_empty() {
-        let all = QUEUES.iter().filter(|queue| queue.read_by.is_some()).count();
+        let all = queues::mappings().count();
         items.push(Item::ok("mappings", format!("{fine} of {all} queues are read")));
     }
     items

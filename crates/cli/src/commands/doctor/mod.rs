@@ -8,6 +8,7 @@
 //!
 //! Exit code 0 means that nothing has to be done; 1 that something has to be; 2 is a usage error.
 
+mod account;
 mod destinations;
 mod functions;
 mod item;
@@ -30,6 +31,7 @@ use serde::Serialize;
 use self::item::{Item, State};
 use super::explain::named;
 use crate::output::{out, out_json};
+use crate::queues::{DEADLETTER, DISPATCH, Expected, QUEUES};
 use crate::stack::{self, Stack};
 
 #[derive(Debug, clap::Args)]
@@ -96,6 +98,7 @@ async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
     let aws = with_limits(stack::aws().await);
     let mut items = vec![outputs(stack)];
     items.extend(concurrency(stack));
+    items.extend(account::examine(&aws, stack).await);
     let (functions, found) = functions::examine(&aws, stack).await;
     items.extend(found);
     let (queues, found) = queues::examine(&aws, stack).await;
@@ -113,14 +116,14 @@ async fn examine(stack: &Stack) -> anyhow::Result<(Report, Option<Catalogue>)> {
 const OUTPUTS: [&str; 6] = [
     "ConfigBucketName",
     "DeadLetterBucketName",
-    functions::DISPATCH,
-    functions::DEADLETTER,
+    DISPATCH,
+    DEADLETTER,
     "DispatchLogGroupName",
     "DeadLetterLogGroupName",
 ];
 
 fn outputs(stack: &Stack) -> Item {
-    let queues = queues::QUEUES.iter().map(queues::Expected::output);
+    let queues = QUEUES.iter().map(Expected::output);
     let all = OUTPUTS.iter().map(ToString::to_string).chain(queues);
     let missing: Vec<String> = all.filter(|name| stack.output(name).is_err()).collect();
     match missing.is_empty() {

@@ -10,9 +10,10 @@ use aws_sdk_iam::types::PolicyEvaluationDecisionType;
 use futures::stream::{self, StreamExt as _};
 
 use super::failed;
-use super::functions::{DEADLETTER, DISPATCH, Function};
+use super::functions::Function;
 use super::item::Item;
-use super::queues::{LAST_RESORT, Queue};
+use super::queues::Queue;
+use crate::queues::{DEADLETTER, DISPATCH, LAST_RESORT};
 use crate::stack::Stack;
 
 /// Simulations at once: IAM allows few calls a second.
@@ -98,7 +99,7 @@ fn needs(function: &str, stack: &Stack, queues: &[Queue]) -> Vec<Need> {
     let Some((_, sent_to)) = sent_to else { return Vec::new() };
     let of_queues = queues.iter().filter_map(|queue| {
         let mut actions = Vec::new();
-        if queue.expected.read_by == Some(function) {
+        if queue.expected.mapping.is_some_and(|mapping| mapping.function == function) {
             actions.extend(TAKE);
         }
         if sent_to.contains(&queue.expected.name) {

@@ -10,50 +10,9 @@ use serde::Deserialize;
 use super::failed;
 use super::item::Item;
 use crate::advice::is_denied;
+use crate::queues::{Expected, LAST_RESORT, QUEUES};
 use crate::stack::Stack;
 use crate::text;
-
-/// What a queue of the template is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Expected {
-    pub(super) name: &'static str,
-    /// Where what is received too often goes.
-    gives_up_to: Option<&'static str>,
-    /// The output that names the function that reads it.
-    pub(super) read_by: Option<&'static str>,
-}
-
-const fn expected(
-    name: &'static str,
-    gives_up_to: Option<&'static str>,
-    read_by: Option<&'static str>,
-) -> Expected {
-    Expected { name, gives_up_to, read_by }
-}
-
-const TO_DEAD_LETTERS: Option<&str> = Some("DeadLetterQueue");
-const BY_DISPATCH: Option<&str> = Some(super::functions::DISPATCH);
-const BY_DEADLETTER: Option<&str> = Some(super::functions::DEADLETTER);
-/// Nothing reads it.
-pub(super) const LAST_RESORT: &str = "LastResortQueue";
-
-pub(super) const QUEUES: [Expected; 8] = [
-    expected("EventsQueue", Some("UnprocessedQueue"), BY_DISPATCH),
-    expected("FanOutQueue", TO_DEAD_LETTERS, BY_DISPATCH),
-    expected("RetryQueue", TO_DEAD_LETTERS, BY_DISPATCH),
-    expected("SlowQueue", TO_DEAD_LETTERS, BY_DISPATCH),
-    expected("IsolationQueue", TO_DEAD_LETTERS, BY_DISPATCH),
-    expected("DeadLetterQueue", Some(LAST_RESORT), BY_DEADLETTER),
-    expected("UnprocessedQueue", None, BY_DEADLETTER),
-    expected(LAST_RESORT, None, None),
-];
-
-impl Expected {
-    /// The output that has its URL.
-    pub(super) fn output(&self) -> String {
-        format!("{}Url", self.name)
-    }
-}
 
 /// A queue as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +78,7 @@ fn judge(queues: &[Queue], timeout_seconds: u64, stack: &str) -> Vec<Item> {
     let mut items = Vec::new();
     for queue in queues {
         let Queue { expected, visibility_seconds, gives_up_to, messages, .. } = queue;
-        if expected.read_by.is_some() && *visibility_seconds < timeout_seconds {
+        if expected.mapping.is_some() && *visibility_seconds < timeout_seconds {
             let message = format!(
                 "it hides messages for {visibility_seconds} s, and a function works on them for up to {timeout_seconds} s: they \
                  would be delivered again meanwhile"

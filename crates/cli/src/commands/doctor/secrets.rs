@@ -13,9 +13,10 @@ use futures::stream::{self, StreamExt as _};
 use secretsmanager::error::ProvideErrorMetadata as _;
 
 use super::failed;
-use super::functions::{DISPATCH, Function};
+use super::functions::Function;
 use super::item::Item;
 use crate::arn::covers;
+use crate::queues::DISPATCH;
 use crate::stack::Stack;
 use crate::text;
 

@@ -35,8 +35,8 @@ fn plan() -> Plan {
             answer_ms: 100.0,
             slow_share: 0.0,
             failing: 0.0,
-            rate_limited: 0.0,
-            concurrency_limited: 0.0,
+            rate_limited: None,
+            concurrency_limited: None,
         },
         deployment: Deployment {
             batch_size: 10,
@@ -340,8 +340,15 @@ fn the_first_bottleneck_is_the_need_closest_to_its_limit_even_when_it_exceeds_it
 }
 
 #[test]
-fn an_idle_day_has_no_bottleneck() {
-    assert!(needs::tightest(&estimate(&traffic(|of| of.events = 0.0), &native()).needs).is_none());
+fn an_idle_day_has_no_bottleneck_and_costs_the_polls_of_seven_queues_and_an_alarm() {
+    let idle = estimate(&traffic(|of| of.events = 0.0), &native());
+    assert!(needs::tightest(&idle.needs).is_none());
+    // 7 × 5 × 86,400 ÷ 20, at $0.40 a million.
+    assert_eq!(quantity(&idle, "polls that find nothing"), 151_200);
+    let items: Vec<&str> = idle.items.iter().map(|item| item.what).collect();
+    assert_eq!(items, ["polls that find nothing", "alarm"]);
+    // A thirtieth of $0.10, rounded to thousandths of an alarm's month.
+    assert_eq!(idle.items[1].pico_dollars(), DOLLAR * 33 / 10_000);
 }
 
 #[test]
@@ -401,7 +408,7 @@ fn a_hundred_failing_destinations_cost_sixty_processes_at_most_half_a_dollar_a_d
 #[test]
 fn slots_are_reserved_for_ten_seconds_by_busy_processes_and_one_by_one_by_others() {
     // 60 processes × 86,400 s ÷ 10 s, each a read and a write.
-    let of = |limited| estimate(&sixty(|of| of.rate_limited = limited), &native()).load;
+    let of = |limited| estimate(&sixty(|of| of.rate_limited = Some(limited)), &native()).load;
     assert!(close(of(1.0).shared.reservations, 518_400.0));
     let load = of(1_000.0);
     let attempts = load.deliveries * estimate(&sixty(|_| {}), &native()).average.attempts;
@@ -410,9 +417,42 @@ fn slots_are_reserved_for_ten_seconds_by_busy_processes_and_one_by_one_by_others
 }
 
 #[test]
+fn the_limits_of_the_subscription_count_unless_an_option_says_how_many_destinations_have_them() {
+    let mut subscription = native();
+    subscription.destination.max_per_second = Some(10);
+    (subscription.destination.max_concurrency, subscription.destination.shares_concurrency) =
+        (4, true);
+    let of = |options| {
+        let plan = traffic(|of| (of.rate_limited, of.concurrency_limited) = (options, options));
+        estimate(&plan, &subscription)
+    };
+    let shared = of(None).load.shared;
+    // Two processes × 86,400 s ÷ 10 s; a lease and a return for each invocation.
+    assert!(close(shared.reservations, 17_280.0) && close(shared.leases, 2e6), "{shared:?}");
+    assert!(close(of(Some(0.0)).load.shared.writes(), 0.0));
+    let limits = |estimate: &Estimate| {
+        let named = |need: &&needs::Need| need.what.starts_with("requests ");
+        let needs = estimate.needs.iter().filter(named);
+        needs.map(|need| (need.what, need.share)).collect::<Vec<_>>()
+    };
+    // 11.6 requests a second of 100 ms.
+    let second = 1e6 / 86_400.0;
+    for (options, destinations) in [(None, 1.0), (Some(3.0), 3.0)] {
+        let needs = limits(&of(options));
+        let [("requests a second", rate), ("requests at once", at_once)] = needs[..] else {
+            panic!("{needs:?}")
+        };
+        assert!(close(rate, second / 10.0 / destinations), "{needs:?}");
+        assert!(close(at_once, second * 0.1 / 4.0 / destinations), "{needs:?}");
+    }
+    assert_eq!(limits(&of(Some(0.0))), []);
+    assert_eq!(limits(&estimate(&plan(), &native())), []);
+}
+
+#[test]
 fn permits_are_leased_and_returned_by_each_invocation_but_not_more_often_than_used() {
     let of = |limited, fan_out| {
-        let plan = traffic(|of| (of.concurrency_limited, of.fan_out) = (limited, fan_out));
+        let plan = traffic(|of| (of.concurrency_limited, of.fan_out) = (Some(limited), fan_out));
         estimate(&plan, &native()).load.shared.leases
     };
     assert!(close(of(1.0, 1.0), 2e6));
@@ -501,5 +541,5 @@ fn the_defaults_are_those_of_the_template() {
         assert_eq!(default(&format!("MetricsPer{split}")), "false");
     }
     assert!(template.contains(&format!("BatchSize: {DEAD_LETTER_BATCH_SIZE}\n")));
-    assert!(template.contains(&format!("MaximumConcurrency: {DEAD_LETTER_CONCURRENCY}\n")));
+    assert_eq!(default("DeadLetterConcurrency"), DEAD_LETTER_CONCURRENCY.to_string());
 }
