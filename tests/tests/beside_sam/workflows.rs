@@ -91,7 +91,9 @@ fn our_workflows_prepare_a_machine_and_run_what_every_machine_can_run() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
     let rust = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "));
     let rust = rust.expect("the manifest states a version").trim_matches('"');
-    for (job, script) in [("ci", ".ci/run"), ("release", "scripts/release")] {
+    for (job, script) in
+        [("ci", ".ci/run"), ("nightly", "tests/nightly"), ("release", "scripts/release")]
+    {
         let workflow = workflow(&format!(".github/workflows/{job}.yaml"));
         assert_eq!(workflow["permissions"], json!({"contents": "read"}), "{job}");
         assert_eq!(workflow["jobs"][job]["container"], format!("rust:{rust}-trixie"));

@@ -171,7 +171,10 @@ impl Inner {
         self.trace(|| {
             let (name, wait_ms) = (self.name_of(&queued.carried), visible_ms - self.now_ms);
             let digest = digest(format!("{queued:?}"));
-            format!("sends {name} {queue:?} as {}, visible in {wait_ms} ms: {digest}", queued.message)
+            format!(
+                "sends {name} {queue:?} as {}, visible in {wait_ms} ms: {digest}",
+                queued.message
+            )
         });
         if self.saboteur.tampers(queue, &mut queued) {
             self.queues.put(queue, queued);
