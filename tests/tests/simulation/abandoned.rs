@@ -63,7 +63,7 @@ impl Inner {
     fn abandon(&mut self, request: &UnderWay) {
         let destination = self.rules[request.number].subscription.destination.clone();
         let (queue, now_ms) = (self.invocation().taken[0].0, self.now_ms);
-        self.print(|| format!("ABANDONS a request to s{}", request.number));
+        self.trace(|| format!("ABANDONS a request to s{}", request.number));
         self.ledger.abandoned += 1;
         // Of a reply that was never received, the time is not known yet.
         if let [(id, _)] = &request.before[..] {

@@ -24,7 +24,7 @@ impl Inner {
     /// A queue moved a message to its redrive target.
     pub(crate) fn note_redriven(&mut self, queue: QueueName, held: &Queued) {
         self.random.count(Fault::Redriven);
-        self.print(|| format!("REDRIVES {} from {queue:?}", held.message));
+        self.trace(|| format!("REDRIVES {} from {queue:?}", held.message));
         if queue == QueueName::DeadLetter {
             return;
         }
@@ -55,7 +55,7 @@ impl Inner {
         self.ledger.fork(held);
         let visible_ms = self.now_ms + self.random.pick(&[0, 30, 1_000, 500_000]);
         let copy = self.queues.number();
-        self.print(|| format!("TWICE {}", held.message));
+        self.trace(|| format!("TWICE {}", held.message));
         let (receipt, excused) = (String::new(), held.receives);
         let twice = Queued { copy, visible_ms, receipt, excused, ..held.clone() };
         self.queues.put(queue, twice);
@@ -64,7 +64,7 @@ impl Inner {
     /// Handles the batch response as Lambda does: failed records stay, all others are deleted.
     pub(crate) fn acknowledge(&mut self, returned_records: &[String]) {
         let taken = std::mem::take(&mut self.invocation().taken);
-        self.print(|| format!("returns {returned_records:?} to the queue"));
+        self.trace(|| format!("returns {returned_records:?} to the queue"));
         if returned_records.iter().any(|id| !taken.iter().any(|(_, held)| held.message == *id)) {
             self.ledger.record_violation(
                 "a batch response names a message that was not received".to_owned(),

@@ -112,7 +112,7 @@ impl Driver {
                 TIMEOUT_MS
             };
             world.current = world.invocations.len();
-            world.print(|| {
+            world.trace(|| {
                 let what: Vec<_> =
                     records.iter().map(|record| (&record.message, record.receives)).collect();
                 format!("RECEIVES {what:?} from {queue:?} in process {process}")
@@ -216,7 +216,7 @@ impl Driver {
             if ended {
                 world.with(|world| {
                     world.current = running.number;
-                    world.print(|| "KILLED".to_owned());
+                    world.trace(|| "KILLED".to_owned());
                     world.note_killed();
                     world.note_unanswered();
                 });

@@ -87,7 +87,7 @@ impl Inner {
         }
         self.ledger.late_in_time += 1;
         for id in ids {
-            self.print(|| format!("receives a late response about {}", self.ledger.name(*id)));
+            self.trace(|| format!("receives a late response about {}", self.ledger.name(*id)));
             self.invocation().tallies.entry(*id).or_default().last =
                 Some((late.ended_ms(), Expected::Delivered));
             let seen = self.ledger.seen.get_mut(id).into_iter().flatten();

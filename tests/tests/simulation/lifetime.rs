@@ -19,6 +19,7 @@ use super::sabotage::{Sabotage, Saboteur};
 use super::shared::SharedStore;
 use super::sinks;
 use super::storage::Storage;
+use super::trace::Trace;
 use super::verdict::verdict;
 use super::versions::Versions;
 use super::world::{Inner, World};
@@ -46,6 +47,8 @@ pub(crate) struct SeedResult {
     sink_counts: SinkCounts,
     faults: Counts,
     broken: Vec<String>,
+    /// Its trace, if that was to be kept.
+    pub(crate) trace: String,
 }
 
 impl SeedResult {
@@ -60,7 +63,7 @@ impl SeedResult {
 }
 
 /// Runs one seed.
-pub(crate) fn run_seed(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> SeedResult {
+pub(crate) fn run_seed(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> SeedResult {
     let world = World::new(create(seed, sabotage, trace));
     Driver::new(world.clone()).run();
     let world = world.lock();
@@ -81,11 +84,12 @@ pub(crate) fn run_seed(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Se
         sink_counts: SinkCounts::of(&world),
         faults: world.random.counts.clone(),
         broken: verdict(&world),
+        trace: world.trace.text(),
     }
 }
 
 /// A world at its start: subscriptions, endpoints and published records.
-fn create(seed: u64, sabotage: Option<Sabotage>, trace: bool) -> Inner {
+fn create(seed: u64, sabotage: Option<Sabotage>, trace: Trace) -> Inner {
     let mut random = SeededRandom::new(seed);
     let began_ms = BEGINNING_MS + random.below(24) * HOUR_MS;
     // Sometimes more subscriptions than one invocation handles in place.
@@ -161,7 +165,7 @@ impl Setting {
             polling: false,
             crashing_record,
             storage_panics,
-            trace: false,
+            trace: Trace::Off,
             random,
         }
     }

@@ -133,7 +133,7 @@ impl Inner {
         }
         let throttled = self.throttled_ms.contains(&self.now_ms);
         if throttled {
-            self.print(|| format!("THROTTLED {} messages of {queue:?}", batch.len()));
+            self.trace(|| format!("THROTTLED {} messages of {queue:?}", batch.len()));
             batch.iter().for_each(|queued| self.queues.excuse(queue, queued.copy));
         }
         throttled

@@ -137,44 +137,50 @@ fn is_healthy(behaviour: &Behaviour) -> bool {
 }
 
 /// With these destinations ill, the others keep their throughput, and nearly all of their events
-/// take at most four seconds longer.
-fn assert_spared(name: &str, load: Load) {
-    let before = Load { ill: Vec::new(), ..load }.run()(is_healthy);
-    let after = load.run();
-    let healthy = after(is_healthy);
-    let _ = writeln!(std::io::stdout(), "{name}: healthy alone {before}; beside {healthy}");
-    assert!(healthy.took_ms.len() * 100 >= healthy.published * 99, "{name}: {healthy}");
-    assert!(healthy.share(0.99) <= before.share(0.99) + 4_000, "{name}: {healthy}");
-}
-
-fn of_a_hundred(ill: Vec<Behaviour>) -> Load {
-    Load { destinations: 100, ill, per_second: 1_000, fan_out: false, concurrency: 50, seconds: 60 }
+/// take at most four seconds longer than with none ill.
+fn assert_spared<const N: usize>(load: &Load, cases: [(&str, Vec<Behaviour>); N]) {
+    let before = load.run()(is_healthy);
+    for (name, ill) in cases {
+        let healthy = Load { ill, ..*load }.run()(is_healthy);
+        let _ = writeln!(std::io::stdout(), "{name}: healthy alone {before}; beside {healthy}");
+        assert!(healthy.took_ms.len() * 100 >= healthy.published * 99, "{name}: {healthy}");
+        assert!(healthy.share(0.99) <= before.share(0.99) + 4_000, "{name}: {healthy}");
+    }
 }
 
 #[test]
 fn one_of_twenty_that_hangs_delays_the_others_by_little() {
-    let load = |ill, fan_out, per_second| Load {
+    let load = |fan_out, per_second| Load {
         destinations: 20,
-        ill,
+        ill: Vec::new(),
         per_second,
         fan_out,
         concurrency: 10,
         seconds: 60,
     };
-    assert_spared("1 of 20 hangs", load(vec![Behaviour::Silent], false, 100));
-    assert_spared("1 of 20 of a topic hangs", load(vec![Behaviour::Silent], true, 10));
-    assert_spared("4 of 20 hang", load(vec![Behaviour::Silent; 4], false, 100));
-    assert_spared("4 of 20, retries hang", load(vec![Behaviour::SilentAgain; 4], false, 100));
+    let cases = [
+        ("1 of 20 hangs", vec![Behaviour::Silent]),
+        ("4 of 20 hang", vec![Behaviour::Silent; 4]),
+        ("4 of 20, retries hang", vec![Behaviour::SilentAgain; 4]),
+    ];
+    assert_spared(&load(false, 100), cases);
+    assert_spared(&load(true, 10), [("1 of 20 of a topic hangs", vec![Behaviour::Silent])]);
 }
 
 #[test]
-#[ignore = "takes minutes; run by hand"]
+#[ignore = "takes minutes; tests/nightly runs it"]
 fn of_a_hundred_destinations_those_that_hang_delay_the_others_by_little() {
-    assert_spared("1 of 100 hangs", of_a_hundred(vec![Behaviour::Silent]));
-    assert_spared("10 of 100 hang", of_a_hundred(vec![Behaviour::Silent; 10]));
-    assert_spared("10 of 100, retries hang", of_a_hundred(vec![Behaviour::SilentAgain; 10]));
-    assert_spared("10 of 100 fail", of_a_hundred(vec![Behaviour::Always(503); 10]));
-    assert_spared("10 of 100 take 5 s", of_a_hundred(vec![SLOW; 10]));
+    let (destinations, per_second, concurrency) = (100, 1_000, 50);
+    let (ill, fan_out, seconds) = (Vec::new(), false, 60);
+    let load = Load { destinations, ill, per_second, fan_out, concurrency, seconds };
+    let cases = [
+        ("1 of 100 hangs", vec![Behaviour::Silent]),
+        ("10 of 100 hang", vec![Behaviour::Silent; 10]),
+        ("10 of 100, retries hang", vec![Behaviour::SilentAgain; 10]),
+        ("10 of 100 fail", vec![Behaviour::Always(503); 10]),
+        ("10 of 100 take 5 s", vec![SLOW; 10]),
+    ];
+    assert_spared(&load, cases);
 }
 
 /// Its answers take longer than `slowAfter`.
@@ -212,7 +218,7 @@ fn ten_that_hang_delay_one_that_is_slow_by_less_than_a_minute() {
 }
 
 #[test]
-#[ignore = "takes a minute; run by hand"]
+#[ignore = "takes a minute; tests/nightly runs it"]
 fn ten_that_hang_delay_one_that_is_slow_by_less_than_a_minute_under_more_load() {
     assert_slow_is_bounded(40, 10);
     assert_slow_is_bounded(100, 10);

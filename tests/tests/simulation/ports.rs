@@ -243,7 +243,7 @@ impl ChangeVisibility for World {
                 return;
             }
             let until_ms = world.now_ms + u64::from(seconds) * 1_000;
-            world.print(|| format!("changes the visibility of {receipt} to {seconds} s"));
+            world.trace(|| format!("changes the visibility of {receipt} to {seconds} s"));
             if seconds > 43_200 || !world.queues.change_visibility(queue, receipt, until_ms) {
                 world.ledger.record_violation(format!(
                     "the visibility of {receipt} of {queue:?} cannot be {seconds} s"
@@ -306,7 +306,7 @@ impl JitterSource for World {
         let (jitter, panics) = self.with(|world| {
             let panics = world.random.percent(10) && world.random.injects(Fault::Panic);
             if panics {
-                world.print(|| "PANIC in next_jitter".to_owned());
+                world.trace(|| "PANIC in next_jitter".to_owned());
                 world.fork(&Touched::Everything);
                 world.invocation().panics += 1;
             }

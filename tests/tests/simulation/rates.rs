@@ -123,7 +123,7 @@ fn processes_together_make_as_many_requests_at_once_as_a_destination_takes_and_n
 }
 
 #[test]
-#[ignore = "takes minutes; run by hand"]
+#[ignore = "takes minutes; tests/nightly runs it"]
 fn a_hundred_thousand_waiting_deliveries_are_sent_once_for_each_delay_of_their_wait() {
     assert_even(100_000);
 }

@@ -14,6 +14,7 @@ use super::publish::marked;
 use super::queued::Queued;
 use super::rules::Expected;
 use super::sinks::Route;
+use super::trace::request_digest;
 use super::world::Inner;
 
 /// What the messages of the running invocation say about a delivery.
@@ -80,7 +81,7 @@ impl Base {
 impl Inner {
     pub(crate) fn record_violation(&mut self, id: Uuid, what: &str) {
         let what = format!("{}: {what}", self.ledger.name(id));
-        self.print(|| format!("BROKEN {what}"));
+        self.trace(|| format!("BROKEN {what}"));
         self.ledger.record_violation(what);
     }
 
@@ -160,9 +161,10 @@ impl Inner {
             *self.ledger.forks.entry(*id).or_default() += u32::from(lost);
             self.note_member(number, *id, &exchange, taken, ids.len());
         }
-        self.print(|| {
+        self.trace(|| {
             let names: Vec<String> = ids.iter().map(|id| self.ledger.name(*id)).collect();
-            format!("requests {}: {:?}, lost: {lost}", names.join(" and "), exchange.result)
+            let (names, digest) = (names.join(" and "), request_digest(request));
+            format!("requests {names}: {:?}, lost: {lost}: {digest}", exchange.result)
         });
         (exchange, late)
     }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::faults::Fault;
 use super::queued::{Carried, Queued};
 use super::queues::delay_ms;
+use super::trace::digest;
 use super::world::{Inner, Touched};
 
 /// Where a message is sent, and after which wait it is received.
@@ -38,7 +39,7 @@ impl Inner {
         let way = Way::of(queue, &message);
         let fresh = self.starts(way, &carried).cloned();
         if self.random.injects(Fault::SendFailed) {
-            self.print(|| format!("SEND FAILED {}", self.name_of(&carried)));
+            self.trace(|| format!("SEND FAILED {}", self.name_of(&carried)));
             self.note_not_taken(way, &carried);
             return Err(QueueError("no".to_owned()));
         }
@@ -55,7 +56,7 @@ impl Inner {
         }
         let is_lost = self.random.injects(Fault::SendAnswerLost);
         if is_lost {
-            self.print(|| format!("SEND ANSWER LOST {}", self.name_of(&carried)));
+            self.trace(|| format!("SEND ANSWER LOST {}", self.name_of(&carried)));
             self.note_perhaps_twice(way, &carried);
         }
         self.enqueue(queue, message, carried, part);
@@ -167,9 +168,13 @@ impl Inner {
             visible_ms,
             receipt: String::new(),
         };
-        self.print(|| {
+        self.trace(|| {
             let (name, wait_ms) = (self.name_of(&queued.carried), visible_ms - self.now_ms);
-            format!("sends {name} {queue:?} as {}, visible in {wait_ms} ms", queued.message)
+            let digest = digest(format!("{queued:?}"));
+            format!(
+                "sends {name} {queue:?} as {}, visible in {wait_ms} ms: {digest}",
+                queued.message
+            )
         });
         if self.saboteur.tampers(queue, &mut queued) {
             self.queues.put(queue, queued);

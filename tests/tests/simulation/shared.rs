@@ -65,7 +65,7 @@ impl Inner {
         version: Option<&str>,
     ) -> Result<bool, SharedDocumentError> {
         self.reach_shared(key)?;
-        self.print(|| format!("writes {key}: {}", String::from_utf8_lossy(&bytes)));
+        self.trace(|| format!("writes {key}: {}", String::from_utf8_lossy(&bytes)));
         let known = self.shared.documents.get(key).map(|(_, version)| *version);
         let is_newest = known.map(|version| version.to_string()).as_deref() == version;
         if is_newest {

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::ledger::Fresh;
 use super::queued::{Carried, Queued};
 use super::sinks::{Route, properties, sink_delivery_of};
+use super::trace::digest;
 use super::world::Inner;
 
 impl Inner {
@@ -232,7 +233,10 @@ impl Inner {
             self.check_stored_copy(id, &queue.to_string(), "", json.as_bytes());
         }
         let (there, answer) = self.storage.send_to_sink(&mut self.random, self.now_ms, id, json);
-        self.print(|| format!("sends {} to {queue}: {answer:?}", self.ledger.name(id)));
+        self.trace(|| {
+            let (name, digest) = (self.ledger.name(id), digest(json));
+            format!("sends {name} to {queue}: {answer:?}: {digest}")
+        });
         if !self.invocation().stores {
             self.note_stored_directly(id, &queue.to_string(), there, &answer);
         }

@@ -34,7 +34,7 @@ impl Inner {
         }
         self.invocation().slow = true;
         let wait_ms = self.random.pick(&[SECOND_MS, 3 * SECOND_MS, CALL_MAX_MS - 1, CALL_MAX_MS]);
-        self.print(|| format!("SLOW CALL {wait_ms} ms"));
+        self.trace(|| format!("SLOW CALL {wait_ms} ms"));
         if wait_ms < CALL_MAX_MS { Pace::Slow(wait_ms) } else { Pace::TimesOut(wait_ms) }
     }
 
@@ -90,7 +90,7 @@ impl Inner {
             });
         let refused = refused || self.random.injects(Fault::CallThrottled);
         if refused {
-            self.print(|| format!("REFUSED by {queue:?}"));
+            self.trace(|| format!("REFUSED by {queue:?}"));
         }
         refused
     }

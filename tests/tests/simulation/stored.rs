@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::queued::{Carried, Queued};
 use super::rules::OWN_CONTAINER;
 use super::storage::DEFAULT_CONTAINER;
+use super::trace::digest;
 use super::world::{Inner, Touched};
 
 impl Inner {
@@ -25,9 +26,13 @@ impl Inner {
             .and_then(|name| name.parse().ok());
         let id: Uuid = id.unwrap_or_default();
         self.check_blob(id, bucket, &key, &bytes);
+        self.trace(|| {
+            let (name, digest) = (self.ledger.name(id), digest(&bytes));
+            format!("stores {name} in {bucket}/{key}: {digest}")
+        });
         let (there, answer) =
             self.storage.put(&mut self.random, self.now_ms, (bucket, &key), bytes);
-        self.print(|| format!("stores {} in {bucket}/{key}: {answer:?}", self.ledger.name(id)));
+        self.trace(|| format!("storage answers {answer:?}"));
         if !self.invocation().stores {
             self.note_stored_directly(id, bucket, there, &answer);
         }

@@ -4,7 +4,6 @@
 //! request passes `checks` on its way and is recorded in the ledger; what can only be judged at the
 //! end is in `verdict`.
 
-use std::io::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -27,6 +26,7 @@ use super::rules::Rules;
 use super::sabotage::Saboteur;
 use super::shared::SharedStore;
 use super::storage::Storage;
+use super::trace::Trace;
 use super::versions::Versions;
 
 /// The whole environment of the functions.
@@ -71,8 +71,7 @@ pub(crate) struct Inner {
     pub(crate) crashing_record: Option<usize>,
     /// Storing always makes the function panic.
     pub(crate) storage_panics: bool,
-    /// Print what happens.
-    pub(crate) trace: bool,
+    pub(crate) trace: Trace,
 }
 
 /// A handle on the world; every function has one.
@@ -147,21 +146,6 @@ impl Inner {
         &mut self.invocations[self.current]
     }
 
-    /// Prints what happens while a seed is replayed.
-    pub(crate) fn print(&self, what: impl FnOnce() -> String) {
-        if self.trace {
-            let since_ms = self.now_ms - self.began_ms;
-            let (seconds, ms) = (since_ms / 1_000, since_ms % 1_000);
-            // Written past the test harness, which shows output of failed tests only.
-            let _ = writeln!(
-                std::io::stdout(),
-                "{seconds:>10}.{ms:03}  #{:<4} {}",
-                self.current,
-                what()
-            );
-        }
-    }
-
     pub(crate) fn disturbance(&mut self, touched: &Touched) -> Disturbance {
         let of_poisonous =
             |id: &Uuid| self.ledger.known.get(id).map(|known| known.record) == self.crashing_record;
@@ -177,13 +161,13 @@ impl Inner {
             return if *touched == Touched::Blob { Disturbance::Panic } else { Disturbance::Crash };
         }
         if self.random.injects(Fault::Crash) {
-            self.print(|| format!("CRASH {touched:?}"));
+            self.trace(|| format!("CRASH {touched:?}"));
             self.fork(&Touched::Everything);
             self.invocation().crashed = true;
             return Disturbance::Crash;
         }
         if self.random.injects(Fault::Panic) {
-            self.print(|| format!("PANIC {touched:?}"));
+            self.trace(|| format!("PANIC {touched:?}"));
             self.fork(touched);
             self.invocation().panics += 1;
             return Disturbance::Panic;

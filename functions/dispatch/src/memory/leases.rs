@@ -1,6 +1,6 @@
 //! The permits that this process holds of destinations that take so many requests at once.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -13,7 +13,8 @@ use uuid::Uuid;
 pub(crate) struct Leases {
     /// Who holds them.
     pub(crate) holder: OnceLock<Uuid>,
-    own: Mutex<HashMap<DestinationKey, Arc<OwnLease>>>,
+    /// In an order that is the same in each process, because they are returned in it.
+    own: Mutex<BTreeMap<DestinationKey, Arc<OwnLease>>>,
 }
 
 /// The permits of one destination that this process holds.

@@ -138,6 +138,8 @@ impl<P: DispatchPorts> Dispatch<P> {
             // Whoever has them is not waited for only because this one waits.
             let _pause = of.active_work.pause();
             tokio::select! {
+                // Random otherwise, and a simulated lifetime has to be repeatable.
+                biased;
                 () = freed => {}
                 // Others may have returned some.
                 () = self.ports.sleep(ASK_EVERY_MS) => {}
