@@ -2,7 +2,7 @@
 
 mod estimates;
 
-use estimates::{json, list, number, run, subscription, text};
+use estimates::{json, list, need, number, run, subscription, sum, text};
 
 #[test]
 fn each_line_is_its_quantity_times_its_unit_price_and_the_day_is_their_sum() {

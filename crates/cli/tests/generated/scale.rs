@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::estimates::{json, list, number, printed, subscription, text};
+use crate::estimates::{json, list, need, number, printed, subscription, sum, text};
 
 /// The deployment of the estimates for a billion events: batches of 50 with a window of a second.
 const TUNED: &str = "--batch-size 50 --batch-window 1";
@@ -38,13 +38,6 @@ const GOALS: [(&str, &str, [f64; 2]); 6] = [
     ),
 ];
 
-/// The sum of a member over the lines that match.
-fn sum(estimate: &Value, member: &str, of: impl Fn(&str, &str) -> bool) -> f64 {
-    let lines =
-        list(estimate, "lines").iter().filter(|line| of(text(line, "service"), text(line, "what")));
-    lines.map(|line| number(line, member)).sum()
-}
-
 /// What a million events cost without the network, which costs the same everywhere.
 fn million(estimate: &Value) -> f64 {
     let network = sum(estimate, "usd", |service, _| service == "network");
@@ -55,13 +48,6 @@ fn million(estimate: &Value) -> f64 {
 fn elsewhere_million(estimate: &Value, service: &str) -> f64 {
     let lines = list(estimate, "elsewhere").iter().filter(|line| line["service"] == service);
     lines.map(|line| number(line, "usd")).sum::<f64>() / number(estimate, "events") * 1e6
-}
-
-fn need<'a>(estimate: &'a Value, what: &str) -> &'a Value {
-    list(estimate, "needs")
-        .iter()
-        .find(|need| need["what"] == what)
-        .unwrap_or_else(|| panic!("no need {what}"))
 }
 
 /// A number with three significant digits, for a table.
