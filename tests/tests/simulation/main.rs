@@ -90,8 +90,9 @@ use crate::trace::Trace;
 const SEEDS: u64 = 200;
 /// Seeds among which every kind of fault occurs, also the rarest.
 const SEEDS_OF_ALL_FAULTS: u64 = 2_000;
-/// Seeds whose traces are compared.
-const TRACED: u64 = 12;
+/// Seeds whose traces are compared. In all but the first few, a process writes what it knows of several
+/// destinations at once: an order that is left to chance shows in the trace.
+const TRACED: [u64; 12] = [0, 1, 2, 3, 56, 71, 80, 88, 90, 97, 112, 122];
 /// The failing seeds that are printed; more of them do not help.
 const FAILURES_PRINTED: usize = 10;
 
@@ -247,10 +248,10 @@ fn replay(seed: u64, first_line: &str) -> String {
     printed[begin..].to_owned()
 }
 
-/// A hash map of the standard library has another order in each process, and in each map.
+/// The order of a `HashMap` differs between maps and between processes.
 #[test]
 fn a_seed_that_runs_again_gives_the_same_trace_also_in_another_process() {
-    for seed in 0..TRACED {
+    for seed in TRACED {
         let [first, second] = [0; 2].map(|_| run_seed(seed, None, Trace::Kept(RefCell::default())));
         assert_same_trace(seed, &first.trace, &second.trace);
         assert_eq!(first, second);
@@ -258,7 +259,6 @@ fn a_seed_that_runs_again_gives_the_same_trace_also_in_another_process() {
         summary.add(&first);
         let expected = format!("{}{summary}\n", first.trace);
         let printed = replay(seed, first.trace.lines().next().expect("a line"));
-        let end = printed.len().min(expected.len());
-        assert_same_trace(seed, &expected, &printed[..end]);
+        assert_same_trace(seed, &expected, printed.get(..expected.len()).unwrap_or(&printed));
     }
 }
