@@ -80,7 +80,7 @@ static PYTHON: &[Deviation] = &[
         events: &["no-moment"],
         field: "$refused",
         what: "refuses a `time` that is no RFC 3339",
-        did: |_, seen| says(seen, "Expected 4 digits"),
+        did: |_, seen| says(seen, "invalid literal for int()"),
     },
     Deviation {
         sdk: Sdk::Python,

@@ -96,10 +96,8 @@ fn a_token_server_that_hangs_floods_redirects_or_is_forbidden_is_told_and_harms_
     let queue = queue.trim_start_matches("queue=");
     let publish = ["publish", "--topic", "shop/orders", "--queue-url", queue, "event.json"];
     assert_eq!(run(folder.path(), &publish).1, Some(0));
-    running.line_with("200 OK");
-    for _ in SERVERS {
-        running.line_with("dead letter stored");
-    }
+    running.wait_for_lines("200 OK", 1);
+    running.wait_for_lines("dead letter stored", SERVERS.len());
     for (name, why) in SERVERS {
         let letter = letter_of(folder.path(), name).expect("a dead letter");
         for part in ["Aborted", "no token from ", why] {

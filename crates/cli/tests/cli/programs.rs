@@ -86,10 +86,22 @@ impl Running {
                 }
                 return self.seen[at].text.clone();
             }
-            let line = self.lines.recv_timeout(TIMEOUT);
-            let (output, text) = line.unwrap_or_else(|_| panic!("no {part} in {}", self.seen()));
-            self.seen.push(SeenLine { output, text, is_past: false });
+            self.read_line(part);
         }
+    }
+
+    /// Waits until this many lines have this text, for lines that may come in any order.
+    pub(crate) fn wait_for_lines(&mut self, part: &str, count: usize) {
+        while self.seen.iter().filter(|line| line.text.contains(part)).count() < count {
+            self.read_line(part);
+        }
+    }
+
+    /// Waits for one more line, because `part` is not there yet.
+    fn read_line(&mut self, part: &str) {
+        let line = self.lines.recv_timeout(TIMEOUT);
+        let (output, text) = line.unwrap_or_else(|_| panic!("no {part} in {}", self.seen()));
+        self.seen.push(SeenLine { output, text, is_past: false });
     }
 
     /// Its exit code, once it ends. After that, `seen` has every line that it printed.
