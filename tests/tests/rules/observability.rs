@@ -158,7 +158,8 @@ fn every_alarm_is_in_the_table_and_the_dashboard_shows_existing_metrics() {
     let template = text("infra/observability.yaml");
     let always = text("template.yaml");
     let named = |text: &str, stack: &str| -> BTreeSet<String> {
-        let names = text.split(&format!("AlarmName: !Sub \"${{{stack}}}-")).skip(1);
+        let before = format!("AlarmName: !Sub \"${{{stack}}}-");
+        let names = text.split(&before).skip(1);
         names.map(|rest| rest.split('"').next().expect("a name").to_owned()).collect()
     };
     let always = named(&always, "AWS::StackName");
