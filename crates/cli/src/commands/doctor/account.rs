@@ -66,7 +66,7 @@ fn wanted(stack: &Stack) -> Option<Wanted> {
 fn judge(limits: Limits, wanted: Wanted) -> Item {
     let (Limits { all, unreserved }, Wanted { now, least }) = (limits, wanted);
     let message = format!(
-        "the mappings may ask for {now} concurrent executions; the account allows {all}, of which nobody reserves {unreserved}"
+        "the mappings may ask for {now} concurrent executions; the account allows {all}, {unreserved} of them unreserved"
     );
     if now <= unreserved {
         return Item::ok("account", message);
