@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -46,7 +47,7 @@ impl ScriptedRequest {
 }
 
 /// The server's next action on a connection. After the last step it waits for the next request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Step {
     /// Writes these bytes.
     Write(Vec<u8>),
@@ -60,6 +61,8 @@ pub enum Step {
     Read(usize),
     /// Sends nothing for this long.
     Pause(Duration),
+    /// Sends nothing until as many exchanges as the barrier is for have come to this step.
+    Meet(Arc<Barrier>),
     /// Sends and reads nothing more, and keeps the connection open.
     Silence,
     /// Closes the connection cleanly.
@@ -298,6 +301,7 @@ async fn run_steps(
             Step::Drip(byte) => drip(stream, *byte).await?,
             Step::Read(bytes) => skip(stream, *bytes).await?,
             Step::Pause(pause) => tokio::time::sleep(*pause).await,
+            Step::Meet(barrier) => _ = barrier.wait().await,
             Step::Silence => std::future::pending().await,
             Step::Close => return Ok(false),
             Step::Reset => {

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use delivery::delivery::outcome::TransportResult;
 use delivery::ports::SendHttp as _;
+use futures::future::join_all;
 use lastmile_tests::certificates::Authority;
-use lastmile_tests::hostile::{floods, floods_after_an_answer, slow_senders};
+use lastmile_tests::hostile::{HostileBehaviour, floods, floods_after_an_answer, slow_senders};
 use lastmile_tests::scripted::{Scripted, Step, answer};
 
 use super::hostile::trusting;
@@ -39,7 +40,7 @@ async fn within(is_so: impl Fn() -> bool) -> bool {
 }
 
 /// The first request is answered with these steps, all others with 200.
-async fn first(steps: Vec<Step>) -> Scripted {
+pub(super) async fn first(steps: Vec<Step>) -> Scripted {
     let is_first = AtomicBool::new(true);
     let script = move |_: &_| match is_first.swap(false, Ordering::SeqCst) {
         true => steps.clone(),
@@ -123,7 +124,7 @@ async fn a_connection_that_timed_out_is_not_reused() {
 async fn a_connection_over_tls_that_timed_out_is_not_reused_whatever_it_goes_on_sending() {
     let authority = Authority::new().expect("a key");
     let sender = trusting(&authority);
-    for slow in slow_senders() {
+    let times_out_twice = async |slow: HostileBehaviour| {
         let server = slow.serve(&authority).await.expect("a free port");
         for connections in 1..=2 {
             let made = exchange_with(&sender, &request(&slow.url(&server), 10 * SHORT_MS)).await;
@@ -132,7 +133,8 @@ async fn a_connection_over_tls_that_timed_out_is_not_reused_whatever_it_goes_on_
             assert!(opened(&server, connections).await, "{}: the first is reused", slow.name);
         }
         assert!(ended(&server, 2).await, "{}: still open", slow.name);
-    }
+    };
+    join_all(slow_senders().into_iter().map(times_out_twice)).await;
 }
 
 #[tokio::test]
