@@ -19,7 +19,7 @@ pub(crate) enum Trace {
     Off,
     /// To standard output, at once: a run that panics or never ends shows how far it came.
     Printed,
-    /// Here.
+    /// In memory, to compare it with the trace of another run.
     Kept(RefCell<String>),
 }
 

@@ -28,7 +28,7 @@ pub(crate) const MESSAGE_OVERHEAD_BYTES: f64 = 512.0;
 /// The largest payload of an invocation.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>
 const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
-/// `DeadLetterConcurrency`.
+/// The default of the parameter that limits deadletter's invocations at once, for each of its two queues.
 pub(crate) const DEAD_LETTER_CONCURRENCY: u32 = 5;
 /// `BatchSize` of the deadletter function.
 pub(crate) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
