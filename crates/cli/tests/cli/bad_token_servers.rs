@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use crate::auth::NEVER_SLOW;
 use crate::programs::{Running, deciding_receiver, lastmile, run, word};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"s","type":"t"}"#;
@@ -48,7 +49,7 @@ fn document(name: &str, token_url: &str, destination: &str) -> String {
     let timeout = if name == "hang" { "PT2S" } else { "PT1M" };
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
-         spec: {{destination: {{url: '{destination}{name}', timeout: {timeout}{auth}}}, retry: {{maxAttempts: 1}}}}\n"
+         spec: {{destination: {{url: '{destination}{name}', timeout: {timeout}{auth}{NEVER_SLOW}}}, retry: {{maxAttempts: 1}}}}\n"
     )
 }
 

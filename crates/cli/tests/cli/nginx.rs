@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tokio::net::TcpSocket;
 
-use crate::auth::assert_not_stored;
+use crate::auth::{NEVER_SLOW, assert_not_stored};
 use crate::libraries;
 use crate::programs::{Running, lastmile, printed, run, word};
 
@@ -122,7 +122,7 @@ fn subscription(name: &str, port: u16, auth: &str, trusted: Option<&Authority>) 
     let bundle = trusted.map(|of| format!(", tls: {{caBundle: {:?}}}", of.certificate));
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
-         spec: {{destination: {{url: 'https://127.0.0.1:{port}/{name}'{auth}{}}}}}\n---\n",
+         spec: {{destination: {{url: 'https://127.0.0.1:{port}/{name}'{auth}{}{NEVER_SLOW}}}}}\n---\n",
         bundle.unwrap_or_default()
     )
 }
