@@ -4,7 +4,13 @@
 //! codes are 0 (success), 1 (a failure, or a negative answer) and 2 (usage error), for all commands.
 
 #![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
-#![cfg_attr(not(feature = "aws"), expect(dead_code, reason = "only `doctor` uses it"))]
+#![cfg_attr(
+    not(feature = "aws"),
+    expect(
+        dead_code,
+        reason = "much of `stack` and `queues` serves `doctor` alone; the build with the feature finds dead code"
+    )
+)]
 #![recursion_limit = "256"] // the futures of the AWS clients nest deeply
 #![deny(clippy::print_stdout, clippy::print_stderr)] // only `output` writes
 

@@ -1,5 +1,5 @@
-//! Simulated lifetimes: the real functions over a fake world, thousands of times, with injected
-//! faults.
+//! Simulated lifetimes: the real functions over a fake world, hundreds of times, with injected
+//! faults; thousands of times at night.
 //!
 //! Time is virtual, randomness is seeded, and queues, endpoints, storage and subscriptions are
 //! fakes that misbehave. After each lifetime the world, which recorded everything, is checked

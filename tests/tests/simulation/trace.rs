@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::world::Inner;
 
-/// Where the lines of a trace go.
+/// The destination of the lines of a trace.
 #[derive(Debug, Default)]
 pub(crate) enum Trace {
     /// Nowhere.

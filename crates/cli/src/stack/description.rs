@@ -16,7 +16,7 @@ use aws_sdk_cloudformation::types::Stack as Description;
 use super::{Stack, aws};
 use crate::advice::aws_error;
 
-/// How long CloudFormation may take to answer.
+/// The limit for a response of CloudFormation.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Stack {

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 /// The help of the commands follows this line.
 const MARK: &str =
-    "<!-- From here on the help of every command, written by scripts/generate. -->\n";
+    "<!-- From here on generated: the help of every command, by scripts/generate. -->\n";
 
 /// The page with the help of every command.
 pub(crate) fn page(current: &str) -> String {

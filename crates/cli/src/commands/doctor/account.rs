@@ -21,7 +21,7 @@ const REQUEST: &str = "request a higher quota: aws service-quotas request-servic
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     all: u32,
-    /// Those that no function reserves.
+    /// Not reserved by any function.
     unreserved: u32,
 }
 
