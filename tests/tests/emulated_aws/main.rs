@@ -33,6 +33,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use credentials::Peers;
@@ -178,6 +179,8 @@ struct Deployment {
 /// Runs a test in the one environment of this binary. All tests share one runtime, because the
 /// subscriber and the clients' connections must outlive the test that ran first.
 fn on_deployment<Test: Future<Output = ()>>(test: impl FnOnce(&'static Deployment) -> Test) {
+    // More of them at once wait for each other's log lines, which the emulated AWS reads slowly.
+    static AT_ONCE: Semaphore = Semaphore::const_new(2);
     static DEPLOYMENT: OnceLock<(Runtime, Deployment)> = OnceLock::new();
     if !has_tools() {
         return;
@@ -187,7 +190,10 @@ fn on_deployment<Test: Future<Output = ()>>(test: impl FnOnce(&'static Deploymen
         let deployment = runtime.block_on(Deployment::set());
         (runtime, deployment)
     });
-    runtime.block_on(test(deployment));
+    runtime.block_on(async {
+        let _permit = AT_ONCE.acquire().await.expect("nobody closes it");
+        test(deployment).await;
+    });
     permissions::assert_no_call_was_denied(&deployment.stack);
 }
 
