@@ -53,6 +53,9 @@ const KILLED_EVENTS: usize = 50;
 const KILLED_SUBSCRIPTIONS: [&str; 2] = ["left", "right"];
 const KILLS: usize = 3;
 
+/// Tests that use the environment at once. The emulated AWS slows down for more.
+const TESTS_AT_ONCE: u32 = 2;
+
 /// A killed function's messages are redelivered after 30 s, and the next kill may hit them too.
 const KILLED_LIMIT: Duration = Duration::from_secs(180);
 
@@ -176,11 +179,23 @@ struct Deployment {
     peers: Peers,
 }
 
-/// Runs a test in the one environment of this binary. All tests share one runtime, because the
-/// subscriber and the clients' connections must outlive the test that ran first.
+/// Runs a test in the one environment of this binary, beside at most one other.
 fn on_deployment<Test: Future<Output = ()>>(test: impl FnOnce(&'static Deployment) -> Test) {
-    // More of them at once wait for each other's log lines, which the emulated AWS reads slowly.
-    static AT_ONCE: Semaphore = Semaphore::const_new(2);
+    run_with(1, test);
+}
+
+/// Runs a test while no other uses the environment. Others kill functions, and with them what they have counted.
+fn alone_on_deployment<Test: Future<Output = ()>>(test: impl FnOnce(&'static Deployment) -> Test) {
+    run_with(TESTS_AT_ONCE, test);
+}
+
+/// Runs a test that takes so many of the places in the environment. All tests share one runtime, because the
+/// subscriber and the clients' connections must outlive the test that ran first.
+fn run_with<Test: Future<Output = ()>>(
+    places: u32,
+    test: impl FnOnce(&'static Deployment) -> Test,
+) {
+    static PLACES: Semaphore = Semaphore::const_new(TESTS_AT_ONCE as usize);
     static DEPLOYMENT: OnceLock<(Runtime, Deployment)> = OnceLock::new();
     if !has_tools() {
         return;
@@ -191,7 +206,7 @@ fn on_deployment<Test: Future<Output = ()>>(test: impl FnOnce(&'static Deploymen
         (runtime, deployment)
     });
     runtime.block_on(async {
-        let _permit = AT_ONCE.acquire().await.expect("nobody closes it");
+        let _permit = PLACES.acquire_many(places).await.expect("nobody closes it");
         test(deployment).await;
     });
     permissions::assert_no_call_was_denied(&deployment.stack);

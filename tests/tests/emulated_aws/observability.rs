@@ -11,7 +11,7 @@ use adapters::metrics::emf::VALUES_MAX;
 use adapters::metrics::{Dimensions, Metric};
 use serde_json::Value;
 
-use crate::{ARRIVAL_LIMIT, Deployment, event, now, on_deployment};
+use crate::{Deployment, KILLED_LIMIT, alone_on_deployment, event, now, on_deployment};
 
 /// The metric namespace of a stack named `lastmile` whose `MetricsNamespace` is empty.
 const NAMESPACE: &str = "lastmile/lastmile";
@@ -46,7 +46,7 @@ struct Counted {
 
 #[test]
 fn metric_lines_in_the_logs_are_valid_for_cloudwatch_with_one_value_per_metric_and_dimension_set() {
-    on_deployment(|deployment| async move {
+    alone_on_deployment(|deployment| async move {
         deployment.stack.publish("shop/counted", &event("counted-1")).await;
         // What a process has counted, it writes with a later invocation.
         let invoking = tokio::spawn(async {
@@ -168,7 +168,7 @@ async fn log_lines_until(
     deployment: &'static Deployment,
     is_complete: impl Fn(&[String]) -> bool,
 ) -> Vec<String> {
-    let deadline = now() + ARRIVAL_LIMIT;
+    let deadline = now() + KILLED_LIMIT;
     loop {
         let observed = tokio::task::spawn_blocking(|| deployment.stack.observed())
             .await
@@ -187,7 +187,7 @@ async fn log_lines_until(
         if is_complete(&lines) {
             return lines;
         }
-        assert!(now() < deadline, "no such log lines within {ARRIVAL_LIMIT:?}: {lines:#?}");
+        assert!(now() < deadline, "no such log lines within {KILLED_LIMIT:?}: {lines:#?}");
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
 }
