@@ -28,7 +28,7 @@ fn rows(table: &str) -> Vec<Vec<String>> {
     rows.lines().skip(2).map(cells).collect()
 }
 
-/// What a cell has between backquotes.
+/// The texts of a cell between backquotes.
 fn code(cell: &str) -> Option<&str> {
     cell.strip_prefix('`')?.strip_suffix('`')
 }

@@ -1,4 +1,4 @@
-//! What was measured: bytes of log lines, and processor time, by `bench/run`.
+//! Measured constants: bytes of log lines, and processor time by `bench/run`.
 //!
 //! Kept by hand. A test in `measuring.rs` measures again; it fails with the constants that are no longer true.
 

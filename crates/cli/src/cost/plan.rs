@@ -172,7 +172,7 @@ impl Traffic {
         self.rate_limited.unwrap_or(own)
     }
 
-    /// The same of `maxConcurrency`.
+    /// Destinations with `maxConcurrency`: as many as the option has, else that of the subscription.
     pub(crate) fn concurrency_limited(&self, of: &Subscription) -> f64 {
         let own = f64::from(u8::from(of.destination.shares_concurrency));
         self.concurrency_limited.unwrap_or(own)

@@ -148,7 +148,7 @@ fn log(folder: &Path, lines: usize) -> String {
     panic!("fewer than {lines} lines: {:?}", std::fs::read_to_string(folder.join("seen.log")));
 }
 
-/// What nginx saw in this many requests: the callers by path; by connection, who called.
+/// Reads this many requests from the log of nginx: callers by path, and callers by connection.
 fn seen(
     folder: &Path,
     requests: usize,

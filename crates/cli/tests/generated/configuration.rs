@@ -28,7 +28,7 @@ const NEEDED: [(&str, &str); 12] = [
     ("PUBLISHER_KEYS", "ssm:key"),
 ];
 
-/// What a variable may default to: the value that changes nothing is its default.
+/// The default of a variable: the value that changes nothing.
 const DEFAULTS: [(&str, &str); 5] = [
     ("MAX_CONCURRENCY", "1"),
     ("LOG_DELIVERIES", "all"),

@@ -12,7 +12,7 @@ use crate::estimates::{json, list, need, number, printed, subscription, sum, tex
 
 /// The deployment of the estimates for a billion events: batches of 50 with a window of a second.
 const TUNED: &str = "--batch-size 50 --batch-window 1";
-/// What a deployment can do without its publishers.
+/// Options that a deployment can set without its publishers.
 const TUNED_ALONE: &str = "--batch-size 100 --batch-window 1 --log-deliveries failures";
 
 /// Loads with 99 % successful attempts, and what a million of their events shall cost without the network: with a line
@@ -38,13 +38,13 @@ const GOALS: [(&str, &str, [f64; 2]); 6] = [
     ),
 ];
 
-/// What a million events cost without the network, which costs the same everywhere.
+/// The price of a million events without the network, which costs the same everywhere.
 fn million(estimate: &Value) -> f64 {
     let network = sum(estimate, "usd", |service, _| service == "network");
     (number(&estimate["usd"], "day") - network) / number(estimate, "events") * 1e6
 }
 
-/// The same through another service.
+/// The price of a million events through another service.
 fn elsewhere_million(estimate: &Value, service: &str) -> f64 {
     let lines = list(estimate, "elsewhere").iter().filter(|line| line["service"] == service);
     lines.map(|line| number(line, "usd")).sum::<f64>() / number(estimate, "events") * 1e6
