@@ -2,11 +2,11 @@
 //!
 //! | after the fence | what it is | what holds it |
 //! |---|---|---|
-//! | `sh` | commands that run as pasted | `sessions.rs` runs them |
+//! | `sh` | commands that run as pasted | `--test sessions` runs them |
 //! | `sh aws` | commands for a deployment in an account | each `lastmile …` line is parsed |
 //! | `sh cargo` | commands of a checkout that compile it | the README's are run by `tests/newcomer`; all name what exists |
-//! | `text output` | what the block before it prints | `sessions.rs` compares it |
-//! | a language and the name of a file | a file that the page's reader saves | `sessions.rs` writes it |
+//! | `text output` | what the block before it prints | `--test sessions` compares it |
+//! | a language and the name of a file | a file that the page's reader saves | `--test sessions` writes it |
 //! | another language | a sample | its own tests, if any |
 
 use std::path::Path;

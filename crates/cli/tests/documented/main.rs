@@ -1,9 +1,7 @@
-//! The documentation is true where a machine can tell: its commands run as pasted, its links lead
-//! somewhere.
+//! The documentation is true where a machine can tell: its links lead somewhere, its figures are what the program
+//! prints, and each of its blocks says what it is.
 //!
-//! A binary of its own because the commands use the default ports, as their readers do: cargo runs one
-//! test binary after the other, and here one test runs all pages, one after the other. Whether every
-//! `lastmile …` line is one that the program accepts is tested in the program itself.
+//! `--test sessions` runs the commands. The program itself tests that it accepts every `lastmile …` line.
 
 mod classes;
 mod figures;
@@ -11,4 +9,3 @@ mod install;
 mod links;
 mod newcomer;
 mod pages;
-mod sessions;

@@ -1,7 +1,7 @@
 //! The pages of the documentation, as blocks of code, headings and links.
 //!
-//! Separate because two test binaries read them: the program itself parses the commands, and
-//! `--test documented` runs them and follows the links. It understands the Markdown of these pages
+//! Separate because three test binaries read them: the program itself parses the commands, `--test sessions` runs them,
+//! and `--test documented` follows the links. It understands the Markdown of these pages
 //! and no more: fences of three backquotes, headings with `#`, links without line breaks.
 
 use std::fs;

@@ -1,5 +1,8 @@
 //! The commands of each page, run as its reader would: pasted into one terminal, block after block.
 //!
+//! A suite of its own because these commands use the default ports, as their readers do, and wait in real time: one test
+//! runs all pages, one after the other, beside the suites that use other ports. `--test documented` looks at the pages themselves.
+//!
 //! A page is one session of bash in a new folder that has the samples of the repository, with `lastmile`
 //! on the `PATH`. A command that fails, output that does not come, or a port that another program of
 //! this machine uses fails the test. What a page starts in the background is ended after it.
@@ -13,9 +16,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use pages::{Block, Page};
 use tempfile::TempDir;
 
-use crate::pages::{self, Block, Page};
+#[path = "../documented/pages.rs"]
+#[expect(dead_code, reason = "the lines of links are for the test that follows them")]
+mod pages;
 
 /// The default ports of what runs on this machine: the subscriber, the ingress, SQS and S3, the page.
 const PORTS: [u16; 4] = [9180, 8080, 4566, 9181];
