@@ -5,6 +5,7 @@
 
 use delivery::address::{OwnAddresses, PrivateDestinations};
 use delivery::ports::QueueName;
+use delivery::publish::AllowedOrigins;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Container;
@@ -43,6 +44,8 @@ pub const DEFAULT_TOPIC: &str = "DEFAULT_TOPIC";
 pub const INGRESS_AUTHORIZATION: &str = "INGRESS_AUTHORIZATION";
 /// The names of the keys of which a request over HTTP needs one, comma-separated: `secretsmanager:ID`, `secretsmanager:ID#MEMBER`, `ssm:NAME` or `env:NAME`.
 pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";
+/// Who is granted a CloudEvents handshake (OPTIONS): DNS names of senders, comma-separated, such as `eventgrid.azure.net`; `*` for everybody.
+pub const ALLOWED_ORIGINS: &str = "ALLOWED_ORIGINS";
 /// Hosts and ranges that are reachable although private, or without TLS.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
 /// The role that dispatch assumes to sign requests to destinations (`auth: {sigv4: …}`).
@@ -150,6 +153,8 @@ pub struct IngressSettings {
     pub default_topic: Option<TopicName>,
     /// The keys of which a request needs one; none where Lambda lets in only whom IAM allows.
     pub keys: Vec<SecretName>,
+    /// Who is granted a handshake; nobody by default.
+    pub allowed_origins: AllowedOrigins,
 }
 
 impl DispatchSettings {
@@ -224,7 +229,8 @@ impl IngressSettings {
         if by_keys && keys.is_empty() {
             return Err(SettingsError::Missing(PUBLISHER_KEYS));
         }
-        Ok(Self { events_queue_url, default_topic: env.default_topic()?, keys })
+        let allowed_origins = env.parse_or(ALLOWED_ORIGINS, "", str::parse)?;
+        Ok(Self { events_queue_url, default_topic: env.default_topic()?, keys, allowed_origins })
     }
 }
 

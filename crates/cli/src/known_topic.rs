@@ -14,7 +14,7 @@ use anyhow::bail;
 use aws_sdk_sqs::Client;
 use axum::http::StatusCode;
 use delivery::subscription::name::TopicName;
-use local::ingress::INGRESS_TAG;
+use local::ingress::{INGRESS_TAG, TOPICS_PATH};
 use serde::Deserialize;
 use url::Url;
 
@@ -87,7 +87,7 @@ async fn ingress_of(sqs: &Client, queue: &Url) -> Option<Url> {
 /// What is said of an unknown topic.
 async fn ask(topic: &TopicName, mut ingress: Url) -> anyhow::Result<Option<Unknown>> {
     if let Ok(mut path) = ingress.path_segments_mut() {
-        path.extend(["topics", &topic.namespace, &topic.topic]);
+        path.extend([TOPICS_PATH, &topic.namespace, &topic.topic]);
     }
     // On this machine and in clear: no certificate is trusted, and none has to be there.
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(TIMEOUT);
@@ -115,7 +115,7 @@ mod tests {
     async fn saying(status: StatusCode, body: &'static str) -> String {
         let listener = listen(0).await.expect("a port is free");
         let address = format!("http://{}", listener.local_addr().expect("it has an address"));
-        let routes = Router::new().route("/topics/shop/orders", get(async move || (status, body)));
+        let routes = Router::new().route("/_topics/shop/orders", get(async move || (status, body)));
         tokio::spawn(axum::serve(listener, routes).into_future());
         address
     }

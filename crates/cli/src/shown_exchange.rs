@@ -195,7 +195,7 @@ fn shown(body: &[u8]) -> ShownBody {
 mod tests {
     use delivery::delivery::outcome::{Content, TransportResult};
     use delivery::manifest::{self, Source};
-    use delivery::request::Method;
+    use delivery::request::{Method, Needs};
 
     use super::*;
 
@@ -222,6 +222,7 @@ mod tests {
             headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
             body: "{}".into(),
             timeout_ms: 1,
+            needs: Needs::Status,
             answer_max_bytes: 1,
             tls: delivery::request::tls::RequestTls::default(),
             signer: None,

@@ -37,6 +37,9 @@ use url::Url;
 /// A whole message, with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
+/// The largest event, with the attributes of its message: what it needs besides when it is delivered again has room
+/// in a message of SQS.
+pub const EVENT_MAX_BYTES: usize = MESSAGE_MAX_BYTES - ATTRIBUTE_MAX_BYTES;
 
 /// The rest of an exchange without an answer in time that is still open. Dropping it closes the
 /// connection.
@@ -261,14 +264,6 @@ impl Record {
     #[must_use]
     pub fn trusted_attribute(&self) -> Option<&Attribute> {
         self.attribute.as_ref().filter(|_| self.queue.is_internal())
-    }
-
-    /// Whether it is a dead letter in a queue where our attributes do not count: nobody can say
-    /// whether it is one, so it is not delivered.
-    #[must_use]
-    pub fn is_moved_dead_letter(&self) -> bool {
-        self.trusted_attribute().is_none()
-            && matches!(self.attribute, Some(Attribute::DeadLetter(_)))
     }
 
     /// The record as a message that waits until a program can read its attribute, which is not changed;

@@ -15,19 +15,22 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use delivery::event::Input;
 use delivery::ports::{Clock as _, MESSAGE_MAX_BYTES, PublishEvents as _, SubscriptionSource as _};
-use delivery::publish::{self, CHALLENGE, DefaultTopic, HttpRequest, KnownKeys, Refusal};
+use delivery::publish::{self, AllowedOrigins, DefaultTopic, HttpRequest, KnownKeys, Refusal};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::Secret;
 use serde_json::json;
 
 use crate::guard::Hosts;
+
+/// Where publishers to the queue ask whether a topic exists. No topic has such a name.
+pub const TOPICS_PATH: &str = "_topics";
 
 /// The tag of the events queue with the address of its ingress.
 pub const INGRESS_TAG: &str = "lastmile:ingress";
@@ -43,6 +46,8 @@ pub struct Ingress {
     pub default_topic: Option<TopicName>,
     /// The keys of which a request needs one; without any, everybody may publish.
     pub keys: Vec<Secret>,
+    /// Who is granted a handshake.
+    pub origins: AllowedOrigins,
     /// The hosts that it answers for.
     pub hosts: Hosts,
 }
@@ -59,10 +64,10 @@ impl From<Refusal> for Refused {
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let mut response = json_response(self.0.status, self.0.body());
-        if self.0.status == StatusCode::UNAUTHORIZED.as_u16() {
-            let challenge = CHALLENGE.parse().expect("it is visible ASCII");
-            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
-        }
+        let header = self.0.header();
+        let header = header
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        response.headers_mut().extend(header);
         response
     }
 }
@@ -87,7 +92,7 @@ impl Ingress {
     pub fn router(self) -> Router {
         let hosts = self.hosts.clone();
         let routes = Router::new()
-            .route("/topics/{namespace}/{topic}", get(describe).fallback(publish))
+            .route(&format!("/{TOPICS_PATH}/{{namespace}}/{{topic}}"), get(describe))
             .fallback(publish)
             .layer(DefaultBodyLimit::max(MESSAGE_MAX_BYTES))
             .with_state(Arc::new(self));
@@ -140,7 +145,7 @@ async fn describe(
     let queue = ingress.queue.url();
     Ok(match topic_input(&ingress, &topic).await {
         Ok(_) => axum::Json(json!({ "topic": topic.to_string(), "queue": queue })).into_response(),
-        Err(Refusal { status, text }) => {
+        Err(Refusal { status, text, .. }) => {
             json_response(status, json!({ "error": text, "queue": queue }).to_string())
         }
     })
@@ -165,6 +170,13 @@ async fn publish(
         headers: &headers,
         body: &body,
     };
+    if let Some(granted) = publish::handshake(&request, &ingress.origins)? {
+        publish::route(&request, &ingress.default_topic().await?)?;
+        return Ok(granted_response(granted));
+    }
+    if let Some(answer) = publish::validation_response(&request) {
+        return Ok(json_response(200, answer));
+    }
     publish::check_key(&request, KnownKeys::all(&ingress.keys), Machine.now_ms())?;
     let route = publish::route(&request, &ingress.default_topic().await?)?;
     let input = topic_input(&ingress, &route.topic).await?;
@@ -172,6 +184,13 @@ async fn publish(
     let sent = ingress.queue.publish(&message.topic, &message.body).await;
     let id = sent.map_err(|error| Refusal::unpublished(&error))?;
     Ok(json_response(route.status, route.answer(&id, message.events)))
+}
+
+fn granted_response(granted: Vec<(&'static str, String)>) -> Response {
+    let headers = granted.into_iter().filter_map(|(name, value)| {
+        Some((HeaderName::from_static(name), HeaderValue::try_from(value).ok()?))
+    });
+    headers.collect::<HeaderMap>().into_response()
 }
 
 /// Why a body was not read; of one that is too large, how large it is, if its sender says so.

@@ -56,10 +56,6 @@ pub(crate) fn isolated(record: &Record) -> Option<Message> {
     if record.queue == QueueName::Isolation || record.receives <= expected {
         return None;
     }
-    // As a publication it would lose what says that it is not to be delivered.
-    if record.is_moved_dead_letter() {
-        return None;
-    }
     let receives = record.earlier_receives.saturating_add(record.receives);
     let message = Message { receives, ..same_message(record, 0) };
     // With room for a hold: what is hidden because it has none must not be taken for a crash.

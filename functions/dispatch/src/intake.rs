@@ -145,10 +145,6 @@ impl<P: DispatchPorts> Dispatch<P> {
         record: &Record,
         catalogue: &mut Result<Arc<Catalogue>, String>,
     ) -> Result<Decoded, Unread> {
-        if record.is_moved_dead_letter() {
-            // It needs no subscriptions, so it does not wait for them.
-            return self.contained_decode(record, &Catalogue::default());
-        }
         let decoded = self.decode_with_topics(record, catalogue).await?;
         // Only then, since it is a request to the store of subscriptions.
         if decoded.missing.is_empty() {

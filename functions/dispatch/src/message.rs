@@ -135,3 +135,50 @@ pub(crate) fn queue_of(record: &Record) -> QueueName {
 pub(crate) fn queue_of_delivery(delivery: &Delivery) -> QueueName {
     if delivery.attempts == 0 { QueueName::FanOut } else { QueueName::Retry }
 }
+
+#[cfg(test)]
+mod tests {
+    use delivery::delivery::Origin;
+    use delivery::delivery::outcome::{Exchange, TransportResult};
+    use delivery::ports::{EVENT_MAX_BYTES, MESSAGE_MAX_BYTES};
+    use delivery::subscription::Subscription;
+    use delivery::subscription::profile::{ATTEMPTS_MAX, Dialect};
+    use delivery::wire::TOPIC_ATTRIBUTE;
+
+    use super::*;
+
+    /// How often an event of so many bytes, topic included, is attempted until its state fits no message any more.
+    fn attempts_of(bytes: usize) -> u32 {
+        let url = "https://billing.example.com/".parse().expect("a URL");
+        let name = "shop/orders/billing".parse().expect("a name");
+        let subscription = Subscription::new(name, Dialect::Native, url);
+        let head = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","data":""#;
+        let of_topic = TOPIC_ATTRIBUTE.len() + "String".len() + "shop/orders".len();
+        let text = format!("{head}{}\"}}", "x".repeat(bytes - of_topic - head.len() - 2));
+        let event = Event::recall(&text.into(), Input::Auto);
+        let message = "4c2b1f5e-9a3d-4e0b-8f6a-7d1c2e3f4a5b".to_owned();
+        let origin = Origin { message, index: 0 };
+        let mut delivery =
+            Delivery::new(event, subscription.name.clone(), origin, 1_795_158_180_123);
+        let result =
+            TransportResult::Answered { status: 503, retry_after: None, body: vec![b'x'; 1_024] };
+        while fits_a_message(&delivery) && delivery.attempts < ATTEMPTS_MAX {
+            let started_ms = 1_795_158_180_123 + u64::from(delivery.attempts) * 60_000;
+            delivery.record(&Exchange::new(result.clone(), started_ms, 50), &subscription);
+        }
+        delivery.attempts
+    }
+
+    #[test]
+    fn the_documented_sizes_are_attempted_as_often_as_documented() {
+        for (bytes, attempts) in [
+            (MESSAGE_MAX_BYTES, 0..=1),
+            (MESSAGE_MAX_BYTES - 1_000, 1..=1),
+            (MESSAGE_MAX_BYTES - 4_096, 30..=ATTEMPTS_MAX),
+            (EVENT_MAX_BYTES, ATTEMPTS_MAX..=ATTEMPTS_MAX),
+        ] {
+            let found = attempts_of(bytes);
+            assert!(attempts.contains(&found), "{bytes} bytes: {found} attempts");
+        }
+    }
+}

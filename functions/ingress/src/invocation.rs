@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use delivery::publish::{CHALLENGE, Refusal};
+use delivery::publish::Refusal;
 use serde::{Deserialize, Serialize};
 
 /// The stage that adds nothing to the path.
@@ -85,8 +85,8 @@ pub struct Response {
     /// The HTTP status.
     pub status_code: u16,
     /// Names in lower case.
-    pub headers: BTreeMap<&'static str, &'static str>,
-    /// JSON.
+    pub headers: BTreeMap<&'static str, String>,
+    /// JSON, or empty.
     pub body: String,
     /// Whether the body is base64; never.
     pub is_base64_encoded: bool,
@@ -94,15 +94,19 @@ pub struct Response {
 
 impl Response {
     pub(crate) fn json(status: u16, body: String) -> Self {
-        let headers = BTreeMap::from([("content-type", "application/json")]);
+        let headers = BTreeMap::from([("content-type", "application/json".to_owned())]);
         Self { status_code: status, headers, body, is_base64_encoded: false }
+    }
+
+    /// The response to a handshake.
+    pub(crate) fn granted(headers: Vec<(&'static str, String)>) -> Self {
+        let headers = headers.into_iter().collect();
+        Self { status_code: 200, headers, body: String::new(), is_base64_encoded: false }
     }
 
     pub(crate) fn of_refusal(refusal: &Refusal) -> Self {
         let mut response = Self::json(refusal.status, refusal.body());
-        if refusal.status == 401 {
-            response.headers.insert("www-authenticate", CHALLENGE);
-        }
+        response.headers.extend(refusal.header().map(|(name, value)| (name, value.to_owned())));
         response
     }
 }

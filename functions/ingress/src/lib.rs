@@ -1,7 +1,7 @@
 //! ingress: from an HTTP request to the events queue.
 //!
-//! This file is the flow of a request, top to bottom: **read → check the key → route → decode → publish →
-//! answer**. What each step means is [`delivery::publish`], which the ingress of `lastmile dev` calls too.
+//! This file is the flow of a request, top to bottom: **read → grant a handshake → check the key → route →
+//! decode → publish → answer**. What each step means is [`delivery::publish`], which the ingress of `lastmile dev` calls too.
 //! A request is answered with success only when the queue has its message; a client that repeats any other
 //! request loses nothing, and may publish twice. One request is one message, so it is never published in
 //! part.
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use adapters::telemetry;
 use delivery::event::Input;
 use delivery::ports::IngressPorts;
-use delivery::publish::{self, DefaultTopic, HttpRequest, KnownKeys, Refusal};
+use delivery::publish::{self, AllowedOrigins, DefaultTopic, HttpRequest, KnownKeys, Refusal};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::SecretName;
 
@@ -33,6 +33,7 @@ pub struct Ingress<P> {
     ports: P,
     default_topic: DefaultTopic,
     keys: Vec<SecretName>,
+    origins: AllowedOrigins,
     /// When it was logged last that keys cannot be read.
     reported_ms: AtomicU64,
 }
@@ -42,7 +43,14 @@ impl<P: IngressPorts> Ingress<P> {
     /// a request needs one. Without keys it believes that its caller was checked before.
     pub fn new(ports: P, default_topic: Option<TopicName>, keys: Vec<SecretName>) -> Self {
         let default_topic = default_topic.map(Into::into).unwrap_or_default();
-        Self { ports, default_topic, keys, reported_ms: AtomicU64::new(0) }
+        let (origins, reported_ms) = (AllowedOrigins::default(), AtomicU64::new(0));
+        Self { ports, default_topic, keys, origins, reported_ms }
+    }
+
+    /// The same, which grants handshakes to these senders.
+    #[must_use]
+    pub fn allowing(self, origins: AllowedOrigins) -> Self {
+        Self { origins, ..self }
     }
 
     /// Handles a request.
@@ -65,6 +73,13 @@ impl<P: IngressPorts> Ingress<P> {
             headers: &headers,
             body: &body,
         };
+        if let Some(granted) = publish::handshake(&request, &self.origins)? {
+            publish::route(&request, &self.default_topic)?;
+            return Ok(Response::granted(granted));
+        }
+        if let Some(answer) = publish::validation_response(&request) {
+            return Ok(Response::json(200, answer));
+        }
         self.check_key(&request).await?;
         let route = publish::route(&request, &self.default_topic)?;
         // What the topic reads is known to dispatch only.

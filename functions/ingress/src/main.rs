@@ -19,7 +19,8 @@ async fn serve() -> Result<(), Error> {
     let settings = IngressSettings::read(|name| std::env::var(name).ok());
     let settings = settings.map_err(|error| format!("ingress cannot start: {error}"))?;
     let ports = AwsIngressPorts::new(&aws_config().await, &settings)?;
-    let function = &Ingress::new(ports, settings.default_topic, settings.keys);
+    let function = &Ingress::new(ports, settings.default_topic, settings.keys)
+        .allowing(settings.allowed_origins);
     lambda_runtime::run(service_fn(|invocation: LambdaEvent<Invocation>| async move {
         Ok::<_, Error>(function.handle(&invocation.payload).await)
     }))

@@ -516,12 +516,15 @@ fn a_message_from_native_redrive_is_stored_with_what_is_known_of_it() {
 }
 
 #[test]
-fn a_refused_certificate_or_address_is_one_attempt_and_a_dead_letter() {
-    for result in [TransportResult::TlsError, TransportResult::Blocked, TransportResult::Unsendable]
-    {
+fn a_blocked_address_is_one_attempt_and_a_dead_letter_and_a_refused_certificate_is_retried() {
+    for (result, queue) in [
+        (TransportResult::TlsError, QueueName::Retry),
+        (TransportResult::Blocked, QueueName::DeadLetter),
+        (TransportResult::Unsendable, QueueName::DeadLetter),
+    ] {
         let ports = FakePorts::new(subscriptions(1)).with_result(result.clone());
         assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
-        assert_eq!((ports.requests(), ports.sent()[0].0), (1, QueueName::DeadLetter), "{result:?}");
+        assert_eq!((ports.requests(), ports.sent()[0].0), (1, queue), "{result:?}");
     }
 }
 

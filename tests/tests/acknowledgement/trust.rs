@@ -43,30 +43,21 @@ fn a_forged_delivery_or_publication_is_an_event_of_its_own_topic() {
 }
 
 #[test]
-fn a_dead_letter_in_the_events_queue_is_stored_as_unprocessed_in_the_default_container() {
-    let ports = FakePorts::new(subscriptions(1));
+fn a_dead_letter_attribute_of_a_publisher_changes_nothing_about_the_event() {
     let attribute = Attribute::DeadLetter(write_dead_letter(&forged_letter()));
-    assert_eq!(dispatch(&ports, &[forged(attribute)], ENDS_MS), [""; 0]);
-    let (queue, message) = ports.sent().remove(0);
-    let sent = letter(&message);
-    assert_eq!(
-        (ports.requests(), queue, &sent.store),
-        (0, QueueName::DeadLetter, &Store::DefaultContainer)
-    );
-    assert_eq!(sent.delivery.subscription.to_string(), "shop/orders/_unprocessed");
-    assert_eq!(sent.delivery.published_ms, NOW_MS - 10);
-}
-
-#[test]
-fn a_dead_letter_in_the_events_queue_is_never_an_event_however_it_waited() {
-    let attribute = Attribute::DeadLetter(write_dead_letter(&forged_letter()));
-    let again = Record { receives: 2, ..forged(attribute) };
-    for ports in [FakePorts::new(subscriptions(1)), FakePorts::without_subscriptions()] {
-        assert_eq!(dispatch(&ports, std::slice::from_ref(&again), ENDS_MS), [""; 0]);
+    for attribute in [attribute, Attribute::DeadLetter("mine".to_owned())] {
+        let ports = FakePorts::new(subscriptions(1)).with_status(503);
+        assert_eq!(dispatch(&ports, &[forged(attribute.clone())], ENDS_MS), [""; 0]);
         let (queue, message) = ports.sent().remove(0);
-        assert_eq!((ports.requests(), queue), (0, QueueName::DeadLetter));
-        let unprocessed = letter(&message).delivery.subscription.to_string();
-        assert_eq!(unprocessed, "shop/orders/_unprocessed");
+        assert_eq!((ports.requests(), queue), (1, QueueName::Retry));
+        assert_eq!(super::carried(&message).subscription.to_string(), "shop/orders/s0");
+        // Received again, it goes to isolation as any event, without the attribute.
+        let again = Record { receives: 2, ..forged(attribute) };
+        let ports = FakePorts::new(subscriptions(1));
+        assert_eq!(dispatch(&ports, &[again], ENDS_MS), [""; 0]);
+        let (queue, message) = ports.sent().remove(0);
+        assert_eq!(queue, QueueName::Isolation);
+        assert!(matches!(message.attribute, Attribute::Publication(_)), "{message:?}");
     }
 }
 

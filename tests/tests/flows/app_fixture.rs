@@ -8,6 +8,7 @@ use std::time::Duration;
 use adapters::storage::StoredObject;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use axum::http::StatusCode;
+use delivery::publish::AllowedOrigins;
 use lastmile_tests::catalogues;
 use local::guard::Hosts;
 use local::ingress::Ingress;
@@ -168,6 +169,7 @@ impl AppFixture {
             subscriptions: self.stack.subscriptions(),
             default_topic: None,
             keys: Vec::new(),
+            origins: AllowedOrigins::default(),
             hosts: Hosts::default(),
         };
         tokio::spawn(axum::serve(listener, ingress.router()).into_future());

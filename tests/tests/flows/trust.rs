@@ -76,16 +76,14 @@ async fn forged_attributes_on_the_events_queue_change_nothing_about_the_event() 
 }
 
 #[tokio::test]
-async fn a_forged_dead_letter_is_stored_as_unprocessed_in_the_default_container() {
+async fn a_forged_dead_letter_is_an_event_of_its_topic() {
     let app = app().await;
     let value = write_dead_letter(&forged_dead_letter());
     app.send("events", CLOUD_EVENT, &[("topic", "shop/orders"), (DEADLETTER_ATTRIBUTE, &value)])
         .await;
-    let letters = app.dead_letters(1).await;
-    assert_eq!(places(&letters), [format!("shop/orders/{UNPROCESSED}")]);
-    assert_eq!(letters[0].1["event"]["id"], "1");
-    assert_eq!(app.dead_letters_when_idle().await.len(), 1);
-    assert_eq!(app.received(0).await.len(), 0);
+    let received = app.received(1).await;
+    assert_eq!(received[0].path, "/in");
+    assert_eq!(app.dead_letters_when_idle().await, Vec::<(String, Value)>::new());
 }
 
 #[tokio::test]

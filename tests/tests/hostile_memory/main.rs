@@ -16,7 +16,7 @@ use adapters::machine::Machine;
 use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::delivery::outcome::TransportResult;
 use delivery::ports::{Clock as _, SendHttp as _};
-use delivery::request::{ANSWER_MAX_BYTES, Method, REPLY_MAX_BYTES, Request};
+use delivery::request::{ANSWER_MAX_BYTES, Method, Needs, REPLY_MAX_BYTES, Request};
 use futures::future::join_all;
 use lastmile_tests::certificates::{Authority, Validity};
 use lastmile_tests::hostile::catalogue;
@@ -138,6 +138,7 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
         headers: Vec::new(),
         body: "{}".into(),
         timeout_ms: TIMEOUT_MS,
+        needs: Needs::Status,
         answer_max_bytes,
         tls: delivery::request::tls::RequestTls::default(),
         signer: None,

@@ -40,7 +40,7 @@ pub(crate) struct Sent {
     pub(crate) converted: Option<&'static str>,
     /// The body in binary mode.
     pub(crate) data: &'static [u8],
-    /// The content type in binary mode.
+    /// The content type in binary mode; empty if there is none.
     pub(crate) content_type: &'static str,
 }
 
@@ -59,10 +59,10 @@ impl Sent {
     }
 
     /// The content type that has to arrive.
-    pub(crate) fn content_type(&self, mode: Mode) -> &'static str {
+    pub(crate) fn content_type(&self, mode: Mode) -> Option<&'static str> {
         match mode {
-            Mode::Structured => "application/cloudevents+json; charset=utf-8",
-            Mode::Binary => self.content_type,
+            Mode::Structured => Some("application/cloudevents+json; charset=utf-8"),
+            Mode::Binary => Some(self.content_type).filter(|of| !of.is_empty()),
         }
     }
 
@@ -84,7 +84,8 @@ impl Sent {
                     .into_iter()
                     .map(|(name, value)| (name.to_ascii_lowercase(), as_text(value)));
                 event = attributes.collect();
-                event.insert("datacontenttype".to_owned(), self.content_type.into());
+                let content_type = self.content_type(mode);
+                event.extend(content_type.map(|of| ("datacontenttype".to_owned(), of.into())));
                 event.extend(self.binary_data().map(|data| ("data".to_owned(), data)));
             }
         }
@@ -118,6 +119,8 @@ pub(crate) const EXACT: &str = "{ \"type\":\"order.created\" ,\n\t\"specversion\
     \"data\":{\"b\":1.50,\"a\" : [1,\t2],\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}\n}";
 
 const JSON: &str = "application/json";
+/// The content type of no data.
+const NOTHING: &str = "";
 
 /// A CloudEvent with these additional members.
 macro_rules! event {
@@ -147,31 +150,31 @@ static ATTRIBUTES: [Sent; 15] = [
         "{\"b\":1.50,\"a\" : [1,\t2],\"text\":\"gr\\u00fc\\u00dfe, grüße \\/ 🦀\"}".as_bytes(),
         JSON,
     ),
-    sent("subject", event!(r#","subject":"Euro € 😀""#), b"", JSON),
+    sent("subject", event!(r#","subject":"Euro € 😀""#), b"", NOTHING),
     sent(
         "hard-subject",
         event!(r#","subject":"100% \"said\" %41 ~\ttab\u0001\u007f\n\\ü""#),
         b"",
-        JSON,
+        NOTHING,
     ),
-    sent("empty-subject", event!(r#","subject":"""#), b"", JSON),
+    sent("empty-subject", event!(r#","subject":"""#), b"", NOTHING),
     sent(
         "no-time",
         r#"{"specversion":"1.0","type":"order.created","source":"/shop","id":"e-1"}"#,
         b"",
-        JSON,
+        NOTHING,
     ),
     sent(
         "null-subject",
         event!(r#","subject":null,"dataschema":null,"datacontenttype":null"#),
         b"",
-        JSON,
+        NOTHING,
     ),
     sent(
         "null-time",
         r#"{"specversion":"1.0","type":"order.created","source":"/shop","id":"e-1","time":null}"#,
         b"",
-        JSON,
+        NOTHING,
     ),
     sent(
         "extensions",
@@ -179,10 +182,10 @@ static ATTRIBUTES: [Sent; 15] = [
             r#","count":5,"less":-2147483648,"yes":true,"no":false,"zeros":"007","at":"2026-11-20T07:03:00.1234567Z","text":"grüße""#
         ),
         b"",
-        JSON,
+        NOTHING,
     ),
-    sent("capital-extension", event!(r#","MyExtension":"x""#), b"", JSON),
-    sent("fraction-extension", event!(r#","ratio":1.5"#), b"", JSON),
+    sent("capital-extension", event!(r#","MyExtension":"x""#), b"", NOTHING),
+    sent("fraction-extension", event!(r#","ratio":1.5"#), b"", NOTHING),
     sent(
         "dataschema",
         event!(r#","dataschema":"https://example.com/schema","data":{"a":1}"#),
@@ -200,19 +203,19 @@ static ATTRIBUTES: [Sent; 15] = [
         "seven-digits",
         r#"{"specversion":"1.0","type":"order.created","source":"/shop","id":"e-1","time":"2026-11-20T07:03:00.1234567+01:00"}"#,
         b"",
-        JSON,
+        NOTHING,
     ),
     sent(
         "nine-digits",
         r#"{"specversion":"1.0","type":"order.created","source":"/shop","id":"e-1","time":"2021-05-04T07:33:33.773581268Z"}"#,
         b"",
-        JSON,
+        NOTHING,
     ),
     sent(
         "no-moment",
         r#"{"specversion":"1.0","type":"order.created","source":"/shop","id":"e-1","time":"lunchtime"}"#,
         b"",
-        JSON,
+        NOTHING,
     ),
 ];
 
@@ -234,7 +237,7 @@ static DATA: [Sent; 17] = [
     sent("number", event!(r#","data":1.50"#), b"1.50", JSON),
     sent("zero", event!(r#","data":0"#), b"0", JSON),
     sent("false", event!(r#","data":false"#), b"false", JSON),
-    sent("null", event!(r#","data":null"#), b"", JSON),
+    sent("null", event!(r#","data":null"#), b"", NOTHING),
     sent("twice", event!(r#","data":{"a":1,"a":2}"#), br#"{"a":1,"a":2}"#, JSON),
     sent(
         "parameters",

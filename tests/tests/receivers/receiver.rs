@@ -71,7 +71,8 @@ impl Sdk {
     }
 }
 
-fn sources() -> PathBuf {
+/// Where the receivers are.
+pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/receivers")
 }
 

@@ -53,11 +53,10 @@ const POOL_IDLE: Duration = Duration::from_secs(5);
 /// How many connections to one host may be idle: the default concurrency of a subscription. With
 /// fewer, a subscription at that concurrency would open new connections all the time.
 const POOL_PER_HOST_MAX: usize = MAX_CONCURRENCY as usize;
-/// An HTTP/1 response with more headers is a failure. The length of its head is bounded by the
-/// budget of the exchange.
-const HEADERS_MAX: usize = 100;
-/// An HTTP/2 response with a longer head is a failure.
-const HTTP2_HEAD_MAX_BYTES: u32 = 64 * 1_024;
+/// A response with more headers is a failure.
+pub(super) const HEADERS_MAX: usize = 1_000;
+/// A response with a longer head is a failure. The client stops reading soon after.
+pub(super) const HEAD_MAX_BYTES: usize = 256 * 1_024;
 /// An HTTP/2 peer may send this much of a body that is not read yet: as much as is read at most.
 const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1_024;
 /// The same for all bodies of a connection: as much as the protocol allows, since the windows of its streams bound
@@ -140,10 +139,11 @@ fn client(resolver: CheckingResolver, tls: Arc<ClientConfig>) -> Client {
         .pool_idle_timeout(POOL_IDLE)
         .pool_max_idle_per_host(POOL_PER_HOST_MAX)
         .http1_max_headers(HEADERS_MAX)
+        .http1_max_buf_size(HEAD_MAX_BYTES)
         .http2_initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
         .http2_initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
         .http2_max_frame_size(HTTP2_FRAME_MAX_BYTES)
-        .http2_max_header_list_size(HTTP2_HEAD_MAX_BYTES)
+        .http2_max_header_list_size(HEAD_MAX_BYTES as u32)
         .build(Connector(connector))
 }
 type Connecting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;

@@ -7,6 +7,8 @@ use delivery::delivery::outcome::TransportResult;
 use rustls::AlertDescription;
 use thiserror::Error;
 
+use super::clients::{HEAD_MAX_BYTES, HEADERS_MAX};
+use super::encoding::Undecodable;
 use super::names::NameFailure;
 use super::tls::TlsError;
 
@@ -27,6 +29,12 @@ pub(super) enum Failure {
     Answer(#[from] hyper::Error),
     #[error("the rest of a long answer came too slowly while others waited to be read")]
     TurnOver,
+    #[error(
+        "the head of its answer has more than {HEADERS_MAX} headers, or {HEAD_MAX_BYTES} bytes"
+    )]
+    Head,
+    #[error(transparent)]
+    Encoding(#[from] Undecodable),
 }
 
 /// What an endpoint says by an alert of TLS about the certificate of who is calling: it verifies no other one.
@@ -49,6 +57,7 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
         Failure::Url => return TransportResult::Unsendable,
         Failure::Tls(_) => return TransportResult::Aborted,
         Failure::TurnOver => return TransportResult::TimedOut,
+        Failure::Head | Failure::Encoding(_) => return TransportResult::SocketError,
         Failure::Request(_) | Failure::Answer(_) => {}
     }
     // The client reports what its resolver returns as a failure to connect.
@@ -70,6 +79,15 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
         }
         _ => TransportResult::SocketError,
     }
+}
+
+/// Whether the endpoint says that it has not processed the request: only HTTP/2 can say so (RFC 9113, 8.7). Of a
+/// connection that goes away, h2 reports that for the streams above the last one that the endpoint will answer.
+pub(super) fn is_unprocessed(failure: &Failure) -> bool {
+    caused_by::<h2::Error>(failure).is_some_and(|error| {
+        let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        error.is_remote() && (error.is_go_away() || is_refused)
+    })
 }
 
 /// The failure's message and those of its causes.

@@ -7,7 +7,7 @@
 //! are not counted: each takes nine bytes, and so the bytes bound them as well. Reads count like
 //! [`READ_MIN_BYTES`] at least, so that packets of one byte are bounded too.
 //!
-//! The stream is also where a connection is closed: once an exchange on it ended without an answer, it
+//! The stream is also where a connection is closed: once an answer on it was not read to its end, it
 //! is used for no other, and closed with the last of those under way.
 
 use std::io;
@@ -21,18 +21,18 @@ use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connecti
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// So many bytes are read of a connection for an exchange, beside the body of its answer: half of it
-/// is more than the longest head of HTTP/2 and what the windows let a server send before it is read.
+/// So many bytes are read of a connection for an exchange, beside the body of its answer: more than the
+/// longest head, what the windows let a server send before it is read, and half as much for frames.
 /// The handshake of TLS may take as many.
-const EXCHANGE_BYTES: u64 = 256 * 1_024;
+const EXCHANGE_BYTES: u64 = 512 * 1_024;
 /// So many bytes are read for each byte of a body: a chunk of HTTP/1 with one byte takes six, and a chunk
 /// of four bytes in a record of TLS by itself 31.
 const BYTES_PER_BODY_BYTE: u64 = 8;
 /// What a read counts at least: it costs as much as parsing some frames.
 const READ_MIN_BYTES: u64 = 32;
 
-const FLOODED: &str = "the endpoint sent more than 256 KiB beside the body of its answer";
-const UNANSWERED: &str = "an exchange on this connection ended without an answer";
+const FLOODED: &str = "the endpoint sent more than 512 KiB beside the body of its answer";
+const UNANSWERED: &str = "an answer on this connection was not read to its end";
 
 /// What may still be read of a connection.
 #[derive(Debug)]
@@ -62,9 +62,9 @@ impl Budget {
     }
 
     /// Nothing is saved up: what an exchange leaves is there for the next one at most once.
-    fn end_exchange(&mut self, is_answered: bool) {
+    fn end_exchange(&mut self, is_read: bool) {
         self.exchanges -= 1;
-        self.is_retired |= !is_answered;
+        self.is_retired |= !is_read;
         self.left_bytes = self.left_bytes.min((self.exchanges + 1) * EXCHANGE_BYTES);
     }
 
@@ -175,18 +175,18 @@ impl AsyncWrite for MeteredStream {
     }
 }
 
-/// The use of a connection by one exchange. Unless the exchange was [answered](Self::answered), the
+/// The use of a connection by one exchange. Unless its answer was [read whole](Self::read_whole), the
 /// connection is retired with it.
 pub(super) struct Usage {
     captured: CaptureConnection,
     meter: Option<Arc<Meter>>,
-    is_answered: bool,
+    is_read: bool,
 }
 
 impl Usage {
     /// That of an exchange which has no connection yet.
     pub(super) fn new(captured: CaptureConnection) -> Self {
-        Self { captured, meter: None, is_answered: false }
+        Self { captured, meter: None, is_read: false }
     }
 
     /// Notices the connection that the client has chosen, which it does while its future is polled: and
@@ -213,22 +213,22 @@ impl Usage {
         }
     }
 
-    /// There is an answer: the connection may be reused.
-    pub(super) fn answered(mut self) {
-        self.is_answered = true;
+    /// The answer was read to its end: the connection may be reused.
+    pub(super) fn read_whole(mut self) {
+        self.is_read = true;
     }
 }
 
 impl Drop for Usage {
     fn drop(&mut self) {
         let Some(meter) = &self.meter else { return };
-        if !self.is_answered
+        if !self.is_read
             && let Some(connected) = &*self.captured.connection_metadata()
         {
             // The pool gives it to nobody else.
             connected.poison();
         }
-        meter.budget().end_exchange(self.is_answered);
+        meter.budget().end_exchange(self.is_read);
         meter.task.wake();
     }
 }

@@ -1,16 +1,20 @@
 //! One HTTP exchange with an endpoint we do not control.
 //!
-//! The endpoint may be slow, broken or hostile, so everything is bounded: no redirects, no proxy, no
-//! decompression, one deadline over resolving, connecting, head and body, and no more than the
-//! beginning of the body. Every address a name resolves to is checked before a packet is sent, and
+//! The endpoint may be slow, broken or hostile, so everything is bounded: no redirects, no proxy, one
+//! deadline over resolving, connecting, head and body, and no more than the beginning of the body, encoded
+//! or decoded. Every address a name resolves to is checked before a packet is sent, and
 //! only checked addresses are connected to. Whatever happens is an `Exchange`; nothing here is an
 //! `Err`.
 //!
-//! A connection outlives an exchange only if that ended with an answer. After a timeout, a broken
+//! The head of an answer decides, unless the request needs the body: then an answer whose body cannot be read
+//! is a failure. A request that the endpoint says it has not processed is sent again at once, on another connection.
+//!
+//! A connection outlives an exchange only if that was read to its end. After a timeout, a broken
 //! connection or a dropped exchange, it is closed as soon as no exchange uses it, and at once if it
 //! sends more than its exchanges may cost (`metered.rs`).
 
 mod clients;
+mod encoding;
 mod failure;
 mod long_answers;
 mod metered;
@@ -31,8 +35,11 @@ use delivery::address::{AddressPolicy, ClientKind};
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::event::binary::header_text;
 use delivery::ports::{Clock, Late, SendHttp};
-use delivery::request::{ANSWER_MAX_BYTES, Method, Request};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use delivery::request::{ANSWER_MAX_BYTES, Method, Needs, Request};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, USER_AGENT,
+};
+use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -40,10 +47,12 @@ use hyper_util::client::legacy::connect::capture_connection;
 use percent_encoding::percent_decode_str;
 /// A certificate authority, as [`Network`] takes them.
 pub use rustls::pki_types::CertificateDer as Certificate;
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 pub use self::clients::ClientError;
-use self::clients::Clients;
+use self::clients::{Client, Clients, HEAD_MAX_BYTES, HEADERS_MAX};
+use self::encoding::Decoded;
 use self::failure::Failure;
 use self::long_answers::LongAnswers;
 use self::metered::Usage;
@@ -56,6 +65,8 @@ use crate::machine::Machine;
 pub const AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
 /// Of the headers of a response so many bytes are kept for a person who watches.
 const HEADERS_KEPT_MAX_BYTES: usize = 16 * 1_024;
+/// The rest of an answer whose head has decided already is only for people: it may take so long.
+const BODY_WAIT: Duration = Duration::from_secs(5);
 
 /// What the sender needs of the network: how names resolve, and which certificates are trusted.
 #[derive(Clone)]
@@ -95,6 +106,13 @@ struct Admitted {
     kind: ClientKind,
     headers: HeaderMap,
     signed: Option<Signed>,
+}
+
+/// An answer whose body is not read yet.
+struct Answer {
+    head: Parts,
+    body: Incoming,
+    usage: Usage,
 }
 
 impl HttpSender {
@@ -141,7 +159,8 @@ impl HttpSender {
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         let basic = basic_authorization(&request.url).map(|value| (AUTHORIZATION, value));
-        let usual = [(ACCEPT, "*/*"), (USER_AGENT, AGENT)]
+        // Without the last one, any encoding of the answer is acceptable (RFC 9110, 12.5.3).
+        let usual = [(ACCEPT, "*/*"), (USER_AGENT, AGENT), (ACCEPT_ENCODING, "identity")]
             .map(|(name, value)| (name, HeaderValue::from_static(value)));
         for (name, value) in usual.into_iter().chain(basic) {
             headers.entry(name).or_insert(value);
@@ -149,65 +168,92 @@ impl HttpSender {
         Ok(Admitted { kind, headers, signed })
     }
 
-    async fn send(&self, request: &Request, admitted: Admitted) -> Exchange {
-        let Admitted { kind, headers, signed } = admitted;
-        let exchange = match self.answer(request, headers, kind).await {
-            Ok((result, content)) => {
-                Exchange { content: Some(content), ..Exchange::new(result, 0, 0) }
-            }
-            Err(failure) => Exchange::new(failure::result(&failure), 0, 0)
-                .with_detail(failure::detail(&failure)),
-        };
-        match signed {
-            Some(signed) => signed.hide_in(exchange),
-            None => exchange,
-        }
-    }
-
-    async fn answer(
+    /// The head of the answer. A request that the endpoint has not processed is sent once more, and nobody else
+    /// notices (RFC 9113, 8.7).
+    async fn head(
         &self,
         request: &Request,
         headers: HeaderMap,
         kind: ClientKind,
-    ) -> Result<(TransportResult, Content), Failure> {
-        let mut sent = http::Request::new(Full::new(request.body.clone()));
-        *sent.method_mut() = match request.method {
-            Method::Post => http::Method::POST,
-            Method::Options => http::Method::OPTIONS,
-        };
-        *sent.uri_mut() = uri(&request.url).ok_or(Failure::Url)?;
-        *sent.headers_mut() = headers;
-        let mut usage = Usage::new(capture_connection(&mut sent));
-        let mut responding = self.clients.of(kind, &request.tls)?.request(sent);
-        let response = poll_fn(|context| {
-            let polled = Pin::new(&mut responding).poll(context);
-            usage.notice(&polled);
-            polled
-        });
-        let (head, body) = response.await?.into_parts();
-        let retry_after = head.headers.get(RETRY_AFTER).and_then(text);
-        let content_type = head.headers.get(CONTENT_TYPE);
-        let content_type = content_type.map(|value| header_text(value.as_bytes()));
-        let attributes = headers_with_prefix("ce-", &head.headers);
-        let webhook = headers_with_prefix("webhook-", &head.headers);
-        let headers = if self.keeps_headers { all_headers(&head.headers) } else { Vec::new() };
-        let (body, whole) = self.read_body(body, request, &usage).await?;
-        usage.answered();
-        Ok((
-            TransportResult::Answered { status: head.status.as_u16(), retry_after, body },
-            Content { content_type, attributes, webhook, headers, whole },
-        ))
+    ) -> Result<Answer, Failure> {
+        let client = self.clients.of(kind, &request.tls)?;
+        match ask(&client, request, headers.clone()).await {
+            Err(failure) if failure::is_unprocessed(&failure) => {
+                ask(&client, request, headers).await
+            }
+            answer => answer,
+        }
     }
 
-    /// The beginning of the body, and whether that is all of it; the rest is never read.
+    /// The exchange with this answer, whose body is read until then at most.
+    async fn rest(
+        &self,
+        answer: Result<Answer, Failure>,
+        request: &Request,
+        deadline: Option<Instant>,
+    ) -> Exchange {
+        let Answer { head, body: incoming, usage } = match answer {
+            Ok(answer) => answer,
+            Err(failure) => return failed(&failure),
+        };
+        let patience = Instant::now() + BODY_WAIT;
+        let until = match request.needs {
+            Needs::Status => Some(deadline.map_or(patience, |deadline| deadline.min(patience))),
+            Needs::Body => deadline,
+        };
+        let mut body = Vec::new();
+        let reading = self.read_body(&mut body, incoming, request, &usage);
+        let read = match until {
+            Some(until) => timeout_at(until, reading).await.ok(),
+            None => Some(reading.await),
+        };
+        let status = head.status.as_u16();
+        let unread = |exchange| Exchange { unread_status: Some(status), ..exchange };
+        let whole = match (read, request.needs) {
+            (Some(Ok(whole)), _) => whole,
+            (Some(Err(_)) | None, Needs::Status) => false,
+            (Some(Err(failure)), Needs::Body) => return unread(failed(&failure)),
+            (None, Needs::Body) => return unread(timed_out(request)),
+        };
+        if whole {
+            usage.read_whole();
+        }
+        let Decoded { body, whole } =
+            match encoding::decode(&head.headers, body, whole, request.answer_max_bytes) {
+                Ok(decoded) => decoded,
+                Err(error) if request.needs == Needs::Body => return unread(failed(&error.into())),
+                // As it came: it may still tell a person something.
+                Err(error) => Decoded { body: error.body, whole },
+            };
+        let retry_after = head.headers.get(RETRY_AFTER).and_then(text);
+        let result = TransportResult::Answered { status, retry_after, body };
+        let content = Some(self.content(&head, whole));
+        Exchange { content, ..Exchange::new(result, 0, 0) }
+    }
+
+    /// What the head says about the body.
+    fn content(&self, head: &Parts, whole: bool) -> Content {
+        let content_type = head.headers.get(CONTENT_TYPE);
+        Content {
+            content_type: content_type.map(|value| header_text(value.as_bytes())),
+            attributes: headers_with_prefix("ce-", &head.headers),
+            webhook: headers_with_prefix("webhook-", &head.headers),
+            headers: if self.keeps_headers { all_headers(&head.headers) } else { Vec::new() },
+            whole,
+        }
+    }
+
+    /// Reads the beginning of the body, and returns whether that is all of it; the rest is never read. What
+    /// was read is in `body` even if this fails or is dropped.
     async fn read_body(
         &self,
+        body: &mut Vec<u8>,
         mut incoming: Incoming,
         request: &Request,
         usage: &Usage,
-    ) -> Result<(Vec<u8>, bool), Failure> {
+    ) -> Result<bool, Failure> {
         let max_bytes = request.answer_max_bytes;
-        let (mut body, mut turn) = (Vec::new(), None);
+        let mut turn = None;
         while body.len() < max_bytes {
             if body.len() >= ANSWER_MAX_BYTES && turn.is_none() {
                 // Held until the body is read.
@@ -217,7 +263,7 @@ impl HttpSender {
                 Some(turn) => turn.next(incoming.frame()).await?,
                 None => incoming.frame().await,
             };
-            let Some(frame) = frame else { return Ok((body, true)) };
+            let Some(frame) = frame else { return Ok(true) };
             // What is no data is a trailer, and nobody wants one.
             let chunk = frame?.into_data().unwrap_or_default();
             usage.extend(chunk.len());
@@ -225,39 +271,86 @@ impl HttpSender {
                 turn.brought(chunk.len());
             }
             let taken = &chunk[..chunk.len().min(max_bytes - body.len())];
-            make_room(&mut body, taken.len(), max_bytes);
+            make_room(body, taken.len(), max_bytes);
             body.extend_from_slice(taken);
         }
         // A body of exactly this length counts as cut: only one more read could tell.
-        Ok((body, false))
+        Ok(false)
+    }
+}
+
+/// Sends the request once, and waits for the head of its answer.
+async fn ask(client: &Client, request: &Request, headers: HeaderMap) -> Result<Answer, Failure> {
+    let mut sent = http::Request::new(Full::new(request.body.clone()));
+    *sent.method_mut() = match request.method {
+        Method::Post => http::Method::POST,
+        Method::Options => http::Method::OPTIONS,
+    };
+    *sent.uri_mut() = uri(&request.url).ok_or(Failure::Url)?;
+    *sent.headers_mut() = headers;
+    let mut usage = Usage::new(capture_connection(&mut sent));
+    let mut responding = client.request(sent);
+    let response = poll_fn(|context| {
+        let polled = Pin::new(&mut responding).poll(context);
+        usage.notice(&polled);
+        polled
+    });
+    let (head, body) = response.await?.into_parts();
+    let lengths = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    if head.headers.len() > HEADERS_MAX || lengths.sum::<usize>() > HEAD_MAX_BYTES {
+        return Err(Failure::Head);
+    }
+    Ok(Answer { head, body, usage })
+}
+
+/// The exchange that failed in this way.
+fn failed(failure: &Failure) -> Exchange {
+    Exchange::new(failure::result(failure), 0, 0).with_detail(failure::detail(failure))
+}
+
+/// Hides in an exchange what its request was signed with.
+fn hidden(signed: Option<&Signed>, exchange: Exchange) -> Exchange {
+    match signed {
+        Some(signed) => signed.hide_in(exchange),
+        None => exchange,
     }
 }
 
 impl SendHttp for HttpSender {
     async fn exchange(&self, request: &Request) -> Exchange {
         let started_ms = Machine.now_ms();
-        let exchange = match self.admit(request) {
-            Ok(admitted) => self.send(request, admitted),
+        let deadline = deadline(request);
+        let Admitted { kind, headers, signed } = match self.admit(request) {
+            Ok(admitted) => admitted,
             Err(exchange) => return timed(*exchange, started_ms),
         };
-        let in_time = tokio::time::timeout(timeout(request), exchange).await;
-        timed(in_time.unwrap_or_else(|_| timed_out(request)), started_ms)
+        let exchange = match timeout_at(deadline, self.head(request, headers, kind)).await {
+            Ok(answer) => self.rest(answer, request, Some(deadline)).await,
+            Err(_) => timed_out(request),
+        };
+        timed(hidden(signed.as_ref(), exchange), started_ms)
     }
 
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
         let started_ms = Machine.now_ms();
-        let admitted = match self.admit(request) {
+        let deadline = deadline(request);
+        let Admitted { kind, headers, signed } = match self.admit(request) {
             Ok(admitted) => admitted,
             Err(exchange) => return (timed(*exchange, started_ms), None),
         };
         // A late response is cut, so that it never has one of the turns of long ones.
         let answer_max_bytes = request.answer_max_bytes.min(ANSWER_MAX_BYTES);
         let (sender, cut) = (self.clone(), Request { answer_max_bytes, ..request.clone() });
-        let mut open: Late =
-            Box::pin(async move { timed(sender.send(&cut, admitted).await, started_ms) });
-        match tokio::time::timeout(timeout(request), &mut open).await {
-            Ok(exchange) => (exchange, None),
-            Err(_) => (timed(timed_out(request), started_ms), Some(open)),
+        let (of_head, owned) = (self.clone(), cut.clone());
+        let mut head = Box::pin(async move { of_head.head(&owned, headers, kind).await });
+        let ended = move |exchange| timed(hidden(signed.as_ref(), exchange), started_ms);
+        match timeout_at(deadline, &mut head).await {
+            Ok(answer) => (ended(self.rest(answer, &cut, Some(deadline)).await), None),
+            Err(_) => {
+                let exchange = timed(timed_out(request), started_ms);
+                let late = async move { ended(sender.rest(head.await, &cut, None).await) };
+                (exchange, Some(Box::pin(late)))
+            }
         }
     }
 }
@@ -267,8 +360,8 @@ fn timed(exchange: Exchange, started_ms: u64) -> Exchange {
     Exchange { started_ms, duration_ms: Machine.now_ms().saturating_sub(started_ms), ..exchange }
 }
 
-fn timeout(request: &Request) -> Duration {
-    Duration::from_millis(request.timeout_ms)
+fn deadline(request: &Request) -> Instant {
+    Instant::now() + Duration::from_millis(request.timeout_ms)
 }
 
 fn timed_out(request: &Request) -> Exchange {

@@ -9,6 +9,7 @@ use adapters::subscriptions::Location;
 use deadletters::DeadLetters;
 use deadletters::container::DeadLetterContainer;
 use delivery::ports::{JitterSource as _, SubscriptionSource as _};
+use delivery::publish::AllowedOrigins;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::Secret;
@@ -75,6 +76,9 @@ pub(crate) struct Arguments {
     /// file that holds it; can be repeated, then one of them has to match
     #[arg(long, value_name = "env:NAME|FILE")]
     key: Vec<String>,
+    /// Grant the CloudEvents handshake (OPTIONS) to senders with these DNS names, comma-separated; * for everybody
+    #[arg(long, default_value = "", value_name = "NAMES")]
+    allowed_origins: AllowedOrigins,
     #[command(flatten)]
     environment: EnvironmentArgs,
     /// The format of the lines: what happens as text, or the log lines of the functions as JSON
@@ -116,8 +120,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let default_topic = config.default_topic.clone();
     let at = (address, keys.first().cloned());
     let hosts = hosts(&arguments);
+    let origins = arguments.allowed_origins.clone();
     let ingress =
-        Ingress { queue: stack.events_queue(), subscriptions, default_topic, keys, hosts };
+        Ingress { queue: stack.events_queue(), subscriptions, default_topic, keys, origins, hosts };
     ingress.announce(&stack.sqs(), &format!("http://{address}")).await?;
     let page = match recording {
         Some(recording) => {

@@ -12,8 +12,8 @@ use adapters::queues::text_attribute;
 use adapters::subscriptions::Location;
 use anyhow::{Context as _, anyhow, bail};
 use delivery::event::envelope::decode;
-use delivery::event::{Element, Event, Input};
-use delivery::ports::MESSAGE_MAX_BYTES;
+use delivery::event::{Element, Event, Input, without_mark};
+use delivery::publish::{too_large, topic_bytes};
 use delivery::request::content_type;
 use delivery::subscription::display;
 use delivery::subscription::name::TopicName;
@@ -116,13 +116,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The text of a file of events; - is standard input.
+/// The text of a file of events, without a mark of byte order; - is standard input.
 pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
-    match file {
+    let text = match file {
         "-" => std::io::read_to_string(std::io::stdin()).context("standard input cannot be read"),
         path => std::fs::read_to_string(path)
             .map_err(|error| usage_error(format!("{} cannot be read: {error}", text::line(path)))),
-    }
+    };
+    text.map(|text| without_mark(&text).to_owned())
 }
 
 /// The events of a file in order, with an error for each element that is not an event.
@@ -216,9 +217,9 @@ impl Target {
     async fn send(&self, event: &Event) -> anyhow::Result<()> {
         match self {
             Self::Queue { client, url, topic } => {
-                let bytes = event.text().len();
-                if bytes > MESSAGE_MAX_BYTES {
-                    bail!("it has {bytes} bytes, and a queue takes at most {MESSAGE_MAX_BYTES}");
+                let of_topic = topic.as_ref().map_or(0, topic_bytes);
+                if let Some(why) = too_large(event.text().len() + of_topic) {
+                    bail!(why);
                 }
                 let mut send =
                     client.send_message().queue_url(url).message_body(event.text().as_ref());

@@ -5,16 +5,13 @@ use adapters::metrics::Splits;
 use clap::ValueEnum;
 use clap::builder::TypedValueParser as _;
 use delivery::explain::Always;
-use delivery::ports::MESSAGE_MAX_BYTES;
+use delivery::ports::EVENT_MAX_BYTES;
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::{LIFETIME_MAX_MS, RESPONSE_TIMEOUT_MAX_MS};
 use delivery::time::brief::parse_ms;
 use delivery::time::duration::{DAY_MS, MINUTE_MS};
 
 use crate::stack::POLLER_INVOCATIONS;
-
-/// The largest event: its message also holds the state of its delivery.
-const EVENT_MAX_BYTES: i64 = MESSAGE_MAX_BYTES as i64 - 1_024;
 
 /// The published events, and how destinations behave.
 #[derive(Debug, Clone, clap::Args)]
@@ -39,7 +36,7 @@ pub(crate) struct Traffic {
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = up_to_a_million)]
     pub(crate) fan_out: f64,
     /// The size of an event
-    #[arg(long, value_name = "BYTES", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=EVENT_MAX_BYTES).map(f64::from))]
+    #[arg(long, value_name = "BYTES", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=EVENT_MAX_BYTES as i64).map(f64::from))]
     pub(crate) event_bytes: f64,
     /// Events that a publisher puts into one message, as an array
     #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1_000).map(f64::from))]

@@ -230,7 +230,7 @@ fn of(line: &Line) -> Of {
 #[cfg(test)]
 mod tests {
     use delivery::delivery::outcome::TransportResult;
-    use delivery::request::Method;
+    use delivery::request::{Method, Needs};
     use tracing_subscriber::filter::LevelFilter;
 
     use super::*;
@@ -248,6 +248,7 @@ mod tests {
             headers: Vec::new(),
             body: body.into(),
             timeout_ms: 1,
+            needs: Needs::Status,
             answer_max_bytes: 1,
             tls: delivery::request::tls::RequestTls::default(),
             signer: None,

@@ -38,7 +38,6 @@ pub(super) fn meaning(reason: &str) -> Option<&'static str> {
         Reason::UndeliverableDueToRedirect => {
             "The destination redirected the request, and redirects are not followed."
         }
-        Reason::UndeliverableDueToTls => "The destination's certificate was not accepted.",
         Reason::UndeliverableDueToBlockedAddress => {
             "The destination has an address that is not allowed."
         }

@@ -22,7 +22,7 @@ use delivery::delivery::replay::Replay;
 use delivery::ports::{
     Attribute, Clock as _, MESSAGE_MAX_BYTES, Message, MessageGroup, SendHttp as _,
 };
-use delivery::request::{ANSWER_MAX_BYTES, Method, Request, content_type};
+use delivery::request::{ANSWER_MAX_BYTES, Method, Needs, Request, content_type};
 use delivery::subscription::display;
 use delivery::subscription::name::TopicName;
 use delivery::time::duration::SECOND_MS;
@@ -333,6 +333,7 @@ async fn post(
         headers,
         body: letter.event.clone().into_bytes().into(),
         timeout_ms: RESPONSE_TIMEOUT_MS,
+        needs: Needs::Status,
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: delivery::request::tls::RequestTls::default(),
         signer: None,

@@ -33,8 +33,6 @@ pub enum Reason {
     UndeliverableDueToHttpStatus(u16),
     /// 3xx: redirects are never followed.
     UndeliverableDueToRedirect,
-    /// The certificate was refused.
-    UndeliverableDueToTls,
     /// Requests to the address are not allowed.
     UndeliverableDueToBlockedAddress,
     /// No request could be built.
@@ -57,7 +55,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason without a status.
-    pub const NAMED: [Self; 22] = [
+    pub const NAMED: [Self; 21] = [
         Self::MaxDeliveryAttemptsExceeded,
         Self::TimeToLiveExceeded,
         Self::UndeliverableDueToHttpBadRequest,
@@ -70,7 +68,6 @@ impl Reason {
         Self::UndeliverableDueToHttpUnsupportedMediaType,
         Self::UndeliverableDueToHttpUnprocessable,
         Self::UndeliverableDueToRedirect,
-        Self::UndeliverableDueToTls,
         Self::UndeliverableDueToBlockedAddress,
         Self::UndeliverableDueToInvalidRequest,
         Self::SubscriptionNotFound,
@@ -119,7 +116,6 @@ impl Reason {
             | Self::UndeliverableDueToHttpStatus(400..=499) => "Undeliverable due to client error",
             Self::UndeliverableDueToHttpStatus(_)
             | Self::UndeliverableDueToRedirect
-            | Self::UndeliverableDueToTls
             | Self::UndeliverableDueToBlockedAddress
             | Self::UndeliverableDueToInvalidRequest
             | Self::SubscriptionNotFound
@@ -178,7 +174,6 @@ mod tests {
             (Reason::of_status(501), "UndeliverableDueToHttpStatus501"),
             (Reason::MaxDeliveryAttemptsExceeded, "Maximum delivery attempts was exceeded."),
             (Reason::TimeToLiveExceeded, "Time to live was exceeded."),
-            (Reason::UndeliverableDueToTls, "UndeliverableDueToTls"),
         ] {
             assert_eq!(reason.sentence(), sentence);
         }

@@ -137,14 +137,38 @@ pub fn structured_plain(
 fn member(name: &str, value: &str) -> String {
     // Only in the canonical spelling: 007 has to stay what it was.
     let number = value.parse::<i32>().is_ok_and(|number| number.to_string() == value);
-    let value = if is_extension(name) && number { value.to_owned() } else { quoted(value) };
+    let value = if number && !TEXTS.contains(&name) { value.to_owned() } else { quoted(value) };
     format!("{}:{value}", quoted(name))
 }
 
-/// The attributes of the specification are strings, whatever they look like.
-fn is_extension(name: &str) -> bool {
-    !FIRST.contains(&name) && !matches!(name, "subject" | "dataschema")
-}
+/// Attributes that are text, whatever they look like: those of the specification, and those of its documented
+/// extensions that have the type String, URI or URI-reference.
+/// <https://github.com/cloudevents/spec/tree/v1.0.2/cloudevents/extensions>
+const TEXTS: [&str; 23] = [
+    "specversion",
+    "type",
+    "source",
+    "id",
+    "time",
+    "subject",
+    "dataschema",
+    "authclaims",
+    "authid",
+    "authtype",
+    "causationid",
+    "correlationid",
+    "dataclassification",
+    "dataregulation",
+    "datacategory",
+    "dataref",
+    "deprecationmigration",
+    "partitionkey",
+    "sequence",
+    "sequencetype",
+    "severitytext",
+    "traceparent",
+    "tracestate",
+];
 
 fn data_member(content_type: Option<&str>, data: &[u8]) -> Option<String> {
     if data.is_empty() {

@@ -65,6 +65,12 @@ pub(crate) fn array(elements: &[impl AsRef<str>]) -> String {
     array
 }
 
+/// A text without the mark of byte order that some programs write before UTF-8 (RFC 8259, 8.1: a reader may skip it).
+#[must_use]
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// A text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")

@@ -18,7 +18,7 @@ mod uri;
 
 pub(crate) use event::is_cloud_event;
 pub use event::{Element, Event, Input, Malformed, Shape, decode_one};
-pub use json::is_queue_character;
+pub use json::{is_queue_character, without_mark};
 pub use members::Members;
 pub(crate) use members::json_text;
 

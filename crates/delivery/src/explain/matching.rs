@@ -9,7 +9,9 @@ use std::sync::Arc;
 use crate::event::Event;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Catalogue;
+use crate::subscription::credentials::is_credential;
 use crate::subscription::filter::explanation::Explanation;
+use crate::subscription::header::{Sendable, Value, of_event};
 use crate::subscription::name::{ALL_NAMES, SubscriptionName, TopicName};
 
 /// What one subscription makes of an event.
@@ -23,6 +25,30 @@ pub struct EventMatch {
     pub is_expired: bool,
     /// What its filter says.
     pub filter: Explanation,
+    /// The headers whose values are not sent as the event has them.
+    pub changed_headers: Vec<ChangedHeader>,
+}
+
+/// A header with a value of the event, which is changed so that it can be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedHeader {
+    /// Its name.
+    pub name: String,
+    /// What is sent, and what was changed.
+    pub sent: Sendable,
+}
+
+fn changed_headers(subscription: &Subscription, event: &Event) -> Vec<ChangedHeader> {
+    // A credential is not shown.
+    let headers = subscription.destination.headers.iter().filter(|of| !is_credential(&of.name));
+    let changed = headers.filter_map(|header| match &header.value {
+        Value::Path(path) => {
+            let sent = of_event(path, event).filter(|sent| !sent.changes.is_empty())?;
+            Some(ChangedHeader { name: header.name.clone(), sent })
+        }
+        Value::Static(_) | Value::Concealed(_) | Value::Secret(_) => None,
+    });
+    changed.collect()
 }
 
 /// What every subscription of a topic makes of an event, by name.
@@ -40,6 +66,7 @@ pub fn event_matches(
         matches: matching.contains(&subscription.name),
         is_expired: subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms),
         filter: subscription.filter.explain(&members),
+        changed_headers: changed_headers(subscription, event),
         subscription: Arc::clone(subscription),
     };
     let topic = catalogue.topic_subscriptions(topic);

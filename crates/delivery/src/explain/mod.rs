@@ -15,7 +15,7 @@ mod matching;
 mod onward;
 mod probation;
 
-pub use matching::{EventMatch, event_matches};
+pub use matching::{ChangedHeader, EventMatch, event_matches};
 pub use onward::{Onward, onward};
 pub use probation::{ProbationTerms, probation};
 

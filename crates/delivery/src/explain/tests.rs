@@ -92,7 +92,6 @@ fn a_status_may_ask_for_a_longer_first_wait_or_end_the_delivery() {
         (Dialect::EventGrid, "400", Reason::UndeliverableDueToHttpBadRequest),
         (Dialect::EventGrid, "404", Reason::UndeliverableDueToHttpNotFound),
         (Dialect::Native, "302", Reason::UndeliverableDueToRedirect),
-        (Dialect::Native, "tls", Reason::UndeliverableDueToTls),
         (Dialect::Knative, "blocked", Reason::UndeliverableDueToBlockedAddress),
     ] {
         let mut subscription = subscription(dialect);

@@ -6,10 +6,14 @@
 use super::{HttpRequest, Refusal, Route};
 use crate::event::binary::{self, ContentMode, header_text};
 use crate::event::envelope::decode;
+use crate::event::json::without_mark;
 use crate::event::{Element, Input};
-use crate::ports::MESSAGE_MAX_BYTES;
+use crate::ports::{EVENT_MAX_BYTES, MESSAGE_MAX_BYTES};
 use crate::subscription::name::TopicName;
 use crate::wire::TOPIC_ATTRIBUTE;
+
+/// The most events of a request: more cost more memory than a function has.
+const EVENTS_MAX: usize = 10_000;
 
 /// A message for the events queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,12 +39,8 @@ pub fn message(
     check_encoding(request)?;
     let body = message_body(request, input)?;
     let topic = route.topic.clone();
-    let bytes = body.len()
-        + TOPIC_ATTRIBUTE.len()
-        + "String".len()
-        + topic.namespace.len()
-        + 1
-        + topic.topic.len();
+    let of_topic = topic_bytes(&topic);
+    let bytes = body.len() + of_topic;
     if bytes > MESSAGE_MAX_BYTES {
         let problem = format!(
             "the message would have {bytes} bytes, and at most {MESSAGE_MAX_BYTES} are allowed, topic included; an event \
@@ -48,8 +48,25 @@ pub fn message(
         );
         return Err(Refusal::new(413, problem));
     }
-    let events = count_events(&body, effective_input(request, input))?;
+    let events = count_events(&body, of_topic, effective_input(request, input))?;
     Ok(Published { topic, body, events })
+}
+
+/// What the topic of a message counts against the size of its event.
+#[must_use]
+pub fn topic_bytes(topic: &TopicName) -> usize {
+    TOPIC_ATTRIBUTE.len() + "String".len() + topic.to_string().len()
+}
+
+/// Why an event is too large that has so many bytes, with those of its topic; `None` if it is not.
+#[must_use]
+pub fn too_large(bytes: usize) -> Option<String> {
+    (bytes > EVENT_MAX_BYTES).then(|| {
+        format!(
+            "it has {bytes} bytes, topic included, and an event has at most {EVENT_MAX_BYTES}: what is needed to deliver \
+             it again travels beside it"
+        )
+    })
 }
 
 /// Refuses a body that is not what the events are, but compressed: nothing unpacks it before it is delivered.
@@ -93,6 +110,7 @@ fn message_body(request: &HttpRequest<'_>, input: Input) -> Result<String, Refus
     }
     let body = String::from_utf8(request.body.to_vec());
     let body = body.map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
+    let body = if input == Input::Opaque { body } else { without_mark(&body).to_owned() };
     if body.is_empty() {
         return Err(bad_request("the body is empty, and no message is"));
     }
@@ -145,15 +163,22 @@ fn binary_attributes(request: &HttpRequest<'_>) -> Vec<(String, String)> {
 }
 
 /// Counts the events; an empty array has none. The first invalid one rejects the whole request.
-fn count_events(body: &str, input: Input) -> Result<usize, Refusal> {
+fn count_events(body: &str, topic_bytes: usize, input: Input) -> Result<usize, Refusal> {
     let elements = decode(&body.into(), input);
+    if elements.len() > EVENTS_MAX {
+        let problem = format!("{} events; a request has at most {EVENTS_MAX}", elements.len());
+        return Err(Refusal::new(413, problem));
+    }
     for (index, element) in elements.iter().enumerate() {
         let problem = match element {
             Element::Malformed { why, .. } => format!("event {index} is malformed: {why}"),
             Element::Event(event) if event.members().id().as_deref() == Some("") => {
                 format!("event {index}: id is empty")
             }
-            Element::Event(_) => continue,
+            Element::Event(event) => match too_large(event.text().len() + topic_bytes) {
+                Some(why) => return Err(Refusal::new(413, format!("event {index}: {why}"))),
+                None => continue,
+            },
         };
         return Err(bad_request(problem));
     }
@@ -163,6 +188,7 @@ fn count_events(body: &str, input: Input) -> Result<usize, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::ATTRIBUTE_MAX_BYTES;
 
     const CLOUD: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t"}"#;
     const GRID: &str =
@@ -192,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_mode_becomes_one_message_with_the_bytes_of_its_events() {
-        let two = format!("[{CLOUD}, {CLOUD}]");
+        let (two, marked) = (format!("[{CLOUD}, {CLOUD}]"), format!("\u{feff}{CLOUD}"));
         let structured = r#"{"specversion":"1.0","type":"t u","source":"/s","id":"1","datacontenttype":"application/json","data":{"n": 1.50}}"#;
         let text = r#"{"specversion":"1.0","type":"t u","source":"/s","id":"1","datacontenttype":"text/plain","data_base64":"aGk="}"#;
         let binary = |of: &'static str| [&BINARY[..], &[("content-type", of)]].concat();
@@ -215,6 +241,8 @@ mod tests {
             (binary("Application/CloudEvents-Batch+JSON"), two.as_str(), two.as_str(), 2),
             (vec![BATCH], " [ ]", " [ ]", 0),
             (vec![JSON], "[]", "[]", 0),
+            // A mark of byte order is skipped.
+            (vec![STRUCTURED], marked.as_str(), CLOUD, 1),
         ] {
             let found = read(&headers, body, Input::Auto);
             assert_eq!(found, Ok((expected.to_owned(), events)), "{headers:?}");
@@ -327,9 +355,22 @@ mod tests {
         // The name and type of the attribute, and the topic.
         let room = MESSAGE_MAX_BYTES - "topicStringshop/orders".len();
         let sized = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
-        assert!(read(&[JSON], &sized(room), Input::Auto).is_ok());
-        let refused = read(&[JSON], &sized(room + 1), Input::Auto);
-        assert_eq!(refused.map_err(|refusal| refusal.status), Err(413));
+        let largest = room - ATTRIBUTE_MAX_BYTES;
+        assert!(read(&[JSON], &sized(largest), Input::Auto).is_ok());
+        // One event that is too large, and several that together are.
+        let two = format!("[{},{}]", sized(room / 2), sized(room / 2));
+        for (body, why) in [(sized(largest + 1), "at most 1032192"), (two, "at most 1048576")] {
+            let refusal = read(&[JSON], &body, Input::Auto).expect_err("it is too large");
+            assert!(refusal.status == 413 && refusal.text.contains(why), "{}", refusal.text);
+        }
+        let list = |events: usize| format!("[{}1]", "1,".repeat(events - 1));
+        assert_eq!(read(&[JSON], &list(EVENTS_MAX), Input::Auto).map(|it| it.1), Ok(EVENTS_MAX));
+        let refusal = read(&[JSON], &list(EVENTS_MAX + 1), Input::Auto).expect_err("too many");
+        assert!(
+            refusal.status == 413 && refusal.text.contains("at most 10000"),
+            "{}",
+            refusal.text
+        );
         let text = [&BINARY[..], &[("content-type", "text/plain")]].concat();
         let refused = read(&text, &"x".repeat(room * 4 / 5), Input::Auto);
         assert!(refused.expect_err("as base64 it is too large").text.contains("base64"));

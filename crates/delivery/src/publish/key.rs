@@ -22,7 +22,7 @@ use super::{HttpRequest, Refusal};
 use crate::subscription::secret::Secret;
 
 /// The `WWW-Authenticate` header of every 401.
-pub const CHALLENGE: &str = "Bearer, SharedAccessKey";
+pub(super) const CHALLENGE: &str = "Bearer, SharedAccessKey";
 
 /// The time of a token as .NET and the client for JavaScript write it: `6/5/2020 12:09:03 PM`, in UTC.
 const NET_TIME: &str = "%m/%d/%Y %I:%M:%S %p";

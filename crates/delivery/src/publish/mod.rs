@@ -2,9 +2,9 @@
 //! queue, or a refusal.
 //!
 //! Separate because two servers publish over HTTP, the ingress of `lastmile dev` and the ingress function,
-//! and clients should not notice which of them answers. Each of them asks, in this order: may the caller
-//! publish ([`check_key`]), where to ([`route`]), and what ([`message`]). Once the queue has the message,
-//! [`Route::answer`] is what the client expects.
+//! and clients should not notice which of them answers. Each of them asks, in this order: does the caller only want to
+//! know whether it may publish ([`handshake`], [`validation_response`]), may it ([`check_key`]), where to ([`route`]), and
+//! what ([`message`]). Once the queue has the message, [`Route::answer`] is what the client expects.
 //!
 //! Promises: nothing is published of a request that is refused, and one request is one message: it is
 //! published as a whole or not at all.
@@ -12,15 +12,18 @@
 //! Does not know whether a topic exists, and sends nothing.
 
 mod body;
+mod handshake;
 mod key;
 mod route;
 
 use serde_json::json;
 
+use self::key::CHALLENGE;
 use crate::ports::PublishingError;
 
-pub use self::body::{Published, message};
-pub use self::key::{CHALLENGE, KnownKeys, check_key};
+pub use self::body::{Published, message, too_large, topic_bytes};
+pub use self::handshake::{AllowedOrigins, handshake, validation_response};
+pub use self::key::{KnownKeys, check_key};
 pub use self::route::{DefaultTopic, Route, route};
 
 /// A request, as a server received it.
@@ -54,12 +57,14 @@ pub struct Refusal {
     pub status: u16,
     /// What is wrong, for whoever made the request.
     pub text: String,
+    /// The methods that are allowed, where that is what is wrong.
+    pub allow: Option<&'static str>,
 }
 
 impl Refusal {
     /// A refusal with this status.
     pub fn new(status: u16, text: impl Into<String>) -> Self {
-        Self { status, text: text.into() }
+        Self { status, text: text.into(), allow: None }
     }
 
     /// The refusal of a request whose message is not in the queue: 422 if it never will be, 503 if the client
@@ -71,6 +76,16 @@ impl Refusal {
             PublishingError::Unavailable(_) => 503,
         };
         Self::new(status, error.to_string())
+    }
+
+    /// The header that the response needs besides its content type.
+    #[must_use]
+    pub fn header(&self) -> Option<(&'static str, &'static str)> {
+        match (self.status, self.allow) {
+            (401, _) => Some(("www-authenticate", CHALLENGE)),
+            (_, Some(methods)) => Some(("allow", methods)),
+            (_, None) => None,
+        }
     }
 
     /// The body of the response: `{"error"}`.

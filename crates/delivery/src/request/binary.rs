@@ -4,6 +4,9 @@
 //! says: everything but printable ASCII, and of that the space, the double quote and the percent
 //! sign. Data is sent as it was published: JSON in its own spelling, text without its quotes where
 //! the content type is not JSON, base64 decoded.
+//!
+//! An event whose data is in an event format is refused: receivers would read the inner event, which no filter has
+//! seen (3: the content type decides).
 
 use std::collections::BTreeSet;
 
@@ -15,9 +18,9 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use super::Content;
 use crate::delivery::outcome::Unsendable;
 use crate::event::Members;
-use crate::event::binary::is_json;
+use crate::event::binary::{ContentMode, is_json};
 use crate::event::path::scalar;
-use crate::subscription::header::{check_value, is_name};
+use crate::subscription::header::{is_name, sendable};
 
 /// The ASCII characters that are percent-encoded; all others outside ASCII are too.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
@@ -38,16 +41,21 @@ pub(super) fn content(event: &str) -> Result<Content, Unsendable> {
         .map(|_| members.text("datacontenttype").ok_or_else(|| no_text("datacontenttype")))
         .transpose()?;
     let declared = declared.as_deref().filter(|declared| !declared.is_empty());
-    // Bytes of unknown type have no content type.
-    let is_bytes = members.get("data_base64").is_some_and(|base64| base64 != "null");
-    let content_type = declared.or((!is_bytes).then_some(DEFAULT_CONTENT_TYPE));
+    // Bytes of unknown type have no content type, and neither has no data.
+    let has = |name| members.get(name).is_some_and(|value| value != "null");
+    let has_json = has("data") && !has("data_base64");
+    let content_type = declared.or(has_json.then_some(DEFAULT_CONTENT_TYPE));
     let (mut headers, mut names) = (Vec::new(), BTreeSet::new());
     if let Some(content_type) = content_type {
-        check_value(content_type).map_err(|problem| {
-            let problem = format!("the attribute datacontenttype cannot be a header: {problem}");
-            Unsendable::Impossible(problem)
-        })?;
-        headers.push(("content-type".to_owned(), content_type.to_owned()));
+        let content_type = sendable(content_type).value;
+        if ContentMode::of(Some(&content_type)) != ContentMode::Data {
+            let problem = format!(
+                "in binary mode a receiver would read data of type {content_type} as another event; \
+                 deliver it as cloudevents-structured"
+            );
+            return Err(Unsendable::Impossible(problem));
+        }
+        headers.push(("content-type".to_owned(), content_type));
     }
     for (name, value) in members.iter() {
         if OURS.contains(&name) || value == "null" {

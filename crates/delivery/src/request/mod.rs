@@ -60,6 +60,15 @@ impl Method {
     }
 }
 
+/// What of an answer decides its exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// The status. What can be read of the body is for people.
+    Status,
+    /// The whole body too: a reply, a token. An answer without it is a failure.
+    Body,
+}
+
 /// One HTTP request to a destination. Its headers may hold secrets, so its `Debug` shows only their
 /// names.
 #[derive(Clone, PartialEq, Eq)]
@@ -74,6 +83,8 @@ pub struct Request {
     pub body: Bytes,
     /// The timeout of the whole exchange.
     pub timeout_ms: u64,
+    /// What of the answer decides.
+    pub needs: Needs,
     /// The most bytes of the answer's body that are read.
     pub answer_max_bytes: usize,
     /// What its connection needs.
@@ -169,11 +180,11 @@ pub fn compose(
             context,
         )?);
     }
-    let mut answer_max_bytes = ANSWER_MAX_BYTES;
+    let (mut needs, mut answer_max_bytes) = (Needs::Status, ANSWER_MAX_BYTES);
     if subscription.reply.is_some() {
         headers.push(("prefer".to_owned(), "reply".to_owned()));
         // One more, so that a reply of exactly this length is known to be complete.
-        answer_max_bytes = REPLY_MAX_BYTES + 1;
+        (needs, answer_max_bytes) = (Needs::Body, REPLY_MAX_BYTES + 1);
     }
     // Last, because values from the event count as well.
     check_size(&headers)?;
@@ -184,6 +195,7 @@ pub fn compose(
         headers,
         body,
         timeout_ms,
+        needs,
         answer_max_bytes,
         tls: RequestTls::of(destination, context.keyring)?,
         signer: Signer::of(destination, context.keyring)?,
@@ -255,6 +267,7 @@ fn auxiliary_request(
         headers,
         body,
         timeout_ms,
+        needs: Needs::Status,
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls: RequestTls::default(),
         signer: None,

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::delivery::Delivery;
 use crate::event::Members;
 use crate::event::path::scalar;
-use crate::subscription::header::check_value;
+use crate::subscription::header::sendable;
 
 /// `aeg-event-type`, `aeg-subscription-name`, `aeg-delivery-count`, and the versions of the events
 /// as sent.
@@ -19,10 +19,8 @@ pub(super) fn headers(deliveries: &[&Delivery], body: &[u8]) -> Vec<(String, Str
         sent.iter().filter_map(|event| Members::parse(event.get()).ok()).collect();
     let version = |name: &str| {
         let mut values = sent.iter().map(|event| event.get(name).and_then(scalar));
-        // The body has it as well, so a version that a header cannot hold is left out.
-        let first =
-            values.next()?.filter(|version| !version.is_empty() && check_value(version).is_ok())?;
-        values.all(|other| other.as_ref() == Some(&first)).then(|| first.into_owned())
+        let first = values.next()?.filter(|version| !version.is_empty())?;
+        values.all(|other| other.as_ref() == Some(&first)).then(|| sendable(&first).value)
     };
     let values = [
         ("aeg-event-type", Some("Notification".to_owned())),

@@ -1,10 +1,12 @@
 //! Headers that a subscription adds to its requests: custom delivery properties.
 //!
-//! A header's value is in the file, in the event, or in a store of secrets. Names and values are
-//! checked here, whether they come from a file or an event, so no header can split a request.
+//! A header's value is in the file, in the event, or in a store of secrets. Names, and values of files and secrets, are
+//! checked here, and a value of an event is made [`sendable`]: no header can split a request, and no event is refused
+//! for one.
 
 use std::borrow::Cow;
 
+use percent_encoding::{CONTROLS, utf8_percent_encode};
 use thiserror::Error;
 
 use crate::event::Event;
@@ -72,7 +74,7 @@ impl Header {
         }
         let value = match &self.value {
             Value::Static(value) => Some(value.clone()),
-            Value::Path(path) => path.scalar(&event.members()),
+            Value::Path(path) => of_event(path, event).map(|sendable| sendable.value),
             Value::Concealed(_) | Value::Secret(_) => None,
         };
         value.map(|value| (self.name.clone(), value))
@@ -89,10 +91,9 @@ impl Header {
     ) -> Result<Option<Cow<'a, str>>, HeaderError> {
         let value: Cow<'_, str> = match &self.value {
             Value::Static(value) | Value::Concealed(value) => value.into(),
-            Value::Path(path) => match path.scalar(&event.members()) {
-                Some(value) => value.into(),
-                None => return Ok(None),
-            },
+            Value::Path(path) => {
+                return Ok(of_event(path, event).map(|sendable| sendable.value.into()));
+            }
             Value::Secret(name) => {
                 return secret_value(&self.name, name, keyring).map(|value| Some(value.into()));
             }
@@ -101,6 +102,82 @@ impl Header {
             .map_err(|problem| HeaderError::Value(cannot_be_sent(&self.name, &problem)))?;
         Ok(Some(value))
     }
+}
+
+/// The value that a path leads to, as it is sent.
+#[must_use]
+pub fn of_event(path: &Path, event: &Event) -> Option<Sendable> {
+    path.scalar(&event.members()).map(|value| sendable(&value))
+}
+
+/// What is done to a value of an event so that it can be a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// White space around it is removed.
+    Trimmed,
+    /// Control characters in it become spaces.
+    Spaced,
+    /// What is not ASCII is percent-encoded.
+    Encoded,
+    /// It is cut after [`HEADER_VALUE_MAX_BYTES`].
+    Cut,
+}
+
+impl Change {
+    /// As it is shown.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trimmed => "white space around it is removed",
+            Self::Spaced => "control characters become spaces",
+            Self::Encoded => "what is not ASCII is percent-encoded",
+            Self::Cut => "it is cut after 4096 bytes",
+        }
+    }
+}
+
+/// A value that can be sent, and what was changed for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sendable {
+    /// What is sent.
+    pub value: String,
+    /// What was changed, each kind once.
+    pub changes: Vec<Change>,
+}
+
+/// Makes a text of an event the value of a header.
+#[must_use]
+pub fn sendable(text: &str) -> Sendable {
+    let spaced: String = text
+        .chars()
+        .map(|character| if character.is_control() { ' ' } else { character })
+        .collect();
+    let trimmed = spaced.trim();
+    let mut value = String::with_capacity(trimmed.len());
+    for character in trimmed.chars() {
+        let mut bytes = [0; 4];
+        let encoded = utf8_percent_encode(character.encode_utf8(&mut bytes), CONTROLS);
+        let start = value.len();
+        value.extend(encoded);
+        if value.len() > HEADER_VALUE_MAX_BYTES {
+            value.truncate(start);
+            break;
+        }
+    }
+    let is_cut = value.len() < trimmed.len();
+    let changes = [
+        (trimmed.len() < spaced.len(), Change::Trimmed),
+        (trimmed.chars().ne(text.trim_matches(is_blank).chars()), Change::Spaced),
+        (!trimmed.is_ascii(), Change::Encoded),
+        (is_cut, Change::Cut),
+    ];
+    let value = if is_cut { value.trim_end().to_owned() } else { value };
+    Sendable { value, changes: changes.into_iter().filter(|(is, _)| *is).map(|of| of.1).collect() }
+}
+
+/// What is removed around a value: a control character there would become a space.
+fn is_blank(character: char) -> bool {
+    character.is_whitespace() || character.is_control()
 }
 
 fn cannot_be_sent(header: &str, problem: &str) -> String {
@@ -147,4 +224,38 @@ pub fn check_value(value: &str) -> Result<(), String> {
         return Err("a header's value has no control characters and no spaces around it".to_owned());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_of_an_event_is_made_sendable() {
+        use Change::{Cut, Encoded, Spaced, Trimmed};
+        let long = "x".repeat(HEADER_VALUE_MAX_BYTES + 1);
+        let long_word = "ä".repeat(HEADER_VALUE_MAX_BYTES);
+        let long_with_space = format!("{} y", &long[..HEADER_VALUE_MAX_BYTES - 1]);
+        for (text, value, changes) in [
+            ("plain, 100 %", "plain, 100 %", &[][..]),
+            ("", "", &[]),
+            ("note ", "note", &[Trimmed]),
+            (" note\u{a0}", "note", &[Trimmed]),
+            ("note\r\n", "note", &[Trimmed]),
+            ("\0note", "note", &[Trimmed]),
+            ("a\tb", "a b", &[Spaced]),
+            ("a\r\nx-evil: b", "a  x-evil: b", &[Spaced]),
+            ("a\u{7f}b\u{85}c", "a b c", &[Spaced]),
+            ("größe", "gr%C3%B6%C3%9Fe", &[Encoded]),
+            ("a\u{a0}b", "a%C2%A0b", &[Encoded]),
+            ("\tä\tb ", "%C3%A4 b", &[Trimmed, Spaced, Encoded]),
+            (&long, &long[1..], &[Cut]),
+            (&long_word, &"%C3%A4".repeat(HEADER_VALUE_MAX_BYTES / 6), &[Encoded, Cut]),
+            (&long_with_space, &long_with_space[..HEADER_VALUE_MAX_BYTES - 1], &[Cut]),
+        ] {
+            let found = sendable(text);
+            assert_eq!((found.value.as_str(), &found.changes[..]), (value, changes), "{text:?}");
+            assert_eq!(check_value(&found.value), Ok(()), "{text:?}");
+        }
+    }
 }

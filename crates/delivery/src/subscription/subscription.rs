@@ -19,7 +19,7 @@ use crate::subscription::batch::Batch;
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
 use crate::subscription::filter::Filter;
-use crate::subscription::header::{Header, Value};
+use crate::subscription::header::{self, Header, Value};
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
 use crate::subscription::public_key::PublicKey;
@@ -198,8 +198,8 @@ impl Destination {
                 Value::Concealed(value) => credentials.add_header(value),
                 Value::Static(value) if is_credential => credentials.add_header(value),
                 Value::Path(path) if is_credential => {
-                    let value = event.and_then(|event| path.scalar(&event.members()));
-                    value.into_iter().for_each(|value| credentials.add_header(&value));
+                    let sent = event.and_then(|event| header::of_event(path, event));
+                    sent.into_iter().for_each(|sent| credentials.add_header(&sent.value));
                 }
                 Value::Static(_) | Value::Path(_) => {}
             }

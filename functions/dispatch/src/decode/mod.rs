@@ -143,9 +143,6 @@ pub(crate) fn decode_and_match(
         Some(Attribute::Publication(text)) => read_publication(text).map(|it| published(&it)),
         Some(Attribute::Delivery(text)) => resume(record, text, catalogue, now_ms),
         Some(Attribute::DeadLetter(text)) => redriven(record, text, catalogue, now_ms),
-        None if record.is_moved_dead_letter() => {
-            Err(WireError::Unreadable(NOT_PUBLISHED.to_owned()))
-        }
         None => Ok(published(&record.as_publication())),
     };
     match decoded {
@@ -159,10 +156,6 @@ pub(crate) fn decode_and_match(
         Err(error) => Err(error),
     }
 }
-
-/// The detail of a dead letter that was moved to the events queue: nobody can say whether it is one.
-const NOT_PUBLISHED: &str = "a dead letter in the events queue, where its attributes do not count: \
-    to deliver it again, use `lastmile deadletters replay`";
 
 /// A dead letter that an operator moved back to an internal queue: a fresh delivery of its event to
 /// its subscription.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::ports::SendHttp as _;
-use delivery::request::{REPLY_MAX_BYTES, Request};
+use delivery::request::{Needs, REPLY_MAX_BYTES, Request};
 use futures::future::join_all;
 use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::Incoming;
@@ -46,8 +46,11 @@ fn length(made: &Exchange) -> Option<usize> {
 async fn an_answer_in_chunks_of_one_byte_is_read_to_its_end() {
     let steps = vec![Step::Write(in_chunks("x", REPLY_MAX_BYTES).concat().concat())];
     let server = Scripted::start(move |_| steps.clone()).await.expect("a free port");
-    let request =
-        Request { answer_max_bytes: 2 * REPLY_MAX_BYTES, ..request(&server.endpoint(), LONG_MS) };
+    let request = Request {
+        needs: Needs::Body,
+        answer_max_bytes: 2 * REPLY_MAX_BYTES,
+        ..request(&server.endpoint(), LONG_MS)
+    };
     let made = exchange_with(&sender(), &request).await;
     assert_eq!(length(&made), Some(REPLY_MAX_BYTES), "{:?}", made.detail);
 }
@@ -63,8 +66,11 @@ async fn an_answer_over_tls_in_chunks_of_four_bytes_is_read_to_its_end() {
     let script = Script::Answers(Arc::new(move |_| steps.clone()));
     let server = Scripted::serve((Ipv4Addr::LOCALHOST, 0).into(), Some(config), script).await;
     let server = server.expect("a free port");
-    let request =
-        Request { answer_max_bytes: REPLY_MAX_BYTES, ..request(&server.endpoint(), LONG_MS) };
+    let request = Request {
+        needs: Needs::Body,
+        answer_max_bytes: REPLY_MAX_BYTES,
+        ..request(&server.endpoint(), LONG_MS)
+    };
     let made = exchange_with(&trusting(&authority), &request).await;
     assert_eq!(length(&made), Some(4 * CHUNKS), "{:?}", made.detail);
 }
@@ -116,6 +122,7 @@ async fn many_long_requests_and_answers_share_a_connection() {
     let sender = trusting(&authority);
     let request = Request {
         body: vec![b' '; LONG_REQUEST_BYTES].into(),
+        needs: Needs::Body,
         answer_max_bytes: 2 * LONG_REQUEST_BYTES,
         ..request(&format!("https://127.0.0.1:{port}/"), LONG_MS)
     };

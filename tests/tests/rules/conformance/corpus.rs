@@ -75,8 +75,9 @@ impl Message {
             .filter(|declared| !declared.is_empty());
         let data = members.remove("data");
         let base64 = members.remove("data_base64");
-        // Bytes of unknown type have no content type.
-        let default = base64.is_none().then(|| "application/json".to_owned());
+        // Bytes of unknown type have no content type, and neither has no data.
+        let default =
+            data.as_ref().filter(|_| base64.is_none()).map(|_| "application/json".to_owned());
         let declared = declared.or(default);
         let content_type = declared.clone().unwrap_or_default();
         let body = match (base64, data) {

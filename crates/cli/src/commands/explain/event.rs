@@ -10,7 +10,7 @@ use std::sync::Arc;
 use adapters::machine::Machine;
 use delivery::event::envelope::{self, decode};
 use delivery::event::{Element, Input, Members};
-use delivery::explain::{EventMatch, Onward, event_matches, onward};
+use delivery::explain::{ChangedHeader, EventMatch, Onward, event_matches, onward};
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
@@ -60,6 +60,16 @@ pub(super) struct SubscriptionReport {
     pub(super) paused: bool,
     pub(super) destination: String,
     pub(super) filter: PartReport,
+    /// The headers whose values are changed so that they can be sent.
+    pub(super) changed_headers: Vec<HeaderReport>,
+}
+
+/// A header that is not sent as the event has it.
+#[derive(Serialize)]
+pub(super) struct HeaderReport {
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) changes: Vec<&'static str>,
 }
 
 /// A part of a filter.
@@ -186,7 +196,7 @@ impl From<Onward> for OnwardReport {
 
 impl From<EventMatch> for SubscriptionReport {
     fn from(of: EventMatch) -> Self {
-        let EventMatch { subscription, matches, is_expired, filter } = of;
+        let EventMatch { subscription, matches, is_expired, filter, changed_headers } = of;
         Self {
             subscription: subscription.name.to_string(),
             matches,
@@ -194,7 +204,15 @@ impl From<EventMatch> for SubscriptionReport {
             paused: subscription.paused,
             destination: subscription.destination.display(),
             filter: filter.into(),
+            changed_headers: changed_headers.into_iter().map(HeaderReport::from).collect(),
         }
+    }
+}
+
+impl From<ChangedHeader> for HeaderReport {
+    fn from(ChangedHeader { name, sent }: ChangedHeader) -> Self {
+        let changes = sent.changes.iter().map(|change| change.as_str()).collect();
+        Self { name, value: sent.value, changes }
     }
 }
 

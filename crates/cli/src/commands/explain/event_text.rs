@@ -1,6 +1,8 @@
 //! What subscriptions make of an event, as text.
 
-use super::event::{EventReport, FoundReport, OnwardReport, PartReport, SubscriptionReport};
+use super::event::{
+    EventReport, FoundReport, HeaderReport, OnwardReport, PartReport, SubscriptionReport,
+};
 use crate::text;
 
 /// How far a part is indented below what it belongs to.
@@ -49,7 +51,15 @@ fn of_topic(topic: &str, subscriptions: &[SubscriptionReport]) -> String {
 }
 
 fn subscription(report: &SubscriptionReport) -> String {
-    let SubscriptionReport { subscription, matches, expired, paused, destination, filter } = report;
+    let SubscriptionReport {
+        subscription,
+        matches,
+        expired,
+        paused,
+        destination,
+        filter,
+        changed_headers,
+    } = report;
     let notes = [
         (*expired, ", has expired and gets no new events"),
         (*paused && *matches, ", is paused: the delivery waits"),
@@ -57,6 +67,11 @@ fn subscription(report: &SubscriptionReport) -> String {
     let notes: String = notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect();
     let mut lines = format!("{}{subscription} -> {destination}{notes}\n", verdict(*matches));
     part(filter, INDENT, &mut lines);
+    for HeaderReport { name, value, changes } in changed_headers.iter().filter(|_| *matches) {
+        let margin = " ".repeat(INDENT);
+        let (name, value, changes) = (text::line(name), text::line(value), changes.join(", "));
+        lines.push_str(&format!("{margin}header {name} is sent as \"{value}\": {changes}\n"));
+    }
     lines
 }
 

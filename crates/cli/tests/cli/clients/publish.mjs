@@ -40,8 +40,8 @@ await attempt(EVENTGRID, "`EventGrid`, `/api/events`, key", 1, (ids) =>
   new EventGridPublisherClient(endpoint, "EventGrid", key, options).send(ids.map(gridEvent)));
 await attempt(EVENTGRID, "`CloudEvent`, host only, key", 2, (ids) =>
   new EventGridPublisherClient(KEYED, "CloudEvent", key, options).send(ids.map(azureEvent)));
-await attempt(EVENTGRID, "`Custom`, `/topics/shop/orders`, key", 1, (ids) =>
-  new EventGridPublisherClient(`${KEYED}/topics/shop/orders`, "Custom", key, options).send(ids.map((id) => ({ order: id }))));
+await attempt(EVENTGRID, "`Custom`, `/topics/shop/orders/`, key", 1, (ids) =>
+  new EventGridPublisherClient(`${KEYED}/topics/shop/orders/`, "Custom", key, options).send(ids.map((id) => ({ order: id }))));
 await attempt(EVENTGRID, "`CloudEvent`, `/api/events`, SAS token", 1, async (ids) => {
   const token = await generateSharedAccessSignature(endpoint, key, new Date(Date.now() + 300_000));
   const client = new EventGridPublisherClient(endpoint, "CloudEvent", new AzureSASCredential(token), options);
@@ -64,6 +64,8 @@ const published = (answer) => {
 
 await attempt(CLOUDEVENTS, "binary", 1, async (ids) =>
   published(await emitterFor(httpTransport(sink), { mode: Mode.BINARY })(event(ids[0]))));
+await attempt(CLOUDEVENTS, "binary, `/shop/orders/`", 1, async (ids) =>
+  published(await emitterFor(httpTransport(`${PLAIN}/shop/orders/`), { mode: Mode.BINARY })(event(ids[0]))));
 await attempt(CLOUDEVENTS, "structured", 1, async (ids) =>
   published(await emitterFor(httpTransport(sink), { mode: Mode.STRUCTURED })(event(ids[0]))));
 await attempt(CLOUDEVENTS, "batched (the array is put together by the caller)", 2, async (ids) => {

@@ -14,7 +14,7 @@ import requests
 from azure.core.credentials import AzureKeyCredential, AzureSasCredential
 from azure.core.exceptions import ClientAuthenticationError
 from azure.core.messaging import CloudEvent as AzureCloudEvent
-from azure.eventgrid import EventGridEvent, EventGridPublisherClient, generate_sas
+from azure.eventgrid import EventGridEvent, EventGridPublisherClient, SystemEventNames, generate_sas
 from cloudevents.core.bindings.http import to_binary_event, to_structured_event
 from cloudevents.core.v1.event import CloudEvent
 
@@ -77,8 +77,8 @@ attempt(EVENTGRID, "`EventGridEvent`, `/api/events`, key", 1,
         lambda ids: basic(KEYED + "/api/events").send(grid_event(ids[0])))
 attempt(EVENTGRID, "list of `EventGridEvent`, host only, key", 2,
         lambda ids: basic(KEYED).send([grid_event(id) for id in ids]))
-attempt(EVENTGRID, "`CloudEvent`, `/topics/shop/orders`, key", 1,
-        lambda ids: basic(KEYED + "/topics/shop/orders").send(azure_event(ids[0])))
+attempt(EVENTGRID, "`CloudEvent`, `/topics/shop/orders/`, key", 1,
+        lambda ids: basic(KEYED + "/topics/shop/orders/").send(azure_event(ids[0])))
 attempt(EVENTGRID, "list of `CloudEvent`, host only, key", 2,
         lambda ids: basic(KEYED).send([azure_event(id) for id in ids]))
 attempt(EVENTGRID, "custom schema, `/api/events`, key", 1,
@@ -88,6 +88,39 @@ attempt(EVENTGRID, "`CloudEvent`, namespace topic, key", 1, lambda ids: namespac
 attempt(EVENTGRID, "list of `CloudEvent`, namespace topic, key", 2,
         lambda ids: namespace.send([azure_event(id) for id in ids]))
 attempt(EVENTGRID, "another key: `ClientAuthenticationError`", 0, with_another_key)
+
+# What Azure does before it delivers to a webhook: neither request has the key.
+
+
+def validated(ids):
+    event = EventGridEvent(subject="", event_type=SystemEventNames.EventGridSubscriptionValidationEventName,
+                           data={"validationCode": "512d38b6", "validationUrl": "https://example.com/"}, data_version="2")
+    members = {"id": event.id, "topic": "/subscriptions/x", "subject": event.subject, "eventType": event.event_type,
+               "eventTime": event.event_time.isoformat(), "data": event.data, "dataVersion": event.data_version,
+               "metadataVersion": "1"}
+    headers = {"aeg-event-type": "SubscriptionValidation"}
+    answer = requests.post(KEYED + "/topics/shop/orders", headers=headers, json=[members], timeout=30)
+    assert answer.status_code == 200 and answer.json() == {"validationResponse": "512d38b6"}, answer.text
+
+
+def consented(ids):
+    for origin, status in [("eventgrid.azure.net", 200), ("evil.example.com", 403)]:
+        headers = {"WebHook-Request-Origin": origin, "WebHook-Request-Rate": "120"}
+        answer = requests.options(KEYED + "/topics/shop/orders", headers=headers, timeout=30)
+        granted = answer.headers.get("WebHook-Allowed-Origin")
+        assert answer.status_code == status and granted == (origin if status == 200 else None), answer.headers
+
+
+def by_other_methods(ids):
+    for address, allowed in [(KEYED, "POST, OPTIONS"), (PLAIN, "POST")]:
+        for method in ["GET", "HEAD", "PUT"]:
+            answer = requests.request(method, address + "/topics/shop/orders", timeout=30)
+            assert (answer.status_code, answer.headers.get("Allow")) == (405, allowed), (method, answer.headers)
+
+
+attempt(EVENTGRID, "validation event of a webhook: `validationResponse`", 0, validated)
+attempt("requests", "CloudEvents handshake (OPTIONS) of `eventgrid.azure.net`, and of nobody else", 0, consented)
+attempt("requests", "GET, HEAD and PUT: 405 with `Allow`", 0, by_other_methods)
 
 # cloudevents
 
@@ -109,8 +142,15 @@ def batched(ids):
     answer.raise_for_status()
 
 
+def marked(ids):
+    message = to_structured_event(event(ids[0]))
+    body = b"\xef\xbb\xbf" + message.body
+    requests.post(PLAIN + "/topics/shop/orders", headers=message.headers, data=body, timeout=30).raise_for_status()
+
+
 CLOUDEVENTS = "cloudevents"
 attempt(CLOUDEVENTS, "binary", 1, lambda ids: post(PLAIN + "/topics/shop/orders", to_binary_event(event(ids[0]))))
+attempt(CLOUDEVENTS, "structured, after a byte order mark", 1, marked)
 attempt(CLOUDEVENTS, "structured", 1, lambda ids: post(PLAIN + "/topics/shop/orders", to_structured_event(event(ids[0]))))
 attempt(CLOUDEVENTS, "batched (the array is put together by the caller)", 2, batched)
 

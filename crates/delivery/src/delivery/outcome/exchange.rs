@@ -16,7 +16,7 @@ use crate::subscription::profile::RetryPolicy;
 /// How one HTTP exchange ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportResult {
-    /// An answer came, complete as far as it was read.
+    /// An answer came, whose head decides.
     Answered {
         /// The HTTP status.
         status: u16,
@@ -25,7 +25,7 @@ pub enum TransportResult {
         /// The beginning of the body.
         body: Vec<u8>,
     },
-    /// No whole answer within the response timeout.
+    /// No answer within the response timeout, or not its body where that is needed.
     TimedOut,
     /// Refused, reset, or broken off.
     SocketError,
@@ -67,6 +67,8 @@ pub struct Exchange {
     pub duration_ms: u64,
     /// What the answer says about its body; `None` without an answer.
     pub content: Option<Content>,
+    /// The status of an answer that failed because its body was needed and could not be read whole. It decides nothing.
+    pub unread_status: Option<u16>,
     /// What the result's name does not say, for people: never a secret, never a body.
     pub detail: Option<String>,
 }
@@ -75,7 +77,7 @@ impl Exchange {
     /// An exchange without any detail.
     #[must_use]
     pub fn new(result: TransportResult, started_ms: u64, duration_ms: u64) -> Self {
-        Self { result, started_ms, duration_ms, content: None, detail: None }
+        Self { result, started_ms, duration_ms, content: None, unread_status: None, detail: None }
     }
 
     /// Adds a detail.
@@ -131,10 +133,10 @@ impl Exchange {
         Some((*status, body))
     }
 
-    /// The status, where there was an answer.
+    /// The status, if there was one, even if it decides nothing.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
-        self.answer().map(|(status, _)| status)
+        self.answer().map(|(status, _)| status).or(self.unread_status)
     }
 
     /// What happened in an attempt, in one word.

@@ -3,7 +3,7 @@
 //! Separate because the same answer means different things in different dialects; all differences
 //! are in the policy. Does not know limits of attempts or time: `machine::step` does.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::exchange::{Exchange, TransportResult};
 use crate::delivery::reason::Reason;
@@ -56,10 +56,10 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
         TransportResult::TimedOut
         | TransportResult::SocketError
         | TransportResult::ResolutionError
+        | TransportResult::TlsError
         | TransportResult::Aborted => {
             Verdict::Retry { least_wait_ms: policy.least_waits.otherwise_ms }
         }
-        TransportResult::TlsError => Verdict::Undeliverable(Reason::UndeliverableDueToTls),
         TransportResult::Blocked => {
             Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress)
         }
@@ -80,8 +80,8 @@ pub fn requested_wait_ms(policy: &RetryPolicy, exchange: &Exchange) -> u64 {
     asked_ms.unwrap_or(0).min(policy.retry_after_max_ms)
 }
 
-/// The wait that `Retry-After` asks for: seconds or an HTTP date (RFC 9110 §10.2.3). A date in the
-/// past is no wait; other text is `None`.
+/// The wait that `Retry-After` asks for: seconds or an HTTP date (RFC 9110 §10.2.3), which may have `UTC` for
+/// `GMT`, in any case, and a leap second. A date in the past is no wait; other text is `None`.
 #[must_use]
 pub fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
     let text = text.trim();
@@ -90,8 +90,21 @@ pub fn retry_after_ms(text: &str, now_ms: u64) -> Option<u64> {
         return Some(text.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(SECOND_MS));
     }
     let now = UNIX_EPOCH.checked_add(Duration::from_millis(now_ms))?;
-    let wait = httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default();
+    let wait = http_date(text)?.duration_since(now).unwrap_or_default();
     Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// An HTTP date, as strict as its standard, but for the name of the zone and the leap second.
+fn http_date(text: &str) -> Option<SystemTime> {
+    let zone = text.len().checked_sub("GMT".len()).filter(|at| text.is_char_boundary(*at));
+    let (rest, zone) = text.split_at(zone.unwrap_or(text.len()));
+    let is_utc = ["GMT", "UTC"].iter().any(|name| zone.eq_ignore_ascii_case(name));
+    let text = if is_utc { format!("{rest}GMT") } else { text.to_owned() };
+    let (text, leap_s) = match text.contains(":60 ") {
+        true => (text.replacen(":60 ", ":59 ", 1), 1),
+        false => (text, 0),
+    };
+    httpdate::parse_http_date(&text).ok()?.checked_add(Duration::from_secs(leap_s))
 }
 
 #[cfg(test)]
@@ -114,6 +127,14 @@ mod tests {
             (500, "7", 0),
             (503, "Wed, 21 Oct 2015 07:28:00 GMT", 60_000),
             (503, "Wed, 21 Oct 2015 07:26:00 GMT", 0),
+            (503, "Wed, 21 Oct 2015 07:28:00 UTC", 60_000),
+            (503, "Wed, 21 Oct 2015 07:28:00 gmt", 60_000),
+            (503, "Wednesday, 21-Oct-15 07:28:00 utc", 60_000),
+            (503, "Wed, 21 Oct 2015 07:28:60 GMT", 120_000),
+            (503, "Wed Oct 21 07:28:60 2015", 120_000),
+            (503, "Wed, 21 Oct 2015 07:28:61 GMT", 0),
+            (503, "Wed, 21 Oct 2015 07:28:00 CEST", 0),
+            (503, "ä", 0),
             (503, "soon", 0),
             (503, "-1", 0),
             (503, "99999999999999999999999", 3_600_000),
@@ -137,21 +158,19 @@ mod tests {
     }
 
     #[test]
-    fn transport_failures_are_retried_but_a_refused_certificate_or_address_is_the_end() {
+    fn transport_failures_are_retried_but_a_blocked_address_is_the_end() {
         let policy = Profile::of(Dialect::Knative).retry;
         let ended = |result| judge(&policy, &Exchange::new(result, 0, 5));
         for result in [
             TransportResult::TimedOut,
             TransportResult::SocketError,
             TransportResult::ResolutionError,
+            // Certificates are renewed within hours.
+            TransportResult::TlsError,
             TransportResult::Aborted,
         ] {
             assert_eq!(ended(result), Verdict::Retry { least_wait_ms: 0 });
         }
-        assert_eq!(
-            ended(TransportResult::TlsError),
-            Verdict::Undeliverable(Reason::UndeliverableDueToTls)
-        );
         assert_eq!(
             ended(TransportResult::Blocked),
             Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress)

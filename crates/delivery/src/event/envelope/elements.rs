@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::{decode_text, s3};
-use crate::event::json::array;
+use crate::event::json::{array, without_mark};
 use crate::event::{Element, Input, Malformed};
 
 /// The elements of a record's body, in order, not decoded yet. A JSON array has one per element, an S3
@@ -23,17 +23,18 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Takes a body apart.
+    /// Takes a body apart. A mark of byte order before JSON is no part of it.
     ///
     /// # Errors
     /// [`Malformed::NotJson`] when it begins like an array and is none.
     pub fn of(body: &'a Arc<str>, input: Input) -> Result<Self, Malformed> {
-        let texts: Vec<&str> = if input != Input::Opaque && body.trim_start().starts_with('[') {
-            let elements: Vec<&RawValue> = serde_json::from_str(body)
+        let text = if input == Input::Opaque { body } else { without_mark(body) };
+        let texts: Vec<&str> = if input != Input::Opaque && text.trim_start().starts_with('[') {
+            let elements: Vec<&RawValue> = serde_json::from_str(text)
                 .map_err(|error| Malformed::NotJson(error.to_string()))?;
             elements.into_iter().map(RawValue::get).collect()
         } else {
-            vec![body]
+            vec![text]
         };
         let texts = match input {
             Input::S3 => texts.into_iter().flat_map(s3::records_of).collect(),

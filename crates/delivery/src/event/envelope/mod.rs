@@ -20,7 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::elements::Elements;
-use crate::event::json::escaped;
+use crate::event::json::{escaped, without_mark};
 use crate::event::{Element, Input, Malformed, Members, decode_one};
 
 /// A publisher that cannot set the `topic` attribute.
@@ -48,6 +48,7 @@ impl fmt::Display for Publisher {
 /// Which of the three services wrote a record, recognised by its fields.
 #[must_use]
 pub fn publisher(body: &str) -> Option<Publisher> {
+    let body = without_mark(body);
     if !body.trim_start().starts_with('{') {
         return None;
     }

@@ -13,7 +13,7 @@ use url::form_urlencoded::Serializer;
 
 pub use self::state::{Refused, Token, TokenState};
 use super::tls::RequestTls;
-use super::{ANSWER_MAX_BYTES, Method, Request};
+use super::{ANSWER_MAX_BYTES, Method, Needs, Request};
 use crate::delivery::outcome::{Exchange, TransportResult};
 use crate::subscription::auth::oauth2::{ClientCredentials, Style};
 use crate::subscription::credentials::Credentials;
@@ -77,6 +77,7 @@ pub fn ask(
         headers,
         body: form.finish().into(),
         timeout_ms: TOKEN_TIMEOUT_MS,
+        needs: Needs::Body,
         answer_max_bytes: ANSWER_MAX_BYTES,
         // Its server may be beside the destination.
         tls: RequestTls { ca_bundle: ca_bundle.cloned(), identity: None },

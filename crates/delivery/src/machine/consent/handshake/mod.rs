@@ -21,7 +21,8 @@ use crate::event::json::Object;
 use crate::machine::consent::Rate;
 use crate::request::signer::Signer;
 use crate::request::{
-    ANSWER_MAX_BYTES, AttemptContext, JSON, Method, REQUEST_ORIGIN, Request, parts_without_event,
+    ANSWER_MAX_BYTES, AttemptContext, JSON, Method, Needs, REQUEST_ORIGIN, Request,
+    parts_without_event,
 };
 use crate::subscription::credentials::Credentials;
 use crate::subscription::{Consent, Subscription};
@@ -117,6 +118,7 @@ pub fn ask(
         headers,
         body: body.into(),
         timeout_ms: context.timeout_ms,
+        needs: Needs::Body,
         answer_max_bytes: ANSWER_MAX_BYTES,
         tls,
         signer: Signer::of(destination, context.keyring)?,
