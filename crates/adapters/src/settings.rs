@@ -44,7 +44,7 @@ pub const DEFAULT_TOPIC: &str = "DEFAULT_TOPIC";
 pub const INGRESS_AUTHORIZATION: &str = "INGRESS_AUTHORIZATION";
 /// The names of the keys of which a request over HTTP needs one, comma-separated: `secretsmanager:ID`, `secretsmanager:ID#MEMBER`, `ssm:NAME` or `env:NAME`.
 pub const PUBLISHER_KEYS: &str = "PUBLISHER_KEYS";
-/// Who is granted a CloudEvents handshake (OPTIONS): DNS names of senders, comma-separated, such as `eventgrid.azure.net`; `*` for everybody.
+/// The senders that are granted a CloudEvents handshake (OPTIONS), as DNS names, comma-separated, such as `eventgrid.azure.net`; `*` for all.
 pub const ALLOWED_ORIGINS: &str = "ALLOWED_ORIGINS";
 /// Hosts and ranges that are reachable although private, or without TLS.
 pub const ALLOW_PRIVATE_DESTINATIONS: &str = "ALLOW_PRIVATE_DESTINATIONS";
@@ -153,7 +153,7 @@ pub struct IngressSettings {
     pub default_topic: Option<TopicName>,
     /// The keys of which a request needs one; none where Lambda lets in only whom IAM allows.
     pub keys: Vec<SecretName>,
-    /// Who is granted a handshake; nobody by default.
+    /// The senders that are granted a handshake; by default none.
     pub allowed_origins: AllowedOrigins,
 }
 
@@ -505,6 +505,7 @@ mod tests {
         assert_eq!(read("iam", "").map(names), Ok(vec![]));
         let two = vec!["secretsmanager:one#key".to_owned(), "ssm:/two".to_owned()];
         assert_eq!(read("keys", "secretsmanager:one#key, ssm:/two").map(names), Ok(two));
+        assert_eq!(read("iam", "").map(|read| read.allowed_origins), Ok(AllowedOrigins::default()));
         for (authorization, keys, name) in
             [("none", "ssm:a", INGRESS_AUTHORIZATION), ("keys", "hunter2", PUBLISHER_KEYS)]
         {

@@ -29,7 +29,7 @@ use serde_json::json;
 
 use crate::guard::Hosts;
 
-/// Where publishers to the queue ask whether a topic exists. No topic has such a name.
+/// The path below which publishers to the queue ask whether a topic exists. No namespace has such a name.
 pub const TOPICS_PATH: &str = "_topics";
 
 /// The tag of the events queue with the address of its ingress.
@@ -46,7 +46,7 @@ pub struct Ingress {
     pub default_topic: Option<TopicName>,
     /// The keys of which a request needs one; without any, everybody may publish.
     pub keys: Vec<Secret>,
-    /// Who is granted a handshake.
+    /// The senders that are granted a handshake.
     pub origins: AllowedOrigins,
     /// The hosts that it answers for.
     pub hosts: Hosts,

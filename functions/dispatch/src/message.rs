@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// How often an event of so many bytes, topic included, is attempted until its state fits no message any more.
+    /// Counts the attempts of an event of so many bytes, topic included, until its state fits no message any more.
     fn attempts_of(bytes: usize) -> u32 {
         let url = "https://billing.example.com/".parse().expect("a URL");
         let name = "shop/orders/billing".parse().expect("a name");

@@ -47,7 +47,7 @@ impl<P: IngressPorts> Ingress<P> {
         Self { ports, default_topic, keys, origins, reported_ms }
     }
 
-    /// The same, which grants handshakes to these senders.
+    /// Grants handshakes to these senders.
     #[must_use]
     pub fn allowing(self, origins: AllowedOrigins) -> Self {
         Self { origins, ..self }

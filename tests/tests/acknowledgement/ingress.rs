@@ -163,6 +163,37 @@ async fn what_is_refused_is_not_sent() {
 }
 
 #[tokio::test]
+async fn who_asks_whether_it_may_publish_needs_no_key_and_publishes_nothing() {
+    let ports = FakePorts::default();
+    let ingress = Ingress::new(&ports, Some("shop/orders".parse().expect("a topic")), vec![name()])
+        .allowing("eventgrid.azure.net".parse().expect("an origin"));
+    let asked = async |changes: Value| {
+        let response = ingress.handle(&request(changes)).await;
+        serde_json::to_value(response).expect("JSON")
+    };
+    let options = |origin: &str| json!({"requestContext": {"http": {"method": "OPTIONS"}}, "headers": {"webhook-request-origin": origin}});
+    let granted = asked(options("eventgrid.azure.net")).await;
+    assert_eq!(granted["statusCode"], 200);
+    assert_eq!(granted["headers"]["webhook-allowed-origin"], "eventgrid.azure.net");
+    assert_eq!(asked(options("evil.example.com")).await["statusCode"], 403);
+    let unknown_path = json!({"rawPath": "/a/b/c", "requestContext": {"http": {"method": "OPTIONS"}},
+        "headers": {"webhook-request-origin": "eventgrid.azure.net"}});
+    assert_eq!(asked(unknown_path).await["statusCode"], 404);
+    let get = asked(json!({"requestContext": {"http": {"method": "GET"}}, "headers": {}})).await;
+    assert_eq!(
+        (&get["statusCode"], &get["headers"]["allow"]),
+        (&405.into(), &"POST, OPTIONS".into())
+    );
+    let event = r#"[{"id":"1","topic":"/t","subject":"","eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","eventTime":"2026-11-20T07:03:00Z","data":{"validationCode":"c-1"},"dataVersion":"1"}]"#;
+    let validation =
+        json!({"headers": {"aeg-event-type": "SubscriptionValidation"}, "body": event});
+    let answered = asked(validation).await;
+    assert_eq!(answered["statusCode"], 200);
+    assert_eq!(answered["body"], r#"{"validationResponse":"c-1"}"#);
+    assert_eq!(ports.sent.into_inner().expect("no panic"), []);
+}
+
+#[tokio::test]
 async fn without_keys_whoever_was_let_in_may_publish() {
     let ports = FakePorts::default();
     let changes = json!({"headers": {"content-type": "application/cloudevents+json",

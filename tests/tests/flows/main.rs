@@ -274,7 +274,7 @@ async fn the_ingress_accepts_events_in_every_form_and_says_what_is_wrong_with_ot
         (large.0, large_with_topic.0),
         (StatusCode::PAYLOAD_TOO_LARGE, StatusCode::PAYLOAD_TOO_LARGE)
     );
-    // Whether a topic is known can be asked elsewhere.
+    // Publishers to the queue ask elsewhere about a topic.
     let asked = client.get(format!("{address}/_topics/shop/orders")).send().await;
     assert_eq!(asked.expect("it answers").status(), StatusCode::OK);
     for method in [reqwest::Method::GET, reqwest::Method::HEAD, reqwest::Method::DELETE] {

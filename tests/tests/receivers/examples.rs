@@ -172,7 +172,8 @@ fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static
     // It was killed, perhaps before it wrote this.
     let _ = fs::remove_file(done);
     let running = trial.start();
-    assert!(running.line_with("handled").contains(EVENT));
+    let handled = running.line_with("handled");
+    assert!(handled.contains(EVENT), "{handled}");
     drop(running);
 
     // Whoever knows no secret could sign with an empty one.

@@ -236,7 +236,7 @@ async fn an_event_of_events_is_not_sent_in_binary_mode_because_sdks_read_the_inn
     const INNER: &str =
         r#"{"specversion":"1.0","type":"order.refund-everything","source":"/evil","id":"2"}"#;
     let sender = sender();
-    for format in ["application/cloudevents+json", "Application/CloudEvents+JSON; charset=utf-8"] {
+    for format in ["application/cloudevents+json", "application/cloudevents+json; charset=utf-8"] {
         let event = format!(
             r#"{{"specversion":"1.0","type":"order.read","source":"/s","id":"1","datacontenttype":"{format}","data":{INNER}}}"#
         );

@@ -71,7 +71,7 @@ impl Sdk {
     }
 }
 
-/// Where the receivers are.
+/// The folder of the receivers.
 pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/receivers")
 }

@@ -1,5 +1,5 @@
-//! What an answer was encoded with, though it was asked not to be: gzip, deflate and br are undone before anybody
-//! reads its body.
+//! Decodes answers in gzip, deflate and br, before anybody reads their bodies. Requests ask for neither, but some
+//! servers do not look.
 //!
 //! Promises: no more is decoded than is read of an answer that is not encoded.
 
@@ -18,7 +18,7 @@ const BROTLI_BUFFER_BYTES: usize = 4_096;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Decoded {
     pub(super) body: Vec<u8>,
-    /// Whether that is all of it.
+    /// Nothing of it is missing.
     pub(super) whole: bool,
 }
 
@@ -121,7 +121,7 @@ fn read(decoder: impl Read, max_bytes: usize) -> (Vec<u8>, io::Result<usize>) {
     (decoded, end)
 }
 
-/// Whether a body begins as zlib does (RFC 1950, 2.2).
+/// Recognises the header of zlib (RFC 1950, 2.2).
 fn is_zlib(body: &[u8]) -> bool {
     let [method, flags, ..] = body else { return false };
     method & 0x0f == 8 && (u16::from(*method) * 256 + u16::from(*flags)) % 31 == 0

@@ -81,8 +81,8 @@ pub(super) fn result(failure: &Failure) -> TransportResult {
     }
 }
 
-/// Whether the endpoint says that it has not processed the request: only HTTP/2 can say so (RFC 9113, 8.7). Of a
-/// connection that goes away, h2 reports that for the streams above the last one that the endpoint will answer.
+/// Recognises an endpoint that says it has not processed the request. Only HTTP/2 can say so (RFC 9113, 8.7). Of a
+/// connection that goes away, h2 reports it for the streams above the last one that the endpoint will answer.
 pub(super) fn is_unprocessed(failure: &Failure) -> bool {
     caused_by::<h2::Error>(failure).is_some_and(|error| {
         let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);

@@ -7,8 +7,8 @@
 //! are not counted: each takes nine bytes, and so the bytes bound them as well. Reads count like
 //! [`READ_MIN_BYTES`] at least, so that packets of one byte are bounded too.
 //!
-//! The stream is also where a connection is closed: once an answer on it was not read to its end, it
-//! is used for no other, and closed with the last of those under way.
+//! The stream also closes its connection. After an answer that was not read to its end, no other exchange uses it, and
+//! it is closed with the last of those under way.
 
 use std::io;
 use std::pin::Pin;
@@ -21,8 +21,8 @@ use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connecti
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// So many bytes are read of a connection for an exchange, beside the body of its answer: more than the
-/// longest head, what the windows let a server send before it is read, and half as much for frames.
+/// So many bytes are read of a connection for an exchange, beside the body of its answer. That is twice the longest head,
+/// for what the windows let a server send before it is read.
 /// The handshake of TLS may take as many.
 const EXCHANGE_BYTES: u64 = 512 * 1_024;
 /// So many bytes are read for each byte of a body: a chunk of HTTP/1 with one byte takes six, and a chunk

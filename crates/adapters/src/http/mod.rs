@@ -1,8 +1,8 @@
 //! One HTTP exchange with an endpoint we do not control.
 //!
-//! The endpoint may be slow, broken or hostile, so everything is bounded: no redirects, no proxy, one
-//! deadline over resolving, connecting, head and body, and no more than the beginning of the body, encoded
-//! or decoded. Every address a name resolves to is checked before a packet is sent, and
+//! The endpoint may be slow, broken or hostile, so everything is bounded: no redirects, no proxy, and one
+//! deadline over resolving, connecting, head and body. Only the beginning of the body is read, and of an encoded one no
+//! more is decoded. Every address a name resolves to is checked before a packet is sent, and
 //! only checked addresses are connected to. Whatever happens is an `Exchange`; nothing here is an
 //! `Err`.
 //!
@@ -47,7 +47,7 @@ use hyper_util::client::legacy::connect::capture_connection;
 use percent_encoding::percent_decode_str;
 /// A certificate authority, as [`Network`] takes them.
 pub use rustls::pki_types::CertificateDer as Certificate;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 use url::Url;
 
 pub use self::clients::ClientError;
@@ -185,26 +185,25 @@ impl HttpSender {
         }
     }
 
-    /// The exchange with this answer, whose body is read until then at most.
+    /// The exchange with this answer, whose body is read for so long at most.
     async fn rest(
         &self,
         answer: Result<Answer, Failure>,
         request: &Request,
-        deadline: Option<Instant>,
+        left: Option<Duration>,
     ) -> Exchange {
         let Answer { head, body: incoming, usage } = match answer {
             Ok(answer) => answer,
             Err(failure) => return failed(&failure),
         };
-        let patience = Instant::now() + BODY_WAIT;
-        let until = match request.needs {
-            Needs::Status => Some(deadline.map_or(patience, |deadline| deadline.min(patience))),
-            Needs::Body => deadline,
+        let limit = match request.needs {
+            Needs::Status => Some(left.map_or(BODY_WAIT, |left| left.min(BODY_WAIT))),
+            Needs::Body => left,
         };
         let mut body = Vec::new();
         let reading = self.read_body(&mut body, incoming, request, &usage);
-        let read = match until {
-            Some(until) => timeout_at(until, reading).await.ok(),
+        let read = match limit {
+            Some(limit) => timeout(limit, reading).await.ok(),
             None => Some(reading.await),
         };
         let status = head.status.as_u16();
@@ -231,7 +230,7 @@ impl HttpSender {
         Exchange { content, ..Exchange::new(result, 0, 0) }
     }
 
-    /// What the head says about the body.
+    /// Reads from the head what it says about the body.
     fn content(&self, head: &Parts, whole: bool) -> Content {
         let content_type = head.headers.get(CONTENT_TYPE);
         Content {
@@ -319,13 +318,13 @@ fn hidden(signed: Option<&Signed>, exchange: Exchange) -> Exchange {
 impl SendHttp for HttpSender {
     async fn exchange(&self, request: &Request) -> Exchange {
         let started_ms = Machine.now_ms();
-        let deadline = deadline(request);
         let Admitted { kind, headers, signed } = match self.admit(request) {
             Ok(admitted) => admitted,
             Err(exchange) => return timed(*exchange, started_ms),
         };
-        let exchange = match timeout_at(deadline, self.head(request, headers, kind)).await {
-            Ok(answer) => self.rest(answer, request, Some(deadline)).await,
+        let head = self.head(request, headers, kind);
+        let exchange = match timeout(Duration::from_millis(request.timeout_ms), head).await {
+            Ok(answer) => self.rest(answer, request, Some(left(request, started_ms))).await,
             Err(_) => timed_out(request),
         };
         timed(hidden(signed.as_ref(), exchange), started_ms)
@@ -333,7 +332,6 @@ impl SendHttp for HttpSender {
 
     async fn exchange_or_late(&self, request: &Request) -> (Exchange, Option<Late>) {
         let started_ms = Machine.now_ms();
-        let deadline = deadline(request);
         let Admitted { kind, headers, signed } = match self.admit(request) {
             Ok(admitted) => admitted,
             Err(exchange) => return (timed(*exchange, started_ms), None),
@@ -344,8 +342,11 @@ impl SendHttp for HttpSender {
         let (of_head, owned) = (self.clone(), cut.clone());
         let mut head = Box::pin(async move { of_head.head(&owned, headers, kind).await });
         let ended = move |exchange| timed(hidden(signed.as_ref(), exchange), started_ms);
-        match timeout_at(deadline, &mut head).await {
-            Ok(answer) => (ended(self.rest(answer, &cut, Some(deadline)).await), None),
+        match timeout(Duration::from_millis(request.timeout_ms), &mut head).await {
+            Ok(answer) => {
+                let left = Some(left(request, started_ms));
+                (ended(self.rest(answer, &cut, left).await), None)
+            }
             Err(_) => {
                 let exchange = timed(timed_out(request), started_ms);
                 let late = async move { ended(sender.rest(head.await, &cut, None).await) };
@@ -360,8 +361,11 @@ fn timed(exchange: Exchange, started_ms: u64) -> Exchange {
     Exchange { started_ms, duration_ms: Machine.now_ms().saturating_sub(started_ms), ..exchange }
 }
 
-fn deadline(request: &Request) -> Instant {
-    Instant::now() + Duration::from_millis(request.timeout_ms)
+/// The rest of the time of an exchange that began then.
+fn left(request: &Request, started_ms: u64) -> Duration {
+    // Saturating: the clock may be set back during the exchange.
+    let spent_ms = Machine.now_ms().saturating_sub(started_ms);
+    Duration::from_millis(request.timeout_ms.saturating_sub(spent_ms))
 }
 
 fn timed_out(request: &Request) -> Exchange {

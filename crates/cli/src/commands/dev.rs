@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use adapters::events_queue::EventsQueue;
+use adapters::live_catalogue::Subscriptions;
 use adapters::machine::Machine;
 use adapters::subscriptions::Location;
 use deadletters::DeadLetters;
@@ -117,12 +119,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         view.unreadable(&problem)?;
     }
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
-    let default_topic = config.default_topic.clone();
     let at = (address, keys.first().cloned());
-    let hosts = hosts(&arguments);
-    let origins = arguments.allowed_origins.clone();
-    let ingress =
-        Ingress { queue: stack.events_queue(), subscriptions, default_topic, keys, origins, hosts };
+    let ingress = ingress(&arguments, stack.events_queue(), subscriptions, keys);
     ingress.announce(&stack.sqs(), &format!("http://{address}")).await?;
     let page = match recording {
         Some(recording) => {
@@ -173,6 +171,17 @@ fn stack_config(arguments: &Arguments) -> StackConfig {
         allow_private: allow_private(),
         default_topic: arguments.default_topic.clone(),
     }
+}
+
+fn ingress(
+    arguments: &Arguments,
+    queue: EventsQueue,
+    subscriptions: Subscriptions,
+    keys: Vec<Secret>,
+) -> Ingress {
+    let (default_topic, hosts) = (arguments.default_topic.clone(), hosts(arguments));
+    let origins = arguments.allowed_origins.clone();
+    Ingress { queue, subscriptions, default_topic, keys, origins, hosts }
 }
 
 /// The keys of the ingress. One that other machines reach needs some, and is warned of.

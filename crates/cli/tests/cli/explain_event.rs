@@ -231,6 +231,28 @@ fn what_cannot_be_explained_is_a_usage_error() {
 }
 
 #[test]
+fn headers_that_are_changed_so_that_they_can_be_sent_are_shown() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let file = "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {namespace: shop, topic: orders, name: a}\n\
+                spec:\n  destination:\n    url: https://a.example.com/in\n    headers:\n    - {name: x-note, path: $.data.note}\n    \
+                - {name: x-plain, path: $.data.plain}\n";
+    std::fs::write(folder.path().join("one.yaml"), file).expect("a file");
+    let event = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"note":"größe\n","plain":"a"}}"#;
+    let arguments = ["explain", "-f", "one.yaml", "--event", "-", "--topic", "shop/orders"];
+    let (printed, noted, code) = run(folder.path(), &arguments, Some(event));
+    assert_eq!(code, Some(0), "{noted}");
+    let line = "  header x-note is sent as \"gr%C3%B6%C3%9Fe\": white space around it is removed, characters other \
+                than ASCII are percent-encoded\n";
+    assert!(printed.contains(line) && !printed.contains("x-plain"), "{printed}");
+    let (json, _, _) =
+        run(folder.path(), &[&arguments[..], &["--output", "json"]].concat(), Some(event));
+    assert!(
+        json.contains(r#""changed_headers":[{"name":"x-note","value":"gr%C3%B6%C3%9Fe""#),
+        "{json}"
+    );
+}
+
+#[test]
 fn a_message_of_another_service_is_read_as_such_only_where_the_topic_has_it_in_from() {
     let folder = folder();
     let message = r#"{"version":"0","id":"7","detail-type":"order.created","source":"com.example.shop","account":"1","time":"2026-11-20T07:03:00Z","region":"eu-west-1","resources":[],"detail":{}}"#;

@@ -1,7 +1,7 @@
 //! The commands of each page, run as its reader would: pasted into one terminal, block after block.
 //!
-//! A suite of its own because these commands use the default ports, as their readers do, and wait in real time: one test
-//! runs all pages, one after the other, beside the suites that use other ports. `--test documented` looks at the pages themselves.
+//! A suite of its own because these commands use the default ports, as their readers do, and wait in real time. One test
+//! runs all pages, one after the other. `--test documented` looks at the pages themselves.
 //!
 //! A page is one session of bash in a new folder that has the samples of the repository, with `lastmile`
 //! on the `PATH`. A command that fails, output that does not come, or a port that another program of

@@ -34,7 +34,7 @@ pub struct EventMatch {
 pub struct ChangedHeader {
     /// Its name.
     pub name: String,
-    /// What is sent, and what was changed.
+    /// The value in the request, with its changes.
     pub sent: Sendable,
 }
 

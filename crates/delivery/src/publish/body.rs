@@ -52,13 +52,13 @@ pub fn message(
     Ok(Published { topic, body, events })
 }
 
-/// What the topic of a message counts against the size of its event.
+/// The bytes of a message's topic, which count as part of its event.
 #[must_use]
 pub fn topic_bytes(topic: &TopicName) -> usize {
     TOPIC_ATTRIBUTE.len() + "String".len() + topic.to_string().len()
 }
 
-/// Why an event is too large that has so many bytes, with those of its topic; `None` if it is not.
+/// The problem of an event with so many bytes, topic included; `None` if it is not too large.
 #[must_use]
 pub fn too_large(bytes: usize) -> Option<String> {
     (bytes > EVENT_MAX_BYTES).then(|| {

@@ -1,4 +1,4 @@
-//! How a server shows that it wants to be published to, before anybody publishes: CloudEvents asks by OPTIONS, Event
+//! Answers senders that ask whether they may publish, before they do: CloudEvents asks by OPTIONS, Event
 //! Grid by an event.
 //!
 //! Neither needs a key: nothing is published, and the caller learns what it sent itself. So this application can be
@@ -16,7 +16,7 @@ use super::{HttpRequest, Refusal};
 /// The event type of the event that asks.
 const VALIDATION: &str = "Microsoft.EventGrid.SubscriptionValidationEvent";
 
-/// Who may publish after a handshake: names of senders. By default nobody, and then there is no handshake.
+/// The names of the senders that are granted a handshake. By default there are none, and no handshake either.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedOrigins(Vec<String>);
 
@@ -51,7 +51,7 @@ impl AllowedOrigins {
     }
 }
 
-/// What a handshake grants, as headers of its response; `None` for a request that publishes.
+/// Headers that grant a handshake; `None` for a request that publishes.
 ///
 /// # Errors
 /// 405 for another method; 400 for a handshake of nobody, 403 for one of somebody who is not allowed.

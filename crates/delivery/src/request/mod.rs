@@ -60,7 +60,7 @@ impl Method {
     }
 }
 
-/// What of an answer decides its exchange.
+/// The part of an answer that decides its exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// The status. What can be read of the body is for people.
@@ -83,7 +83,7 @@ pub struct Request {
     pub body: Bytes,
     /// The timeout of the whole exchange.
     pub timeout_ms: u64,
-    /// What of the answer decides.
+    /// The part of the answer that decides.
     pub needs: Needs,
     /// The most bytes of the answer's body that are read.
     pub answer_max_bytes: usize,

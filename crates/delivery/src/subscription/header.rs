@@ -110,14 +110,14 @@ pub fn of_event(path: &Path, event: &Event) -> Option<Sendable> {
     path.scalar(&event.members()).map(|value| sendable(&value))
 }
 
-/// What is done to a value of an event so that it can be a header.
+/// A change of a value of an event, so that it can be a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// White space around it is removed.
     Trimmed,
     /// Control characters in it become spaces.
     Spaced,
-    /// What is not ASCII is percent-encoded.
+    /// Characters other than ASCII are percent-encoded.
     Encoded,
     /// It is cut after [`HEADER_VALUE_MAX_BYTES`].
     Cut,
@@ -130,7 +130,7 @@ impl Change {
         match self {
             Self::Trimmed => "white space around it is removed",
             Self::Spaced => "control characters become spaces",
-            Self::Encoded => "what is not ASCII is percent-encoded",
+            Self::Encoded => "characters other than ASCII are percent-encoded",
             Self::Cut => "it is cut after 4096 bytes",
         }
     }
@@ -139,9 +139,9 @@ impl Change {
 /// A value that can be sent, and what was changed for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sendable {
-    /// What is sent.
+    /// The value in the request.
     pub value: String,
-    /// What was changed, each kind once.
+    /// Each kind of change once.
     pub changes: Vec<Change>,
 }
 
@@ -175,7 +175,7 @@ pub fn sendable(text: &str) -> Sendable {
     Sendable { value, changes: changes.into_iter().filter(|(is, _)| *is).map(|of| of.1).collect() }
 }
 
-/// What is removed around a value: a control character there would become a space.
+/// Characters that are removed around a value: a control character there would become a space.
 fn is_blank(character: char) -> bool {
     character.is_whitespace() || character.is_control()
 }

@@ -137,7 +137,7 @@ async fn a_short_answer_waits_for_no_other_one() {
     assert_eq!(made.result, answered(200, None, b"short"));
 }
 
-/// Of a gzip bomb no more is decompressed than is read of any body.
+/// A gzip bomb is decompressed as far as any body is read.
 #[tokio::test]
 async fn a_gzip_bomb_is_decompressed_as_far_as_a_body_is_read() {
     let gzip = answer("200 OK", &[("content-encoding", "gzip")], BOMB);

@@ -317,11 +317,11 @@ fn invalid_row(name: &str, event: &str) -> String {
             let message = Message::of(&request);
             assert_eq!(message, Message::demanded(event), "{name}");
             let declared = members(event).get("datacontenttype").and_then(text_of);
-            let sent_as = &message.headers["content-type"];
-            if declared.is_none_or(|declared| declared == *sent_as) {
-                "sent".to_owned()
-            } else {
-                format!("sent as `{sent_as}`")
+            match (declared, message.headers.get("content-type")) {
+                (Some(declared), Some(sent_as)) if declared != *sent_as => {
+                    format!("sent as `{sent_as}`")
+                }
+                (Some(_) | None, _) => "sent".to_owned(),
             }
         }
         Err(why) => format!("refused: {why}"),

@@ -95,8 +95,8 @@ attempt(EVENTGRID, "another key: `ClientAuthenticationError`", 0, with_another_k
 def validated(ids):
     event = EventGridEvent(subject="", event_type=SystemEventNames.EventGridSubscriptionValidationEventName,
                            data={"validationCode": "512d38b6", "validationUrl": "https://example.com/"}, data_version="2")
-    members = {"id": event.id, "topic": "/subscriptions/x", "subject": event.subject, "eventType": event.event_type,
-               "eventTime": event.event_time.isoformat(), "data": event.data, "dataVersion": event.data_version,
+    members = {"id": str(event.id), "topic": "/subscriptions/x", "subject": event.subject, "eventType": event.event_type,
+               "eventTime": str(event.event_time), "data": event.data, "dataVersion": event.data_version,
                "metadataVersion": "1"}
     headers = {"aeg-event-type": "SubscriptionValidation"}
     answer = requests.post(KEYED + "/topics/shop/orders", headers=headers, json=[members], timeout=30)
