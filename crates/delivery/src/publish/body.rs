@@ -147,11 +147,11 @@ fn binary_attributes(request: &HttpRequest<'_>) -> Vec<(String, String)> {
 /// Counts the events; an empty array has none. The first invalid one rejects the whole request.
 fn count_events(body: &str, input: Input) -> Result<usize, Refusal> {
     let elements = decode(&body.into(), input);
-    for (index, element) in elements.iter().enumerate() {
+    for (number, element) in (1_usize..).zip(&elements) {
         let problem = match element {
-            Element::Malformed { why, .. } => format!("event {index} is malformed: {why}"),
+            Element::Malformed { why, .. } => format!("event {number} is malformed: {why}"),
             Element::Event(event) if event.members().id().as_deref() == Some("") => {
-                format!("event {index}: id is empty")
+                format!("event {number}: id is empty")
             }
             Element::Event(_) => continue,
         };
@@ -287,7 +287,7 @@ mod tests {
     fn what_is_not_what_it_says_is_refused_with_a_reason() {
         let no_id = CLOUD.replace(r#""id":"1","#, "");
         for (headers, body, input, status, text) in [
-            (vec![STRUCTURED], no_id.as_str(), Input::Auto, 400, "event 0 is malformed"),
+            (vec![STRUCTURED], no_id.as_str(), Input::Auto, 400, "event 1 is malformed"),
             (vec![STRUCTURED], GRID, Input::Auto, 400, "cloudevents-batch+json"),
             (vec![STRUCTURED], r#"{"n":1}"#, Input::Auto, 400, "specversion"),
             (vec![BATCH], CLOUD, Input::Auto, 400, "a batch is a JSON array"),
