@@ -36,6 +36,12 @@ pub struct AzureTime {
 }
 
 impl AzureTime {
+    /// A time in UTC.
+    #[must_use]
+    pub fn utc(civil: DateTime) -> Self {
+        Self { civil, offset_s: None }
+    }
+
     /// Reads the time; `None` for other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
