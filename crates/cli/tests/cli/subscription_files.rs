@@ -385,6 +385,27 @@ fn apply_does_not_remove_everything_by_an_empty_file_without_allow_empty() {
 }
 
 #[test]
+fn json_with_comments_is_applied_alone_and_joined_with_other_files() {
+    let json = "{\n  // for the shop\n  \"apiVersion\": \"lastmile.dev/v1\", \"kind\": \"Subscription\",\n  \
+                \"metadata\": {\"namespace\": \"shop\", \"topic\": \"orders\", \"name\": \"commented\"},\n  \
+                \"spec\": {\n    \"destination\": {\"url\": \"https://a.example.com/\"},\n    // only created orders\n    \
+                \"filter\": {\"exact\": {\"type\": \"order.created\"}}\n  }\n}\n";
+    let event = r#"{"specversion": "1.0", "id": "1", "source": "/s", "type": "order.lost"}"#;
+    let folder = folder(&[("one.json", json), ("two.yaml", TWO), ("event.json", event)]);
+    let to = format!("file://{}", folder.path().join("there.yaml").display());
+    for files in [&["one.json"][..], &["one.json", "two.yaml"], &["two.yaml", "one.json"]] {
+        let arguments = [&["apply", "--to", &to, "--yes", "-f"], files].concat();
+        let applied = run(folder.path(), &arguments);
+        assert_eq!(applied.status.code(), Some(0), "{files:?}: {}", text(&applied.stderr));
+        let explained =
+            run(folder.path(), &["explain", "-f", "there.yaml", "--event", "event.json"]);
+        let explained = text(&explained.stdout);
+        assert!(explained.contains("no   shop/orders/commented"), "{explained}");
+        assert!(explained.contains("type is \"order.created\""), "{explained}");
+    }
+}
+
+#[test]
 fn explain_rejects_an_invalid_retry_after() {
     let folder = folder(&[("two.yaml", TWO)]);
     let explained = run(folder.path(), &["explain", "-f", "two.yaml", "--retry-after", "soon"]);

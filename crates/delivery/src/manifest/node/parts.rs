@@ -7,7 +7,7 @@
 //! - it begins like that and has a comment of JSON. If something else is wrong with it, that is reported: YAML would
 //!   take the comment for text.
 //!
-//! Everything else is YAML, also a mapping such as `{a: 1}`. A line with `---` separates documents of both formats, and
+//! Everything else is YAML, also a mapping such as `{a: 1}`. A line with `---` (or `...`) separates documents of both formats, and
 //! those of YAML are read together.
 
 use std::ops::RangeInclusive;
@@ -55,7 +55,7 @@ pub(super) fn read(name: &str, text: &str) -> Parts {
     let (mut begin, mut first_line) = (0, 1);
     for line in text.split_inclusive('\n') {
         line_number += 1;
-        if line.trim_end() == "---" {
+        if is_separator(line) {
             let document = text.get(begin..offset).unwrap_or_default();
             parts.add(document, first_line, is_named_json);
             parts.yaml.push_str(line);
@@ -65,6 +65,14 @@ pub(super) fn read(name: &str, text: &str) -> Parts {
     }
     parts.add(text.get(begin..).unwrap_or_default(), first_line, is_named_json);
     parts
+}
+
+/// Returns true for the line between two documents: `---` or `...`, perhaps with a comment.
+fn is_separator(line: &str) -> bool {
+    let rest = line.strip_prefix("---").or_else(|| line.strip_prefix("..."));
+    rest.is_some_and(|rest| {
+        rest.trim().is_empty() || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#')
+    })
 }
 
 impl Parts {

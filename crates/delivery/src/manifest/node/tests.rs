@@ -234,7 +234,7 @@ fn the_name_of_a_json_file_decides_alone() {
 
 #[test]
 fn documents_of_both_formats_are_read_side_by_side() {
-    let text = "a: 1\n---\n{\"b\": 2, // two\n \"c\": 3}\n---\n[{\"d\": 4.50}, /* five */ 5]\n---\ne: {f: 6}\n";
+    let text = "a: 1\n--- # next\n{\"b\": 2, // two\n \"c\": 3}\n...\n[{\"d\": 4.50}, /* five */ 5]\n---\ne: {f: 6}\n";
     let expected = [
         "{a@1:1 1@1:4}@1:1",
         "{b@3:2 2@3:7, c@4:2 3@4:7}@3:1",
