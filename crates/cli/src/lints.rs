@@ -51,8 +51,7 @@ pub(crate) fn lints(
     let mut lints = Vec::new();
     if reading.catalogue.subscriptions().next().is_none() {
         let none = "the files contain no subscription without an error".to_owned();
-        let help = Some("apply would remove all current subscriptions".to_owned());
-        lints.push(Problem { help, ..Problem::warning(none) }.in_file(first.to_owned(), ""));
+        lints.push(Problem::warning(none).in_file(first.to_owned(), ""));
     }
     lints.extend(lints_at(&reading.catalogue, now_ms, stack, find)?);
     Ok(lints)

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use delivery::manifest::{Finding, Needed, ReferenceUse};
 use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
 
 use crate::files::{Files, have_errors, usage_error};
 use crate::output::note;
@@ -38,6 +39,11 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
         || !(path.exists() || path.is_symlink());
     if !is_new {
         only_destinations(path)?;
+    } else if path.extension().is_some_and(|of| of.eq_ignore_ascii_case("json")) {
+        let path = text::path(path);
+        return Err(usage_error(format!(
+            "{path} is not written: name a file that ends with .yaml"
+        )));
     }
     let is_listed = is_among(path, files);
     let mut read = files.clone();
@@ -48,15 +54,12 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
     let missing = missing(&findings);
     let problem = || format!("{} cannot be written", text::path(path));
     let entries = missing.values().filter(|of| of.is_entry()).count();
-    if entries > 0 {
+    // Dead letters alone lead to a new file with comments, and to nothing in one that is there.
+    if entries > 0 || (is_new && !missing.is_empty()) {
         let mut file =
             OpenOptions::new().create(true).append(true).open(path).with_context(problem)?;
         file.write_all(document(&missing, is_new).as_bytes()).with_context(problem)?;
-        note(format_args!(
-            "{entries} entries added to {}: replace the addresses at {PLACEHOLDER_HOST}{}",
-            text::path(path),
-            if missing.values().any(|of| !of.needs.is_empty()) { TOKENS } else { "" }
-        ));
+        note(written(&text::path(path), entries, &missing));
     }
     if !is_listed && path.exists() {
         files.push(path.to_owned());
@@ -64,12 +67,26 @@ pub(crate) fn complete(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<
     Ok(())
 }
 
+/// Reports the entries that were written, and the next step.
+fn written(path: &str, entries: usize, missing: &BTreeMap<&str, Missing>) -> String {
+    if entries == 0 {
+        return format!("{path} written: remove the # before what dead letters shall go to");
+    }
+    let tokens = if missing.values().any(|of| !of.needs.is_empty()) { TOKENS } else { "" };
+    format!(
+        "{entries} entries added to {path}: replace the addresses at {PLACEHOLDER_HOST}{tokens}"
+    )
+}
+
 /// Refuses a file that holds something else than `Destinations`, or where what is added could not be read.
 fn only_destinations(path: &Path) -> anyhow::Result<()> {
     let is_yaml = matches!(path.extension().and_then(|it| it.to_str()), Some("yaml" | "yml"));
     let reading = Files::read(&[path.to_owned()])?.reading();
-    let holds_them =
+    let has_entries =
         !reading.destinations.is_empty() && reading.catalogue.subscriptions().next().is_none();
+    // Nothing but entries in comments: any other document would be in the catalogue or a finding.
+    let has_comments = reading.catalogue == Catalogue::default() && reading.findings.is_empty();
+    let holds_them = has_entries || has_comments;
     if is_yaml && holds_them && !have_errors(&reading.findings) {
         return Ok(());
     }

@@ -121,6 +121,7 @@ pub(crate) fn cesql() -> impl Strategy<Value = String> {
 pub(crate) fn filter() -> impl Strategy<Value = Filter> {
     let one = prop_oneof![
         4 => (name(), text()).prop_map(|(name, value)| Filter::Exact { name, value }),
+        2 => (name(), text()).prop_map(|(name, value)| Filter::ExactText { name, value }),
         2 => (name(), text()).prop_map(|(name, value)| Filter::Prefix { name, value }),
         1 => (name(), text()).prop_map(|(name, value)| Filter::Suffix { name, value }),
         4 => condition(),
@@ -230,6 +231,7 @@ fn parts_agree(filter: &Filter, explained: &Explanation) -> bool {
                 && (!*matches || explained.problem.is_none())
         }
         Filter::Exact { .. }
+        | Filter::ExactText { .. }
         | Filter::Prefix { .. }
         | Filter::Suffix { .. }
         | Filter::Advanced(_) => parts.is_empty(),

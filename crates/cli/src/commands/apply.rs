@@ -68,11 +68,6 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ));
         return Ok(ExitCode::FAILURE);
     }
-    if reading.catalogue.subscriptions().next().is_none() && !arguments.allow_empty {
-        return Err(usage_error(
-            "the files contain no subscription; apply them with --allow-empty",
-        ));
-    }
     if location.is_catalogue() {
         return apply_to_catalogue(&arguments, &location, &reading, &deployed).await;
     }
@@ -88,12 +83,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         );
     }
     let old = store.read().await?;
+    let current = current_catalogue(&store, old.as_deref());
+    let new = &reading.catalogue;
+    check_removal([&current, new], new, arguments.allow_empty)?;
     if old.as_deref() == Some(text.as_str()) {
         out(&format!("{}: nothing to do, it is up to date\n", store.name()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let current = current_catalogue(&store, old.as_deref());
-    let removes = print_changes(&current, &reading.catalogue)?;
+    let removes = print_changes(&current, new)?;
     if let (true, Some(stack)) = (removes, &stack) {
         let waiting = stack.retries_waiting().await?;
         out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
@@ -101,7 +98,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if !may_replace(arguments.yes, &store.name())? {
         return Ok(ExitCode::FAILURE);
     }
-    key_sets::write(store.storage(), &current, &reading.catalogue).await?;
+    key_sets::write(store.storage(), &current, new).await?;
     store.write(&text).await?;
     out(&format!("{}: applied\n", store.name()))?;
     Ok(ExitCode::SUCCESS)
@@ -120,6 +117,7 @@ async fn apply_to_catalogue(
     let new = &reading.catalogue;
     let comparison = Comparison::of(&folder, owner, new, &mappings, *prune).await?;
     let (before, after) = (comparison.before(), comparison.after());
+    check_removal([&before, &after], new, arguments.allow_empty)?;
     let put = new.subscriptions().map(|subscription| &subscription.name).collect();
     let problems = new_problems(&before, &after, &put);
     if !problems.is_empty() {
@@ -157,6 +155,25 @@ async fn apply_to_catalogue(
     comparison.commit(&who(owner), print_committed).await?;
     out(&format!("{folder}: applied\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints that all subscriptions of a deployment would be removed, where that is so, and refuses files without
+/// any, unless they are allowed.
+fn check_removal(
+    [current, after]: [&Catalogue; 2],
+    files: &Catalogue,
+    allow_empty: bool,
+) -> anyhow::Result<()> {
+    let is_empty = |of: &Catalogue| of.subscriptions().next().is_none();
+    if is_empty(files) && is_empty(after) && !is_empty(current) {
+        note("apply would remove all current subscriptions");
+    }
+    if is_empty(files) && !allow_empty {
+        return Err(usage_error(
+            "the files contain no subscription; apply them with --allow-empty",
+        ));
+    }
+    Ok(())
 }
 
 /// What was written of a namespace.

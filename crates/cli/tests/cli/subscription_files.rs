@@ -357,8 +357,13 @@ fn subscriptions_that_share_a_limit_by_name_have_the_same_one() {
 fn apply_does_not_remove_everything_by_an_empty_file_without_allow_empty() {
     let folder = folder(&[("empty.yaml", "# nothing\n"), ("there.yaml", TWO)]);
     let to = format!("file://{}", folder.path().join("there.yaml").display());
+    const REMOVES: &str = "apply would remove all current subscriptions";
+    let checked = run(folder.path(), &["check", "empty.yaml"]);
+    let printed = text(&[checked.stdout, checked.stderr].concat());
+    assert!(!printed.contains(REMOVES), "{printed}");
     let refused = run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains(REMOVES), "{}", text(&refused.stderr));
     assert_eq!(
         std::fs::read_to_string(folder.path().join("there.yaml")).expect("it is there"),
         TWO
@@ -371,6 +376,33 @@ fn apply_does_not_remove_everything_by_an_empty_file_without_allow_empty() {
         "{}",
         text(&allowed.stdout)
     );
+    assert!(text(&allowed.stderr).contains(REMOVES), "{}", text(&allowed.stderr));
+    // Now there is none to remove.
+    let again =
+        run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes", "--allow-empty"]);
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert!(!text(&again.stderr).contains(REMOVES), "{}", text(&again.stderr));
+}
+
+#[test]
+fn json_with_comments_is_applied_alone_and_joined_with_other_files() {
+    let json = "{\n  // for the shop\n  \"apiVersion\": \"lastmile.dev/v1\", \"kind\": \"Subscription\",\n  \
+                \"metadata\": {\"namespace\": \"shop\", \"topic\": \"orders\", \"name\": \"commented\"},\n  \
+                \"spec\": {\n    \"destination\": {\"url\": \"https://a.example.com/\"},\n    // only created orders\n    \
+                \"filter\": {\"exact\": {\"type\": \"order.created\"}}\n  }\n}\n";
+    let event = r#"{"specversion": "1.0", "id": "1", "source": "/s", "type": "order.lost"}"#;
+    let folder = folder(&[("one.json", json), ("two.yaml", TWO), ("event.json", event)]);
+    let to = format!("file://{}", folder.path().join("there.yaml").display());
+    for files in [&["one.json"][..], &["one.json", "two.yaml"], &["two.yaml", "one.json"]] {
+        let arguments = [&["apply", "--to", &to, "--yes", "-f"], files].concat();
+        let applied = run(folder.path(), &arguments);
+        assert_eq!(applied.status.code(), Some(0), "{files:?}: {}", text(&applied.stderr));
+        let explained =
+            run(folder.path(), &["explain", "-f", "there.yaml", "--event", "event.json"]);
+        let explained = text(&explained.stdout);
+        assert!(explained.contains("no   shop/orders/commented"), "{explained}");
+        assert!(explained.contains("type is \"order.created\""), "{explained}");
+    }
 }
 
 #[test]

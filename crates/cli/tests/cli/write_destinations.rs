@@ -37,6 +37,38 @@ fn the_missing_addresses_are_written_as_placeholders_and_then_the_files_pass() {
 }
 
 #[test]
+fn what_only_dead_letters_need_is_written_as_a_comment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trigger = TRIGGER.replace(
+        "{ref: {apiVersion: v1, kind: Service, name: billing}}",
+        "{uri: 'https://b.example.com/'}",
+    );
+    std::fs::write(folder.path().join("trigger.yaml"), &trigger).expect("written");
+    let arguments = ["check", "trigger.yaml", "--write-destinations", "d.yaml"];
+    for is_first in [true, false] {
+        let (printed, code) = run(folder.path(), &arguments);
+        assert_eq!((code, printed.contains("d.yaml written")), (Some(0), is_first), "{printed}");
+        let written = std::fs::read_to_string(folder.path().join("d.yaml")).expect("it is there");
+        assert_eq!(
+            written,
+            "# What references in other files are here. Replace each address with a real one.\n\
+             apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  \
+             # \"v1/Service/default/lost\": \"s3://bucket/prefix\"   # without it, to the default container\n"
+        );
+    }
+    let (printed, code) = run(folder.path(), &["check", "trigger.yaml", "d.yaml"]);
+    assert_eq!(code, Some(0), "{printed}");
+    // A subscriber that is missing later is added to the same file.
+    std::fs::write(folder.path().join("trigger.yaml"), TRIGGER).expect("written");
+    let (printed, code) = run(folder.path(), &arguments);
+    assert_eq!((code, printed.contains("1 entries added")), (Some(0), true), "{printed}");
+    let json = ["check", "trigger.yaml", "--write-destinations", "new.json"];
+    let (printed, code) = run(folder.path(), &json);
+    assert_eq!((code, printed.contains("ends with .yaml")), (Some(2), true), "{printed}");
+    assert!(!folder.path().join("new.json").exists());
+}
+
+#[test]
 fn files_may_be_given_by_an_option_as_well() {
     let folder = folder();
     let option = ["check", "-f", "trigger.yaml", "--write-destinations", "d.yaml"];

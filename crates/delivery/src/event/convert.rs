@@ -6,6 +6,7 @@
 //!
 //! Event Grid, "event schemas": CloudEvents `source` is the topic, `type` the event type.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::event::json::Object;
 use crate::event::mapping::Mapped;
 use crate::event::uri::reference;
 use crate::event::{Event, Shape};
+use crate::time::moment::with_zone;
 
 /// The target of a conversion in error texts.
 const CLOUD_EVENT: &str = "a CloudEvent";
@@ -45,7 +47,7 @@ fn of_custom(published: &Event, mapped: &Mapped) -> Result<Arc<str>, String> {
     event.text("type", required("eventType", mapped.event_type.as_deref(), CLOUD_EVENT)?);
     event.text("source", &reference(&mapped.topic));
     event.text("id", &mapped.id);
-    event.text("time", moment("eventTime", &mapped.event_time, CLOUD_EVENT)?);
+    event.text("time", &moment(&mapped.event_time, CLOUD_EVENT)?);
     event.optional("subject", mapped.subject.as_deref());
     event.raw("data", Some(published.text()));
     Ok(event.finish().into())
@@ -54,13 +56,15 @@ fn of_custom(published: &Event, mapped: &Mapped) -> Result<Arc<str>, String> {
 fn of_event_grid(published: &Event, topic: &impl fmt::Display) -> Result<Arc<str>, String> {
     let (members, mut event) = (published.members(), Object::default());
     event.text("specversion", "1.0");
-    // Only checked here: what is written is the raw text.
-    moment("eventTime", &members.text("eventTime").unwrap_or_default(), CLOUD_EVENT)?;
-    for (name, from) in
-        [("type", "eventType"), ("id", "id"), ("time", "eventTime"), ("subject", "subject")]
-    {
-        event.raw(name, members.get(from));
+    let time = members.text("eventTime").unwrap_or_default();
+    let with_zone = moment(&time, CLOUD_EVENT)?;
+    event.raw("type", members.get("eventType"));
+    event.raw("id", members.get("id"));
+    match with_zone == time {
+        true => event.raw("time", members.get("eventTime")),
+        false => event.text("time", &with_zone),
     }
+    event.raw("subject", members.get("subject"));
     match members.text("topic").is_some_and(|topic| !topic.is_empty()) {
         true => event.raw("source", members.get("topic")),
         false => event.text("source", &topic.to_string()),
@@ -79,7 +83,7 @@ pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<A
         (_, Some(mapped)) => {
             let mut event = Object::default();
             event.text("id", &mapped.id);
-            event.text("eventTime", moment("eventTime", &mapped.event_time, SCHEMA)?);
+            event.text("eventTime", &moment(&mapped.event_time, SCHEMA)?);
             event.text("eventType", required("eventType", mapped.event_type.as_deref(), SCHEMA)?);
             event.text("dataVersion", mapped.data_version.as_deref().unwrap_or_default());
             event.text("metadataVersion", "1");
@@ -101,12 +105,10 @@ pub(crate) fn event_grid(published: &Event, mapped: Option<&Mapped>) -> Result<A
     }
 }
 
-/// A time, which both schemas require in RFC 3339.
-fn moment<'a>(name: &str, text: &'a str, into: &str) -> Result<&'a str, String> {
-    match text.parse::<jiff::Timestamp>() {
-        Ok(_) => Ok(text),
-        Err(_) => Err(impossible("an event", into, &format!("its {name} is not an RFC 3339 time"))),
-    }
+/// The time of an event, which both schemas require in RFC 3339; one without a zone is UTC.
+fn moment<'a>(event_time: &'a str, into: &str) -> Result<Cow<'a, str>, String> {
+    with_zone(event_time)
+        .ok_or_else(|| impossible("an event", into, "its eventTime is not an RFC 3339 time"))
 }
 
 fn impossible(what: &str, into: &str, why: &str) -> String {
@@ -118,4 +120,36 @@ fn required<'a>(name: &str, value: Option<&'a str>, into: &str) -> Result<&'a st
         let why = format!("its topic's mapping finds no {name} in it and has no default");
         impossible("a custom event", into, &why)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Input;
+
+    #[test]
+    fn an_event_time_without_a_zone_is_utc_in_a_cloud_event() {
+        for (written, time) in [
+            ("2021-05-14T23:50:00.324", Some("2021-05-14T23:50:00.324Z")),
+            ("2021-05-14T23:50:00.3240000Z", Some("2021-05-14T23:50:00.3240000Z")),
+            ("2021-05-14T23:50:00+02:00", Some("2021-05-14T23:50:00+02:00")),
+            ("9999-12-31T23:59:59.9999999Z", Some("9999-12-31T23:59:59.9999999Z")),
+            ("yesterday", None),
+        ] {
+            let text = format!(
+                r#"{{"id":"1","topic":"/t","subject":"s","eventType":"t","eventTime":"{written}","data":{{}}}}"#
+            );
+            let published = Event::recall(&text.as_str().into(), Input::Auto);
+            let converted = cloud_event(&published, &"n/t", None);
+            match time {
+                Some(time) => {
+                    let converted = converted.expect(written);
+                    assert!(converted.contains(&format!(r#""time":"{time}""#)), "{converted}");
+                }
+                None => assert!(converted.is_err(), "{written}"),
+            }
+            let unchanged = event_grid(&published, None).expect("it is one");
+            assert_eq!(*unchanged, *text, "what was published stays as it is");
+        }
+    }
 }

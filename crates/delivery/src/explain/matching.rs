@@ -32,7 +32,7 @@ pub struct EventMatch {
 /// A header with a value of the event, which is changed so that it can be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedHeader {
-    /// Its name.
+    /// The spelling of the file.
     pub name: String,
     /// The value in the request, with its changes.
     pub sent: Sendable,

@@ -13,6 +13,20 @@ const DEPTH_MAX: usize = 8;
 /// The operators, for findings.
 pub(super) const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not, cesql";
 
+/// The attributes of an event in the Event Grid schema that are none of CloudEvents.
+const EVENT_GRID_ATTRIBUTES: [&str; 4] =
+    ["dataVersion", "eventTime", "eventType", "metadataVersion"];
+/// The names that filters can compare, for findings.
+pub(super) const VISIBLE: &str = "filters see the attributes of an event and not its data: names of lower-case letters \
+                                  and digits (CloudEvents), and eventType, eventTime, dataVersion, metadataVersion \
+                                  (Event Grid)";
+
+/// Returns true for the name of an attribute of CloudEvents or Event Grid.
+pub(super) fn is_attribute(name: &str) -> bool {
+    let of_cloud_events = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    !name.is_empty() && name.chars().all(of_cloud_events) || EVENT_GRID_ATTRIBUTES.contains(&name)
+}
+
 /// Makes the comparison of a member, by its name, with a value.
 pub(super) type Compare = fn(String, String) -> Filter;
 

@@ -126,10 +126,9 @@ impl<'a> Destinations<'a> {
         for document in documents {
             document.mapping(|fields| {
                 fields.accept(&["apiVersion", "kind"]);
-                fields
-                    .required("spec")
-                    .into_iter()
-                    .for_each(|spec| add_all(&mut documented, &spec));
+                // Without any entry it is null: all of them may be comments.
+                let spec = fields.required("spec").filter(|spec| !spec.is_null());
+                spec.into_iter().for_each(|spec| add_all(&mut documented, &spec));
             });
         }
         let mut of_deployment = Entries::new();

@@ -234,12 +234,19 @@ impl Findings {
         format!("{}:{}:{}", self.files[position.file], position.line, position.column)
     }
 
-    /// All of them, in the order of files and lines.
+    /// All of them, in the order of files and lines, each once: a part of a template may be read several times.
     pub(super) fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
         // Stable: findings at one position keep the order in which they were found.
         gathered.sort_by_key(|(position, _)| *position);
-        gathered.into_iter().map(|(_, finding)| finding).collect()
+        let mut findings: Vec<(SourcePosition, Finding)> = Vec::with_capacity(gathered.len());
+        for (position, finding) in gathered {
+            let here = findings.iter().rev().take_while(|(of, _)| *of == position);
+            if !here.map(|(_, of)| of).any(|of| *of == finding) {
+                findings.push((position, finding));
+            }
+        }
+        findings.into_iter().map(|(_, finding)| finding).collect()
     }
 }
 
@@ -280,6 +287,27 @@ mod tests {
             [
                 "a.yaml:12:5: error: spec.x\u{fffd}: bad\u{fffd}\u{fffd}bad; good",
                 "b.yaml:1:1: warning: odd"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_finding_that_is_found_twice_is_there_once() {
+        let findings = Findings::new(["f"].into_iter());
+        for (column, field, message) in
+            [(1, "a", "odd"), (1, "b", "odd"), (1, "a", "odd"), (2, "a", "odd"), (1, "a", "even")]
+        {
+            let position = SourcePosition { file: 0, line: 1, column };
+            findings.add(Severity::Warning, position, field, message.into());
+        }
+        let shown: Vec<String> = findings.into_sorted().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "f:1:1: warning: a: odd",
+                "f:1:1: warning: b: odd",
+                "f:1:1: warning: a: even",
+                "f:1:2: warning: a: odd"
             ]
         );
     }

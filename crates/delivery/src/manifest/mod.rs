@@ -108,7 +108,7 @@ const DEPLOYED: &str = "Destinations of the deployment";
 /// Parses one file. That takes most of the time, so a caller with many files may parse some at once.
 #[must_use]
 pub fn parse(file: Source<'_>) -> ParsedFile {
-    ParsedFile { name: file.name.to_owned(), parsed: node::Parsed::new(file.text) }
+    ParsedFile { name: file.name.to_owned(), parsed: node::Parsed::new(file.name, file.text) }
 }
 
 /// Reads one set of files; a document may refer to documents before or after it, in any of them.
@@ -130,7 +130,8 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
         .map(|document| eventgrid::evaluated(document, &findings))
         .collect();
     let deployed_entries = destinations::deployed_entries(&deployment.destinations);
-    let deployed_entries = deployed_entries.as_deref().map(node::Parsed::new);
+    let deployed_entries =
+        deployed_entries.as_deref().map(|text| node::Parsed::new(DEPLOYED, text));
     let deployed_entries =
         deployed_entries.and_then(|of| of.into_documents(deployed_at, &findings).pop());
     let deployed_entries = deployed_entries.as_ref().map(|of| Cursor::root(of, &findings));

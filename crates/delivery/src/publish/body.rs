@@ -169,14 +169,14 @@ fn count_events(body: &str, topic_bytes: usize, input: Input) -> Result<usize, R
         let problem = format!("{} events; a request has at most {EVENTS_MAX}", elements.len());
         return Err(Refusal::new(413, problem));
     }
-    for (index, element) in elements.iter().enumerate() {
+    for (number, element) in (1_usize..).zip(&elements) {
         let problem = match element {
-            Element::Malformed { why, .. } => format!("event {index} is malformed: {why}"),
+            Element::Malformed { why, .. } => format!("event {number} is malformed: {why}"),
             Element::Event(event) if event.members().id().as_deref() == Some("") => {
-                format!("event {index}: id is empty")
+                format!("event {number}: id is empty")
             }
             Element::Event(event) => match too_large(event.text().len() + topic_bytes) {
-                Some(why) => return Err(Refusal::new(413, format!("event {index}: {why}"))),
+                Some(why) => return Err(Refusal::new(413, format!("event {number}: {why}"))),
                 None => continue,
             },
         };
@@ -315,7 +315,7 @@ mod tests {
     fn what_is_not_what_it_says_is_refused_with_a_reason() {
         let no_id = CLOUD.replace(r#""id":"1","#, "");
         for (headers, body, input, status, text) in [
-            (vec![STRUCTURED], no_id.as_str(), Input::Auto, 400, "event 0 is malformed"),
+            (vec![STRUCTURED], no_id.as_str(), Input::Auto, 400, "event 1 is malformed"),
             (vec![STRUCTURED], GRID, Input::Auto, 400, "cloudevents-batch+json"),
             (vec![STRUCTURED], r#"{"n":1}"#, Input::Auto, 400, "specversion"),
             (vec![BATCH], CLOUD, Input::Auto, 400, "a batch is a JSON array"),

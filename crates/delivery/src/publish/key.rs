@@ -10,16 +10,14 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use jiff::civil::DateTime;
 use jiff::fmt::strtime;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
 use percent_encoding::percent_decode_str;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::{HttpRequest, Refusal};
 use crate::subscription::secret::Secret;
+use crate::time::moment::AzureTime;
 
 /// The `WWW-Authenticate` header of every 401.
 pub(super) const CHALLENGE: &str = "Bearer, SharedAccessKey";
@@ -154,15 +152,14 @@ fn has_signed(key: &Secret, signed: &str, signature: &[u8]) -> bool {
 }
 
 /// The expiration of a token: RFC 3339, the same with a space or without an offset, which is UTC, or as
-/// .NET writes times.
+/// .NET writes times. Its latest time is never.
 fn expiry_ms(encoded: &str) -> Option<u64> {
     // .NET encodes spaces as plus signs; a plus sign itself is always encoded.
     let text = percent_decode_str(&encoded.replace('+', " ")).decode_utf8().ok()?.into_owned();
-    let utc = |time: DateTime| time.to_zoned(TimeZone::UTC).ok().map(|it: Zoned| it.timestamp());
-    let in_net = || strtime::parse(NET_TIME, &text).ok()?.to_datetime().ok().and_then(utc);
-    let expires: Timestamp =
-        text.parse().ok().or_else(|| text.parse().ok().and_then(utc)).or_else(in_net)?;
-    u64::try_from(expires.as_millisecond()).ok()
+    let in_net = || strtime::parse(NET_TIME, &text).ok()?.to_datetime().ok().map(AzureTime::utc);
+    let expires = AzureTime::parse(&text).or_else(in_net)?;
+    // A time before 1970 is no expiration that a client has computed.
+    Some(expires.ms().unwrap_or(u64::MAX)).filter(|ms| *ms > 0)
 }
 
 #[cfg(test)]
@@ -186,6 +183,20 @@ mod tests {
             assert_eq!(refusal.status, 401);
             refusal.text
         })
+    }
+
+    #[test]
+    fn the_latest_time_of_net_never_comes() {
+        for (text, ms) in [
+            ("9999-12-31T23%3A59%3A59.9999999Z", Some(u64::MAX)),
+            ("12%2F31%2F9999+11%3A59%3A59+PM", Some(u64::MAX)),
+            ("11%2F20%2F2026%207%3A03%3A00%20AM", Some(NOW_MS)),
+            ("2026-11-20%2007%3A03%3A00", Some(NOW_MS)),
+            ("1%2F1%2F0001+12%3A00%3A00+AM", None),
+            ("tomorrow", None),
+        ] {
+            assert_eq!(expiry_ms(text), ms, "{text}");
+        }
     }
 
     #[test]

@@ -98,6 +98,21 @@ impl Schedule {
         };
         wait.min(self.max_ms.unwrap_or(u64::MAX))
     }
+
+    /// The number of attempts that begin within a time, if each fails at once; not more than `at_most`. For a linear
+    /// PT15S and 14 days it is 402.
+    #[must_use]
+    pub fn attempts_within(&self, time_ms: u64, at_most: u32) -> u32 {
+        let mut now_ms = 0_u64;
+        for retry in 1..at_most {
+            let moments = Moments { first_attempt_ms: 0, outcome_ms: now_ms };
+            now_ms = now_ms.saturating_add(self.wait_ms(retry, moments));
+            if now_ms > time_ms {
+                return retry;
+            }
+        }
+        at_most
+    }
 }
 
 /// The wait before retry `k`: `max(schedule, least wait)` and up to `jitter_percent` of it on top,
@@ -206,6 +221,23 @@ mod tests {
             assert_eq!(waits(Kind::LinearFromZero { delay_ms }, retries), linear_zero);
             assert_eq!(waits(Kind::ExponentialFromZero { delay_ms }, retries), exponential_zero);
             assert_eq!(waits(Kind::Constant { delay_ms }, retries), vec![delay_ms; linear.len()]);
+        }
+    }
+
+    #[test]
+    fn attempts_are_counted_as_long_as_their_waits_fit() {
+        const DAYS_14_MS: u64 = 14 * 24 * 60 * MINUTE_MS;
+        for (kind, fitting) in [
+            (Kind::Linear { delay_ms: 15_000 }, 402),
+            (Kind::LinearFromZero { delay_ms: 15_000 }, 403),
+            // 2 + 4 + … + 2^19 s are 12.1 days.
+            (Kind::Exponential { delay_ms: 1_000 }, 20),
+            (Kind::ExponentialFromZero { delay_ms: 1_000 }, 21),
+            (Kind::Constant { delay_ms: 24 * 60 * MINUTE_MS }, 15),
+            (Kind::Constant { delay_ms: 0 }, 1_000),
+        ] {
+            let schedule = Schedule { kind, max_ms: None };
+            assert_eq!(schedule.attempts_within(DAYS_14_MS, 1_000), fitting, "{schedule:?}");
         }
     }
 

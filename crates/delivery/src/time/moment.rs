@@ -3,9 +3,12 @@
 //! Everywhere else a timestamp is milliseconds since 1970-01-01 UTC. Here it becomes RFC 3339 with
 //! seven fractional digits, as Event Grid writes its times, or the hour folder of a dead letter.
 
-use jiff::Timestamp;
-use jiff::fmt::temporal::DateTimePrinter;
+use std::borrow::Cow;
+
+use jiff::civil::DateTime;
+use jiff::fmt::temporal::{DateTimePrinter, Pieces};
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 /// RFC 3339 in UTC with seven fractional digits: `2026-11-20T07:03:00.1230000Z`.
 #[must_use]
@@ -19,6 +22,60 @@ pub fn rfc3339(ms: u64) -> String {
 pub fn parse(text: &str) -> Option<u64> {
     let timestamp: Timestamp = text.parse().ok()?;
     u64::try_from(timestamp.as_millisecond()).ok()
+}
+
+/// A time of Azure: RFC 3339, or the same without a zone, which is UTC.
+///
+/// Read apart from [`parse`], since its range is larger: `9999-12-31T23:59:59.9999999Z` is the latest time that .NET
+/// has, and stands for "never"; `0001-01-01T00:00:00` is its earliest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AzureTime {
+    civil: DateTime,
+    /// Seconds east of UTC; `None` where none are written.
+    offset_s: Option<i32>,
+}
+
+impl AzureTime {
+    /// A time in UTC.
+    #[must_use]
+    pub fn utc(civil: DateTime) -> Self {
+        Self { civil, offset_s: None }
+    }
+
+    /// Reads the time; `None` for other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let pieces = Pieces::parse(text).ok()?;
+        if pieces.time_zone_annotation().is_some() {
+            return None;
+        }
+        let civil = DateTime::from_parts(pieces.date(), pieces.time()?);
+        Some(Self { civil, offset_s: pieces.to_numeric_offset().map(|offset| offset.seconds()) })
+    }
+
+    /// The timestamp in milliseconds: 0 for all that is before 1970, `None` for a time that is too late to be written
+    /// in UTC by this program.
+    #[must_use]
+    pub fn ms(self) -> Option<u64> {
+        const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+        let offset = SignedDuration::from_secs(self.offset_s.unwrap_or(0).into());
+        let since = self.civil.duration_since(EPOCH).saturating_sub(offset).as_millis();
+        let latest = i128::from(Timestamp::MAX.as_millisecond());
+        u64::try_from(since.max(0)).ok().filter(|_| since <= latest)
+    }
+}
+
+/// The text of a time of Azure as RFC 3339: as it is written, and with `Z` where it has no zone. `None` for other
+/// text.
+#[must_use]
+pub fn with_zone(text: &str) -> Option<Cow<'_, str>> {
+    let AzureTime { civil, offset_s } = AzureTime::parse(text)?;
+    let has_seconds = text.get(16..17) == Some(":") && text.get(10..11) == Some("T");
+    Some(match offset_s {
+        Some(_) => text.into(),
+        None if has_seconds => format!("{text}Z").into(),
+        None => format!("{civil}Z").into(),
+    })
 }
 
 /// The folder of an hour: `2026/11/20/7`, in UTC, without leading zeros.
@@ -48,6 +105,37 @@ mod tests {
         assert_eq!(parse("yesterday"), None);
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00.0000000Z");
         assert_eq!(hour_folder(0), "1970/1/1/0");
+    }
+
+    #[test]
+    fn a_time_of_azure_without_a_zone_is_in_utc() {
+        for (text, ms, written) in [
+            ("2021-05-14T23:50:00.324", Some(1_621_036_200_324), "2021-05-14T23:50:00.324Z"),
+            (
+                "2021-05-14T23:50:00.3240000",
+                Some(1_621_036_200_324),
+                "2021-05-14T23:50:00.3240000Z",
+            ),
+            ("2021-05-14T23:50:00", Some(1_621_036_200_000), "2021-05-14T23:50:00Z"),
+            ("2021-05-14 23:50", Some(1_621_036_200_000), "2021-05-14T23:50:00Z"),
+            ("2021-05-14T23:50:00Z", Some(1_621_036_200_000), "2021-05-14T23:50:00Z"),
+            ("2021-05-15T01:50:00+02:00", Some(1_621_036_200_000), "2021-05-15T01:50:00+02:00"),
+            ("2016-12-31T23:59:60Z", Some(1_483_228_799_000), "2016-12-31T23:59:60Z"),
+            ("2016-12-31T23:59:60", Some(1_483_228_799_000), "2016-12-31T23:59:60Z"),
+            ("0001-01-01T00:00:00", Some(0), "0001-01-01T00:00:00Z"),
+            ("9999-12-31T23:59:59.9999999Z", None, "9999-12-31T23:59:59.9999999Z"),
+            ("9999-12-31T23:59:59.9999999", None, "9999-12-31T23:59:59.9999999Z"),
+            ("9999-12-31T23:59:60-12:00", None, "9999-12-31T23:59:60-12:00"),
+            ("9999-12-30T21:00:00Z", Some(253_402_203_600_000), "9999-12-30T21:00:00Z"),
+        ] {
+            assert_eq!(AzureTime::parse(text).map(AzureTime::ms), Some(ms), "{text}");
+            assert_eq!(with_zone(text).as_deref(), Some(written), "{text}");
+        }
+        for text in ["", "tomorrow", "2021-05-14", "10000-01-01T00:00:00Z", "2021-05-14T24:00:00Z"]
+        {
+            assert_eq!(AzureTime::parse(text), None, "{text}");
+            assert_eq!(with_zone(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -147,7 +147,7 @@ const ADDED: [(&str, &str); 12] = [
     ),
     (
         r#""filter":{"sql":"true"}"#,
-        "unknown variant `sql`, expected one of `all`, `any`, `not`, `exact`, `prefix`, `suffix`, `advanced`, `cesql`",
+        "unknown variant `sql`, expected one of `all`, `any`, `not`, `exact`, `exactText`, `prefix`, `suffix`, `advanced`, `cesql`",
     ),
     (r#""filter":{"cesql":"type = 'a"}"#, "filter: at character 8: the text has no closing quote"),
     (r#""filter":{"all":[],"any":[]}"#, "expected value"),

@@ -22,6 +22,10 @@ const SPELLINGS: [&str; 3] = [
     "deadLetterWithResourceIdentity",
 ];
 
+/// The fields of a destination, apart from the identity that is used to write to it.
+const DESTINATION_FIELDS: [&str; 5] =
+    ["StorageBlob", "deadLetterDestination", PERIOD, "endpointType", "properties"];
+
 /// How long storing is tried.
 const PERIOD: &str = "deliveryRetryPeriodInDays";
 
@@ -45,6 +49,13 @@ impl DeadLetters {
         let mut first = None;
         for name in SPELLINGS {
             let Some(cursor) = fields.given(name) else { continue };
+            if is_identity_alone(&cursor) {
+                cursor.mapping(|of| {
+                    of.accept(&DESTINATION_FIELDS);
+                    endpoint::unused(of, "identity");
+                });
+                continue;
+            }
             if let Some(first) = first {
                 cursor.error(format!("{first} is given too; it can be only one of them"));
                 continue;
@@ -98,6 +109,12 @@ impl DeadLetters {
             ..base
         }
     }
+}
+
+/// Returns true for an identity without a destination, which changes nothing.
+fn is_identity_alone(cursor: &Cursor<'_>) -> bool {
+    let has = |field: &str| cursor.peek(field).is_some_and(|value| !value.is_null());
+    has("identity") && !DESTINATION_FIELDS.iter().any(|field| has(field))
 }
 
 fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {

@@ -30,7 +30,7 @@ mod topics;
 mod words;
 
 use super::destinations::Destinations;
-use super::findings::{Findings, quoted};
+use super::findings::{Findings, Message, quoted};
 use super::node::Document;
 use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
@@ -62,6 +62,9 @@ const IGNORED_FIELDS: [&str; 17] = [
     "topic",
     "type",
 ];
+
+/// The delivery schema of old editions that is not sent here.
+const OLD_SCHEMA: &str = "CloudEventV01Schema";
 
 /// What reading a resource needs and fills in.
 struct Context<'d> {
@@ -123,7 +126,12 @@ pub(super) fn read<'a>(
     draft: &mut Draft<'a>,
 ) {
     let topics = SourceTopics::of(draft.described_topics.keys());
-    for resource in documents.iter().flat_map(template::resources) {
+    let resources: Vec<Resource<'a>> = documents.iter().flat_map(template::resources).collect();
+    let are_several = resources.len() > 1;
+    for resource in resources {
+        if are_several && is_of_old_schema(&resource.cursor) {
+            continue;
+        }
         let read = resource
             .cursor
             .without_error(|| read_resource(&resource, destinations, &topics, draft));
@@ -131,6 +139,19 @@ pub(super) fn read<'a>(
             draft.add_subscription(described);
         }
     }
+}
+
+/// Reports a resource that wants CloudEvents 0.1. One of several is left out with a warning: exports have it from old
+/// editions of the service, and the others can be deployed.
+fn is_of_old_schema(resource: &Cursor<'_>) -> bool {
+    let schema = property(resource, "eventDeliverySchema");
+    let is_old = |schema: &Cursor<'_>| {
+        schema.peek_text().is_some_and(|text| text.trim().eq_ignore_ascii_case(OLD_SCHEMA))
+    };
+    let Some(at) = schema.filter(is_old) else { return false };
+    let message = "CloudEvents 0.1 are not sent here: this subscription is not deployed";
+    at.warn(Message::new(message).help("eventDeliverySchema: CloudEventSchemaV1_0"));
+    true
 }
 
 fn read_resource<'a>(

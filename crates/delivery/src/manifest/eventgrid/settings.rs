@@ -20,7 +20,7 @@ use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::{Dialect, Profile};
 use crate::subscription::{DeadLetterPolicy, Destination, Subscription};
-use crate::time::moment;
+use crate::time::moment::AzureTime;
 
 /// The delivery settings of a resource.
 pub(super) struct Settings<'a> {
@@ -42,7 +42,8 @@ impl<'a> Settings<'a> {
         {
             kubernetes::report_filters(&filter);
         }
-        let expires_ms = fields.given("expirationTimeUtc").and_then(|cursor| moment_ms(&cursor));
+        let expires_ms =
+            fields.given("expirationTimeUtc").and_then(|cursor| expiration_ms(&cursor));
         let filter = filter::read(fields, dialect);
         let (endpoint, limits, dead_letters) = match fields.given("deliveryConfiguration") {
             Some(configuration) => {
@@ -167,12 +168,23 @@ fn delivery<'a>(
     (endpoint, DeadLetters::read(fields, context))
 }
 
-/// `destination`, or the one inside `deliveryWithResourceIdentity`.
+/// `destination`, or the one inside `deliveryWithResourceIdentity`, which may have nothing but an identity.
 fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
     let Some(delivery) = fields.given("deliveryWithResourceIdentity") else {
         return Endpoint::read(&fields.required("destination")?, context);
     };
-    if let Some(other) = fields.given("destination") {
+    let has_destination =
+        delivery.peek("destination").is_some_and(|destination| !destination.is_null());
+    let other = fields.given("destination");
+    if let Some(other) = other.as_ref().filter(|_| !has_destination) {
+        // An identity alone, which is not needed here.
+        delivery.mapping(|delivery| {
+            delivery.accept(&["destination"]);
+            endpoint::unused(delivery, "identity");
+        });
+        return Endpoint::read(other, context);
+    }
+    if let Some(other) = other {
         other.error("deliveryWithResourceIdentity is given too; it can be only one of them");
     }
     delivery.mapping(|delivery| {
@@ -197,16 +209,17 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
     fields.required("push")
 }
 
-/// A time such as 2026-12-31T00:00:00Z.
-fn moment_ms(cursor: &Cursor<'_>) -> Option<u64> {
+/// When the subscription expires; `None` where that is never, or after the year 9999.
+fn expiration_ms(cursor: &Cursor<'_>) -> Option<u64> {
     if let Some(open) = cursor.open() {
         let message = format!("never, because it is not known here: {}", open.why);
         cursor.warn(Message::new(message).help("write its value"));
         return None;
     }
     let text = cursor.text()?;
-    moment::parse(text).or_else(|| {
+    let Some(expires) = AzureTime::parse(text) else {
         let message = Message::new(format!("{} is not an RFC 3339 time", quoted(text)));
-        cursor.refuse(message.help("a time looks like 2026-12-31T00:00:00Z"))
-    })
+        return cursor.refuse(message.help("a time looks like 2026-12-31T00:00:00Z"));
+    };
+    expires.ms()
 }

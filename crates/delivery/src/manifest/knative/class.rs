@@ -76,8 +76,10 @@ const fn class(name: &'static str, numbering: Numbering, support: Support) -> Cl
 }
 
 /// Broker classes, by their annotation ("Broker support").
-const BROKERS: [Class; 4] = [
+const BROKERS: [Class; 5] = [
     class("Kafka", Numbering::One, Support::Whole),
+    // A broker of Kafka with its data plane in the namespace of the object.
+    class("KafkaNamespaced", Numbering::One, Support::Whole),
     class("RabbitMQBroker", Numbering::One, Support::Whole),
     Class {
         inheritance: Inheritance::Sink,
@@ -138,6 +140,12 @@ impl Class {
             report_unknown("channel kind", name, kind, &CHANNELS.map(|class| class.name));
             Self::LITERAL
         })
+    }
+
+    /// Returns true if `filter.attributes` compares a number or boolean as its text. The data plane of Kafka does
+    /// (knative-extensions/eventing-kafka-broker, `AttributesFilter.java`: `Object::toString`).
+    pub(super) fn compares_attributes_as_text(self) -> bool {
+        matches!(self.name, "Kafka" | "KafkaNamespaced")
     }
 
     /// The schedule of this class for a policy and a delay, with an optional cap from the file.

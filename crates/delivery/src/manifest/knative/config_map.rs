@@ -170,7 +170,7 @@ impl<'a> ConfigMaps<'a> {
         read: impl FnOnce(&Cursor<'_>) -> T,
     ) -> Option<T> {
         let findings = Findings::new([""].into_iter());
-        let documents = node::Parsed::new(text).into_documents(0, &findings);
+        let documents = node::Parsed::new("", text).into_documents(0, &findings);
         let root = documents.first().map(|document| Cursor::root(document, &findings).lenient());
         let value = root.filter(Cursor::is_mapping).map(|root| read(&root));
         if value.is_none() && self.reported.borrow_mut().insert(at.location()) {

@@ -18,6 +18,7 @@ use crate::subscription::DeadLetterPolicy;
 use crate::subscription::profile::{
     ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy,
 };
+use crate::subscription::schedule::Schedule;
 use crate::subscription::sink::Sink;
 use crate::time::duration::{self, SECOND_MS};
 
@@ -48,6 +49,8 @@ const POLICIES: [(&str, Policy); 2] =
 /// Both are CloudEvents; without `format`, events are sent as they were published.
 const FORMATS: [(&str, Schema); 2] =
     [("json", Schema::CloudEventsStructured), ("binary", Schema::CloudEventsBinary)];
+/// The largest `retry` of Knative, where it is an int32. More than [`ATTEMPTS_MAX`] are never made.
+const RETRIES_MAX: u32 = i32::MAX.unsigned_abs();
 /// The default of `backoffDelay`, so that retries are never a hot loop.
 const DELAY_DEFAULT_MS: u64 = SECOND_MS;
 
@@ -69,7 +72,7 @@ impl<'a> Delivery<'a> {
         });
         let is_pubsub = resolved.as_ref().is_none_or(|resolved| resolved.is_pubsub);
         let delivery = Self {
-            retry: located(fields, "retry", |cursor| cursor.integer(0..=ATTEMPTS_MAX - 1)),
+            retry: located(fields, "retry", retries),
             policy: located(fields, "backoffPolicy", |cursor| cursor.choice(&POLICIES)),
             delay_ms: duration_ms("backoffDelay", 0..=LIFETIME_MAX_MS),
             max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
@@ -163,9 +166,11 @@ impl<'a> Delivery<'a> {
         let of_profile = profile.retry.clone();
         let policy = value(&self.policy).unwrap_or(Policy::Exponential);
         let delay_ms = value(&self.delay_ms).unwrap_or(DELAY_DEFAULT_MS);
+        let schedule = class.schedule(policy, delay_ms, value(&self.max_ms));
+        let stated = self.retry.as_ref().map(|retry| max_attempts(retry, &schedule));
         RetryPolicy {
-            max_attempts: value(&self.retry).map_or(of_profile.max_attempts, |retries| retries + 1),
-            schedule: class.schedule(policy, delay_ms, value(&self.max_ms)),
+            max_attempts: stated.unwrap_or(of_profile.max_attempts),
+            schedule,
             retry_after_max_ms: value(&self.retry_after_max_ms)
                 .unwrap_or(of_profile.retry_after_max_ms),
             ..of_profile
@@ -200,6 +205,30 @@ impl<'a> Delivery<'a> {
         note(&mut origins, "deadLetter.sink", followed.map(|sink| &sink.at));
         origins
     }
+}
+
+/// A number of retries: any that Knative accepts.
+fn retries(cursor: &Cursor<'_>) -> Option<u32> {
+    let retries = cursor.clone().silent().integer(0..=RETRIES_MAX);
+    // The message for any other value names the range that has an effect here.
+    retries.or_else(|| cursor.integer(0..=ATTEMPTS_MAX - 1))
+}
+
+/// The attempts of a number of retries. Of too many, those that can be made.
+fn max_attempts(retry: &Located<'_, u32>, schedule: &Schedule) -> u32 {
+    let attempts = retry.value.saturating_add(1);
+    if attempts <= ATTEMPTS_MAX {
+        return attempts;
+    }
+    let fitting = schedule.attempts_within(LIFETIME_MAX_MS, ATTEMPTS_MAX);
+    let problem = match fitting {
+        ATTEMPTS_MAX => format!("{ATTEMPTS_MAX} attempts are the most here"),
+        fitting => format!("{fitting} attempts fit in 14 days, the longest that a delivery lasts"),
+    };
+    let message =
+        Message::new(format!("of {} retries, {} are made: {problem}", retry.value, fitting - 1));
+    retry.at.warn(message.help(format!("retry: {}", fitting - 1)));
+    fitting
 }
 
 /// The response timeout: what is longer than any request may take here is cut.

@@ -5,18 +5,26 @@
 //! `filters` names one operator; and `filters`, where there are any, replace `filter`. An attribute
 //! that the event does not have fails every comparison, and so matches under `not`.
 
-use super::super::conditions::{Compare, OPERATORS, cesql, check_depth, joined, operators};
+use super::super::conditions::{
+    Compare, OPERATORS, VISIBLE, cesql, check_depth, is_attribute, joined, operators,
+};
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Entry, Fields, read_each};
+use super::class::Class;
 use super::old;
 use crate::subscription::filter::Filter;
+use crate::subscription::filter::number::Number;
 
 /// The operators of an expression.
 const WORDS: [&str; 8] = ["exact", "prefix", "suffix", "all", "any", "not", "cesql", "sql"];
 
-/// Reads the filter of a Trigger's `spec`.
-pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
-    let of_attributes = spec.section("filter", attributes);
+/// Attributes that are text in every event: no extensions.
+const TEXT_ATTRIBUTES: [&str; 8] =
+    ["datacontenttype", "dataschema", "id", "source", "specversion", "subject", "time", "type"];
+
+/// Reads the filter of a Trigger's `spec`, by the class of its broker.
+pub(super) fn read(spec: &Fields<'_>, class: Class) -> Option<Filter> {
+    let of_attributes = spec.section("filter", |fields| attributes(fields, class));
     let Some(filters) = spec.given("filters") else {
         return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
     };
@@ -30,10 +38,12 @@ pub(super) fn read(spec: &Fields<'_>) -> Option<Filter> {
     read_each(&elements, |element| expression(element, 1)).map(joined)
 }
 
-fn attributes(fields: &Fields<'_>) -> Option<Filter> {
+fn attributes(fields: &Fields<'_>, class: Class) -> Option<Filter> {
     match fields.given("attributes") {
-        Some(attributes) => compared(&attributes, |name, value| {
-            if value.is_empty() { present(name) } else { Filter::Exact { name, value } }
+        Some(attributes) => compared(&attributes, |name, value| match value.as_str() {
+            "" => present(name),
+            _ if class.compares_attributes_as_text() => Filter::Exact { name, value },
+            _ => same_type(name, value),
         }),
         None if fields.given("sourceAndType").is_some() => {
             fields.given("sourceAndType").and_then(|at| old::source_and_type(&at))
@@ -102,14 +112,20 @@ fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> 
     for member in cursor.entries()? {
         if !is_attribute(member.name) {
             let message = Message::new("not the name of an attribute");
-            member.key.error(message.help("lower-case letters and digits, a letter first"));
+            member.key.error(message.help(VISIBLE));
         }
         filters.push(member.value.scalar().map(|value| compare(member.name.to_owned(), value)));
     }
     Some(joined(filters.into_iter().collect::<Option<Vec<Filter>>>()?))
 }
 
-fn is_attribute(name: &str) -> bool {
-    let rest = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(rest)
+/// The attribute is this text. `filters` compare every value as text, but `filter.attributes` does not: the core broker
+/// compares the text there with the value as it is. A number or boolean of a structured event never equals it.
+/// <https://github.com/knative/eventing/blob/main/pkg/eventfilter/attributes/filter.go>
+fn same_type(name: String, value: String) -> Filter {
+    let is_typed = matches!(value.as_str(), "true" | "false") || Number::parse(&value).is_some();
+    match is_typed && !TEXT_ATTRIBUTES.contains(&name.as_str()) {
+        true => Filter::ExactText { name, value },
+        false => Filter::Exact { name, value },
+    }
 }

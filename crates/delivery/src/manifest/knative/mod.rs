@@ -183,7 +183,8 @@ impl<'a> Reader<'a, '_> {
                 let name = TopicName { namespace, topic: name };
                 self.broker(name, broker.as_ref().unwrap_or(spec.parent()))
             });
-        let filter = filter::read(spec);
+        let class = topic_and_parent.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
+        let filter = filter::read(spec, class);
         let subscriber = self.destination(spec, "subscriber", object);
         let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
         // Replies of a trigger's subscriber go back to its broker; a topic does not reply.

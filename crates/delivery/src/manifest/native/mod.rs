@@ -148,11 +148,13 @@ fn read_subscription<'a>(
             draft.name_subscription(&name, &metadata.get("name")?).then_some(name)
         });
         let delivery = name.as_ref().and_then(|name| draft.deliveries.get(&name.topic));
+        let of_topic = |topic: &&Topic| name.as_ref().is_some_and(|of| of.topic == topic.name);
+        let input = || draft.topics.iter().find(of_topic).map_or(Input::default(), |of| of.input);
         let spec = fields.required("spec").and_then(|spec| {
             spec.mapping_over(delivery.cloned().map(Cursor::silent), |spec| {
                 let filter = spec
                     .get("filter")
-                    .map_or(Some(Filter::EVERYTHING), |filter| filter::read(&filter));
+                    .map_or(Some(Filter::EVERYTHING), |filter| filter::read(&filter, input()));
                 let settings = Settings::read(spec, Scope::Subscription, destinations);
                 (filter, settings, Stated::of(spec.parent(), delivery))
             })

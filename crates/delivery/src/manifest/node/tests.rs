@@ -1,8 +1,12 @@
 use super::*;
 
 fn parse(text: &str) -> (Vec<String>, Vec<String>) {
-    let findings = Findings::new(["f"].into_iter());
-    let documents = Parsed::new(text).into_documents(0, &findings);
+    parse_named("f", text)
+}
+
+fn parse_named(name: &str, text: &str) -> (Vec<String>, Vec<String>) {
+    let findings = Findings::new([name].into_iter());
+    let documents = Parsed::new(name, text).into_documents(0, &findings);
     let shown = documents.iter().map(|document| show(&document.root)).collect();
     (shown, findings.into_sorted().iter().map(ToString::to_string).collect())
 }
@@ -140,11 +144,108 @@ fn what_a_file_perhaps_is_that_is_no_yaml_is_said() {
         ("a: {{ .Values.name }}\n  b: 1\n", "this is a template"),
         ("{{- if .Values.on }}\na: 1\n{{- end }}\n", "this is a template"),
         ("{\"a\": 1}\n{\"b\": 2}\n", "several JSON documents"),
-        ("// generated\n{\"a\": 1}\n", "JSON has no comments"),
+        ("{\"a\": 1}\n// more\n{\"b\": 2}\n", "several JSON documents"),
+        ("{\"a\": [1, \"b\": 2}\n", "f:1:14: error: not JSON that can be read: unexpected colon"),
         ("a: [1\n", ""),
     ] {
         let (_, findings) = parse(text);
         assert_eq!(findings.len(), 1, "{text}: {findings:?}");
         assert!(findings[0].contains(help), "{text}: {findings:?}");
     }
+}
+
+#[test]
+fn comments_in_json_are_skipped_wherever_they_stand() {
+    let text = "\u{feff}/* top */ // of the file\n{\n  // {\"no\": 1}\n  \"ä\": /* ü */ [1, // one\n   2 /* two */, \
+                /*, 3*/],\n  \"url\": \"http://h/*x*/\", /**/ \"b\": {\"c\": null,},\n}\n// end\n";
+    let shown = "{ä@4:3 [1@4:17, 2@5:4]@4:16, url@6:3 \"http://h/*x*/\"@6:10, \
+                 b@6:32 {c@6:38 ~@6:43}@6:37}@2:1";
+    assert_eq!(parse(text), (vec![shown.to_owned()], vec![]));
+    assert_eq!(parse_named("t.JSON", text), (vec![shown.to_owned()], vec![]));
+    assert_eq!(parse_named("t.json", "// nothing\n"), (vec![], vec![]));
+}
+
+#[test]
+fn what_begins_like_json_and_is_none_is_yaml() {
+    for (text, expected) in [
+        ("{a: 1}", "{a@1:2 1@1:5}@1:1"),
+        ("{\"a\": 1, b: https://h/x}", "{a@1:2 1@1:7, b@1:10 \"https://h/x\"@1:13}@1:1"),
+        ("{a: 'x', # see // there\n b: 2}", "{a@1:2 \"x\"@1:5, b@2:2 2@2:5}@1:1"),
+        ("{a: 'it // is'}", "{a@1:2 \"it // is\"@1:5}@1:1"),
+        ("[*x, 1]", ""),
+    ] {
+        let (shown, findings) = parse(text);
+        assert_eq!(shown.concat(), expected, "{text}: {findings:?}");
+        assert_eq!(findings.is_empty(), !expected.is_empty(), "{text}: {findings:?}");
+    }
+}
+
+#[test]
+fn json_with_a_comment_is_never_read_as_yaml() {
+    for (text, expected) in [
+        (
+            "{\"a\": 'x', // one\n \"b\": 1}",
+            "f:1:7: error: not JSON that can be read: single-quoted strings are not allowed",
+        ),
+        ("{\"a\": 1 // one\n \"b\": 1}", "f:1:8: error: not JSON that can be read: expected comma"),
+        (
+            "{\n /* one \"b\": 1}",
+            "f:2:2: error: not JSON that can be read: unterminated comment block",
+        ),
+        (
+            "{ // one\n a: 1}",
+            "f:2:2: error: not JSON that can be read: expected string for object property",
+        ),
+    ] {
+        assert_eq!(parse(text), (vec![], vec![expected.to_owned()]), "{text}");
+    }
+}
+
+#[test]
+fn the_name_of_a_json_file_decides_alone() {
+    for (text, expected) in [
+        (
+            "{a: 1}",
+            "t.json:1:2: error: not JSON that can be read: expected string for object property",
+        ),
+        (
+            "a: 1\n",
+            "t.json:1:1: error: not JSON that can be read: unexpected word; a file named .json is JSON: name YAML .yaml",
+        ),
+        ("{\"a\": 1", "t.json:1:1: error: not JSON that can be read: unterminated object"),
+        ("{\"a\": [1 2]}", "t.json:1:9: error: not JSON that can be read: expected comma"),
+        (
+            "{\"a\": 1,\n \"a\": 2}",
+            "t.json:2:2: error: a is defined twice in one mapping; keep one of them",
+        ),
+        ("[{} {}]", "t.json:1:4: error: not JSON that can be read: expected comma"),
+        (
+            "{\"a\": +1}",
+            "t.json:1:7: error: not JSON that can be read: unary plus on numbers is not allowed",
+        ),
+    ] {
+        assert_eq!(parse_named("t.json", text), (vec![], vec![expected.to_owned()]), "{text}");
+    }
+    let deep = format!("{}1{}", "[".repeat(65), "]".repeat(65));
+    let (shown, findings) = parse_named("t.json", &deep);
+    assert_eq!((shown.len(), findings.len()), (0, 1));
+    assert!(findings[0].starts_with("t.json:1:65: error: nested deeper than 64"), "{findings:?}");
+}
+
+#[test]
+fn documents_of_both_formats_are_read_side_by_side() {
+    let text = "a: 1\n--- # next\n{\"b\": 2, // two\n \"c\": 3}\n...\n[{\"d\": 4.50}, /* five */ 5]\n---\ne: {f: 6}\n";
+    let expected = [
+        "{a@1:1 1@1:4}@1:1",
+        "{b@3:2 2@3:7, c@4:2 3@4:7}@3:1",
+        "{d@6:3 4.50@6:8}@6:2",
+        "5@6:26",
+        "{e@8:1 {f@8:5 6@8:8}@8:4}@8:1",
+    ];
+    assert_eq!(parse(text), (expected.map(str::to_owned).to_vec(), vec![]));
+    let (shown, findings) = parse("{\"a\": 1 // x\n \"b\": 1}\n---\nc: 1\n---\nd: [\n");
+    assert_eq!(shown, ["{c@4:1 1@4:4}@4:1"]);
+    assert_eq!(findings.len(), 2, "{findings:?}");
+    assert!(findings[0].starts_with("f:1:8: error: not JSON"), "{findings:?}");
+    assert!(findings[1].contains(": error: not YAML"), "{findings:?}");
 }

@@ -76,7 +76,9 @@ fn demands(filter: &Filter) -> Vec<Demand> {
         vec![vec![Comparison { operand, relation, text: text.to_owned() }]]
     };
     match filter {
-        Filter::Exact { name, value } => one(name, Relation::Is, value),
+        Filter::Exact { name, value } | Filter::ExactText { name, value } => {
+            one(name, Relation::Is, value)
+        }
         Filter::Prefix { name, value } => one(name, Relation::BeginsWith, value),
         Filter::All(filters) => filters.iter().flat_map(demands).collect(),
         Filter::Any(filters) => {

@@ -73,7 +73,10 @@ impl Filter {
             Self::All(filters) if !filters.is_empty() => of_parts("all of these", filters),
             Self::Any(filters) if !filters.is_empty() => of_parts("one of these", filters),
             Self::Not(filter) => of_parts("not", std::slice::from_ref(filter)),
-            Self::Exact { name, .. } | Self::Prefix { name, .. } | Self::Suffix { name, .. } => {
+            Self::Exact { name, .. }
+            | Self::ExactText { name, .. }
+            | Self::Prefix { name, .. }
+            | Self::Suffix { name, .. } => {
                 let value = members.get(name);
                 let incomparable = value.filter(|value| scalar(value).is_none());
                 Explanation {

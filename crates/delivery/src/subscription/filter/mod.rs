@@ -37,6 +37,13 @@ pub enum Filter {
         /// What it has to be.
         value: String,
     },
+    /// The member is a text, exactly this: no number or boolean that is written like it.
+    ExactText {
+        /// The member's name.
+        name: String,
+        /// The text.
+        value: String,
+    },
     /// The member begins with this.
     Prefix {
         /// The member's name.
@@ -71,6 +78,7 @@ impl fmt::Display for Filter {
             Self::Any(filters) => f.write_str(&list(filters, " or ")),
             Self::Not(filter) => write!(f, "not {filter}"),
             Self::Exact { name, value } => write!(f, "{name} is {value:?}"),
+            Self::ExactText { name, value } => write!(f, "{name} is the text {value:?}"),
             Self::Prefix { name, value } => write!(f, "{name} begins with {value:?}"),
             Self::Suffix { name, value } => write!(f, "{name} ends with {value:?}"),
             Self::Advanced(condition) => write!(f, "{condition}"),
@@ -92,6 +100,9 @@ impl Filter {
             Self::Any(filters) => filters.iter().any(|filter| filter.takes(members)),
             Self::Not(filter) => !filter.takes(members),
             Self::Exact { name, value } => text(name).is_some_and(|of| of == value.as_str()),
+            Self::ExactText { name, value } => {
+                members.text(name).is_some_and(|of| of == value.as_str())
+            }
             Self::Prefix { name, value } => text(name).is_some_and(|of| of.starts_with(value)),
             Self::Suffix { name, value } => text(name).is_some_and(|of| of.ends_with(value)),
             Self::Advanced(condition) => condition.holds(members),
@@ -108,11 +119,16 @@ mod tests {
         Filter::Exact { name: name.to_owned(), value: value.to_owned() }
     }
 
+    fn exact_text(name: &str, value: &str) -> Filter {
+        Filter::ExactText { name: name.to_owned(), value: value.to_owned() }
+    }
+
     #[test]
     fn a_filter_is_shown_as_an_expression() {
         let not = Filter::Not(Box::new(exact("b", "2")));
         let filter = Filter::All(vec![exact("a", "1"), Filter::Any(vec![not, exact("c", "3")])]);
         assert_eq!(filter.to_string(), r#"(a is "1" and (not b is "2" or c is "3"))"#);
+        assert_eq!(exact_text("a", "1").to_string(), r#"a is the text "1""#);
         assert_eq!(Filter::EVERYTHING.to_string(), "every event");
     }
 
@@ -136,6 +152,11 @@ mod tests {
             (exact("o", "{}"), false),
             (exact("e", ""), true),
             (exact("missing", ""), false),
+            (exact_text("type", "order.created"), true),
+            (exact_text("type", "order"), false),
+            (exact_text("n", "5"), false),
+            (exact_text("b", "true"), false),
+            (exact_text("missing", "x"), false),
             (prefix("order."), true),
             (prefix("created"), false),
             (suffix(".created"), true),

@@ -19,8 +19,9 @@ pub(super) enum FilterV1 {
     All(Vec<FilterV1>),
     Any(Vec<FilterV1>),
     Not(Box<FilterV1>),
-    /// The member's name and the value it is compared with, as in the next two.
+    /// The member's name and the value it is compared with, as in the next three.
     Exact(String, String),
+    ExactText(String, String),
     Prefix(String, String),
     Suffix(String, String),
     Advanced {
@@ -77,6 +78,7 @@ impl From<&Filter> for FilterV1 {
             Filter::Any(filters) => Self::Any(filters.iter().map(Self::from).collect()),
             Filter::Not(filter) => Self::Not(Box::new(Self::from(&**filter))),
             Filter::Exact { name, value } => Self::Exact(name.clone(), value.clone()),
+            Filter::ExactText { name, value } => Self::ExactText(name.clone(), value.clone()),
             Filter::Prefix { name, value } => Self::Prefix(name.clone(), value.clone()),
             Filter::Suffix { name, value } => Self::Suffix(name.clone(), value.clone()),
             Filter::Advanced(Condition { key, test, arrays }) => {
@@ -98,6 +100,7 @@ impl FilterV1 {
             Self::Any(filters) => Filter::Any(several(filters)?),
             Self::Not(filter) => Filter::Not(Box::new(filter.into_filter()?)),
             Self::Exact(name, value) => Filter::Exact { name, value },
+            Self::ExactText(name, value) => Filter::ExactText { name, value },
             Self::Prefix(name, value) => Filter::Prefix { name, value },
             Self::Suffix(name, value) => Filter::Suffix { name, value },
             Self::Advanced { key, test, arrays, no_arrays } => {

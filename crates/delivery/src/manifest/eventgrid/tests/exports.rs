@@ -1,6 +1,6 @@
 //! Resources as they are exported: flat, in lists, of any source.
 
-use super::{ID, Reading, loaded, read_files, shown, webhook};
+use super::{ID, Reading, Source, loaded, read, read_files, shown, webhook};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Dialect, Profile};
@@ -303,7 +303,7 @@ fn the_delivery_of_a_native_topic_is_between_the_dialect_and_the_resource() {
     assert_eq!(letters.format, DeadLetterFormat::Fixed(Format::Namespace));
     assert_eq!(letters.keep_trying_for_ms, profile.keep_trying_for_ms);
     let origins = &reading.origins[&subscription.name];
-    assert_eq!(origins["maxAttempts"], "folder/f.json:7:26");
+    assert_eq!(origins["maxAttempts"], "folder/f.yaml:7:26");
     // What the resource states counts.
     let own = ", retryPolicy: {maxDeliveryAttempts: 2}, deadLetterDestination: {endpointType: StorageBlob, properties: {resourceId: 's3://own'}}";
     let stated = webhook(own, "")
@@ -316,7 +316,7 @@ fn the_delivery_of_a_native_topic_is_between_the_dialect_and_the_resource() {
     );
     assert_eq!((subscription.batch, subscription.destination.headers.len()), (None, 0));
     assert_eq!(bucket(&subscription.dead_letter), "own");
-    assert!(reading.origins[&subscription.name]["maxAttempts"].starts_with("folder/f.json:1:"));
+    assert!(reading.origins[&subscription.name]["maxAttempts"].starts_with("folder/f.yaml:1:"));
 }
 
 /// A webhook of a source with this id.
@@ -344,7 +344,7 @@ fn sources_of_different_ids_that_are_one_topic_are_reported_once() {
             assert_eq!(
                 found,
                 [format!(
-                    "4:18: warning: topic: {other} and {topic} at folder/f.json:2:18 are one topic here, g/t: each \
+                    "4:18: warning: topic: {other} and {topic} at folder/f.yaml:2:18 are one topic here, g/t: each \
                      subscription of it gets the events of both; \"lastmile\": {{\"topic\": \"namespace/topic\"}} beside \
                      properties gives one of them another"
                 )]
@@ -369,4 +369,127 @@ fn names_of_azure_ignore_case_and_the_first_spelling_counts() {
     let described = read_files(&[&(files.concat() + native)]);
     assert_eq!(names(&described), ["rg/orders/a", "rg/orders/b"]);
     assert_eq!(shown(&described), Vec::<String>::new());
+}
+
+#[test]
+fn an_identity_alone_is_no_destination() {
+    let identity = "WithResourceIdentity: {identity: {type: SystemAssigned}";
+    for properties in [
+        format!(", deadLetter{identity}}}"),
+        format!(", deadLetterDestination{identity}, deadLetterDestination: null}}"),
+        format!(", delivery{identity}}}"),
+        format!(", delivery{identity}, destination: null}}"),
+    ] {
+        let (subscription, found) = loaded(&[&webhook(&properties, "")]);
+        assert_eq!(subscription.dead_letter.sink, Sink::DefaultContainer, "{properties}");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].ends_with("identity is not used here"), "{found:?}");
+    }
+    // Beside the destination that is meant.
+    let beside = format!(
+        ", deadLetter{identity}}}, deadLetterDestination: {{endpointType: StorageBlob, properties: {{resourceId: /s, \
+         blobContainerName: c}}}}"
+    );
+    let mapped = "{apiVersion: lastmile.dev/v1, kind: Destinations, spec: \
+                  {/s/blobServices/default/containers/c: 's3://here'}}";
+    let (subscription, _) = loaded(&[&webhook(&beside, ""), mapped]);
+    assert_eq!(bucket(&subscription.dead_letter), "here");
+}
+
+#[test]
+fn an_expiration_may_be_without_a_zone_and_after_all_times() {
+    for (text, expires_ms) in [
+        ("2026-12-01T10:00:00", Some(1_796_119_200_000)),
+        ("2026-12-01T10:00:00.0000000", Some(1_796_119_200_000)),
+        ("2026-12-01T10:00:00Z", Some(1_796_119_200_000)),
+        ("9999-12-31T23:59:59.9999999Z", None),
+        ("9999-12-31T23:59:59", None),
+        ("0001-01-01T00:00:00", Some(0)),
+    ] {
+        let (subscription, found) =
+            loaded(&[&webhook(&format!(", expirationTimeUtc: '{text}'"), "")]);
+        assert_eq!((subscription.expires_ms, found), (expires_ms, vec![]), "{text}");
+    }
+}
+
+/// A template as people write them, with comments.
+const COMMENTED: &str = r#"// ARM templates may have comments
+{
+  "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+  "contentVersion": "1.0.0.0", /* and these */
+  "resources": [
+    {
+      "type": "Microsoft.EventGrid/topics/eventSubscriptions", // nested name
+      "apiVersion": "2022-06-15",
+      "name": "orders/billing",
+      "lastmile": {"topic": "rg/orders"},
+      "properties": {
+        "destination": {"endpointType": "WebHook", "properties": {"endpointUrl": "https://hook.example.com/in"}},
+        // only created orders
+        "filter": {"includedEventTypes": ["OrderCreated"]},
+        /* an hour */
+        "retryPolicy": {"maxDeliveryAttempts": 5, "eventTimeToLiveInMinutes": 60},
+      }
+    }
+  ]
+}
+"#;
+
+#[test]
+fn comments_in_a_template_hide_nothing() {
+    for (texts, name) in
+        [(vec![COMMENTED], "a.json"), (vec![COMMENTED], "a"), (vec![COMMENTED, FLAT], "a")]
+    {
+        let text = texts.join("\n---\n");
+        let reading = read(&[Source { name, text: &text }]);
+        let found = shown(&reading);
+        let subscription = reading.catalogue.subscription(&"rg/orders/billing".parse().unwrap());
+        let subscription = subscription.unwrap_or_else(|| panic!("{name}: {found:?}"));
+        assert_eq!(
+            (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
+            (5, Some(60 * MINUTE_MS))
+        );
+        assert!(
+            subscription.filter.to_string().contains("OrderCreated"),
+            "{}",
+            subscription.filter
+        );
+        assert_eq!(reading.catalogue.subscriptions().count(), texts.len(), "{found:?}");
+    }
+}
+
+#[test]
+fn an_entry_of_a_list_that_wants_an_old_schema_is_left_out_and_the_others_are_read() {
+    let entry = |name: &str, schema: &str| {
+        FLAT.replace("\"name\": \"n\"", &format!("\"name\": \"{name}\""))
+            .replace("eventSubscriptions/n\"", &format!("eventSubscriptions/{name}\""))
+            .replace("\"EventGridSchema\"", schema)
+    };
+    let resource = |name: &str, schema: &str| {
+        format!(
+            "{{\"type\": \"Microsoft.EventGrid/topics/eventSubscriptions\", \"name\": \"t/{name}\", \"lastmile\": {{\"topic\": \"g/t\"}}, \
+             \"properties\": {{\"eventDeliverySchema\": {schema}, \"destination\": {{\"endpointType\": \"WebHook\", \
+             \"properties\": {{\"endpointUrl\": \"https://h/in\"}}}}}}}}"
+        )
+    };
+    let (old, new) = ("\"CloudEventV01Schema\"", "\"CloudEventSchemaV1_0\"");
+    let template = "\"$schema\": \"https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#\"";
+    for text in [
+        format!("[{}, {}]", entry("a", old), entry("b", new)),
+        format!("{{\"value\": [{}, {}]}}", entry("a", old), entry("b", new)),
+        format!("{{{template}, \"resources\": [{}, {}]}}", resource("a", old), resource("b", new)),
+    ] {
+        let reading = read_files(&[&text]);
+        let found: Vec<String> =
+            shown(&reading).into_iter().filter(|of| of.contains("eventDeliverySchema")).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("warning: ") && found[0].contains("is not deployed"),
+            "{found:?}"
+        );
+        assert_eq!(names(&reading), ["g/t/b"], "{text}");
+        assert!(reading.into_result().is_ok(), "{text}");
+    }
+    // Alone it is an error: nothing is left to deploy.
+    assert!(read_files(&[&entry("a", old)]).into_result().is_err());
 }

@@ -27,13 +27,13 @@ const DESTINATIONS: &str =
 
 fn read_files(texts: &[&str]) -> Reading {
     let files: Vec<Source<'_>> =
-        texts.iter().map(|text| Source { name: "folder/f.json", text }).collect();
+        texts.iter().map(|text| Source { name: "folder/f.yaml", text }).collect();
     read(&files)
 }
 
 fn shown(reading: &Reading) -> Vec<String> {
     let findings = reading.findings.iter().map(ToString::to_string);
-    findings.map(|finding| finding.trim_start_matches("folder/f.json:").to_owned()).collect()
+    findings.map(|finding| finding.trim_start_matches("folder/f.yaml:").to_owned()).collect()
 }
 
 /// The one subscription of these texts, which have no error, and their findings.
@@ -503,16 +503,16 @@ fn limits_and_overrides_are_read_with_their_positions() {
     assert_eq!(
         stated,
         [
-            ("deadLetter.keepTryingFor", "folder/f.json:8:167"),
-            ("deadLetter.sink", "folder/f.json:8:122"),
-            ("headers", "folder/f.json:5:120"),
-            ("maxAttempts", "folder/f.json:6:40"),
-            ("neverRetry", "folder/f.json:3:46, folder/f.json:3:25"),
-            ("retryOn", "folder/f.json:3:25"),
-            ("schema", "folder/f.json:7:69"),
-            ("success", "folder/f.json:3:46, folder/f.json:3:25"),
-            ("timeToLive", "folder/f.json:6:71"),
-            ("url", "folder/f.json:5:78"),
+            ("deadLetter.keepTryingFor", "folder/f.yaml:8:167"),
+            ("deadLetter.sink", "folder/f.yaml:8:122"),
+            ("headers", "folder/f.yaml:5:120"),
+            ("maxAttempts", "folder/f.yaml:6:40"),
+            ("neverRetry", "folder/f.yaml:3:46, folder/f.yaml:3:25"),
+            ("retryOn", "folder/f.yaml:3:25"),
+            ("schema", "folder/f.yaml:7:69"),
+            ("success", "folder/f.yaml:3:46, folder/f.yaml:3:25"),
+            ("timeToLive", "folder/f.yaml:6:71"),
+            ("url", "folder/f.yaml:5:78"),
         ]
     );
 }

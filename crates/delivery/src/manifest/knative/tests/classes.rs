@@ -57,6 +57,7 @@ fn every_class_of_brokers_numbers_its_retries_in_its_way() {
         (String::new(), FROM_ONE, Some(UNSTATED)),
         (class("Kafkaa"), FROM_ONE, Some(unknown)),
         (class("Kafka"), FROM_ONE, None),
+        (class("KafkaNamespaced"), FROM_ONE, None),
         (class("RabbitMQBroker"), FROM_ONE, None),
         (class("MTChannelBasedBroker"), FROM_ZERO, None),
     ] {

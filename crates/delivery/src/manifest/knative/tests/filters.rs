@@ -1,9 +1,9 @@
 //! Truth tables of a Trigger's filters.
 
-use super::{broker, read_one, shown, takes, trigger};
+use super::{broker, class, read_one, shown, subscription, takes, trigger};
+use crate::event::Members;
 
-const EVENT: &str =
-    r#"{"type":"order.created","source":"/shop","subject":"","n":5,"flag":true,"data":{}}"#;
+const EVENT: &str = r#"{"type":"order.created","source":"/shop","subject":"","n":5,"flag":true,"text":"5","flags":"true","data":{}}"#;
 
 #[test]
 fn each_filter_has_its_truth_table() {
@@ -14,7 +14,14 @@ fn each_filter_has_its_truth_table() {
         ("filter: {attributes: {type: order}}", false),
         ("filter: {attributes: {type: order.created, source: /shop}}", true),
         ("filter: {attributes: {type: order.created, source: /other}}", false),
-        ("filter: {attributes: {n: '5'}}", true),
+        ("filter: {attributes: {n: ''}}", true),
+        ("filter: {attributes: {n: '5'}}", false),
+        ("filter: {attributes: {n: 5}}", false),
+        ("filter: {attributes: {flag: 'true'}}", false),
+        ("filter: {attributes: {flag: ''}}", true),
+        ("filter: {attributes: {text: '5', flags: 'true'}}", true),
+        ("filters: [{exact: {n: '5', flag: 'true', text: '5'}}]", true),
+        ("filters: [{prefix: {n: '5'}}, {suffix: {flag: ue}}]", true),
         ("filter: {attributes: {type: ''}}", true),
         ("filter: {attributes: {subject: ''}}", false),
         ("filter: {attributes: {missing: ''}}", false),
@@ -45,6 +52,50 @@ fn each_filter_has_its_truth_table() {
     ] {
         assert_eq!(takes(&format!("  {filter}\n"), EVENT), taken, "{filter}");
     }
+}
+
+#[test]
+fn only_an_extension_that_may_be_a_number_or_boolean_is_compared_by_type() {
+    for (filter, text) in [
+        ("{n: '5'}", r#"n is the text "5""#),
+        ("{n: 'true'}", r#"n is the text "true""#),
+        ("{n: five}", r#"n is "five""#),
+        ("{id: '5'}", r#"id is "5""#),
+    ] {
+        let trigger = trigger(&format!("  filter: {{attributes: {filter}}}\n"));
+        let (subscription, _) = subscription(&format!("{}{trigger}", broker("", "{}")));
+        assert_eq!(subscription.filter.to_string(), text, "{filter}");
+    }
+}
+
+#[test]
+fn a_broker_of_kafka_compares_numbers_and_booleans_as_text() {
+    for (name, taken) in [("Kafka", true), ("KafkaNamespaced", true), ("RabbitMQBroker", false)] {
+        let filter = "  filter: {attributes: {n: '5', flag: 'true'}}\n";
+        let text = format!("{}{}", broker(&class(name), "{}"), trigger(filter));
+        let (subscription, _) = subscription(&text);
+        let members = Members::parse(EVENT).unwrap();
+        assert_eq!(subscription.filter.takes(&members), taken, "{name}");
+    }
+}
+
+#[test]
+fn a_name_that_no_attribute_has_is_refused() {
+    for (filter, position, field) in [
+        ("filter: {attributes: {data.total: '5'}}", "7:25", "filter.attributes.data.total"),
+        ("filters: [{exact: {Type: x}}]", "7:22", "filters[0].exact.Type"),
+        ("filters: [{not: {prefix: {a_b: x}}}]", "7:29", "filters[0].not.prefix.a_b"),
+    ] {
+        let found = shown(&read_one(&format!("{}", trigger(&format!("  {filter}\n")))));
+        let expected = format!(
+            "f:{position}: error: spec.{field}: not the name of an attribute; filters see the attributes of an event"
+        );
+        assert!(found.iter().any(|of| of.starts_with(&expected)), "{expected}: {found:?}");
+    }
+    assert!(takes(
+        "  filter: {attributes: {eventType: t, 2nd: x}}\n",
+        r#"{"eventType":"t","2nd":"x"}"#
+    ));
 }
 
 #[test]

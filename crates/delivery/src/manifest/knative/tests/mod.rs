@@ -601,3 +601,40 @@ fn takes(filter: &str, members: &str) -> bool {
     let (subscription, _) = subscription(&format!("{}{}", broker("", "{}"), trigger(filter)));
     subscription.filter.takes(&Members::parse(members).unwrap())
 }
+
+#[test]
+fn more_retries_than_14_days_or_any_dialect_allow_are_a_warning() {
+    const FIT: &str = "attempts fit in 14 days, the longest that a delivery lasts";
+    for (delivery, attempts, expected) in [
+        (
+            "{retry: 28800, backoffPolicy: linear, backoffDelay: PT15S}",
+            402,
+            format!("of 28800 retries, 401 are made: 402 {FIT}; retry: 401"),
+        ),
+        (
+            "{retry: 1000, backoffPolicy: exponential, backoffDelay: PT1S}",
+            20,
+            format!("of 1000 retries, 19 are made: 20 {FIT}; retry: 19"),
+        ),
+        (
+            "{retry: 2147483647, backoffDelay: PT1S, backoffMax: PT1S}",
+            1000,
+            "of 2147483647 retries, 999 are made: 1000 attempts are the most here; retry: 999"
+                .to_owned(),
+        ),
+        ("{retry: 999, backoffDelay: PT1S}", 1000, String::new()),
+    ] {
+        // The setting of the broker is reported once, whatever inherits it.
+        let other = trigger("").replace("{name: t}", "{name: u}");
+        let text = format!(
+            "{}{}---\n{other}",
+            broker(&class("Kafka"), &format!("{{delivery: {delivery}}}")),
+            trigger("")
+        );
+        let (subscription, found) = subscription(&text);
+        assert_eq!(subscription.retry.max_attempts, attempts, "{delivery}");
+        let expected = (!expected.is_empty())
+            .then(|| format!("f:4:26: warning: spec.delivery.retry: {expected}"));
+        assert_eq!(found, Vec::from_iter(expected), "{delivery}");
+    }
+}

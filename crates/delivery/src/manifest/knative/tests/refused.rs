@@ -42,8 +42,8 @@ fn a_broken_delivery_is_refused_at_its_place() {
         ),
         (
             "    retry: 3\n",
-            "    retry: ^1000\n",
-            "spec.delivery.retry: has to be 0 to 999, is 1000",
+            "    retry: ^2147483648\n",
+            "spec.delivery.retry: has to be 0 to 999, is 2147483648",
         ),
         (
             "    backoffPolicy: exponential\n    retry: 3",

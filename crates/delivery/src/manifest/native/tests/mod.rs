@@ -459,6 +459,25 @@ fn operators_and_members_side_by_side_all_have_to_hold() {
 }
 
 #[test]
+fn a_filter_may_name_attributes_of_both_schemas_and_any_member_of_custom_events() {
+    for filter in ["{exact: {type: a, myext2: b}}", "{prefix: {eventType: a, dataVersion: '1'}}"] {
+        with_spec(&format!("  filter: {filter}\n"));
+    }
+    let found = |filter: &str| {
+        let text = format!("{TOPIC}spec: {{input: custom}}\n---\n{HEAD}{URL}  filter: {filter}\n");
+        shown(&read_one(&text))
+    };
+    assert_eq!(found("{exact: {orderKind: a, order-kind: b}}"), [""; 0]);
+    assert_eq!(
+        found("{exact: {order.kind: a}}"),
+        [
+            "f:11:20: warning: spec.filter.exact.order.kind: compares a member of the event with the name \
+             \"order.kind\"; a filter does not look into members"
+        ]
+    );
+}
+
+#[test]
 fn a_destination_may_be_a_key_of_a_destinations_document() {
     let destinations = "---\napiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {billing: 'https://b/x', bad: 7}\n";
     let text = format!("{HEAD}  destination: {{url: billing}}\n{destinations}");

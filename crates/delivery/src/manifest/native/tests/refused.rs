@@ -262,6 +262,17 @@ fn bad_filters_are_refused_at_their_position() {
             ("filter: ^{}", "filter: no condition"),
             ("filter: ^[]", "filter: expected a mapping, found a list"),
             (
+                "filter: {exact: {^data.total: 5}}",
+                "filter.exact.data.total: \"data.total\" is not the name of an attribute; filters see the attributes of an \
+                 event and not its data: names of lower-case letters and digits (CloudEvents), and eventType, eventTime, \
+                 dataVersion, metadataVersion (Event Grid); members of other JSON with input: custom of the Topic",
+            ),
+            (
+                "filter: {not: {any: [{suffix: {^orderKind: x}}]}}",
+                "filter.not.any[0].suffix.orderKind: \"orderKind\" is not the name of an attribute",
+            ),
+            ("filter: {prefix: {^'': x}}", "filter.prefix.: \"\" is not the name of an attribute"),
+            (
                 "filter: {^exakt: {a: b}}",
                 "filter.exakt: unknown field \"exakt\"; did you mean exact?",
             ),
