@@ -54,7 +54,8 @@ LOCATION 's3://DEAD_LETTER_BUCKET/_replays/';
 --   * A blob that cannot be parsed is a row without a deadletterid.
 --   * event is JSON. In the flat formats (eventgrid, cloudevents, custom, knative, namespace with layout flat) the metadata
 --     of the dead letter is among the members of the event, and the payload of a custom event is its member data. Athena
---     sorts members and reads numbers as doubles: `lastmile deadletters show ID --raw` prints the bytes.
+--     sorts members and reads numbers as doubles: `lastmile deadletters show ID --raw` prints the bytes. An event with
+--     unpaired surrogates has U+FFFD in their place, and its bytes are in `original_base64`.
 --   * The lines of a blob are joined in the order in which Athena reads them. A blob of one line, which is every blob whose
 --     event was published without line breaks, does not depend on that.
 CREATE OR REPLACE VIEW deadletters AS
@@ -76,12 +77,18 @@ told AS (
     COALESCE(
       json_extract(letter, '$.deadletterProperties'),
       TRY(json_parse(json_extract_scalar(letter, '$.lastmile')))
-    ) AS about,
-    COALESCE(json_extract(letter, '$.event'), letter) AS event_json
+    ) AS about
   FROM letters
 ),
 lives AS (
   SELECT told.*,
+    COALESCE(
+      -- JSON that is stored as text, because it is malformed or nests too deep.
+      CASE WHEN json_extract_scalar(about, '$.eventis') IS NULL
+        THEN TRY(json_parse(json_extract_scalar(letter, '$.event'))) END,
+      json_extract(letter, '$.event'),
+      letter
+    ) AS event_json,
     filter(
       CAST(json_extract(about, '$.history') AS ARRAY(JSON)),
       attempt -> json_extract_scalar(attempt, '$.outcome') <> 'Probation'

@@ -3,7 +3,7 @@
 //! The tests have no Athena. The tables' properties are checked against the keys of blobs, and
 //! views and queries run, translated, over the golden blobs of all five formats (`athena/ask.py`
 //! says how). The view has to report each dead letter as [`delivery::deadletter::stored`] reads it.
-//! A machine without Python skips the test and reports that.
+//! DuckDB and jq read the blobs as they are as well. A machine without Python or jq skips a test and reports that.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -190,4 +190,41 @@ fn athena_reads_every_dead_letter_of_every_format_as_the_reader_does() {
     assert_partitions_match_the_keys(&reported["tables"]);
     assert_queries_return_rows(&reported["questions"], &letters);
     assert_view_matches_the_reader(&reported["deadletters"], letters);
+}
+
+/// Counts the dead letters of the golden blobs, and the blobs.
+fn golden_letters() -> (usize, usize) {
+    let blobs = fs::read_dir(here("golden/blobs")).expect("there are golden blobs");
+    let counts = blobs.map(|entry| {
+        let bytes = fs::read(entry.expect("a folder can be read").path()).expect("a blob");
+        let key = format!("{FOLDER}/blob.json");
+        stored::read(&key, "", &bytes).expect("a golden blob is valid").len()
+    });
+    counts.fold((0, 0), |(letters, blobs), count| (letters + count, blobs + 1))
+}
+
+#[test]
+fn duckdb_reads_all_blobs_of_a_folder_as_json() {
+    const COUNT: &str = "import duckdb, sys\n\
+        query = 'SELECT count(*) FROM read_json_objects(?)'\n\
+        print(duckdb.execute(query, [sys.argv[1] + '/*.json']).fetchone()[0])";
+    let Some(python) = libraries::python("DuckDB reads dead letters") else { return };
+    let done = Command::new(python).args(["-c", COUNT]).arg(here("golden/blobs")).output();
+    let done = done.expect("Python starts");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let counted = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+    assert_eq!(counted, golden_letters().0.to_string());
+}
+
+#[test]
+fn jq_reads_all_blobs_of_a_folder() {
+    let blobs = fs::read_dir(here("golden/blobs")).expect("there are golden blobs");
+    let blobs = blobs.map(|entry| entry.expect("a folder can be read").path());
+    let mut jq = Command::new("jq");
+    let Ok(done) = jq.args(["--slurp", "length"]).args(blobs).output() else {
+        return libraries::skipped("jq reads dead letters", "jq");
+    };
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let counted = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+    assert_eq!(counted, golden_letters().1.to_string());
 }

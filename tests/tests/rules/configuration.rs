@@ -10,6 +10,7 @@ use delivery::manifest;
 use delivery::manifest::Source;
 use delivery::subscription::Subscription;
 use delivery::subscription::schedule::Moments;
+use lastmile_tests::document;
 use serde_json::{Value, json};
 
 /// A file of the repository.
@@ -20,12 +21,7 @@ fn file(path: &str) -> String {
 
 /// The rows of a table of the page, each as its cells.
 fn rows(table: &str) -> Vec<Vec<String>> {
-    let page = file("docs/configuration.md");
-    let (_, rest) =
-        page.split_once(&format!("<!-- {table} -->\n")).expect("the page has that table");
-    let (rows, _) = rest.split_once(&format!("<!-- /{table} -->")).expect("it ends");
-    let cells = |row: &str| row.split('|').map(|cell| cell.trim().to_owned()).collect();
-    rows.lines().skip(2).map(cells).collect()
+    document::rows("configuration.md", table)
 }
 
 /// The texts of a cell between backquotes.
@@ -54,7 +50,7 @@ fn the_documented_defaults_are_the_real_ones() {
     let plain = json!({"destination": {"url": "https://billing.example.com/"}});
     let (mut all, mut tried) = (plain.clone(), 0);
     for row in rows("native-subscription") {
-        let (Some(field), Some(default)) = (code(&row[1]), code(&row[3])) else { continue };
+        let (Some(field), Some(default)) = (code(&row[0]), code(&row[2])) else { continue };
         // Invalid alone: nothing is batched by default, nothing is disabled, and nobody says who is calling. A schedule that is
         // written replaces the default one as a whole.
         let is_alone = ["spec.batch.onRefused", "spec.destination.disable.then"].contains(&field)
@@ -108,11 +104,11 @@ fn every_variable_that_the_template_sets_is_documented() {
 #[test]
 fn the_table_of_equivalents_names_existing_fields() {
     let fields = rows("native-subscription");
-    let fields: BTreeSet<&str> = fields.iter().filter_map(|row| code(&row[1])).collect();
+    let fields: BTreeSet<&str> = fields.iter().filter_map(|row| code(&row[0])).collect();
     let named = rows("equivalents");
     assert!(named.len() > 10, "{named:?}");
     for row in named {
-        let name = code(&row[1]).expect("a field");
+        let name = code(&row[0]).expect("a field");
         assert!(fields.contains(format!("spec.{name}").as_str()), "{name}");
     }
 }

@@ -1,14 +1,20 @@
-//! Every dead letter gives its event back to the byte, in every format: events that are hard to keep. `conformance`
-//! has those of other projects.
+//! Every dead letter gives its event back to the byte, in every format, and every reader of JSON can read it: events that are
+//! hard to keep. `conformance` has those of other projects.
 
-use delivery::deadletter::blob;
-use delivery::delivery::DeadLetter;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use delivery::deadletter::{blob, stored};
+use delivery::delivery::reason::Reason;
+use delivery::delivery::{DeadLetter, Delivery, Origin};
 use delivery::event::Input;
 use delivery::event::binary::structured;
+use delivery::event::portable::NESTING_MAX;
 use delivery::subscription::dead_letter_format::{Format, Layout};
 use serde_json::Value;
 
+use crate::blobs::assert_golden;
 use crate::formats::{letter, read_back};
+use crate::samples::PUBLISHED_MS;
 
 /// Every format, and the layouts of that which has two.
 const SHAPES: [(Format, Layout); 6] = [
@@ -29,14 +35,23 @@ pub(crate) fn kept_twice(event: &str, input: Input) -> usize {
         assert_eq!(back.event, event, "{format:?} {layout:?}");
         let again = back.again(back.id, None, 0).event;
         assert_eq!(again.shape(), letter.delivery.event.shape(), "{format:?} {layout:?} {event}");
-        let blob = String::from_utf8(blob::bytes(&letter, None)).expect("text");
-        let blob: Value = serde_json::from_str(&blob).expect("JSON");
-        let blob = if blob.is_array() { &blob[0] } else { &blob };
-        let own = blob["lastmile"].as_str().and_then(|own| serde_json::from_str(own).ok());
-        let own: Value = own.unwrap_or_else(|| blob["deadletterProperties"].clone());
+        let (_, own) = written(&letter);
         twice += usize::from(own.get("original").is_some());
     }
     twice
+}
+
+/// The first dead letter of a blob, and our own members of it. Fails where the blob is not valid Unicode JSON of fewer than
+/// 128 levels: `serde_json` reads no other.
+fn written(letter: &DeadLetter) -> (Value, Value) {
+    let blob = blob::bytes(letter, None);
+    let blob: Value = serde_json::from_slice(&blob)
+        .unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&blob)));
+    let first = if blob.is_array() { &blob[0] } else { &blob };
+    // The event may have such a member itself, which is no JSON.
+    let own = first["lastmile"].as_str().and_then(|own| serde_json::from_str(own).ok());
+    let own = own.unwrap_or_else(|| first["deadletterProperties"].clone());
+    (first.clone(), own)
 }
 
 /// An event in the Event Grid schema whose data is not its last member, with spaces, as its publishers write it.
@@ -77,5 +92,159 @@ fn odd_events_are_given_back_and_stored_twice_only_where_a_member_is_replaced() 
     }
     for text in [" 42\n", "\"text\" ", "[ 1,2 ]", "null"] {
         assert_eq!(kept_twice(text, Input::Custom), 0, "{text}");
+    }
+}
+
+fn cloud_event(rest: &str) -> String {
+    format!(r#"{{"specversion":"1.0","id":"1","source":"/s","type":"t"{rest}}}"#)
+}
+
+/// A value with this many levels.
+fn nested(levels: usize) -> String {
+    format!("{}{}", "[".repeat(levels), "]".repeat(levels))
+}
+
+/// Events with unpaired surrogates where the text has the escape of one.
+fn with_surrogates() -> Vec<String> {
+    let grid = GRID.replace(r#""n": 1.50"#, r#""n\udfff": "\ud800""#);
+    vec![
+        cloud_event(r#","data":"\ud800""#),
+        cloud_event(r#","data":{"\uDC00":[{"a\ud800b":"\udfff\ud83d"}]}"#),
+        cloud_event(r#","subject":"a\udc00","comext":"\ude00\ud83d","data":1"#),
+        // Both names are the same after the replacement.
+        cloud_event(r#","data":{"\ud800":1,"\ud801":2,"\ud83d\ude00":3}"#),
+        cloud_event(r#","data" : "\\\ud800 \\ud800" "#),
+        cloud_event(r#","lastmile":"mine","deadletterProperties":"\ud800""#),
+        format!("\n {} ", cloud_event(r#","data":["\ud800"]"#)),
+        grid,
+        r#"{"orderId":"\ud800","kind":"\udc00","total":1.10}"#.to_owned(),
+        r#"["\ud800"]"#.to_owned(),
+        r#""\ud800 text""#.to_owned(),
+    ]
+}
+
+/// Other events that some reader refuses, or may.
+fn hard_to_read() -> Vec<String> {
+    vec![
+        // Names of the event itself: it is malformed.
+        cloud_event(r#","\ud800":1"#),
+        cloud_event(&format!(",\"data\":{}", nested(NESTING_MAX - 1))),
+        cloud_event(&format!(",\"data\":{}", nested(NESTING_MAX))),
+        cloud_event(&format!(",\"data\":{}", nested(127))),
+        cloud_event(&format!(",\"data\":[\"\\ud800\",{}]", nested(3_000))),
+        format!("{}1{}", r#"{"x":"#.repeat(300), "}".repeat(300)),
+        nested(300),
+        cloud_event(r#","data":{"m":-1e-999,"a":1,"a":{"A":1,"a":2}}"#),
+        cloud_event(r#","data":"\u0000\uffff\ufffe\u007f\ud83d\ude00""#),
+        cloud_event(",\"data\":\"\u{fffe}\u{ffff}\u{7f}\u{85}\u{2028}\u{feff}\""),
+        "\u{1}\u{ffff}<xml>\\ud800</xml>".to_owned(),
+        String::new(),
+    ]
+}
+
+#[test]
+fn every_dead_letter_is_readable_json_and_gives_its_event_back() {
+    for event in with_surrogates().iter().chain(&hard_to_read()) {
+        for input in [Input::Auto, Input::Custom, Input::Opaque] {
+            kept_twice(event, input);
+            for (format, layout) in SHAPES {
+                let known = DeadLetter { layout, ..letter(event, input, format) };
+                for reason in [Reason::MalformedEvent, Reason::ProcessingFailed] {
+                    let letter = DeadLetter { reason: reason.into(), ..known.clone() };
+                    written(&letter);
+                    assert_eq!(read_back(&[&letter])[0].event, *event, "{format:?} {reason:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn dead_letters_that_share_a_blob_are_readable_one_by_one() {
+    for (format, layout) in SHAPES {
+        let letters: Vec<DeadLetter> = (0..)
+            .zip(with_surrogates().iter().chain(&hard_to_read()))
+            .map(|(index, event)| {
+                let one = letter(event, Input::Auto, format);
+                let origin = Origin { message: "m".to_owned(), index };
+                let (event, name) = (one.delivery.event.clone(), one.delivery.subscription.clone());
+                let delivery = Delivery::new(event, name, origin, PUBLISHED_MS);
+                DeadLetter { delivery, layout, events_per_blob: 100, ..one }
+            })
+            .collect();
+        let letters: Vec<&DeadLetter> = letters.iter().collect();
+        serde_json::from_slice::<Value>(&blob::shared_bytes(&letters, None)).expect("JSON");
+        let back = read_back(&letters);
+        for letter in &letters {
+            let found = back.iter().find(|back| back.id == letter.delivery.id).expect("its id");
+            assert_eq!(found.event, **letter.delivery.event.text(), "{format:?} {layout:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_sink_gets_is_readable_and_gives_the_event_back() {
+    for event in with_surrogates() {
+        for (format, layout) in SHAPES {
+            let letter = DeadLetter { layout, ..letter(&event, Input::Auto, format) };
+            let json = blob::enriched(&letter).json;
+            serde_json::from_str::<Value>(&json).unwrap_or_else(|why| panic!("{why}: {json}"));
+            let back = stored::read(&blob::key(&letter, ""), "", json.as_bytes()).expect("ours");
+            assert_eq!(back[0].event, event, "{format:?} {layout:?}");
+        }
+    }
+}
+
+#[test]
+fn an_event_with_unpaired_surrogates_is_shown_with_others_and_kept_in_base64() {
+    let event = cloud_event(r#","subject":"a\udc00","data":{"\ud800":["\ud83d\ude00","\ud83d"]}"#);
+    for (name, (format, layout)) in
+        ["namespace", "namespace-flat", "eventgrid", "cloudevents", "custom", "knative"]
+            .into_iter()
+            .zip(SHAPES)
+    {
+        let letter = DeadLetter { layout, ..letter(&event, Input::Auto, format) };
+        assert_golden(&format!("{name}-surrogates"), &blob::bytes(&letter, None));
+        let (shown, own) = written(&letter);
+        assert_eq!(own["original_base64"], STANDARD.encode(&event), "{name}");
+        assert!(own.get("original").is_none() && own.get("around").is_none(), "{name}: {own}");
+        let shown = match (format, layout) {
+            (Format::Custom, _) => &shown["data"],
+            (Format::Namespace, Layout::Nested) => &shown["event"],
+            (Format::Namespace | Format::EventGrid | Format::CloudEvents | Format::Knative, _) => {
+                &shown
+            }
+        };
+        assert_eq!(shown["subject"], "a\u{fffd}", "{name}");
+        assert_eq!(shown["data"]["\u{fffd}"][0], "\u{1f600}", "{name}");
+        assert_eq!(shown["data"]["\u{fffd}"][1], "\u{fffd}", "{name}");
+    }
+    // Readable events are stored as before.
+    let (_, own) = written(&letter(&cloud_event(""), Input::Auto, Format::CloudEvents));
+    assert!(own.get("original_base64").is_none());
+}
+
+#[test]
+fn an_event_that_nests_too_deep_is_nested_text() {
+    let event = cloud_event(&format!(",\"data\":{}", nested(NESTING_MAX)));
+    for (format, layout) in SHAPES {
+        let letter = DeadLetter { layout, ..letter(&event, Input::Auto, format) };
+        let (shown, own) = written(&letter);
+        assert_eq!(shown["event"], event, "{format:?}");
+        assert!(own.get("original").is_none() && own.get("original_base64").is_none(), "{own}");
+    }
+    let letter = letter(&event, Input::Auto, Format::CloudEvents);
+    assert_golden("cloudevents-deep", &blob::bytes(&letter, None));
+}
+
+#[test]
+fn numbers_beyond_a_double_and_repeated_names_are_shown_as_they_were_published() {
+    let data = format!(r#"{{"n":1e999,"m":-1e999,"a":1,"a":2,"i":{}}}"#, "9".repeat(400));
+    let event = cloud_event(&format!(",\"data\":{data}"));
+    for (format, layout) in SHAPES {
+        let letter = DeadLetter { layout, ..letter(&event, Input::Auto, format) };
+        let blob = String::from_utf8(blob::bytes(&letter, None)).expect("text");
+        assert!(blob.contains(&data) && !blob.contains("original"), "{format:?} {blob}");
+        assert_eq!(read_back(&[&letter])[0].event, event, "{format:?}");
     }
 }

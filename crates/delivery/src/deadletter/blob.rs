@@ -7,11 +7,12 @@
 //!
 //! An event that a format cannot hold (text in a format of JSON members, a custom event without a
 //! type in one of CloudEvents) is written in the nested layout of the namespace format, never
-//! altered to fit.
+//! altered to fit. Every blob is valid Unicode, whatever its event is ([`Shown`]).
 
 use uuid::Uuid;
 
-use super::fields::BlobFields;
+use super::fields::{BlobFields, Original};
+use super::shown::Shown;
 use super::{cloudevents, custom, eventgrid, knative, namespace, stored};
 use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, Store};
 use crate::event::json::escaped;
@@ -120,8 +121,10 @@ pub struct Enriched {
 /// The message for a sink: the event and why it could not be delivered.
 #[must_use]
 pub fn enriched(letter: &DeadLetter) -> Enriched {
+    let shown = Shown::of(letter);
+    let fields = shown.fields(None);
     let cloud_event = match letter.format {
-        Format::CloudEvents | Format::Knative => whole(letter, None, in_format),
+        Format::CloudEvents | Format::Knative => whole(&fields, in_format),
         Format::Namespace | Format::EventGrid | Format::Custom => None,
     };
     let is_cloud_event = cloud_event.is_some();
@@ -144,23 +147,23 @@ fn deduplicated<'a>(letters: &[&'a DeadLetter]) -> Vec<&'a DeadLetter> {
 
 /// One dead letter in its format, as JSON; nested where the format cannot hold its event.
 fn element(letter: &DeadLetter, sink_error: Option<&str>) -> String {
+    let shown = Shown::of(letter);
+    let fields = shown.fields(sink_error);
     let nested = |fields: &BlobFields<'_>| Some(namespace::nested(fields));
-    let written = whole(letter, sink_error, in_format);
-    written.or_else(|| whole(letter, sink_error, nested)).expect("the nested layout holds all")
+    let written = whole(&fields, in_format);
+    written.or_else(|| whole(&fields, nested)).expect("the nested layout holds all")
 }
 
 /// One dead letter, written so that its event is read back to the byte.
 fn whole(
-    letter: &DeadLetter,
-    sink_error: Option<&str>,
+    fields: &BlobFields<'_>,
     write: impl Fn(&BlobFields<'_>) -> Option<String>,
 ) -> Option<String> {
-    let fields = BlobFields { letter, sink_error, with_original: false };
-    let written = write(&fields)?;
-    if stored::event_of(&written).is_ok_and(|event| event == **letter.delivery.event.text()) {
+    let written = write(fields)?;
+    if stored::event_of(&written).is_ok_and(|event| event == **fields.published.text()) {
         return Some(written);
     }
-    write(&BlobFields { with_original: true, ..fields })
+    write(&BlobFields { original: Original::Text, ..*fields })
 }
 
 /// One dead letter in its own format; `None` where that is the nested one, or cannot hold its event.

@@ -19,7 +19,7 @@ pub(super) const RESERVED: [&str; 7] = NAMES.reserved(STATUS);
 
 /// The dead letter; `None` for an event that cannot be a CloudEvent.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
-    let event = fields.event_json()?;
+    let event = fields.json?;
     let (mut object, published) = flat::open_cloud_event(fields.letter, event, &RESERVED)?;
     fields.flat(&mut object, &NAMES, STATUS, published.as_deref());
     Some(object.finish())

@@ -14,7 +14,7 @@ use crate::event::mapping::{Mapped, Mapping};
 
 /// The dead letter; `None` for text.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
-    let event = fields.event_json()?;
+    let event = fields.json?;
     let mapped_fields = mapped_fields(fields.letter);
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let mut object = Object::default();

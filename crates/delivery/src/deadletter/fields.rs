@@ -8,13 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use url::Url;
 
-use super::flat::{AROUND, ORIGINAL, PUBLISHED};
-use crate::delivery::reason::Reason;
+use super::flat::{AROUND, ORIGINAL, ORIGINAL_BASE64, PUBLISHED};
 use crate::delivery::{
     DeadLetter, DeliveryTarget, Entry, History, Returned, trace, truncated_detail,
 };
 use crate::event::json::Object;
-use crate::event::{Event, Input, Shape};
+use crate::event::{Event, Input};
 use crate::subscription::display;
 use crate::time::moment;
 
@@ -32,13 +31,29 @@ pub(crate) const LEG: &str = "leg";
 pub(crate) const SHAPE: &str = "shape";
 
 /// A dead letter, and why it is stored where it is.
+#[derive(Clone, Copy)]
 pub(super) struct BlobFields<'a> {
-    /// The dead letter.
+    /// The dead letter, with its event as it is shown.
     pub(super) letter: &'a DeadLetter,
+    /// The event as JSON in its own spelling; `None` where it is shown as text.
+    pub(super) json: Option<&'a RawValue>,
+    /// The event as it was published.
+    pub(super) published: &'a Event,
     /// Why it is not in its own container.
     pub(super) sink_error: Option<&'a str>,
-    /// Whether the event is there once more as it was published, because it cannot be given back otherwise.
-    pub(super) with_original: bool,
+    /// The source from which a reader gets the published event.
+    pub(super) original: Original,
+}
+
+/// The source from which a reader of a dead letter gets the published event.
+#[derive(Clone, Copy)]
+pub(super) enum Original {
+    /// The event that it shows.
+    Shown,
+    /// The published text, once more: a member of the event was replaced.
+    Text,
+    /// The bytes of the published text, in base64: characters of the event were replaced.
+    Base64,
 }
 
 /// The names of the five fields that all formats of Event Grid share.
@@ -58,18 +73,9 @@ impl FieldNames {
 }
 
 impl BlobFields<'_> {
-    /// The event as JSON in its own spelling; `None` for other text and for malformed events.
-    pub(super) fn event_json(&self) -> Option<&RawValue> {
-        let event = &self.letter.delivery.event;
-        if event.shape() == Shape::Opaque || self.letter.reason == Reason::MalformedEvent {
-            return None;
-        }
-        serde_json::from_str(event.text()).ok()
-    }
-
     /// The white space around an event that is written as JSON, if there is any.
     fn around(&self) -> Option<[&str; 2]> {
-        let (text, json) = (self.letter.delivery.event.text(), self.event_json()?.get());
+        let (text, json) = (self.letter.delivery.event.text(), self.json?.get());
         let (before, after) = text.split_once(json)?;
         (text.len() > json.len()).then_some([before, after])
     }
@@ -121,13 +127,14 @@ impl BlobFields<'_> {
             DeliveryTarget::Reply => object.text(LEG, delivery.target.as_str()),
             DeliveryTarget::Destination | DeliveryTarget::Sink(_) => {}
         }
-        let shape = delivery.event.shape();
-        if Event::recall(delivery.event.text(), Input::Auto).shape() != shape {
+        let (text, shape) = (self.published.text(), self.published.shape());
+        if Event::recall(text, Input::Auto).shape() != shape {
             object.text(SHAPE, shape.as_str());
         }
-        match self.with_original {
-            true => object.text(ORIGINAL, delivery.event.text()),
-            false => object.optional(AROUND, self.around()),
+        match self.original {
+            Original::Shown => object.optional(AROUND, self.around()),
+            Original::Text => object.text(ORIGINAL, text),
+            Original::Base64 => object.text(ORIGINAL_BASE64, &STANDARD.encode(text.as_bytes())),
         }
     }
 

@@ -13,6 +13,8 @@ use crate::event::{Members, Shape, convert};
 
 /// The member with the published text, where nothing else gives it back.
 pub(crate) const ORIGINAL: &str = "original";
+/// The member with the bytes of the published text in base64, where the text is not for every reader of JSON.
+pub(crate) const ORIGINAL_BASE64: &str = "original_base64";
 /// The member with the white space before and after the event, if there is any.
 pub(crate) const AROUND: &str = "around";
 /// The member that says how the event was published, if it is shown in another schema.

@@ -33,7 +33,7 @@ const DATA_BASE64_MAX_BYTES: usize = DATA_MAX_BYTES / 4 * 3;
 /// The dead letter; `None` for an event that cannot be a CloudEvent.
 pub(super) fn element(fields: &BlobFields<'_>) -> Option<String> {
     let letter = fields.letter;
-    let event = fields.event_json()?;
+    let event = fields.json?;
     let (mut object, published) = flat::open_cloud_event(letter, event, &RESERVED)?;
     let failed = Failed::of(letter);
     let data = failed.response.map(|response| error_data(response, letter.error_data));

@@ -11,10 +11,11 @@ mod fields;
 mod flat;
 mod knative;
 mod namespace;
+mod shown;
 pub mod stored;
 
 pub(crate) use self::fields::{LASTMILE, LEG, SHAPE, SINK};
-pub(crate) use self::flat::{AROUND, IN_DATA, ORIGINAL, PUBLISHED};
+pub(crate) use self::flat::{AROUND, IN_DATA, ORIGINAL, ORIGINAL_BASE64, PUBLISHED};
 pub(crate) use self::namespace::{EVENT, EVENT_IS, HEADERS, JSON, PROPERTIES};
 use crate::subscription::dead_letter_format::Format;
 

@@ -31,7 +31,7 @@ const NAMES: FieldNames = FieldNames {
 /// The dead letter in the nested layout, which can hold every event.
 pub(super) fn nested(fields: &BlobFields<'_>) -> String {
     let mut object = Object::default();
-    let event = fields.event_json();
+    let event = fields.json;
     match event {
         Some(json) => object.raw(EVENT, Some(json.get())),
         None => object.text(EVENT, fields.letter.delivery.event.text()),
@@ -43,7 +43,7 @@ pub(super) fn nested(fields: &BlobFields<'_>) -> String {
 /// The dead letter in the flat layout; `None` for an event that is not an object, or whose flat
 /// form would look like a nested one.
 pub(super) fn flat(fields: &BlobFields<'_>) -> Option<String> {
-    let event = fields.event_json()?.get();
+    let event = fields.json?.get();
     let object = flat::open(event, &[HEADERS, PROPERTIES])?;
     let members = Members::parse(event).ok()?;
     let looks_nested = members.iter().all(|(name, _)| [EVENT, HEADERS, PROPERTIES].contains(&name));

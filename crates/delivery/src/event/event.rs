@@ -212,6 +212,13 @@ impl Event {
         }
     }
 
+    /// Replaces characters by others of equal length, outside of the names of its members.
+    #[must_use]
+    pub(crate) fn with_text(&self, text: &str) -> Self {
+        debug_assert_eq!(text.len(), self.text.len(), "its members are where they were");
+        Self { text: text.into(), ..self.clone() }
+    }
+
     /// The bytes, as published.
     #[must_use]
     pub fn text(&self) -> &Arc<str> {

@@ -2,7 +2,7 @@
 //!
 //! [`Event`] holds the text, [`Members`] is a view of it. [`envelope`] reads a record of the queue
 //! into events, [`binary`] a request in binary mode. `convert` puts an event into another schema,
-//! a custom one by its topic's [`mapping`]. Knows nothing of subscriptions or deliveries.
+//! a custom one by its topic's [`mapping`]; [`portable`] writes an event into JSON of our own. Knows nothing of subscriptions or deliveries.
 
 pub mod binary;
 pub(crate) mod convert;
@@ -13,6 +13,7 @@ pub(crate) mod json;
 pub mod mapping;
 mod members;
 pub mod path;
+pub mod portable;
 pub mod schema;
 mod uri;
 

@@ -4,16 +4,19 @@
 //! Event Grid are copied here, with their names. The other suites read files of other projects from `../shared`, beside
 //! the repository. No other test reads a file outside of the repository.
 
+mod advanced_filter;
 mod binding;
 mod cesql;
 mod corpus;
 mod dead_letters;
 mod events;
+mod filter_values;
 mod filters;
 mod knative;
 mod knative_fields;
 mod manifests;
 mod retries;
+mod simulator;
 mod tables;
 
 use std::collections::BTreeSet;

@@ -1,5 +1,9 @@
 //! Dead letters as JSON, for tools.
 
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use deadletters::SameEvent;
 use deadletters::dismissed::Dismissal;
 use deadletters::filter::decided_ms;
@@ -7,6 +11,7 @@ use deadletters::ledger::{ReplayRecord, ReplayState};
 use deadletters::replay::ends::ReplayEndState;
 use delivery::deadletter::stored::{FailedAt, StoredAttempt, StoredDeadLetter, StoredSink};
 use delivery::delivery::replay::{Replay, ReplayOutcome};
+use delivery::event::portable::portable;
 use delivery::time::moment::rfc3339;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -98,6 +103,9 @@ pub(super) struct DeadLetterJson<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     same_event: Vec<SameEventJson<'a>>,
     event: Box<RawValue>,
+    /// The bytes of the event, where `event` has other characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event_base64: Option<String>,
 }
 
 /// The dead letter that one was a replay of.
@@ -161,6 +169,7 @@ impl<'a> DeadLetterJson<'a> {
             |replay: &'a Replay| ReplayOfJson { letter: replay.letter, job: replay.job() };
         let dismissed =
             |of: &'a Dismissal| DismissedJson { at: &of.at, by: of.by.as_deref(), note: &of.note };
+        let (event, event_base64) = event(&letter.event);
         let of_event = links.same_event.into_iter().flat_map(|of| &of.letters);
         let same_event = |other: &'a StoredDeadLetter| SameEventJson {
             id: other.id,
@@ -184,14 +193,40 @@ impl<'a> DeadLetterJson<'a> {
             replay_end: links.end.and_then(ReplayEndJson::of),
             dismissed: links.dismissal.map(dismissed),
             same_event: of_event.map(same_event).collect(),
-            event: event(&letter.event),
+            event,
+            event_base64,
         }
     }
 }
 
-/// The event as JSON on one line, byte for byte: JSON strings contain no line ends, so those of an
-/// event are white space between its parts. What is not JSON is a string.
-fn event(text: &str) -> Box<RawValue> {
-    let json = RawValue::from_string(text.replace(['\n', '\r'], " "));
-    json.unwrap_or_else(|_| to_raw_value(text).expect("a string is always JSON"))
+/// The event as JSON on one line: JSON strings contain no line ends, so those of an event are white space
+/// between its parts. Unpaired surrogates are replaced, and the bytes follow in base64, or readers of the lines
+/// would fail at this one. What is not JSON, or nests too deep, is a string.
+fn event(text: &str) -> (Box<RawValue>, Option<String>) {
+    let json = |json: &str| RawValue::from_string(json.replace(['\n', '\r'], " ")).ok();
+    let portable = portable(text);
+    let base64 = matches!(portable, Some(Cow::Owned(_))).then(|| STANDARD.encode(text));
+    let shown = portable.and_then(|portable| json(&portable));
+    let as_text = || to_raw_value(text).expect("a string is always JSON");
+    (shown.unwrap_or_else(as_text), base64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_json_that_every_reader_can_read() {
+        for (text, shown, base64) in [
+            ("{\"a\":\n1}", "{\"a\": 1}", None),
+            (r#"["\ud83d\ude00"]"#, r#"["\ud83d\ude00"]"#, None),
+            (r#"["\ud83d"]"#, r#"["\ufffd"]"#, Some("WyJcdWQ4M2QiXQ==")),
+            ("<xml/>", "\"<xml/>\"", None),
+        ] {
+            let (json, bytes) = event(text);
+            assert_eq!((json.get(), bytes.as_deref()), (shown, base64), "{text}");
+        }
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        assert_eq!(event(&deep).0.get(), format!("\"{deep}\""));
+    }
 }

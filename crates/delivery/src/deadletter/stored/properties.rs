@@ -7,11 +7,15 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{KeyParts, StoredAttempt, StoredDeadLetter, StoredSink};
-use crate::deadletter::{AROUND, EVENT_IS, IN_DATA, JSON, LEG, ORIGINAL, PUBLISHED, SHAPE, SINK};
+use crate::deadletter::{
+    AROUND, EVENT_IS, IN_DATA, JSON, LEG, ORIGINAL, ORIGINAL_BASE64, PUBLISHED, SHAPE, SINK,
+};
 use crate::delivery::outcome::Outcome;
 use crate::delivery::replay::Replay;
 use crate::delivery::{Addresses, DeliveryTarget};
@@ -74,7 +78,10 @@ impl<'a> Properties<'a> {
 
     /// The event as it was published, where the blob has it once more.
     pub(super) fn original_text(&self) -> Option<String> {
-        self.own.text(ORIGINAL).map(Cow::into_owned)
+        let base64 = self.own.text(ORIGINAL_BASE64);
+        let bytes = base64.and_then(|base64| STANDARD.decode(base64.as_bytes()).ok());
+        let decoded = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        decoded.or_else(|| self.own.text(ORIGINAL).map(Cow::into_owned))
     }
 
     /// The members of the event that were replaced. Older versions wrote only these.

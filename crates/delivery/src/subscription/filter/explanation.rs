@@ -5,7 +5,7 @@
 //! [`Filter::takes`], which is asked and not repeated here.
 
 use super::Filter;
-use super::advanced::{Arrays, Condition};
+use super::advanced::{Arrays, Condition, Test};
 use crate::event::Members;
 use crate::event::path::scalar;
 
@@ -104,19 +104,22 @@ impl Filter {
 
 /// Why a condition does not compare a value that is there.
 fn problem_of(condition: &Condition, value: &str) -> Option<Problem> {
-    let is_array = value.starts_with('[') && condition.arrays != Arrays::Elements;
-    is_array.then(|| Problem {
-        message: "an array is compared only with enableAdvancedFilteringOnArrays".to_owned(),
-        column: None,
-    })
+    let asks_for_null = matches!(condition.test, Test::IsNullOrUndefined | Test::IsNotNull);
+    let message = match value.as_bytes().first()? {
+        b'n' if !asks_for_null => "null counts as a missing key",
+        b'[' if condition.arrays != Arrays::Elements => {
+            "an array is compared only with enableAdvancedFilteringOnArrays"
+        }
+        _ => return None,
+    };
+    Some(Problem { message: message.to_owned(), column: None })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const EVENT: &str =
-        r#"{"type":"order.created","subject":"us/1","priority":"high","n":3,"tags":["a"],"o":{}}"#;
+    const EVENT: &str = r#"{"type":"order.created","subject":"us/1","priority":"high","n":3,"tags":["a"],"o":{},"z":null}"#;
 
     /// A part in one line for each: verdict, condition, what was found, and the problem.
     fn shown(of: &Explanation, depth: usize, lines: &mut Vec<String>) {
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn conditions_of_event_grid_are_shown_with_their_operators() {
-        use crate::subscription::filter::advanced::{NumberTest, Test, TextMatch, TextTest};
+        use crate::subscription::filter::advanced::{NumberTest, TextMatch, TextTest};
         use crate::subscription::filter::key::Key;
         use crate::subscription::filter::number::Number;
 
@@ -207,6 +210,11 @@ mod tests {
             ),
             (condition("n", Test::Bool(true)), "no n BoolEquals true; n 3"),
             (condition("m", Test::IsNullOrUndefined), "yes m IsNullOrUndefined; m is missing"),
+            (condition("z", Test::IsNotNull), "no z IsNotNull; z null"),
+            (
+                condition("z", Test::Bool(false)),
+                "no z BoolEquals false; z null; null counts as a missing key",
+            ),
         ] {
             assert_eq!(explained(&filter), [line]);
         }

@@ -6,10 +6,12 @@
 //! Names are compared as written first, then without regard to case, as in the examples of that
 //! page.
 //!
-//! Does not look into arrays: the condition does.
+//! Null counts as no value: a key that leads to null leads nowhere, and a member that is null does not hide
+//! another with a name that the key means as well. Does not look into arrays: the condition does.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::iter;
 
 use serde_json::value::RawValue;
 
@@ -28,6 +30,8 @@ const ALIASES: [(&str, &str); 7] = [
     ("eventtime", "time"),
 ];
 
+/// The value that counts as none.
+const NULL: &str = "null";
 /// The member that holds the payload.
 const DATA: &str = "data";
 /// The members that distinguish an event with attributes from a bare payload.
@@ -51,11 +55,18 @@ impl Key {
         self.0.len() == 1
     }
 
-    /// The value as the publisher wrote it, if there is one.
+    /// The value as the publisher wrote it, if there is one other than null.
+    #[must_use]
+    pub fn value<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
+        self.find(members).filter(|value| *value != NULL)
+    }
+
+    /// The value as the publisher wrote it, null included.
     #[must_use]
     pub fn find<'a>(&self, members: &Members<'a>) -> Option<&'a str> {
         let (first, rest) = self.0.split_first()?;
-        if let Some(value) = top_level(members, first) {
+        let at_first = top_level(members, first);
+        if let Some(value) = at_first.filter(|value| rest.is_empty() || *value != NULL) {
             return inside(value, rest);
         }
         let is_payload = ENVELOPE.iter().all(|name| members.get(name).is_none());
@@ -82,19 +93,32 @@ fn inside<'a>(value: &'a str, path: &[String]) -> Option<&'a str> {
 /// A member of the event by its own name, else by the name it has in the other schema.
 fn top_level<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
     let alias = ALIASES.iter().find(|(of, _)| same(of, name)).map(|(_, alias)| *alias);
-    named(members, name).or_else(|| named(members, alias?))
+    preferred([named(members, name), alias.and_then(|alias| named(members, alias))])
 }
 
 fn named<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
-    let without_case = || members.iter().find(|(of, _)| same(of, name)).map(|(_, value)| value);
-    members.get(name).or_else(without_case)
+    let without_case = members.iter().filter(|(of, _)| same(of, name)).map(|(_, value)| value);
+    preferred(iter::once(members.get(name)).chain(without_case.map(Some)))
 }
 
 /// A member of a JSON object; of duplicates, the last.
 fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let members: BTreeMap<String, &'a RawValue> = serde_json::from_str(object).ok()?;
-    let without_case = || members.iter().find(|(of, _)| same(of, name)).map(|(_, value)| value);
-    members.get(name).or_else(without_case).map(|value| value.get())
+    let without_case = members.iter().filter(|(of, _)| same(of, name)).map(|(_, value)| value);
+    let found = iter::once(members.get(name)).chain(without_case.map(Some));
+    preferred(found.map(|value| value.map(|value| value.get())))
+}
+
+/// The first value other than null; null if there is no other.
+fn preferred<'a>(values: impl IntoIterator<Item = Option<&'a str>>) -> Option<&'a str> {
+    let mut null = None;
+    for value in values.into_iter().flatten() {
+        match value {
+            NULL => null = Some(value),
+            _ => return Some(value),
+        }
+    }
+    null
 }
 
 #[cfg(test)]
@@ -133,6 +157,24 @@ mod tests {
         ] {
             let members = Members::parse(event).unwrap();
             assert_eq!(Key::parse(key).unwrap().find(&members), value, "{key} of {event}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_null_hides_no_other_member_that_the_key_means() {
+        for (event, key, value) in [
+            (r#"{"specversion":"1.0","topic":null,"source":"/t"}"#, "topic", Some("\"/t\"")),
+            (r#"{"eventType":"et","type":null}"#, "Type", Some("\"et\"")),
+            (r#"{"Subject":null,"subject":"s"}"#, "Subject", Some("\"s\"")),
+            (r#"{"eventType":"et","data":{"N":null,"n":7}}"#, "data.N", Some("7")),
+            (r#"{"data":null,"n":7}"#, "data.n", Some("7")),
+            (r#"{"eventType":"et","data":null,"n":7}"#, "data.n", None),
+            (r#"{"eventType":"et","data":{"n":null}}"#, "data.n", None),
+            (r#"{"eventType":"et","data":{"n":null}}"#, "data.n.m", None),
+            (r#"{"n":null,"N":null}"#, "n", None),
+        ] {
+            let members = Members::parse(event).unwrap();
+            assert_eq!(Key::parse(key).unwrap().value(&members), value, "{key} of {event}");
         }
     }
 

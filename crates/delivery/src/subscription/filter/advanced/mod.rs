@@ -5,15 +5,10 @@
 //! without regard to case; numbers exactly, digit by digit; values of another type than the
 //! operator's are ignored.
 //!
-//! A missing value fails every operator but `IsNullOrUndefined`, `NumberNotIn`,
-//! `NumberNotInRange` and `StringNotIn`: the page lists `StringNotContains`, `StringNotBeginsWith`
-//! and `StringNotEndsWith` among those that do not match. It is silent about `NumberNotInRange`,
-//! which follows `NumberNotIn` here.
-//!
-//! About null the page is silent except for `IsNullOrUndefined` and `IsNotNull`. As in the Azure Event Grid Simulator, null
-//! is no number, neither in a list nor outside it; the empty text for `StringIn` and `StringNotIn`, and no text for
-//! the other operators of strings; and false. A null attribute of a CloudEvent is missing, as the JSON
-//! format says.
+//! Null counts as a missing value. That fails every operator but `IsNullOrUndefined`, `NumberNotIn`,
+//! `NumberNotInRange` and `StringNotIn`: the page lists `StringNotContains`, `StringNotBeginsWith` and
+//! `StringNotEndsWith` among those that do not match. It is silent about `NumberNotInRange`, which the Azure Event Grid
+//! Simulator treats as `NumberNotIn`. `docs/conformance.md` has each case with its source.
 
 mod shown;
 
@@ -154,21 +149,9 @@ impl Condition {
     /// Whether the condition holds for an event with these members.
     #[must_use]
     pub fn holds(&self, members: &Members<'_>) -> bool {
-        match Found::of(&self.key, members) {
-            Found::Value(value) => self.holds_for(value),
-            Found::Null => self.holds_for_null(),
-            Found::Nothing => self.holds_without_value(),
-        }
-    }
-
-    fn holds_for_null(&self) -> bool {
-        let is_in = |test: &TextTest| (test.how == TextMatch::In).then(|| test.passes(""));
-        match &self.test {
-            Test::IsNullOrUndefined => true,
-            Test::IsNotNull | Test::Number(_) | Test::NotNumber(_) => false,
-            Test::Bool(expected) => !expected,
-            Test::Text(test) => is_in(test).unwrap_or(false),
-            Test::NotText(test) => is_in(test).is_some_and(|is_in| !is_in),
+        match self.key.value(members) {
+            Some(value) => self.holds_for(value),
+            None => self.holds_without_value(),
         }
     }
 
@@ -205,34 +188,8 @@ impl Condition {
 /// The strings that a condition with this key compares, with their case folded.
 #[must_use]
 pub fn folded_texts(key: &Key, arrays: Arrays, members: &Members<'_>) -> Vec<String> {
-    match Found::of(key, members) {
-        Found::Value(value) => {
-            let values = candidates(value, arrays).into_iter();
-            values.filter_map(|value| folded_text(key, value)).collect()
-        }
-        Found::Null => vec![String::new()],
-        Found::Nothing => Vec::new(),
-    }
-}
-
-/// What is at a key.
-enum Found<'a> {
-    Value(&'a str),
-    Null,
-    Nothing,
-}
-
-impl<'a> Found<'a> {
-    fn of(key: &Key, members: &Members<'a>) -> Self {
-        match key.find(members) {
-            Some("null") if key.is_attribute() && members.get("specversion").is_some() => {
-                Self::Nothing
-            }
-            Some("null") => Self::Null,
-            Some(value) => Self::Value(value),
-            None => Self::Nothing,
-        }
-    }
+    let values = key.value(members).map(|value| candidates(value, arrays));
+    values.into_iter().flatten().filter_map(|value| folded_text(key, value)).collect()
 }
 
 /// The values to compare: the value itself, or the elements of the array.

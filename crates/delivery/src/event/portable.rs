@@ -1,0 +1,122 @@
+//! JSON of others within JSON of our own, written so that every reader of the whole can read it.
+//!
+//! Separate because RFC 8259 allows more than readers accept, and a reader that fails does so for the
+//! whole file or folder. An unpaired surrogate (`"\ud800"`) is an escape without a character: DuckDB and
+//! jq refuse it. Deep nesting exceeds the limits of jq and of most libraries. Numbers of any size and
+//! repeated names remain: readers read them, if not exactly.
+//! <https://www.rfc-editor.org/rfc/rfc8259#section-8.2>, <https://www.rfc-editor.org/rfc/rfc8259#section-9>
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+/// The deepest nesting of JSON within JSON of our own. jq 1.6 reads 127 objects within each other, `serde_json`
+/// reads 127 values, and a dead letter is up to two levels around its event.
+pub const NESTING_MAX: usize = 100;
+
+/// The escape of the character that replaces an unpaired surrogate, U+FFFD. It is as long as that of the surrogate.
+const REPLACEMENT: &str = "\\ufffd";
+/// The bytes of `\ud800`.
+const ESCAPE_BYTES: usize = REPLACEMENT.len();
+
+/// The JSON with each unpaired surrogate replaced by U+FFFD, which keeps its length; borrowed if there is none. `None`
+/// for text that is not JSON, and for JSON that nests deeper than [`NESTING_MAX`].
+#[must_use]
+pub fn portable(text: &str) -> Option<Cow<'_, str>> {
+    let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
+    (is_json && nesting(text) <= NESTING_MAX).then(|| without_unpaired_surrogates(text))
+}
+
+/// How many objects and arrays are within each other where they are the most.
+fn nesting(json: &str) -> usize {
+    let (mut level, mut deepest, mut is_in_string, mut is_escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => is_in_string = !is_in_string,
+            b'{' | b'[' if !is_in_string => level += 1,
+            b'}' | b']' if !is_in_string => level = level.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(level);
+    }
+    deepest
+}
+
+/// Backslashes of JSON are in strings only, and each of them begins an escape.
+fn without_unpaired_surrogates(json: &str) -> Cow<'_, str> {
+    let (mut replaced, mut at) = (Cow::Borrowed(json), 0);
+    while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
+        let escape = at + found;
+        let unit = code_unit(json, escape);
+        let next = || code_unit(json, escape + ESCAPE_BYTES);
+        at = escape
+            + match unit {
+                None => "\\n".len(),
+                Some(0xd800..=0xdbff) if matches!(next(), Some(0xdc00..=0xdfff)) => {
+                    2 * ESCAPE_BYTES
+                }
+                Some(unit) => {
+                    if matches!(unit, 0xd800..=0xdfff) {
+                        let surrogate = escape..escape + ESCAPE_BYTES;
+                        replaced.to_mut().replace_range(surrogate, REPLACEMENT);
+                    }
+                    ESCAPE_BYTES
+                }
+            };
+    }
+    replaced
+}
+
+/// The UTF-16 code unit of an escape such as `\u00fc` at this position; `None` for anything else.
+fn code_unit(json: &str, at: usize) -> Option<u16> {
+    let digits = json.get(at..at + ESCAPE_BYTES)?.strip_prefix("\\u")?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unpaired_surrogates_are_replaced_and_nothing_else_is() {
+        for (json, expected) in [
+            (r#""\ud800""#, r#""\ufffd""#),
+            (r#" {"\uDFFF" : "a\ud800\ud800b"} "#, r#" {"\ufffd" : "a\ufffd\ufffdb"} "#),
+            (r#""\udc00\ud800""#, r#""\ufffd\ufffd""#),
+            (r#""\ud800\n\udc00""#, r#""\ufffd\n\ufffd""#),
+            (r#""\ud800\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+            (r#""\\\ud800\\ud800""#, r#""\\\ufffd\\ud800""#),
+            ("[\"\\n€\\ud800€\"]", "[\"\\n€\\ufffd€\"]"),
+        ] {
+            assert_eq!(portable(json).as_deref(), Some(expected), "{json}");
+        }
+        for json in [
+            r#""\ud83d\ude00\uD83D\uDE00""#,
+            r#""\\ud800 \\\\udc00""#,
+            r#""\uffff\ufffe\u0000\u007f\ud7ff\ue000""#,
+            "\"\u{ffff}\u{fffe}\u{7f}\u{85}\u{2028}\"",
+            r#"{"a":1,"a":1e999,"A":-0.0}"#,
+            "\"\\\"\\\\\"",
+        ] {
+            assert!(matches!(portable(json), Some(Cow::Borrowed(of)) if of == json), "{json}");
+        }
+    }
+
+    #[test]
+    fn text_and_deep_json_are_not_portable() {
+        for text in ["", "x", "{", "{} {}", "\"\u{1}\"", r#""\ud80""#] {
+            assert_eq!(portable(text), None, "{text}");
+        }
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(portable(&nested(NESTING_MAX)).is_some());
+        assert_eq!(portable(&nested(NESTING_MAX + 1)), None);
+        assert_eq!(portable(&nested(500_000)), None);
+        // Neither within a string nor beside each other.
+        let flat = format!("[\"{}\\\"{}\",[],{{}}]", "[".repeat(200), "{".repeat(200));
+        assert!(portable(&flat).is_some());
+        let siblings = format!("[{}[]]", "[],".repeat(200));
+        assert!(portable(&siblings).is_some());
+    }
+}
