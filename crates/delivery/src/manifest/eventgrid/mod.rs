@@ -34,7 +34,7 @@ use super::findings::{Findings, quoted};
 use super::node::Document;
 use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
-use super::{Described, Draft};
+use super::{Described, Draft, LeftOut};
 use identity::LastmileSection;
 use settings::Settings;
 use template::Resource;
@@ -124,11 +124,10 @@ pub(super) fn read<'a>(
 ) {
     let topics = SourceTopics::of(draft.described_topics.keys());
     for resource in documents.iter().flat_map(template::resources) {
-        let read = resource
-            .cursor
-            .without_error(|| read_resource(&resource, destinations, &topics, draft));
-        if let Some(described) = read {
-            draft.add_subscription(described);
+        let at = &resource.cursor;
+        match at.result_or_error(|| read_resource(&resource, destinations, &topics, draft)) {
+            Ok(described) => draft.add_subscription(described),
+            Err(reason) => draft.left_out.push(LeftOut::at(at, &[&resource.path], reason)),
         }
     }
 }
