@@ -188,8 +188,13 @@ impl CatalogueReader {
             }
         }
         catalogue.set_settings(settings);
-        let (origins, destinations) = (BTreeMap::new(), BTreeMap::new());
-        let reading = Reading { catalogue, findings, origins, destinations };
+        let reading = Reading {
+            catalogue,
+            findings,
+            left_out: Vec::new(),
+            origins: BTreeMap::new(),
+            destinations: BTreeMap::new(),
+        };
         Ok(Deployed { reading, source: self.source, owners: Some(owners) })
     }
 

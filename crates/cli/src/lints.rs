@@ -17,18 +17,18 @@ use anyhow::Context as _;
 use delivery::address::{
     AddressPolicy, OwnAddresses, PrivateDestinations, Refusal, is_public_host,
 };
-use delivery::explain::{Endpoint, explain};
 use delivery::manifest::{Finding, Reading};
 use delivery::subscription::auth::TokenSource;
 use delivery::subscription::catalogue::{Catalogue, Settings};
 use delivery::subscription::name::TopicName;
-use delivery::subscription::profile::{LIFETIME_MAX_MS, RetryPolicy};
+use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{Destination, ReplyTo, Subscription};
 use delivery::time::duration::{SECOND_MS, format_ms};
 use dispatch::RESPONSE_MARGIN_MS;
 use url::Url;
 
+use crate::attempts::Attempts;
 use crate::missing_destinations::has_placeholder;
 use crate::stack::Stack;
 use crate::writable::{Problem, problem};
@@ -72,7 +72,7 @@ pub(crate) fn lints_at(
     let mut lints = Vec::new();
     for subscription in catalogue.subscriptions() {
         let warnings = [
-            ("maxAttempts", attempts.unreachable(subscription)),
+            ("maxAttempts", unreachable_attempts(subscription, &mut attempts)),
             ("expirationTimeUtc", expired(subscription, now_ms)),
             ("reply", unsubscribed_reply(subscription, catalogue)),
             ("url", unsubscribed_destination(subscription, catalogue)),
@@ -118,7 +118,7 @@ pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
 }
 
 /// The addresses that a deployment sends requests to.
-struct AddressRules {
+pub(crate) struct AddressRules {
     policy: AddressPolicy,
     /// What happens to requests to other addresses.
     consequence: String,
@@ -128,7 +128,10 @@ struct AddressRules {
 
 impl AddressRules {
     /// The rules of the stack; without one, of a deployment that allows no private destination.
-    fn of(stack: Option<&Stack>) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// When the private destinations of the stack or of the environment cannot be read.
+    pub(crate) fn of(stack: Option<&Stack>) -> anyhow::Result<Self> {
         Ok(match stack {
             Some(stack) => Self {
                 policy: AddressPolicy::new(stack.private_destinations()?, OwnAddresses::default()),
@@ -151,6 +154,11 @@ impl AddressRules {
         })
     }
 
+    /// True if a request to this address is refused.
+    pub(crate) fn refuse(&self, to: &Url) -> bool {
+        check_address(to, &self.policy).is_err()
+    }
+
     /// What a subscription sends to a refused address, and what happens then. An error for a public address
     /// without TLS: that is never meant; a warning for a private one, which the deployment may allow.
     fn refusal(&self, subscription: &Subscription, what: &str, to: &Url) -> Option<Problem> {
@@ -170,30 +178,24 @@ impl AddressRules {
     }
 }
 
-/// How many attempts fit into the 14 days of every dialect, by the policy that decides it: many
-/// subscriptions have the same.
-#[derive(Default)]
-struct Attempts<'a>(HashMap<&'a RetryPolicy, usize>);
-
-impl<'a> Attempts<'a> {
-    /// Attempts that the policy allows but that do not fit.
-    fn unreachable(&mut self, subscription: &'a Subscription) -> Option<String> {
-        let policy = &subscription.retry;
-        if subscription.destination.topic().is_some() {
-            // Its events go on without an attempt.
-            return None;
-        }
-        if policy.time_to_live_ms.is_some_and(|time_to_live_ms| time_to_live_ms < LIFETIME_MAX_MS) {
-            return None;
-        }
-        let always_fails = Endpoint { always: "500".parse().ok()?, retry_after: None };
-        let explained = || explain(subscription, &always_fails, 0).attempts.len();
-        let made = *self.0.entry(policy).or_insert_with(explained);
-        let (name, allowed) = (&subscription.name, policy.max_attempts);
-        u32::try_from(made).is_ok_and(|made| made < allowed).then(|| {
-            format!("{name} allows {allowed} attempts, but {made} fit into the 14 days that a delivery can last")
-        })
+/// Attempts that the policy allows but that do not fit into the 14 days of every dialect.
+fn unreachable_attempts<'a>(
+    subscription: &'a Subscription,
+    attempts: &mut Attempts<'a>,
+) -> Option<String> {
+    let policy = &subscription.retry;
+    if subscription.destination.topic().is_some() {
+        // Its events go on without an attempt.
+        return None;
     }
+    if policy.time_to_live_ms.is_some_and(|time_to_live_ms| time_to_live_ms < LIFETIME_MAX_MS) {
+        return None;
+    }
+    let made = attempts.of(subscription).attempts;
+    let (name, allowed) = (&subscription.name, policy.max_attempts);
+    u32::try_from(made).is_ok_and(|made| made < allowed).then(|| {
+        format!("{name} allows {allowed} attempts, but {made} fit into the 14 days that a delivery can last")
+    })
 }
 
 fn expired(subscription: &Subscription, now_ms: u64) -> Option<String> {
@@ -359,12 +361,13 @@ impl Locations<'_> {
     /// first file.
     fn finding(&self, subscription: &Subscription, field: &str, problem: Problem) -> Finding {
         let Problem { severity, message, help } = problem;
-        let stated = self.reading.origins.get(&subscription.name);
-        let stated =
-            stated.and_then(|origins| origins.get(field).or_else(|| origins.values().next()));
         let beginning = || (self.first.to_owned(), 1, 1);
-        let (file, line, column) =
-            stated.and_then(|origin| location(origin)).unwrap_or_else(beginning);
+        let stated = self.reading.origins.get(&subscription.name).and_then(|origins| {
+            let of_field = origins.get(field).and_then(|origin| location(origin));
+            // An origin may be no location: the defaults of a cluster are in no file.
+            of_field.or_else(|| origins.values().find_map(|origin| location(origin)))
+        });
+        let (file, line, column) = stated.unwrap_or_else(beginning);
         let field = field.to_owned();
         Finding { severity, file, line, column, field, message, help, reference: None }
     }

@@ -16,6 +16,7 @@
 
 mod advice;
 mod arn;
+mod attempts;
 mod command_line;
 mod commands;
 mod comparison;

@@ -95,6 +95,7 @@ fn one(finding: &Finding) -> Markup {
     let class = match finding.severity {
         Severity::Error => "invalid",
         Severity::Warning => "notice",
+        Severity::Note => "hint",
     };
     html! { li class=(class) { (line(&finding.to_string())) } }
 }

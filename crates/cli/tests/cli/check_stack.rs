@@ -5,6 +5,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 
+use super::programs::findings;
+
 const QUEUE: &str = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
 const QUEUE_ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:lost";
 
@@ -105,8 +107,10 @@ fn run_with(spec: &str, endpoint: &str, arguments: &[&str]) -> (String, Option<i
     (String::from_utf8(printed).expect("the output is text"), status.code())
 }
 
+/// The findings of `check` if it succeeds; otherwise everything that it prints.
 fn check(spec: &str, parameters: &[(&str, &str)]) -> (String, Option<i32>) {
-    run(spec, parameters, &["check", "s.yaml", "--stack", "live"])
+    let (printed, code) = run(spec, parameters, &["check", "s.yaml", "--stack", "live"]);
+    if code == Some(0) { (findings(&printed), code) } else { (printed, code) }
 }
 
 fn with_sink(sink: &str) -> String {

@@ -34,6 +34,7 @@ mod explain_event;
 mod hidden_characters;
 mod identity;
 mod key_sets;
+mod knative_files;
 #[path = "../../../../tests/src/libraries.rs"]
 pub mod libraries;
 mod local_servers;

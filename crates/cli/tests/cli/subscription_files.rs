@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use super::programs::findings;
+
 /// Two subscriptions, one of them named.
 const TWO: &str = "
 apiVersion: lastmile.dev/v1
@@ -437,7 +439,7 @@ fn check_warns_of_a_destination_that_is_refused_unless_the_deployment_allows_it(
             "that is refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it";
         let expected = format!("a.yaml:4:27: warning: url: n/t/s sends to {what}; {allowed}\n");
         assert_eq!(
-            self::text(&checked.stdout),
+            findings(&self::text(&checked.stdout)),
             if what.is_empty() { "" } else { &expected },
             "{url}"
         );
@@ -454,7 +456,7 @@ fn a_public_address_without_tls_is_an_error_unless_it_is_allowed() {
         let folder = folder(&[("a.yaml", &text)]);
         let checked = run(folder.path(), &["check", "a.yaml"]);
         assert_eq!(
-            (self::text(&checked.stdout), checked.status.code()),
+            (findings(&self::text(&checked.stdout)), checked.status.code()),
             (
                 format!(
                     "a.yaml:4:27: error: url: n/t/s sends to {host} without TLS; that is refused unless \
@@ -470,7 +472,8 @@ fn a_public_address_without_tls_is_an_error_unless_it_is_allowed() {
             .env("ALLOW_PRIVATE_DESTINATIONS", host)
             .output()
             .expect("the program starts");
-        assert_eq!((self::text(&allowed.stdout), allowed.status.code()), (String::new(), Some(0)));
+        let found = findings(&self::text(&allowed.stdout));
+        assert_eq!((found, allowed.status.code()), (String::new(), Some(0)));
     }
 }
 
@@ -501,7 +504,7 @@ fn check_warns_of_replies_and_destinations_that_are_refused_or_have_no_subscript
     let of_replies = |file: &str| {
         let checked = run(folder.path(), &["check", file]);
         assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
-        let lines: Vec<String> = text(&checked.stdout)
+        let lines: Vec<String> = findings(&text(&checked.stdout))
             .lines()
             .filter(|of| ["repl", " go on ", "attempts"].iter().any(|part| of.contains(part)))
             .map(str::to_owned)
@@ -633,7 +636,7 @@ fn a_sink_without_tls_is_an_error_unless_the_deployment_allows_it() {
     let folder = folder(&[("a.yaml", text)]);
     let checked = run(folder.path(), &["check", "a.yaml"]);
     assert_eq!(
-        (self::text(&checked.stdout).as_str(), checked.status.code()),
+        (findings(&self::text(&checked.stdout)).as_str(), checked.status.code()),
         (
             "a.yaml:4:73: error: deadLetter.sink: n/t/s sends dead letters to lost.example.com without TLS; that is \
              refused unless ALLOW_PRIVATE_DESTINATIONS of the deployment names it; use https, or name the stack that allows \

@@ -1,11 +1,12 @@
 //! Detects the family of dialects of a document from its outermost fields.
 //!
 //! Separate because only this module knows all families; each has a module of its own. A document
-//! of no family is reported here. In the formats of others an unknown field is a warning.
+//! of no family is reported or counted here. In the formats of others an unknown field is a warning.
 
 use super::eventgrid;
 use super::findings::{Message, quoted};
 use super::hint::hint;
+use super::ignored::Ignored;
 use super::reader::Cursor;
 
 /// The version of our own format.
@@ -32,8 +33,11 @@ pub(super) struct Families<'a> {
     pub(super) secret_policies: Vec<Cursor<'a>>,
 }
 
-/// Sorts documents into families; a document of none is reported.
-pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<'a> {
+/// Sorts documents into families; a document of none is reported, or counted if it is an object of Kubernetes.
+pub(super) fn sort<'a>(
+    documents: impl Iterator<Item = Cursor<'a>>,
+    ignored: &mut Ignored<'a>,
+) -> Families<'a> {
     let mut families = Families::default();
     for document in documents.flat_map(items) {
         if !document.is_mapping() {
@@ -53,8 +57,7 @@ pub(super) fn sort<'a>(documents: impl Iterator<Item = Cursor<'a>>) -> Families<
         } else if let Some(message) = not_deployed(api_version, &document) {
             document.warn(message);
         } else if is_of_kubernetes(api_version, &document) {
-            let kind = quoted(document.text_at("kind"));
-            document.warn(format!("{kind} has nothing to do with delivery and is ignored"));
+            ignored.count(&document);
         } else {
             report_unknown(&document, api_version);
         }

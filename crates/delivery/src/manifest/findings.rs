@@ -4,7 +4,7 @@
 //! value with its position, and [`Findings`] collects them while many documents are read. Every
 //! finding is one line of text: control characters from the file are replaced.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 
 use serde::Serialize;
@@ -18,6 +18,8 @@ words! {
         Error = "error",
         /// It can be used, but probably does not do what was intended.
         Warning = "warning",
+        /// It does what it should. The note states what the files do not state, or what is ignored.
+        Note = "note",
     }
 }
 
@@ -186,15 +188,15 @@ impl From<&str> for Message {
 pub(super) struct Findings {
     files: Vec<String>,
     gathered: RefCell<Vec<(SourcePosition, Finding)>>,
-    /// How many of them are errors.
-    errors: Cell<usize>,
+    /// The indexes of the errors among them.
+    errors: RefCell<Vec<usize>>,
 }
 
 impl Findings {
     /// None yet, about files of these names.
     pub(super) fn new<'a>(files: impl Iterator<Item = &'a str>) -> Self {
         let files = files.map(str::to_owned).collect();
-        Self { files, gathered: RefCell::default(), errors: Cell::default() }
+        Self { files, gathered: RefCell::default(), errors: RefCell::default() }
     }
 
     /// Adds one.
@@ -215,13 +217,22 @@ impl Findings {
             help: message.help.as_deref().map(one_line),
             reference: message.reference,
         };
-        self.errors.update(|errors| errors + usize::from(severity == Severity::Error));
-        self.gathered.borrow_mut().push((position, finding));
+        let mut gathered = self.gathered.borrow_mut();
+        if severity == Severity::Error {
+            self.errors.borrow_mut().push(gathered.len());
+        }
+        gathered.push((position, finding));
     }
 
     /// How many errors there are so far, to compare before and after a part is read.
     pub(super) fn errors(&self) -> usize {
-        self.errors.get()
+        self.errors.borrow().len()
+    }
+
+    /// The message of the first error after so many errors.
+    pub(super) fn error_after(&self, errors: usize) -> Option<String> {
+        let at = *self.errors.borrow().get(errors)?;
+        Some(self.gathered.borrow().get(at)?.1.message.clone())
     }
 
     /// The name of a file.
@@ -234,11 +245,12 @@ impl Findings {
         format!("{}:{}:{}", self.files[position.file], position.line, position.column)
     }
 
-    /// All of them, in the order of files and lines, each once: a part of a template may be read several times.
+    /// All of them, in the order of files and lines, each once: a part of a template may be read several times. Notes come
+    /// last: each is about many objects.
     pub(super) fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
         // Stable: findings at one position keep the order in which they were found.
-        gathered.sort_by_key(|(position, _)| *position);
+        gathered.sort_by_key(|(position, finding)| (finding.severity == Severity::Note, *position));
         let mut findings: Vec<(SourcePosition, Finding)> = Vec::with_capacity(gathered.len());
         for (position, finding) in gathered {
             let here = findings.iter().rev().take_while(|(of, _)| *of == position);
@@ -259,9 +271,14 @@ const QUOTED_MAX: usize = 80;
 
 /// A text of a file within a message: in quotes, truncated where it is long.
 pub(super) fn quoted(text: &str) -> String {
+    format!("\"{}\"", shortened(text))
+}
+
+/// A name of a file within a message: truncated if it is long.
+pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(QUOTED_MAX).and_then(|(end, _)| text.get(..end)) {
-        Some(beginning) => format!("\"{beginning}…\""),
-        None => format!("\"{text}\""),
+        Some(beginning) => format!("{beginning}…"),
+        None => text.to_owned(),
     }
 }
 
@@ -280,13 +297,17 @@ mod tests {
             "spec.x\n",
             Message::new("bad\r\nbad").help("good"),
         );
+        findings.add(Severity::Note, position(0, 1, 1), "", "ignored".into());
         assert_eq!(findings.errors(), 1);
+        assert_eq!(findings.error_after(0).as_deref(), Some("bad\u{fffd}\u{fffd}bad"));
+        assert_eq!(findings.error_after(1), None);
         let shown: Vec<String> = findings.into_sorted().iter().map(ToString::to_string).collect();
         assert_eq!(
             shown,
             [
                 "a.yaml:12:5: error: spec.x\u{fffd}: bad\u{fffd}\u{fffd}bad; good",
-                "b.yaml:1:1: warning: odd"
+                "b.yaml:1:1: warning: odd",
+                "a.yaml:1:1: note: ignored"
             ]
         );
     }

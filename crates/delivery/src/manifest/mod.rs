@@ -32,7 +32,9 @@ mod family;
 mod findings;
 mod headers;
 mod hint;
+mod ignored;
 mod knative;
+mod left_out;
 mod limits;
 mod names;
 mod native;
@@ -52,6 +54,8 @@ pub use deployment::Deployment;
 use destinations::Destinations;
 pub use findings::{Finding, MissingReference, Needed, ReferenceUse, Severity};
 use findings::{Findings, Message};
+use ignored::Ignored;
+pub use left_out::LeftOut;
 use node::Document;
 pub use origins::Origins;
 use reader::Cursor;
@@ -77,8 +81,10 @@ pub struct Source<'a> {
 pub struct Reading {
     /// Every topic and subscription without an error.
     pub catalogue: Catalogue,
-    /// All findings, in the order of the files and their lines.
+    /// All findings, in the order of the files and their lines; notes come last.
     pub findings: Vec<Finding>,
+    /// The subscriptions that the files describe and the catalogue does not have.
+    pub left_out: Vec<LeftOut>,
     /// Where the documents state each value, for every subscription of the catalogue.
     pub origins: BTreeMap<SubscriptionName, Origins>,
     /// The addresses of the `Destinations` documents, by reference.
@@ -86,7 +92,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The catalogue, if the files have no errors; warnings are allowed.
+    /// The catalogue, if the files have no errors; warnings and notes are allowed.
     ///
     /// # Errors
     /// All findings, when one of them is an error.
@@ -135,7 +141,9 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let deployed_entries =
         deployed_entries.and_then(|of| of.into_documents(deployed_at, &findings).pop());
     let deployed_entries = deployed_entries.as_ref().map(|of| Cursor::root(of, &findings));
-    let families = family::sort(documents.iter().map(|document| Cursor::root(document, &findings)));
+    let mut ignored = Ignored::default();
+    let roots = documents.iter().map(|document| Cursor::root(document, &findings));
+    let families = family::sort(roots, &mut ignored);
     // Before the families, since references may point to any file.
     let destinations = Destinations::read(
         &families.destinations,
@@ -145,13 +153,23 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let mut draft = Draft::default();
     native::read(&families.topics, &families.subscriptions, &destinations, &mut draft);
     eventgrid::read(&families.event_grid, &destinations, &mut draft);
-    knative::read(&families.knative, &destinations, &mut draft);
+    knative::read(&families.knative, &destinations, &mut draft, &mut ignored);
+    ignored.report();
     let secrets = secret_policy::read(&families.secret_policies);
-    let (mut catalogue, origins) = draft.into_catalogue(&deployment.secrets.clone().with(&secrets));
+    let built = draft.into_catalogue(&deployment.secrets.clone().with(&secrets));
+    let Built { mut catalogue, origins, left_out } = built;
     catalogue.restrict_secrets(secrets);
     notifications::read(&families.notifications, &mut catalogue);
     let destinations = destinations.texts();
-    Reading { catalogue, findings: findings.into_sorted(), origins, destinations }
+    Reading { catalogue, findings: findings.into_sorted(), left_out, origins, destinations }
+}
+
+/// The result of a draft.
+#[derive(Default)]
+struct Built {
+    catalogue: Catalogue,
+    origins: BTreeMap<SubscriptionName, Origins>,
+    left_out: Vec<LeftOut>,
 }
 
 /// The catalogue while it is built: names are unique, whatever the family of the document.
@@ -169,6 +187,7 @@ struct Draft<'a> {
     named_subscriptions: BTreeMap<SubscriptionName, Cursor<'a>>,
     topics: Vec<Topic>,
     subscriptions: Vec<Described<'a>>,
+    left_out: Vec<LeftOut>,
 }
 
 /// A subscription as its documents describe it.
@@ -253,12 +272,9 @@ impl<'a> Draft<'a> {
 
     /// The finished catalogue; a subscription with a schema that its topic's events cannot be
     /// converted into, or with a secret that its destination may not have, is reported and left out.
-    fn into_catalogue(
-        self,
-        secret_policy: &SecretPolicy,
-    ) -> (Catalogue, BTreeMap<SubscriptionName, Origins>) {
-        let mut catalogue = Catalogue::default();
-        let mut origins = BTreeMap::new();
+    fn into_catalogue(mut self, secret_policy: &SecretPolicy) -> Built {
+        let mut built = Built { left_out: std::mem::take(&mut self.left_out), ..Built::default() };
+        let catalogue = &mut built.catalogue;
         // Many subscriptions inherit a value of their topic: a problem with it is reported once.
         let mut reported_at = BTreeSet::new();
         let routes = self.routes();
@@ -281,18 +297,22 @@ impl<'a> Draft<'a> {
             );
             let has_route = has_dead_letter_route(&described, &routes, &mut reported_at);
             unused_settings.check(described.dead_letters_at, &described.subscription.dead_letter);
-            if fits_topic
-                && may_have_secrets
-                && has_route
-                && !self.broken_topics.contains(&name.topic)
-            {
-                origins.insert(name.clone(), described.origins);
-                catalogue.add_subscription(described.subscription);
+            let conditions = [
+                (fits_topic, "the events of its topic do not fit its schema or its batches"),
+                (may_have_secrets, "its destination may not have its secrets"),
+                (has_route, "the topic of its dead letters does not exist"),
+                (!self.broken_topics.contains(&name.topic), "its topic has an error"),
+            ];
+            if let Some((_, reason)) = conditions.into_iter().find(|(holds, _)| !holds) {
+                built.left_out.push(LeftOut { name: name.to_string(), reason: reason.to_owned() });
+                continue;
             }
+            built.origins.insert(name.clone(), described.origins);
+            catalogue.add_subscription(described.subscription);
         }
         unused_settings.report();
-        circles::report(&catalogue, &self.named_subscriptions);
-        (catalogue, origins)
+        circles::report(catalogue, &self.named_subscriptions);
+        built
     }
 
     /// Where dead letters go from topic to topic.

@@ -220,11 +220,6 @@ fn what_says_how_files_are_deployed_is_a_warning() {
             "{$schema: 'https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#', parameters: {}}",
             "the parameters of a deployment are not read",
         ),
-        (
-            "f",
-            "{apiVersion: example.com/v1, kind: Faucet, metadata: {name: a}, spec: {sink: basin}}",
-            "\"Faucet\" has nothing to do with delivery",
-        ),
     ] {
         let found = read(&[Source { name, text }]).findings;
         assert_eq!(found.len(), 1, "{found:?}");
@@ -233,4 +228,31 @@ fn what_says_how_files_are_deployed_is_a_warning() {
             "{found:?}"
         );
     }
+}
+
+#[test]
+fn other_objects_of_kubernetes_are_a_note_for_each_kind_after_all_other_findings() {
+    let object = |version: &str, kind: &str| {
+        format!("{{apiVersion: {version}, kind: {kind}, metadata: {{name: a}}, spec: {{}}}}\n---\n")
+    };
+    let [deployment, older, service, of_knative] = [
+        ("apps/v1", "Deployment"),
+        ("apps/v1beta1", "Deployment"),
+        ("v1", "Service"),
+        ("serving.knative.dev/v1", "Service"),
+    ]
+    .map(|(version, kind)| object(version, kind));
+    let (first, second) =
+        (format!("{service}{deployment}{deployment}"), format!("{older}{of_knative}kind: Topic\n"));
+    let sources = [Source { name: "a", text: &first }, Source { name: "b", text: &second }];
+    assert_eq!(
+        shown(&read(&sources)),
+        [
+            "b:5:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1",
+            "a:1:1: note: ignored 1 Service (v1): it changes no delivery",
+            "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they change no delivery",
+            "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it changes no delivery",
+        ]
+    );
+    assert!(read(&sources[..1]).into_result().is_ok());
 }

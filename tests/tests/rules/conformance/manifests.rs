@@ -79,9 +79,11 @@ impl Read {
 
     /// Its row: what becomes of it, and what it says that has another meaning here or none.
     fn row(&self) -> String {
-        let warnings = of_severity(&self.reading, Severity::Warning);
-        let warnings: BTreeSet<&str> = warnings.iter().map(|of| of.message.as_str()).collect();
-        let warnings: Vec<&str> = warnings.into_iter().collect();
+        let [warnings, notes] = [Severity::Warning, Severity::Note].map(|severity| {
+            let found = of_severity(&self.reading, severity);
+            found.into_iter().map(|of| of.message.as_str()).collect::<BTreeSet<&str>>()
+        });
+        let warnings: Vec<&str> = warnings.into_iter().chain(notes).collect();
         let errors = of_severity(&self.reading, Severity::Error);
         let result = match errors.first() {
             Some(error) => format!("refused: {}", error.message),
@@ -104,7 +106,7 @@ fn knative_files_are_accepted_once_their_references_have_addresses() {
     assert_eq!(all.len(), 78);
     let refused: Vec<String> = all.iter().map(Read::errors).filter(|of| !of.is_empty()).collect();
     assert!(refused.is_empty(), "{refused:#?}");
-    let head = "| file | result | subscriptions | addresses to add | warnings |";
+    let head = "| file | result | subscriptions | addresses to add | warnings and notes |";
     let rows: Vec<String> = all.iter().map(Read::row).collect();
     assert_table("conformance.md", "knative-files", head, &rows);
 }

@@ -11,6 +11,9 @@ const CLIENT: &str = "clientId: lastmile, clientSecret: 'env:CLIENT'";
 const AZURE: &str =
     "azureActiveDirectoryTenantId: 11-22, azureActiveDirectoryApplicationIdOrUri: 'api://them'";
 
+/// The class of the Broker, so that nothing is to be said of it.
+const KAFKA: &str = "eventing.knative.dev/broker.class: Kafka";
+
 fn read_one(text: &str) -> Reading {
     read(&[Source { name: "f", text }])
 }
@@ -22,7 +25,7 @@ fn shown(reading: &Reading) -> Vec<String> {
 /// A Trigger whose subscriber has these fields.
 fn trigger(subscriber: &str) -> String {
     format!(
-        "apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {{name: b}}\nspec: {{}}\n---\n\
+        "apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {{name: b, annotations: {{{KAFKA}}}}}\nspec: {{delivery: {{}}}}\n---\n\
          apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {{name: t}}\nspec:\n  broker: b\n  subscriber: {{{subscriber}}}\n"
     )
 }

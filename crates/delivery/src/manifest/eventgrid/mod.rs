@@ -34,7 +34,7 @@ use super::findings::{Findings, Message, quoted};
 use super::node::Document;
 use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
-use super::{Described, Draft};
+use super::{Described, Draft, LeftOut};
 use identity::LastmileSection;
 use settings::Settings;
 use template::Resource;
@@ -129,17 +129,20 @@ pub(super) fn read<'a>(
     let resources: Vec<Resource<'a>> = documents.iter().flat_map(template::resources).collect();
     let are_several = resources.len() > 1;
     for resource in resources {
-        if are_several && is_of_old_schema(&resource.cursor) {
+        let at = &resource.cursor;
+        if are_several && is_of_old_schema(at) {
+            let reason = Some(OLD_SCHEMA_REASON.to_owned());
+            draft.left_out.push(LeftOut::at(at, &[&resource.path], reason));
             continue;
         }
-        let read = resource
-            .cursor
-            .without_error(|| read_resource(&resource, destinations, &topics, draft));
-        if let Some(described) = read {
-            draft.add_subscription(described);
+        match at.result_or_error(|| read_resource(&resource, destinations, &topics, draft)) {
+            Ok(described) => draft.add_subscription(described),
+            Err(reason) => draft.left_out.push(LeftOut::at(at, &[&resource.path], reason)),
         }
     }
 }
+
+const OLD_SCHEMA_REASON: &str = "CloudEvents 0.1 are not sent here";
 
 /// Reports a resource that wants CloudEvents 0.1. One of several is left out with a warning: exports have it from old
 /// editions of the service, and the others can be deployed.
@@ -149,7 +152,7 @@ fn is_of_old_schema(resource: &Cursor<'_>) -> bool {
         schema.peek_text().is_some_and(|text| text.trim().eq_ignore_ascii_case(OLD_SCHEMA))
     };
     let Some(at) = schema.filter(is_old) else { return false };
-    let message = "CloudEvents 0.1 are not sent here: this subscription is not deployed";
+    let message = format!("{OLD_SCHEMA_REASON}: this subscription is not deployed");
     at.warn(Message::new(message).help("eventDeliverySchema: CloudEventSchemaV1_0"));
     true
 }

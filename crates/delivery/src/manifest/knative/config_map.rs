@@ -52,6 +52,8 @@ type Text<'a> = (&'a str, Cursor<'a>);
 #[derive(Default)]
 pub(super) struct ConfigMaps<'a> {
     names: BTreeSet<TopicName>,
+    /// The names with settings for brokers or channels.
+    read: BTreeSet<TopicName>,
     templates: BTreeMap<TopicName, Text<'a>>,
     brokers: Option<Text<'a>>,
     channels: Option<Text<'a>>,
@@ -60,8 +62,8 @@ pub(super) struct ConfigMaps<'a> {
 }
 
 impl<'a> ConfigMaps<'a> {
-    /// Inspects them; one without anything for brokers or channels is reported, since it has no effect.
-    pub(super) fn read<'o>(objects: impl Iterator<Item = &'o Object<'a>>) -> Self
+    /// Inspects them.
+    pub(super) fn of<'o>(objects: impl Iterator<Item = &'o Object<'a>>) -> Self
     where
         'a: 'o,
     {
@@ -77,8 +79,8 @@ impl<'a> ConfigMaps<'a> {
             };
             let (brokers, channels) = (default(BROKERS), default(CHANNELS));
             let template = TEMPLATES.iter().find_map(|key| text(key));
-            if brokers.is_none() && channels.is_none() && template.is_none() {
-                object.document.warn("a ConfigMap without a channel template has no effect");
+            if brokers.is_some() || channels.is_some() || template.is_some() {
+                maps.read.insert(object.name.clone());
             }
             keep_first(&mut maps.brokers, brokers);
             keep_first(&mut maps.channels, channels);
@@ -88,6 +90,11 @@ impl<'a> ConfigMaps<'a> {
             maps.names.insert(object.name.clone());
         }
         maps
+    }
+
+    /// True if this ConfigMap has settings for brokers or channels.
+    pub(super) fn reads(&self, object: &Object<'_>) -> bool {
+        self.read.contains(&object.name)
     }
 
     /// The template in the ConfigMap of this name. References in it are relative to the namespace of the broker.
@@ -211,6 +218,7 @@ fn report(finding: Finding, at: &Cursor<'_>) {
     match severity {
         Severity::Error => at.error(message),
         Severity::Warning => at.warn(message),
+        Severity::Note => at.note(message),
     }
 }
 

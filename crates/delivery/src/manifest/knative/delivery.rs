@@ -3,7 +3,8 @@
 //!
 //! Separate because a Trigger's overrides its Broker's, a Subscription's its Channel's, field by
 //! field, before the defaults are filled in. An explicit `retry: 0` is a value; a missing
-//! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own.
+//! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own. The delivery of a Broker
+//! without any is that of stock Knative.
 
 use super::super::access::SINK_ACCESS;
 use super::super::destinations::Destinations;
@@ -42,7 +43,25 @@ pub(super) struct Delivery<'a> {
     retry_after_max_ms: Option<Located<'a, u64>>,
     sink: Option<Located<'a, Sink>>,
     format: Option<Located<'a, Schema>>,
+    /// True if [`STOCK`] fills in missing retry settings.
+    has_stock_defaults: bool,
 }
+
+/// Values for the retry settings that no document states.
+struct RetrySettings {
+    retries: u32,
+    policy: Policy,
+    delay_ms: u64,
+}
+
+/// Stock Knative writes these into a Broker without `delivery`: `config-br-defaults` as knative/eventing ships it
+/// (config/core/configmaps/default-broker.yaml).
+const STOCK: RetrySettings =
+    RetrySettings { retries: 10, policy: Policy::Exponential, delay_ms: 200 };
+/// [`STOCK`] in the form of a document.
+pub(super) const STOCK_TEXT: &str = "retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S";
+/// The origin of these values.
+const STOCK_ORIGIN: &str = "default of stock Knative (config-br-defaults)";
 
 const POLICIES: [(&str, Policy); 2] =
     [("linear", Policy::Linear), ("exponential", Policy::Exponential)];
@@ -80,9 +99,29 @@ impl<'a> Delivery<'a> {
             retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
             sink: resolved.map(|resolved| sink(resolved, addresses.destinations)),
             format: located(fields, "format", |cursor| cursor.choice(&FORMATS)),
+            has_stock_defaults: false,
         };
         delivery.report_support(fields, class, is_pubsub);
         delivery
+    }
+
+    /// The settings of a Broker that has none, and is not in a cluster with other defaults.
+    pub(super) fn stock() -> Self {
+        Self { has_stock_defaults: true, ..Self::default() }
+    }
+
+    /// True if a retry setting comes from stock Knative.
+    pub(super) fn uses_stock_defaults(&self) -> bool {
+        self.has_stock_defaults && self.stated_retries().contains(&false)
+    }
+
+    /// True if documents state a retry setting.
+    pub(super) fn states_retries(&self) -> bool {
+        self.stated_retries().contains(&true)
+    }
+
+    fn stated_retries(&self) -> [bool; 3] {
+        [self.retry.is_some(), self.policy.is_some(), self.delay_ms.is_some()]
     }
 
     /// Reports what the class does not support in Knative.
@@ -124,6 +163,7 @@ impl<'a> Delivery<'a> {
             retry_after_max_ms: moved(self.retry_after_max_ms, at),
             sink: moved(self.sink, at),
             format: moved(self.format, at),
+            has_stock_defaults: self.has_stock_defaults,
         }
     }
 
@@ -138,6 +178,7 @@ impl<'a> Delivery<'a> {
             retry_after_max_ms: self.retry_after_max_ms.or_else(|| base.retry_after_max_ms.clone()),
             sink: self.sink.or_else(|| base.sink.clone()),
             format: self.format.or_else(|| base.format.clone()),
+            has_stock_defaults: self.has_stock_defaults || base.has_stock_defaults,
         }
     }
 
@@ -164,12 +205,21 @@ impl<'a> Delivery<'a> {
     /// The retry policy, with the profile's values for missing fields.
     pub(super) fn retry_policy(&self, class: Class, profile: &Profile) -> RetryPolicy {
         let of_profile = profile.retry.clone();
-        let policy = value(&self.policy).unwrap_or(Policy::Exponential);
-        let delay_ms = value(&self.delay_ms).unwrap_or(DELAY_DEFAULT_MS);
+        let missing = if self.has_stock_defaults {
+            STOCK
+        } else {
+            RetrySettings {
+                retries: of_profile.max_attempts - 1,
+                policy: Policy::Exponential,
+                delay_ms: DELAY_DEFAULT_MS,
+            }
+        };
+        let policy = value(&self.policy).unwrap_or(missing.policy);
+        let delay_ms = value(&self.delay_ms).unwrap_or(missing.delay_ms);
         let schedule = class.schedule(policy, delay_ms, value(&self.max_ms));
         let stated = self.retry.as_ref().map(|retry| max_attempts(retry, &schedule));
         RetryPolicy {
-            max_attempts: stated.unwrap_or(of_profile.max_attempts),
+            max_attempts: stated.unwrap_or(missing.retries + 1),
             schedule,
             retry_after_max_ms: value(&self.retry_after_max_ms)
                 .unwrap_or(of_profile.retry_after_max_ms),
@@ -192,6 +242,11 @@ impl<'a> Delivery<'a> {
         let mut origins = Origins::new();
         let parts = [at(&self.policy), at(&self.delay_ms), at(&self.max_ms)];
         let mut schedule: Vec<String> = parts.into_iter().flatten().map(Cursor::location).collect();
+        if self.has_stock_defaults {
+            origins.insert("maxAttempts", STOCK_ORIGIN.to_owned());
+            let is_stock = self.policy.is_none() || self.delay_ms.is_none();
+            schedule.extend(is_stock.then(|| STOCK_ORIGIN.to_owned()));
+        }
         schedule
             .extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
         note(&mut origins, "maxAttempts", at(&self.retry));

@@ -23,9 +23,12 @@ mod old;
 mod parent;
 mod partial;
 mod role;
+mod sketch;
 mod source;
+mod stock;
 mod subscribers;
 mod topics;
+mod unread;
 
 use std::collections::BTreeMap;
 
@@ -37,13 +40,15 @@ use object::Object;
 use parent::Parent;
 use partial::PartialSubscription;
 use role::Role;
+use stock::StockDefaults;
 use topics::Topics;
 
 use super::destinations::Destinations;
 use super::findings::{Message, quoted};
+use super::ignored::Ignored;
 use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
-use super::{Draft, names};
+use super::{Draft, LeftOut, names};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile};
@@ -61,6 +66,7 @@ struct Reader<'a, 'd> {
     subscribed: BTreeMap<TopicName, usize>,
     /// By topic; `None` where it has errors, so that its subscriptions are left out.
     parents: BTreeMap<TopicName, Option<Parent<'a>>>,
+    stock: StockDefaults<'a>,
 }
 
 /// Reads all documents of this family into the draft.
@@ -68,6 +74,7 @@ pub(super) fn read<'a>(
     documents: &[Cursor<'a>],
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
+    ignored: &mut Ignored<'a>,
 ) {
     let objects = documents.iter().map(|document| Object::of(document.clone()));
     let mut objects: Vec<(Role, Object<'a>)> =
@@ -75,23 +82,19 @@ pub(super) fn read<'a>(
     let topics = Topics::of(&mut objects);
     let config_maps =
         objects.iter().filter(|(role, _)| *role == Role::ConfigMap).map(|(_, object)| object);
-    let config_maps = ConfigMaps::read(config_maps);
+    let config_maps = ConfigMaps::of(config_maps);
     let mut subscribed = BTreeMap::new();
-    for (_, object) in objects.iter().filter(|(role, _)| *role == Role::Subscription) {
-        let namespace = object.document.peek("spec.channel.namespace");
-        let namespace = namespace.and_then(|at| at.peek_text()).filter(|name| !name.is_empty());
-        let namespace = namespace.unwrap_or(&object.name.namespace);
-        let topic = object.document.text_at("spec.channel.name").to_owned();
-        let name = TopicName { namespace: namespace.to_owned(), topic };
-        let kind = object.document.text_at("spec.channel.kind");
-        let topic = topics.find(TopicKind::Channel, kind, &name).cloned();
-        *subscribed.entry(topic.unwrap_or(name)).or_default() += 1;
+    for (role, object) in objects.iter().filter(|(role, _)| *role == Role::Subscription) {
+        if let Some(name) = sketch::name_of(*role, object, &topics) {
+            *subscribed.entry(name.topic).or_default() += 1;
+        }
     }
     let mut reader = Reader {
         addresses: Addresses { destinations, topics },
         config_maps,
         subscribed,
         parents: BTreeMap::new(),
+        stock: StockDefaults::default(),
     };
     for (role, object) in &objects {
         if let Role::Topic(topic_kind) = role {
@@ -99,8 +102,11 @@ pub(super) fn read<'a>(
         }
     }
     for (role, object) in &objects {
-        reader.read_object(*role, object, draft);
+        reader.read_object(*role, object, draft, ignored);
     }
+    let Reader { addresses, config_maps, stock, .. } = reader;
+    unread::report(&objects, &addresses.topics, &config_maps, draft, ignored);
+    stock.report();
 }
 
 /// Reads the spec of one kind of object.
@@ -123,21 +129,27 @@ impl<'a> Reader<'a, '_> {
         self.parents.entry(object.topic.clone()).or_insert(parent);
     }
 
-    fn read_object(&self, role: Role, object: &Object<'a>, draft: &mut Draft<'a>) {
+    fn read_object(
+        &self,
+        role: Role,
+        object: &Object<'a>,
+        draft: &mut Draft<'a>,
+        ignored: &mut Ignored<'a>,
+    ) {
         let read_spec: ReadSpec<'a, Self> = match role {
             Role::Trigger => Self::trigger,
             Role::Subscription => Self::subscription,
             Role::Source => Self::source,
-            Role::Ignored => {
-                object.document.warn(format!("a {} has no effect and is ignored", object.kind));
-                return;
-            }
+            Role::Ignored => return ignored.count(&object.document),
             Role::BrokerConfig => return role::read_broker_config(object),
             Role::Unknown => return role::report_unknown(object),
             Role::Topic(TopicKind::Channel) => return self.read_subscribers(object, draft),
-            Role::Topic(TopicKind::Broker) | Role::BackingChannel | Role::ConfigMap => return,
+            Role::Topic(TopicKind::Broker)
+            | Role::BackingChannel
+            | Role::ConfigMap
+            | Role::Unread => return,
         };
-        let read = object.document.without_error(|| {
+        let read = object.document.result_or_error(|| {
             if role != Role::Source {
                 role::report_version(object);
             }
@@ -155,10 +167,29 @@ impl<'a> Reader<'a, '_> {
             if topic_is_taken || !draft.name_subscription(&name, &at) {
                 return None;
             }
-            partial.complete(name, metadata)
+            partial.complete(name, metadata, &self.stock)
         });
-        if let Some(described) = read {
-            draft.add_subscription(described);
+        match read {
+            Ok(described) => draft.add_subscription(described),
+            Err(reason) => self.leave_out(role, object, reason, draft),
+        }
+    }
+
+    /// Notes a subscription that is not deployed. A source that publishes to its sink by itself is none.
+    fn leave_out(
+        &self,
+        role: Role,
+        object: &Object<'a>,
+        reason: Option<String>,
+        draft: &mut Draft<'a>,
+    ) {
+        if role == Role::Source && reason.is_none() {
+            return;
+        }
+        if let Some(name) = sketch::name_of(role, object, &self.addresses.topics) {
+            let parts = [&name.topic.namespace, &name.topic.topic, &name.name];
+            let parts = parts.map(String::as_str);
+            draft.left_out.push(LeftOut::at(&object.document, &parts, reason));
         }
     }
 
@@ -200,8 +231,10 @@ impl<'a> Reader<'a, '_> {
         let message = format!(
             "the broker {name} is not in any of the files: its class and delivery are not known"
         );
-        at.warn(Message::new(message).help("its retries are numbered from one"));
-        Some((name, Parent::absent(Class::LITERAL)))
+        at.warn(Message::new(message).help(
+            "its retries are numbered from one, and it has the default delivery of stock Knative",
+        ));
+        Some((name, Parent::absent_broker()))
     }
 
     fn subscription(

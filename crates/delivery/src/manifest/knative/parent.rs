@@ -60,6 +60,11 @@ impl<'a> Parent<'a> {
     pub(super) fn absent(class: Class) -> Self {
         Self { class, delivery: None, overrides: Overrides::default(), unstated_at: Rc::default() }
     }
+
+    /// A broker that is in no file: it is read as one without `delivery`.
+    pub(super) fn absent_broker() -> Self {
+        Self { delivery: Some(Delivery::stock()), ..Self::absent(Class::LITERAL) }
+    }
 }
 
 /// The class of a broker or channel, if it is stated, and the settings that it has if it states none.
@@ -82,11 +87,12 @@ pub(super) fn read<'a>(
         let own = spec.and_then(|spec| {
             spec.section("delivery", |of| Delivery::read(of, class, addresses, namespace))
         });
+        let default = || (topic_kind == TopicKind::Broker).then(Delivery::stock);
         let overrides = metadata.overrides.clone();
         let unstated_at = metadata.named_at.clone().filter(|_| stated.is_none());
         Parent {
             class,
-            delivery: own.or(base),
+            delivery: own.or(base).or_else(default),
             overrides,
             unstated_at: Rc::new(Cell::new(unstated_at)),
         }

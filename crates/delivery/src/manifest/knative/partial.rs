@@ -10,6 +10,7 @@ use super::super::sinks::DeadLettersAt;
 use super::delivery::Delivery;
 use super::object::Metadata;
 use super::parent::Parent;
+use super::stock::StockDefaults;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, Profile};
@@ -47,13 +48,19 @@ impl<'a> PartialSubscription<'a> {
         self,
         name: SubscriptionName,
         metadata: Metadata<'a>,
+        stock: &StockDefaults<'a>,
     ) -> Option<Described<'a>> {
         let profile = Profile::of(Dialect::Knative);
         let delivery = self.parent.delivery_of(self.delivery);
         let overrides = metadata.overrides.with_fallback(&self.parent.overrides);
         let mut retry = delivery.retry_policy(self.parent.class, &profile);
         if retry.max_attempts > 1 {
-            self.parent.report_unstated();
+            let is_stock = delivery.uses_stock_defaults();
+            stock.count(metadata.named_at.filter(|_| is_stock));
+            // Without any settings in the files, that note stands for the class too.
+            if !is_stock || delivery.states_retries() {
+                self.parent.report_unstated();
+            }
         }
         overrides.apply(&mut retry);
         let mut origins = delivery.origins(self.parent.class);

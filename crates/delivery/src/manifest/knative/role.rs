@@ -39,7 +39,9 @@ pub(super) enum Role {
     BrokerConfig,
     /// Known, without an effect here.
     Ignored,
-    /// Not read by this version.
+    /// This version does not read its kind. Other objects may refer to it.
+    Unread,
+    /// Without a kind, or with one that is probably misspelt.
     Unknown,
 }
 
@@ -60,9 +62,15 @@ impl Role {
             // What has a sink there takes events itself, such as an EventTransform.
             (group, _) if has_sink && !is_core(group) => Self::Source,
             ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::Ignored,
-            (_, _) => Self::Unknown,
+            (group, kind) if kind.is_empty() || is_misspelt(group, kind) => Self::Unknown,
+            (_, _) => Self::Unread,
         }
     }
+}
+
+/// True if a kind is nearly the name of a known one.
+fn is_misspelt(group: &str, kind: &str) -> bool {
+    is_core(group) && hint(kind, &KINDS).starts_with("did you mean")
 }
 
 /// Whether the objects of a group are no event sources.
@@ -79,24 +87,16 @@ pub(super) fn report_version(object: &Object<'_>) {
     }
 }
 
-/// Warns of a kind that is not read: the other objects of the files are deployed. One that is nearly the name of a
-/// kind that is read is an error: what it describes would be missing without a word.
+/// Refuses an object without a kind, and one whose kind is nearly the name of a kind that is read: what it describes
+/// would be missing without a word.
 pub(super) fn report_unknown(object: &Object<'_>) {
-    match object.document.peek("kind") {
-        Some(kind) => {
-            let message = format!(
-                "the kind {} of {} is not read: nothing of this object is deployed",
-                quoted(object.kind),
-                object.api_version
-            );
-            let help = hint(object.kind, &KINDS);
-            let is_misspelt = help.starts_with("did you mean") && is_core(object.group());
-            let message = Message::new(message).help(help);
-            if is_misspelt { kind.error(message) } else { kind.warn(message) }
-        }
-        None => object
-            .document
-            .error(Message::new("kind is missing").help(format!("one of {}", KINDS.join(", ")))),
+    let Some(kind) = object.document.peek("kind") else {
+        let message = Message::new("kind is missing");
+        return object.document.error(message.help(format!("one of {}", KINDS.join(", "))));
+    };
+    if let Some(text) = kind.text() {
+        let message = format!("{} has no kind {}", object.api_version, quoted(text));
+        kind.error(Message::new(message).help(hint(text, &KINDS)));
     }
 }
 

@@ -6,11 +6,11 @@
 use super::super::findings::Message;
 use super::super::names;
 use super::super::reader::{Cursor, Fields};
-use super::super::{Described, Draft};
+use super::super::{Described, Draft, LeftOut};
 use super::Reader;
 use super::address::{self, ResolvedAddress};
 use super::object::{Metadata, Object};
-use crate::subscription::name::SubscriptionName;
+use crate::subscription::name::{SubscriptionName, TopicName};
 
 /// Where they are, in the newest version and in an older one.
 const PATHS: [&str; 2] = ["spec.subscribers", "spec.subscribable.subscribers"];
@@ -38,11 +38,17 @@ impl<'a> Reader<'a, '_> {
             list.warn(Message::new(message).help("put the Subscriptions into the files"));
         }
         for (index, at) in subscribers.iter().enumerate() {
-            let read = at.without_error(|| {
+            let read = at.result_or_error(|| {
                 at.mapping(|fields| self.subscriber(fields, index, object, draft)).flatten()
             });
-            if let Some(described) = read {
-                draft.add_subscription(described);
+            match read {
+                Ok(described) => draft.add_subscription(described),
+                Err(reason) => {
+                    let TopicName { namespace, topic } = &object.topic;
+                    let name = name_of(at, index);
+                    let name = [namespace, topic, &name].map(String::as_str);
+                    draft.left_out.push(LeftOut::at(at, &name, reason));
+                }
             }
         }
     }
@@ -55,10 +61,9 @@ impl<'a> Reader<'a, '_> {
         draft: &mut Draft<'a>,
     ) -> Option<Described<'a>> {
         fields.accept(&["generation"]);
-        let name = match fields.given("uid") {
-            Some(uid) => names::read(&uid)?,
-            None => format!("subscriber-{}", index + 1),
-        };
+        let uid = fields.given("uid");
+        let name =
+            uid.map_or_else(|| Some(name_of(fields.parent(), index)), |uid| names::read(&uid))?;
         let name = SubscriptionName { topic: object.topic.clone(), name };
         let Some(to) = either(fields, "subscriberUri", "subscriberURI") else {
             return fields.parent().refuse("subscriberUri is missing");
@@ -79,7 +84,15 @@ impl<'a> Reader<'a, '_> {
         partial.reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
         partial.reply = reply.and_then(|reply| reply.reply(self.addresses.destinations));
         let is_named = draft.name_subscription(&name, fields.parent());
-        is_named.then(|| partial.complete(name, Metadata::default())).flatten()
+        is_named.then(|| partial.complete(name, Metadata::default(), &self.stock)).flatten()
+    }
+}
+
+/// The name of the subscriber at this place of the list: its `uid`, if it has one.
+fn name_of(at: &Cursor<'_>, index: usize) -> String {
+    match at.text_at("uid") {
+        "" => format!("subscriber-{}", index + 1),
+        uid => uid.to_owned(),
     }
 }
 

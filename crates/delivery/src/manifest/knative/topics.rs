@@ -57,15 +57,24 @@ impl Topics {
         topics
     }
 
-    /// The topic of an object: its name, unless an object of another kind has that already, which is reported.
-    pub(super) fn take(&self, object: &Object<'_>) -> TopicName {
-        let mut owners = self.owners.borrow_mut();
-        let owner = owners.entry(object.name.clone()).or_insert_with(|| object.kind.to_owned());
-        if owner.as_str() == object.kind {
+    /// The topic of an object: its name, unless an object of another kind has that already.
+    pub(super) fn topic_of(&self, object: &Object<'_>) -> TopicName {
+        let owners = self.owners.borrow();
+        if owners.get(&object.name).is_none_or(|owner| owner == object.kind) {
             return object.name.clone();
         }
         let qualified = format!("{}.{}", object.name.topic, object.kind.to_ascii_lowercase());
-        let qualified = TopicName { topic: qualified, ..object.name.clone() };
+        TopicName { topic: qualified, ..object.name.clone() }
+    }
+
+    /// Gives the object this topic. Reports a name that another object has.
+    pub(super) fn take(&self, object: &Object<'_>) -> TopicName {
+        let qualified = self.topic_of(object);
+        let mut owners = self.owners.borrow_mut();
+        let owner = owners.entry(object.name.clone()).or_insert_with(|| object.kind.to_owned());
+        if qualified == object.name {
+            return qualified;
+        }
         let message =
             format!("a {owner} has the topic {}: that of this object is {qualified}", object.name);
         let at = object.document.peek("metadata.name");

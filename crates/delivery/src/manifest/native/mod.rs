@@ -31,7 +31,7 @@ use settings::Settings;
 
 use super::destinations::Destinations;
 use super::reader::{Cursor, Fields};
-use super::{Described, Draft, batches, limits, names};
+use super::{Described, Draft, LeftOut, batches, limits, names};
 use crate::event::Input;
 use crate::event::mapping::Mapping;
 use crate::subscription::Subscription;
@@ -50,9 +50,13 @@ pub(super) fn read<'a>(
         read_topic(document, destinations, draft);
     }
     for document in subscriptions {
-        let read = document.without_error(|| read_subscription(document, destinations, draft));
-        if let Some(described) = read {
-            draft.add_subscription(described);
+        match document.result_or_error(|| read_subscription(document, destinations, draft)) {
+            Ok(described) => draft.add_subscription(described),
+            Err(reason) => {
+                let name = ["metadata.namespace", "metadata.topic", "metadata.name"];
+                let name = name.map(|field| document.text_at(field));
+                draft.left_out.push(LeftOut::at(document, &name, reason));
+            }
         }
     }
 }

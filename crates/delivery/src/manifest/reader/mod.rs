@@ -86,6 +86,11 @@ impl<'a> Cursor<'a> {
         self.report(Severity::Warning, message.into());
     }
 
+    /// Reports a note here.
+    pub(super) fn note(&self, message: impl Into<Message>) {
+        self.report(Severity::Note, message.into());
+    }
+
     /// The name of the file, without folders and ending.
     pub(super) fn file_stem(&self) -> &'a str {
         let name =
@@ -100,9 +105,23 @@ impl<'a> Cursor<'a> {
 
     /// The result of `read`, unless it reports an error.
     pub(super) fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
+        self.result_or_error(read).ok()
+    }
+
+    /// The result of `read`, unless it reports an error or has none.
+    ///
+    /// # Errors
+    /// The message of its first error; `None` if it has no result for another reason.
+    pub(super) fn result_or_error<T>(
+        &self,
+        read: impl FnOnce() -> Option<T>,
+    ) -> Result<T, Option<String>> {
         let before = self.findings.errors();
         let value = read();
-        value.filter(|_| self.findings.errors() == before)
+        match self.findings.error_after(before) {
+            Some(message) => Err(Some(message)),
+            None => value.ok_or(None),
+        }
     }
 
     fn expected<T>(&self, what: &str) -> Option<T> {

@@ -166,7 +166,7 @@ fn googlecloud_is_exponential_from_zero_up_to_ten_minutes_and_wants_a_topic_as_i
             trigger(&format!("  delivery: {delivery}\n"))
         )
     };
-    let (first, found) = subscription(&text("{retry: 5}"));
+    let (first, found) = subscription(&text("{retry: 5, backoffDelay: PT1S}"));
     assert_eq!(waits_ms(&first.retry.schedule, 5), EXPONENTIAL_FROM_ZERO.map(|s| s * 1_000));
     assert_eq!((first.retry.schedule.max_ms, found), (Some(600_000), vec![]));
     let (capped, _) = subscription(&text("{retry: 5, backoffMax: PT3S}"));

@@ -188,12 +188,12 @@ fn the_defaults_of_a_namespace_come_before_those_of_the_cluster() {
     );
     let text = format!("{defaults}{}{}", broker("", "{}"), trigger(""));
     assert_eq!(subscription(&text).0.retry.max_attempts, 2);
-    // As in Knative, the settings of a class count only beside default ones.
+    // As in Knative, the settings of a class count only beside default ones. Those of stock Knative are left.
     let defaults = broker_defaults(
         "clusterDefault: {brokerClass: Kafka, brokerClasses: {RabbitMQBroker: {delivery: {retry: 1}}}}\n",
     );
     let text = format!("{defaults}{}{}", broker(&class("RabbitMQBroker"), "{}"), trigger(""));
-    assert_eq!(subscription(&text).0.retry.max_attempts, 1);
+    assert_eq!(subscription(&text).0.retry.max_attempts, 11);
 }
 
 #[test]
@@ -259,12 +259,12 @@ fn a_class_that_no_file_states_is_one_warning_where_it_matters() {
     let own = "  delivery: {timeout: PT5S}\n";
     for (of_broker, of_trigger, warnings) in [
         ("{}", "", 0),
-        ("{}", own, 0),
         ("{delivery: {timeout: PT9S}}", "", 0),
         // Numbering.
         ("{}", LINEAR, 1),
         ("{delivery: {retry: 1}}", "", 1),
-        // Inheritance.
+        // Inheritance, also of the defaults of stock Knative.
+        ("{}", own, 1),
         ("{delivery: {timeout: PT9S}}", own, 1),
         ("{delivery: {retry: 1}}", LINEAR, 1),
     ] {

@@ -1,11 +1,15 @@
 //! `lastmile check`: finds errors in subscription files before they are deployed, or in what a deployment
 //! has.
 //!
+//! After the findings a table shows whether, where and how often each subscription is tried ([`summary`]).
+//!
 //! Exit code 0 means that they can be deployed, perhaps with warnings; 1 that they cannot; 2 that a
 //! file could not be read. With `--stack` the subscriptions are also compared with a deployed stack:
 //! its timeout, the addresses it may send to, the sinks it may write to.
 //!
 //! Of a catalogue, which several owners change, it also finds what none of them can see in files of his own.
+
+mod summary;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +28,7 @@ use serde::Serialize;
 
 use crate::deployed::{self, Deployed, Wanted, entry_name};
 use crate::files::{Files, have_errors};
-use crate::lints::{lints, lints_at, lints_of_settings};
+use crate::lints::{AddressRules, lints, lints_at, lints_of_settings};
 use crate::output::{note, out, out_json};
 use crate::stack::Stack;
 use crate::writable::Problem;
@@ -58,7 +62,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// One line per finding: file:line:column: severity: field: message; help
+    /// One line per finding: file:line:column: severity: field: message; help. Then a table of the subscriptions
     Text,
     /// One object: {"findings":[…]}
     Json,
@@ -71,9 +75,12 @@ struct Report {
     /// In a catalogue, how many subscriptions each owner applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     owners: Option<BTreeMap<String, usize>>,
-    /// Without an error.
+    /// The number of subscriptions without an error.
     #[serde(skip)]
     subscriptions: usize,
+    /// The table of subscriptions, for people.
+    #[serde(skip)]
+    summary: String,
 }
 
 pub(crate) async fn run(mut arguments: Arguments) -> anyhow::Result<ExitCode> {
@@ -113,14 +120,23 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     if stack.is_some() {
         findings.extend(federation(&reading.catalogue).await);
     }
+    // Each note is about many objects, so it comes after what is about one.
+    findings.sort_by_key(|finding| finding.severity == Severity::Note);
     let subscriptions = reading.catalogue.subscriptions().count();
+    let summary = match arguments.output {
+        Output::Text => {
+            let rules = AddressRules::of(stack.as_ref())?;
+            summary::table(&reading.catalogue, &reading.left_out, &rules, now_ms)
+        }
+        Output::Json => String::new(),
+    };
     let owners = owners.map(|owners| {
         owners.into_values().fold(BTreeMap::new(), |mut counts, owner| {
             *counts.entry(owner.to_string()).or_default() += 1;
             counts
         })
     });
-    Ok(Report { findings, owners, subscriptions })
+    Ok(Report { findings, owners, subscriptions, summary })
 }
 
 /// That less concurrency is reserved for dispatch than its mappings may ask for, which no template can check.
@@ -166,17 +182,18 @@ fn of_catalogue(
     Ok(findings)
 }
 
-/// Findings go to standard output, their number to standard error.
+/// Findings and subscriptions go to standard output, their numbers to standard error.
 fn print_text(report: &Report) -> anyhow::Result<()> {
-    let Report { findings, owners, subscriptions } = report;
+    let Report { findings, owners, subscriptions, summary } = report;
     let lines = findings.iter().map(|finding| format!("{}\n", text::line(&finding.to_string())));
-    out(&lines.collect::<String>())?;
+    let between = if findings.is_empty() || summary.is_empty() { "" } else { "\n" };
+    out(&format!("{}{between}{summary}", lines.collect::<String>()))?;
     for (owner, count) in owners.iter().flatten() {
         let subscriptions = text::counted(*count as u64, "subscription");
         note(format_args!("owner {}: {subscriptions}", text::line(&format!("{owner:?}"))));
     }
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    let warnings = findings.len() - errors;
+    let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     note(format_args!(
         "subscriptions without an error: {subscriptions}; errors: {errors}; warnings: {warnings}"
     ));
