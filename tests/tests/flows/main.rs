@@ -211,7 +211,7 @@ const REFUSED: [(&str, &str, &str, u16, &str); 10] = [
         400,
         "specversion",
     ),
-    (ORDERS, "application/cloudevents-batch+json", "[1,2]", 400, "event 0"),
+    (ORDERS, "application/cloudevents-batch+json", "[1,2]", 400, "event 1"),
     (
         ORDERS,
         "application/json",

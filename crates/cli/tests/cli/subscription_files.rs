@@ -387,6 +387,23 @@ fn apply_does_not_remove_everything_by_an_empty_file_without_allow_empty() {
 }
 
 #[test]
+fn apply_states_that_a_catalogue_loses_all_subscriptions_only_if_it_does() {
+    let folder = folder(&[("empty.yaml", "# nothing\n"), ("two.yaml", TWO)]);
+    let to = format!("file://{}/catalogue/", folder.path().display());
+    let apply = |file: &str, more: &[&str]| {
+        let arguments = [&["apply", "-f", file, "--to", &to, "--yes"], more].concat();
+        let applied = run(folder.path(), &arguments);
+        assert_eq!(applied.status.code(), Some(0), "{file} {more:?}: {}", text(&applied.stderr));
+        text(&applied.stderr).contains("apply would remove all current subscriptions")
+    };
+    assert!(!apply("empty.yaml", &["--allow-empty"]), "there is none");
+    assert!(!apply("two.yaml", &[]));
+    assert!(!apply("empty.yaml", &["--allow-empty"]), "nothing is removed without --prune");
+    assert!(!apply("empty.yaml", &["--allow-empty", "--prune", "--owner", "other"]));
+    assert!(apply("empty.yaml", &["--allow-empty", "--prune"]));
+}
+
+#[test]
 fn json_with_comments_is_applied_alone_and_joined_with_other_files() {
     let json = "{\n  // for the shop\n  \"apiVersion\": \"lastmile.dev/v1\", \"kind\": \"Subscription\",\n  \
                 \"metadata\": {\"namespace\": \"shop\", \"topic\": \"orders\", \"name\": \"commented\"},\n  \

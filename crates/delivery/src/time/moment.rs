@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use jiff::civil::DateTime;
 use jiff::fmt::temporal::{DateTimePrinter, Pieces};
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
 /// RFC 3339 in UTC with seven fractional digits: `2026-11-20T07:03:00.1230000Z`.
@@ -50,7 +50,7 @@ impl AzureTime {
             return None;
         }
         let civil = DateTime::from_parts(pieces.date(), pieces.time()?);
-        Some(Self { civil, offset_s: pieces.to_numeric_offset().map(|offset| offset.seconds()) })
+        Some(Self { civil, offset_s: pieces.to_numeric_offset().map(Offset::seconds) })
     }
 
     /// The timestamp in milliseconds: 0 for all that is before 1970, `None` for a time that is too late to be written

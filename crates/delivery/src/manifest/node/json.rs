@@ -38,15 +38,16 @@ pub(super) struct NotJson {
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub(super) fn read(text: &str, first_line: u64) -> Result<Option<Node>, NotJson> {
+pub(super) fn read(text: &str, first_line: u64) -> Result<Option<Node>, Box<NotJson>> {
     let place = || Place { text, offset: 0, line: first_line, column: 1 };
+    let refused = |problem, may_be_yaml| Box::new(NotJson { problem, may_be_yaml });
     let collected = CollectOptions { comments: CommentCollectionStrategy::Off, tokens: false };
-    let parsed = parse_to_ast(text, &collected, &OPTIONS).map_err(|error| NotJson {
-        may_be_yaml: is_of_yaml(error.kind()),
-        problem: place().at(error.range().start, syntax_message(&error)),
+    let parsed = parse_to_ast(text, &collected, &OPTIONS).map_err(|error| {
+        let problem = place().at(error.range().start, syntax_message(&error));
+        refused(problem, is_of_yaml(error.kind()))
     })?;
-    let refused = |problem| NotJson { problem, may_be_yaml: false };
-    parsed.value.map(|value| node(&value, &mut place(), 0)).transpose().map_err(refused)
+    let root = parsed.value.map(|value| node(&value, &mut place(), 0));
+    root.transpose().map_err(|problem| refused(problem, false))
 }
 
 /// The line and column of an offset, for offsets that never become smaller: a long line is not counted again for

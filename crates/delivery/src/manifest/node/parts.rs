@@ -15,6 +15,9 @@ use std::ops::RangeInclusive;
 use super::json::{self, NotJson};
 use super::{Parsed, Placed, Problem};
 
+/// The help for other text in such a file.
+const NAMED_JSON: &str = "a file named .json is JSON: name YAML .yaml";
+
 /// A file by format.
 #[derive(Default)]
 pub(super) struct Parts {
@@ -84,14 +87,15 @@ impl Parts {
         }
         match json::read(text, first_line) {
             Ok(root) => root.into_iter().for_each(|root| self.json.add(root)),
-            Err(NotJson { problem, .. }) if is_named_json && !begins_like_json(text) => {
-                let value = problem.value.help("a file named .json is JSON: name YAML .yaml");
-                self.json.problems.push(Placed { value, ..problem });
+            Err(refused) if is_named_json || has_comment(text) => {
+                let NotJson { problem, .. } = *refused;
+                self.json.problems.push(match begins_like_json(text) {
+                    true => problem,
+                    false => Placed { value: problem.value.help(NAMED_JSON), ..problem },
+                });
             }
-            Err(NotJson { problem, .. }) if is_named_json || has_comment(text) => {
-                self.json.problems.push(problem);
-            }
-            Err(NotJson { problem, may_be_yaml }) => {
+            Err(refused) => {
+                let NotJson { problem, may_be_yaml } = *refused;
                 self.yaml.push_str(text);
                 if !may_be_yaml {
                     let lines = text.bytes().filter(|byte| *byte == b'\n').count() as u64;
@@ -111,7 +115,8 @@ pub(super) fn begins_like_json(text: &str) -> bool {
     loop {
         let comment_end = match rest.get(..2) {
             Some("//") => rest.find('\n'),
-            Some("/*") => rest.find("*/").map(|end| end + 2),
+            // The second character does not end it: "/*/" is open.
+            Some("/*") => rest.get(2..).and_then(|of| of.find("*/")).map(|end| end + 4),
             _ => return rest.starts_with(['{', '[']) && !rest.starts_with("{{"),
         };
         let Some(after) = comment_end.and_then(|end| rest.get(end..)) else { return false };

@@ -163,6 +163,7 @@ fn comments_in_json_are_skipped_wherever_they_stand() {
     assert_eq!(parse(text), (vec![shown.to_owned()], vec![]));
     assert_eq!(parse_named("t.JSON", text), (vec![shown.to_owned()], vec![]));
     assert_eq!(parse_named("t.json", "// nothing\n"), (vec![], vec![]));
+    assert_eq!(parse("/*/ {\"a\": 1} */ {\"b\": 1}").0, ["{b@1:18 1@1:23}@1:17"]);
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_name_that_no_attribute_has_is_refused() {
         ("filters: [{exact: {Type: x}}]", "7:22", "filters[0].exact.Type"),
         ("filters: [{not: {prefix: {a_b: x}}}]", "7:29", "filters[0].not.prefix.a_b"),
     ] {
-        let found = shown(&read_one(&format!("{}", trigger(&format!("  {filter}\n")))));
+        let found = shown(&read_one(&trigger(&format!("  {filter}\n"))));
         let expected = format!(
             "f:{position}: error: spec.{field}: not the name of an attribute; filters see the attributes of an event"
         );
