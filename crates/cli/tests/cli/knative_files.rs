@@ -289,6 +289,40 @@ fn two_hundred_other_objects_are_a_line_for_each_kind_and_a_lost_one_is_a_warnin
 }
 
 #[test]
+fn explain_shows_the_retries_of_a_stock_broker_and_where_they_come_from() {
+    let folder = cluster();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    let text = PLANTED.split("---").take(2).collect::<Vec<_>>().join("---");
+    fs::write(folder.path().join("stock.yaml"), text).expect("the file can be written");
+    let arguments = ["explain", "-f", "stock.yaml", "--outcome", "503", "--output", "json"];
+    let output = command.args(arguments).current_dir(folder.path()).output();
+    let output = output.expect("the program runs");
+    let life: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(life["attempts"].as_array().map(Vec::len), Some(11), "{life}");
+    assert_eq!(life["attempts"][10]["at_ms"], 204_600);
+    let stock = "default of stock Knative (config-br-defaults)";
+    assert_eq!(life["policy"]["maxAttempts"]["from"], stock);
+    let schedule = life["policy"]["schedule"]["from"].as_str().unwrap_or_default();
+    assert!(schedule.starts_with(stock), "{schedule}");
+}
+
+#[test]
+fn a_policy_that_never_retries_a_status_is_no_policy_that_does_not_fit() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let trigger = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\n\
+                   metadata: {name: s, annotations: {lastmile.dev/never-retry: '500'}}\nspec:\n  \
+                   channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c}\n  \
+                   subscriber: {uri: 'https://a.example.com/'}\n  delivery: {retry: 2}\n";
+    fs::write(folder.path().join("a.yaml"), trigger).expect("the file can be written");
+    let printed = stdout(&check(folder.path(), &["a.yaml"]));
+    assert!(!printed.contains("fit into the 14 days"), "{printed}");
+    assert_eq!(
+        row(&printed, "default/c/s"),
+        ["default/c/s", "https://a.example.com/", "3 attempts within 6 s"]
+    );
+}
+
+#[test]
 fn as_json_a_kind_is_a_finding_with_the_severity_note() {
     let folder = cluster();
     let output = check(folder.path(), &["others.yaml", "planted.yaml", "--output", "json"]);

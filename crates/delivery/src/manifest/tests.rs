@@ -256,3 +256,36 @@ fn other_objects_of_kubernetes_are_a_note_for_each_kind_after_all_other_findings
     );
     assert!(read(&sources[..1]).into_result().is_ok());
 }
+
+#[test]
+fn a_subscription_that_is_not_deployed_is_left_out_with_the_reason() {
+    let native = |name: &str, spec: &str| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: {name}}}\n\
+             spec: {{destination: {{url: 'https://a.example.com/'}}{spec}}}\n---\n"
+        )
+    };
+    let unnamed = native("x", "").replace(", name: x", "");
+    let resource =
+        "type: Microsoft.EventGrid/eventSubscriptions\nname: mails\nproperties: {}\n---\n";
+    let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: t}\nspec: {input: snss}\n";
+    for (text, name, reason) in [
+        (native("s", ", retry: {maxAttempts: 0}"), "n/t/s", "has to be 1 to 1000, is 0"),
+        (
+            native("s", ", deadLetter: {sink: {topic: n/lost}}"),
+            "n/t/s",
+            "the topic of its dead letters does not exist",
+        ),
+        (format!("{}{topic}", native("s", "")), "n/t/s", "what it refers to has an error"),
+        (unnamed, "f:1:1", "name is missing"),
+        (resource.to_owned(), "mails", "neither an id, a topic, a scope nor lastmile names"),
+    ] {
+        let left_out = read_one(&text).left_out;
+        let [LeftOut { name: found, reason: why }] = &left_out[..] else {
+            panic!("{text}{left_out:?}")
+        };
+        assert_eq!(found, name, "{text}");
+        assert!(why.starts_with(reason), "{why}");
+    }
+    assert_eq!(read_one(&native("s", "")).left_out, []);
+}

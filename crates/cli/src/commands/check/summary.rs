@@ -88,7 +88,7 @@ kind: Subscription
 metadata: {namespace: n, topic: t, name: often}
 spec:
   destination: {url: 'https://a.example.com/'}
-  retry: {maxAttempts: 3, schedule: {kind: waits, waits: [PT1M, PT10M]}}
+  retry: {maxAttempts: 3, schedule: {kind: waits, waits: [PT1M, PT10M]}, neverRetry: [500]}
 ---
 apiVersion: lastmile.dev/v1
 kind: Subscription

@@ -32,7 +32,7 @@ impl<'a> StockDefaults<'a> {
             "{subscriptions} retried by the defaults of stock Knative for a Broker without delivery: {STOCK_TEXT}"
         );
         first.note(Message::new(message).help(
-            "if your cluster has others, copy the delivery that kubectl get broker -o yaml shows into the Broker",
+            "if your cluster has others, copy class and delivery that kubectl get broker -o yaml shows into the Broker",
         ));
     }
 }

@@ -136,7 +136,7 @@ impl<'s> Index<'s> {
         for sketch in sketches {
             for (field, reference) in &sketch.references {
                 let referrers = index.referrers.entry(reference.clone()).or_default();
-                referrers.push(Referrer::Subscription(sketch, *field));
+                referrers.push(Referrer::Subscription(sketch, field));
             }
             if let Some(parent) = &sketch.parent {
                 index.of_parent.entry(parent).or_default().push(sketch);
@@ -154,14 +154,14 @@ impl<'s> Index<'s> {
     /// The subscriptions that an object changes, each with the field by which it does.
     fn affected(&self, object: &Object<'_>) -> BTreeMap<String, &'static str> {
         let mut affected = BTreeMap::new();
-        let mut add = |sketch: &Sketch, field| {
+        let mut add = |sketch: &Sketch, field: &'static str| {
             affected.entry(sketch.name.to_string()).or_insert(field);
         };
         let (mut open, mut seen) = (vec![Reference::to(object)], BTreeSet::new());
         while let Some(reference) = open.pop() {
             for referrer in self.referrers.get(&reference).into_iter().flatten() {
                 match referrer {
-                    Referrer::Subscription(sketch, field) => add(sketch, *field),
+                    Referrer::Subscription(sketch, field) => add(sketch, field),
                     Referrer::Unread(from) if !seen.contains(from) => open.push(from.clone()),
                     Referrer::Unread(_) => {}
                 }

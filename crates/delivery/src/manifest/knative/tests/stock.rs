@@ -90,8 +90,8 @@ fn the_defaults_are_reported_once_with_the_way_to_see_those_of_a_cluster() {
         notes(&text),
         [
             "f:8:18: note: metadata.name: 2 subscriptions are retried by the defaults of stock Knative for a Broker without \
-             delivery: retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S; if your cluster has others, copy the \
-             delivery that kubectl get broker -o yaml shows into the Broker"
+             delivery: retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S; if your cluster has others, copy class \
+             and delivery that kubectl get broker -o yaml shows into the Broker"
         ]
     );
     let own = "  delivery: {retry: 2, backoffPolicy: linear, backoffDelay: PT1S}\n";
