@@ -7,6 +7,7 @@ use delivery::delivery::outcome::Outcome;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Entry, History, Origin, Returned, Store};
 use delivery::event::mapping::{Field, Mapping};
+use delivery::event::portable::portable;
 use delivery::event::schema::Schema;
 use delivery::event::{Event, Input};
 use delivery::subscription::Subscription;
@@ -417,6 +418,7 @@ fn event() -> impl Strategy<Value = (String, Input)> {
         "-?[1-9][0-9]{0,25}",
         "\\PC{0,8}".prop_map(|text| Value::String(text).to_string()),
         Just(r#"{"a": [1, {"b": 2.50}]}"#.to_owned()),
+        Just(r#"{"\udfff": "a\ud800 \\ud800"}"#.to_owned()),
     ];
     let name = prop_oneof![
         "[a-z]{1,8}",
@@ -488,7 +490,11 @@ proptest! {
         let decided = DeadLetter::new(letter.delivery.clone(), &subscription, Reason::ProcessingFailed, letter.decided_ms);
         let letter = DeadLetter { format, layout, error_data, mapped: decided.mapped, addresses: decided.addresses, ..letter };
         let key = blob::key(&letter, "pre");
-        let [back] = &stored::read(&key, "pre", &blob::bytes(&letter, Some("why"))).expect("our own")[..] else {
+        let bytes = blob::bytes(&letter, Some("why"));
+        let written = String::from_utf8_lossy(&bytes);
+        let is_readable = portable(&written).is_some_and(|readable| readable == written);
+        prop_assert!(is_readable, "{written}");
+        let [back] = &stored::read(&key, "pre", &bytes).expect("our own")[..] else {
             return Err(TestCaseError::fail("one letter"));
         };
         let delivery = &letter.delivery;

@@ -1,4 +1,4 @@
-//! How the event of a dead letter is shown in its blob: the one place that decides.
+//! Decides how the event of a dead letter is shown in its blob.
 //!
 //! Separate from the formats because a blob has to be readable whatever its event is: one event that a reader
 //! refuses would hide all dead letters of its folder. JSON is shown as it was published. If it has unpaired surrogates,
@@ -38,7 +38,7 @@ impl<'a> Shown<'a> {
         Self { letter, published, is_json }
     }
 
-    /// What the formats write. `sink_error` says why the dead letter is not in its own container.
+    /// The fields that the formats write. `sink_error` says why the dead letter is not in its own container.
     pub(super) fn fields<'s>(&'s self, sink_error: Option<&'s str>) -> BlobFields<'s> {
         let text = self.letter.delivery.event.text();
         let json = self.is_json.then(|| serde_json::from_str(text).ok()).flatten();

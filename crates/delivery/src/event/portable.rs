@@ -27,7 +27,7 @@ pub fn portable(text: &str) -> Option<Cow<'_, str>> {
     (is_json && nesting(text) <= NESTING_MAX).then(|| without_unpaired_surrogates(text))
 }
 
-/// How many objects and arrays are within each other where they are the most.
+/// The largest number of objects and arrays within each other.
 fn nesting(json: &str) -> usize {
     let (mut level, mut deepest, mut is_in_string, mut is_escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {

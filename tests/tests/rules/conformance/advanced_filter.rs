@@ -7,7 +7,7 @@ use delivery::manifest::{Source, read};
 use delivery::subscription::Subscription;
 use serde_json::{Value, json};
 
-/// How arrays are compared.
+/// The comparison of arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArrayMode {
     /// Without `enableAdvancedFilteringOnArrays`.
@@ -70,7 +70,7 @@ impl AdvancedFilter {
     }
 }
 
-/// Whether a subscription matches an event.
+/// Asks the filter of a subscription about an event.
 pub(super) fn matches(subscription: &Subscription, event: &str) -> bool {
     let members = Members::parse(event).unwrap_or_else(|why| panic!("{event}: {why}"));
     subscription.filter.takes(&members)

@@ -1,5 +1,5 @@
 //! The table of `docs/conformance.md` that has the result of every operator of Event Grid for values of every type, and the source
-//! of each result. The page is the only copy: here each filter of a row is applied to each of its values, in every
+//! of each result. The page is the only copy. Here each filter of a row is applied to each of its values, in every
 //! schema and at every place that the key of the row stands for.
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ const OPERATORS: [&str; 19] = [
     "IsNotNull",
 ];
 
-/// What the table has to have for every operator; no value is a missing key.
+/// The values that the table has to have for every operator; `None` is a missing key.
 const VALUES: [Option<&str>; 12] = [
     None,
     Some("null"),

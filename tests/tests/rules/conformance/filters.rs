@@ -43,7 +43,7 @@ const FILTERS: [&str; 33] = [
     "IsNotNull",
 ];
 
-/// What the key has; nothing for the empty text.
+/// The values of the key; the empty text is a missing key.
 const VALUES: [&str; 26] = [
     "",
     "null",
@@ -86,7 +86,7 @@ fn is_for(operator: &str, value: &Value, by_elements: bool) -> bool {
     kinds.into_iter().all(|(kind, is_of_it)| is_of_it || !operator.starts_with(kind))
 }
 
-/// Why a case is not as the simulator has it.
+/// The departure that explains a case.
 fn departure(filter: &AdvancedFilter, value: &Value, by_elements: bool) -> &'static str {
     if value.is_null() {
         return "null-is-missing";

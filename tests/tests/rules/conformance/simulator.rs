@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::advanced_filter::AdvancedFilter;
 
-/// Whether the simulator's filter accepts this value at its key, or an event without the key. `by_elements` is
+/// Asks the simulator's filter about this value at its key, or about an event without the key. `by_elements` is
 /// `enableAdvancedFilteringOnArrays`.
 pub(super) fn accepts(filter: &AdvancedFilter, value: Option<&Value>, by_elements: bool) -> bool {
     let is_negated = filter.operator.contains("Not") && filter.operator != "IsNotNull";
