@@ -332,7 +332,7 @@ fn an_event_is_sent_again_as_it_was_up_to_the_size_that_the_ingress_accepts() {
     }
     // Indented, it would be three times as large.
     let head = r#"{"specversion":"1.0","id":"large","source":"s","type":"t","data":["#;
-    let large = format!("{head}{}1]}}", "1,".repeat((1_048_000 - head.len()) / 2));
+    let large = format!("{head}{}1]}}", "1,".repeat((1_032_000 - head.len()) / 2));
     resend(&large);
 }
 

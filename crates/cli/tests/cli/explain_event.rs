@@ -128,7 +128,8 @@ fn tools_get_the_same_as_json() {
                     "condition": "data.total NumberGreaterThan 9", "matches": false,
                     "found": [{"name": "data.total", "value": "5"}], "problem": null, "column": null, "parts": []
                 }]
-            }
+            },
+            "changed_headers": []
         })
     );
     assert_eq!(subscriptions[3]["filter"]["column"], 28);

@@ -46,6 +46,11 @@ impl CurlCommand {
             // The sender has no settings of a person and no proxy; brackets would be ranges of addresses.
             format!("curl --disable --globoff --noproxy '*' --request {method} {url}"),
             if has("user-agent") { String::new() } else { option("user-agent", &quoted(AGENT)) },
+            if has("accept-encoding") {
+                String::new()
+            } else {
+                option("header", "'accept-encoding: identity'")
+            },
             // What curl would add by itself.
             if has("content-type") { String::new() } else { option("header", "'content-type:'") },
             if request.body.len() < ASKED_FROM_BYTES {

@@ -19,7 +19,7 @@ CREDENTIALS = Credentials(
     os.environ["PEER_ACCESS_KEY_ID"], os.environ["PEER_SECRET_ACCESS_KEY"], os.environ["PEER_SESSION_TOKEN"]
 )
 # What the client of HTTP adds, and the signature itself.
-UNSIGNED = {"authorization", "content-length", "user-agent", "accept", "connection"}
+UNSIGNED = {"authorization", "content-length", "user-agent", "accept", "accept-encoding", "connection"}
 LOCK = threading.Lock()
 SEEN = {"taken": {}, "refused": 0, "moved": 0, "elsewhere": 0, "problems": []}
 
