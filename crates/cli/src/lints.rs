@@ -111,7 +111,7 @@ pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
     });
     let unread = notices.iter().filter(|topic| has_no_subscription(topic, catalogue));
     let unread = unread.map(|topic| {
-        format!("notices are published to {topic}, which has no subscription: nobody receives them")
+        format!("notices are published to {topic}, which has no subscription without an error: nobody receives them")
     });
     let find = |message| Problem::warning(message).in_file(format!("{DEPLOYMENT}/{SETTINGS}"), "");
     lost.chain(unread).map(find).collect()
@@ -257,7 +257,7 @@ fn unsubscribed_reply(subscription: &Subscription, catalogue: &Catalogue) -> Opt
     let ReplyTo::Topic(topic) = subscription.reply.as_ref()? else { return None };
     has_no_subscription(topic, catalogue).then(|| {
         format!(
-            "replies to {} go to {topic}, which has no subscription: they are lost",
+            "replies to {} go to {topic}, which has no subscription without an error: they are lost",
             subscription.name
         )
     })
@@ -268,7 +268,7 @@ fn unsubscribed_destination(subscription: &Subscription, catalogue: &Catalogue) 
     let topic = subscription.destination.topic()?;
     has_no_subscription(&topic, catalogue).then(|| {
         format!(
-            "events of {} go on to {topic}, which has no subscription: nobody receives them",
+            "events of {} go on to {topic}, which has no subscription without an error: nobody receives them",
             subscription.name
         )
     })

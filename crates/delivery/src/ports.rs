@@ -37,8 +37,7 @@ use url::Url;
 /// A whole message, with its attributes: 1 MiB.
 /// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>
 pub const MESSAGE_MAX_BYTES: usize = 1_048_576;
-/// The largest event, with the attributes of its message: what it needs besides when it is delivered again has room
-/// in a message of SQS.
+/// The largest event, with the attributes of its message. The rest of an SQS message is for the state of its retries.
 pub const EVENT_MAX_BYTES: usize = MESSAGE_MAX_BYTES - ATTRIBUTE_MAX_BYTES;
 
 /// The rest of an exchange without an answer in time that is still open. Dropping it closes the

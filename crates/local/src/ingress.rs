@@ -175,6 +175,7 @@ async fn publish(
         return Ok(granted_response(granted));
     }
     if let Some(answer) = publish::validation_response(&request) {
+        publish::route(&request, &ingress.default_topic().await?)?;
         return Ok(json_response(200, answer));
     }
     publish::check_key(&request, KnownKeys::all(&ingress.keys), Machine.now_ms())?;

@@ -141,9 +141,9 @@ mod tests {
     use delivery::delivery::Origin;
     use delivery::delivery::outcome::{Exchange, TransportResult};
     use delivery::ports::{EVENT_MAX_BYTES, MESSAGE_MAX_BYTES};
+    use delivery::publish::topic_bytes;
     use delivery::subscription::Subscription;
     use delivery::subscription::profile::{ATTEMPTS_MAX, Dialect};
-    use delivery::wire::TOPIC_ATTRIBUTE;
 
     use super::*;
 
@@ -153,7 +153,7 @@ mod tests {
         let name = "shop/orders/billing".parse().expect("a name");
         let subscription = Subscription::new(name, Dialect::Native, url);
         let head = r#"{"specversion":"1.0","id":"1","source":"/s","type":"t","data":""#;
-        let of_topic = TOPIC_ATTRIBUTE.len() + "String".len() + "shop/orders".len();
+        let of_topic = topic_bytes(&subscription.name.topic);
         let text = format!("{head}{}\"}}", "x".repeat(bytes - of_topic - head.len() - 2));
         let event = Event::recall(&text.into(), Input::Auto);
         let message = "4c2b1f5e-9a3d-4e0b-8f6a-7d1c2e3f4a5b".to_owned();

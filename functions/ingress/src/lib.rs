@@ -78,6 +78,7 @@ impl<P: IngressPorts> Ingress<P> {
             return Ok(Response::granted(granted));
         }
         if let Some(answer) = publish::validation_response(&request) {
+            publish::route(&request, &self.default_topic)?;
             return Ok(Response::json(200, answer));
         }
         self.check_key(&request).await?;

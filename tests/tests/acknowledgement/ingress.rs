@@ -187,6 +187,9 @@ async fn who_asks_whether_it_may_publish_needs_no_key_and_publishes_nothing() {
     let event = r#"[{"id":"1","topic":"/t","subject":"","eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","eventTime":"2026-11-20T07:03:00Z","data":{"validationCode":"c-1"},"dataVersion":"1"}]"#;
     let validation =
         json!({"headers": {"aeg-event-type": "SubscriptionValidation"}, "body": event});
+    let mut elsewhere = validation.clone();
+    elsewhere["rawPath"] = "/a/b/c".into();
+    assert_eq!(asked(elsewhere).await["statusCode"], 404);
     let answered = asked(validation).await;
     assert_eq!(answered["statusCode"], 200);
     assert_eq!(answered["body"], r#"{"validationResponse":"c-1"}"#);

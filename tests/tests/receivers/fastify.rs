@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use delivery::delivery::outcome::{Exchange, TransportResult};
+use delivery::delivery::outcome::Exchange;
 use delivery::ports::SendHttp as _;
 use delivery::request::Request;
 use delivery::subscription::ReplyTo;
@@ -41,11 +41,8 @@ fn to(fastify: &Fastify, path: &str, published: &str, mode: Mode) -> Request {
 }
 
 fn text(made: &Exchange) -> (Option<u16>, String) {
-    let body = match &made.result {
-        TransportResult::Answered { body, .. } => String::from_utf8_lossy(body).into_owned(),
-        other => format!("{other:?}: {:?}", made.detail),
-    };
-    (made.status(), body)
+    let body = made.answer().map(|(_, body)| String::from_utf8_lossy(body).into_owned());
+    (made.status(), body.unwrap_or_else(|| format!("{:?}: {:?}", made.result, made.detail)))
 }
 
 #[tokio::test]

@@ -129,11 +129,6 @@ impl Inner {
             return;
         }
         self.ledger.acknowledged.insert(message.to_owned());
-        if self.ledger.published[record].1.is_forged_letter() {
-            let unprocessed = self.ledger.unprocessed.iter().find(|(_, of)| **of == record);
-            self.ledger.must_end.extend(unprocessed.map(|(id, _)| *id));
-            return;
-        }
         let versions = self.invocation().versions.clone();
         let ids: Vec<_> = self.ledger.ids_of(record).collect();
         let ids = ids.into_iter().filter(|(.., id)| held.holds(*id, message));

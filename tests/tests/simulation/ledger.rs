@@ -151,9 +151,7 @@ impl Ledger {
         for (record, published) in published.into_iter().enumerate() {
             let message = format!("m{record}");
             let topic: TopicName = published.topic.unwrap_or(TOPIC).parse().expect("a topic");
-            let elements: &[_] =
-                if published.is_forged_letter() { &[] } else { &published.elements };
-            for (index, element) in elements.iter().enumerate() {
+            for (index, element) in published.elements.iter().enumerate() {
                 let origin = Origin { message: message.clone(), index: index as u32 };
                 let mut know = |subscription: Option<usize>, name: SubscriptionName| {
                     let id = id_of(name, origin.clone());

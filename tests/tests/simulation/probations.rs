@@ -44,11 +44,10 @@ fn first_ms(result: &TransportResult) -> Option<u64> {
         TransportResult::Answered { status: 408 | 429 | 503, .. } | TransportResult::TimedOut => {
             Some(10 * SECOND_MS)
         }
-        TransportResult::SocketError => Some(30 * SECOND_MS),
+        TransportResult::SocketError | TransportResult::TlsError => Some(30 * SECOND_MS),
         TransportResult::Answered { status: 401 | 403 | 404, .. }
         | TransportResult::ResolutionError => Some(5 * MINUTE_MS),
         TransportResult::Answered { .. }
-        | TransportResult::TlsError
         | TransportResult::Blocked
         | TransportResult::Unsendable
         | TransportResult::Aborted => None,

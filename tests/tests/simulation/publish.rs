@@ -53,12 +53,6 @@ impl Published {
     pub(crate) fn is_known(&self) -> bool {
         self.topic.is_none_or(|topic| topic == TOPIC || topic.starts_with("shop/t"))
     }
-
-    /// Whether it claims to be a dead letter. Nobody can say whether it is one, so none of it is
-    /// delivered.
-    pub(crate) fn is_forged_letter(&self) -> bool {
-        matches!(self.forged, Some(Attribute::DeadLetter(_)))
-    }
 }
 
 /// The record of this number; a large one leaves no room for our attributes.

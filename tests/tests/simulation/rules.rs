@@ -151,12 +151,11 @@ impl Rules {
                         * SECOND_MS;
                 Expected::Retry(least_ms.max(asked_ms.min(HOUR_MS)))
             }
-            TransportResult::TlsError | TransportResult::Blocked | TransportResult::Unsendable => {
-                Expected::Final
-            }
+            TransportResult::Blocked | TransportResult::Unsendable => Expected::Final,
             TransportResult::TimedOut
             | TransportResult::SocketError
             | TransportResult::ResolutionError
+            | TransportResult::TlsError
             | TransportResult::Aborted => Expected::Retry(otherwise_ms),
         }
     }

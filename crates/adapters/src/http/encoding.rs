@@ -11,7 +11,7 @@ use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use thiserror::Error;
 
-/// So much of a body is decoded at once by brotli.
+/// The buffer of the decoder of brotli.
 const BROTLI_BUFFER_BYTES: usize = 4_096;
 
 /// A body that is no longer encoded.
@@ -22,7 +22,7 @@ pub(super) struct Decoded {
     pub(super) whole: bool,
 }
 
-/// A whole body that is not what its head says.
+/// A complete body that its `Content-Encoding` does not decode.
 #[derive(Debug, Error)]
 #[error("the body of the answer is not {coding}: {why}")]
 pub(super) struct Undecodable {
@@ -33,7 +33,7 @@ pub(super) struct Undecodable {
     pub(super) body: Vec<u8>,
 }
 
-/// A coding that is undone.
+/// A supported content coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
     Gzip,
@@ -42,7 +42,7 @@ enum Coding {
 }
 
 impl Coding {
-    /// `None` for one that is not undone here.
+    /// `None` for any other.
     fn of(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "gzip" | "x-gzip" => Some(Self::Gzip),
@@ -60,13 +60,17 @@ impl Coding {
         }
     }
 
-    /// At most so many decoded bytes, also before an error.
+    /// Decodes at most `max_bytes`; after an error, returns the bytes before it.
     fn decode(self, body: &[u8], max_bytes: usize) -> (Vec<u8>, io::Result<usize>) {
         match self {
             Self::Gzip => read(MultiGzDecoder::new(body), max_bytes),
             // The name stands for zlib, and some servers send it without the frame of zlib.
             Self::Deflate if is_zlib(body) => read(ZlibDecoder::new(body), max_bytes),
             Self::Deflate => read(DeflateDecoder::new(body), max_bytes),
+            Self::Brotli if has_large_window(body) => {
+                let why = "its window is larger than the standard allows";
+                (Vec::new(), Err(io::Error::new(io::ErrorKind::InvalidData, why)))
+            }
             Self::Brotli => read(Decompressor::new(body, BROTLI_BUFFER_BYTES), max_bytes),
         }
     }
@@ -119,6 +123,11 @@ fn read(decoder: impl Read, max_bytes: usize) -> (Vec<u8>, io::Result<usize>) {
     let mut decoded = Vec::new();
     let end = decoder.take(max_bytes as u64).read_to_end(&mut decoded);
     (decoded, end)
+}
+
+/// Recognises a window of more than 16 MiB, which the standard reserves and the decoder would allocate (RFC 7932, 9.1).
+fn has_large_window(body: &[u8]) -> bool {
+    body.first().is_some_and(|first| first & 0x7f == 0x11)
 }
 
 /// Recognises the header of zlib (RFC 1950, 2.2).
@@ -195,9 +204,12 @@ mod tests {
         let body = gzip(TEXT);
         let cut = decoded(&["gzip"], &body[..body.len() - 9], false).expect("a beginning");
         assert!(!cut.whole && TEXT.starts_with(&cut.body), "{cut:?}");
-        for (encoding, body) in
-            [("gzip", &body[..body.len() - 9]), ("gzip", TEXT), ("br", &BROTLI[..5])]
-        {
+        for (encoding, body) in [
+            ("gzip", &body[..body.len() - 9]),
+            ("gzip", TEXT),
+            ("br", &BROTLI[..5]),
+            ("br", &[0x11; 9]),
+        ] {
             let why = decoded(&[encoding], body, true).expect_err(encoding);
             assert!(why.contains(&format!("is not {encoding}")), "{why}");
         }

@@ -21,18 +21,18 @@ use hyper_util::client::legacy::connect::{CaptureConnection, Connected, Connecti
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// So many bytes are read of a connection for an exchange, beside the body of its answer. That is twice the longest head,
-/// for what the windows let a server send before it is read.
+/// The bytes that an exchange may read besides the body of its answer: the longest head, 64 KiB of body that the window
+/// of HTTP/2 lets a server send before it is read, and as much for frames and TLS.
 /// The handshake of TLS may take as many.
-const EXCHANGE_BYTES: u64 = 512 * 1_024;
+const EXCHANGE_BYTES: u64 = 384 * 1_024;
 /// So many bytes are read for each byte of a body: a chunk of HTTP/1 with one byte takes six, and a chunk
 /// of four bytes in a record of TLS by itself 31.
 const BYTES_PER_BODY_BYTE: u64 = 8;
 /// What a read counts at least: it costs as much as parsing some frames.
 const READ_MIN_BYTES: u64 = 32;
 
-const FLOODED: &str = "the endpoint sent more than 512 KiB beside the body of its answer";
-const UNANSWERED: &str = "an answer on this connection was not read to its end";
+const FLOODED: &str = "the endpoint sent more than 384 KiB beside the body of its answer";
+const UNREAD: &str = "an answer on this connection was not read to its end";
 
 /// What may still be read of a connection.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Budget {
     fn closed_because(&self) -> Option<&'static str> {
         match self {
             Self { is_exceeded: true, .. } => Some(FLOODED),
-            Self { is_retired: true, exchanges: 0, .. } => Some(UNANSWERED),
+            Self { is_retired: true, exchanges: 0, .. } => Some(UNREAD),
             Self { .. } => None,
         }
     }
@@ -309,7 +309,7 @@ mod tests {
         budget.end_exchange(false);
         assert_eq!(budget.closed_because(), None);
         budget.end_exchange(true);
-        assert_eq!(budget.closed_because(), Some(UNANSWERED));
+        assert_eq!(budget.closed_because(), Some(UNREAD));
     }
 
     #[tokio::test]

@@ -9,7 +9,7 @@
 //! The head of an answer decides, unless the request needs the body: then an answer whose body cannot be read
 //! is a failure. A request that the endpoint says it has not processed is sent again at once, on another connection.
 //!
-//! A connection outlives an exchange only if that was read to its end. After a timeout, a broken
+//! A connection is reused only if its answer was read to its end. After a timeout, a broken
 //! connection or a dropped exchange, it is closed as soon as no exchange uses it, and at once if it
 //! sends more than its exchanges may cost (`metered.rs`).
 
@@ -65,7 +65,7 @@ use crate::machine::Machine;
 pub const AGENT: &str = concat!("lastmile/", env!("CARGO_PKG_VERSION"));
 /// Of the headers of a response so many bytes are kept for a person who watches.
 const HEADERS_KEPT_MAX_BYTES: usize = 16 * 1_024;
-/// The rest of an answer whose head has decided already is only for people: it may take so long.
+/// The time limit of a body when the status decides: then the body is only shown to people.
 const BODY_WAIT: Duration = Duration::from_secs(5);
 
 /// What the sender needs of the network: how names resolve, and which certificates are trusted.
@@ -230,7 +230,7 @@ impl HttpSender {
         Exchange { content, ..Exchange::new(result, 0, 0) }
     }
 
-    /// Reads from the head what it says about the body.
+    /// Extracts the headers that describe the body.
     fn content(&self, head: &Parts, whole: bool) -> Content {
         let content_type = head.headers.get(CONTENT_TYPE);
         Content {

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use adapters::machine::Machine;
 use adapters::subscriptions::Location;
@@ -14,6 +15,7 @@ use clap::builder::NonEmptyStringValueParser;
 use delivery::explain::diff::{Change, FieldChange, Subject, diff};
 use delivery::manifest::{self, Reading, Source};
 use delivery::ports::Clock as _;
+use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 
 use crate::comparison::{Comparison, who};
@@ -157,7 +159,7 @@ async fn apply_to_catalogue(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints that all subscriptions of a deployment would be removed, where that is so, and refuses files without
+/// Prints that all subscriptions of a deployment would be removed, if no name of them stays, and refuses files without
 /// any, unless they are allowed.
 fn check_removal(
     [current, after]: [&Catalogue; 2],
@@ -165,7 +167,8 @@ fn check_removal(
     allow_empty: bool,
 ) -> anyhow::Result<()> {
     let is_empty = |of: &Catalogue| of.subscriptions().next().is_none();
-    if is_empty(files) && is_empty(after) && !is_empty(current) {
+    let is_removed = |of: &Arc<Subscription>| after.subscription(&of.name).is_none();
+    if !is_empty(current) && current.subscriptions().all(is_removed) {
         note("apply would remove all current subscriptions");
     }
     if is_empty(files) && !allow_empty {

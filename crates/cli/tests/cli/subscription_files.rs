@@ -538,7 +538,7 @@ fn check_warns_of_replies_and_destinations_that_are_refused_or_have_no_subscript
     assert_eq!(
         of_replies("lost.yaml"),
         [
-            "lost.yaml:7:16: warning: reply: replies to default/c/s go to default/other, which has no subscription: they are \
+            "lost.yaml:7:16: warning: reply: replies to default/c/s go to default/other, which has no subscription without an error: they are \
           lost"
         ]
     );
@@ -546,7 +546,7 @@ fn check_warns_of_replies_and_destinations_that_are_refused_or_have_no_subscript
     assert_eq!(
         of_replies("onward.yaml"),
         [
-            "onward.yaml:6:21: warning: url: events of default/c/s go on to default/other, which has no subscription: nobody \
+            "onward.yaml:6:21: warning: url: events of default/c/s go on to default/other, which has no subscription without an error: nobody \
           receives them"
         ]
     );

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 use serde_json::value::RawValue;
 
-use crate::event::json::quoted;
+use crate::event::json::{quoted, without_mark};
 
 /// How every content type of an event format begins.
 const FORMATS: &str = "application/cloudevents";
@@ -175,6 +175,7 @@ fn data_member(content_type: Option<&str>, data: &[u8]) -> Option<String> {
         return None;
     }
     let text = std::str::from_utf8(data).ok().filter(|_| content_type.is_none_or(is_json));
+    let text = text.map(without_mark);
     match text.and_then(|text| serde_json::from_str::<&RawValue>(text).ok()) {
         Some(json) => Some(format!("\"data\":{}", json.get())),
         None => Some(format!("\"data_base64\":\"{}\"", STANDARD.encode(data))),
@@ -298,5 +299,7 @@ mod tests {
                 .ends_with(r#""data":1}"#)
         );
         assert_eq!(made(&[("id", "1")], None, b""), r#"{"id":"1"}"#);
+        let marked = made(&[], Some("application/json"), "\u{feff}1".as_bytes());
+        assert!(marked.ends_with(r#""data":1}"#), "{marked}");
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{HttpRequest, Refusal, Route};
 use crate::event::binary::{self, ContentMode, header_text};
-use crate::event::envelope::decode;
+use crate::event::envelope::{Elements, decode};
 use crate::event::json::without_mark;
 use crate::event::{Element, Input};
 use crate::ports::{EVENT_MAX_BYTES, MESSAGE_MAX_BYTES};
@@ -63,8 +63,8 @@ pub fn topic_bytes(topic: &TopicName) -> usize {
 pub fn too_large(bytes: usize) -> Option<String> {
     (bytes > EVENT_MAX_BYTES).then(|| {
         format!(
-            "it has {bytes} bytes, topic included, and an event has at most {EVENT_MAX_BYTES}: what is needed to deliver \
-             it again travels beside it"
+            "it has {bytes} bytes, topic included, and an event has at most {EVENT_MAX_BYTES}: the rest of an SQS message \
+             is for the state of retries; store the data elsewhere, and send a reference"
         )
     })
 }
@@ -164,11 +164,14 @@ fn binary_attributes(request: &HttpRequest<'_>) -> Vec<(String, String)> {
 
 /// Counts the events; an empty array has none. The first invalid one rejects the whole request.
 fn count_events(body: &str, topic_bytes: usize, input: Input) -> Result<usize, Refusal> {
-    let elements = decode(&body.into(), input);
-    if elements.len() > EVENTS_MAX {
-        let problem = format!("{} events; a request has at most {EVENTS_MAX}", elements.len());
+    let body = body.into();
+    // Counted before any of them is decoded.
+    let count = Elements::of(&body, input).map_or(0, |elements| elements.len());
+    if count > EVENTS_MAX {
+        let problem = format!("{count} events; a request has at most {EVENTS_MAX}");
         return Err(Refusal::new(413, problem));
     }
+    let elements = decode(&body, input);
     for (number, element) in (1_usize..).zip(&elements) {
         let problem = match element {
             Element::Malformed { why, .. } => format!("event {number} is malformed: {why}"),

@@ -54,7 +54,7 @@ impl AllowedOrigins {
 /// Headers that grant a handshake; `None` for a request that publishes.
 ///
 /// # Errors
-/// 405 for another method; 400 for a handshake of nobody, 403 for one of somebody who is not allowed.
+/// 405 for another method; 400 without an origin, 403 for an origin that is not allowed.
 pub fn handshake(
     request: &HttpRequest<'_>,
     allowed: &AllowedOrigins,

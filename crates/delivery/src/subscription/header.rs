@@ -154,6 +154,7 @@ pub fn sendable(text: &str) -> Sendable {
         .collect();
     let trimmed = spaced.trim();
     let mut value = String::with_capacity(trimmed.len());
+    let mut is_cut = false;
     for character in trimmed.chars() {
         let mut bytes = [0; 4];
         let encoded = utf8_percent_encode(character.encode_utf8(&mut bytes), CONTROLS);
@@ -161,10 +162,10 @@ pub fn sendable(text: &str) -> Sendable {
         value.extend(encoded);
         if value.len() > HEADER_VALUE_MAX_BYTES {
             value.truncate(start);
+            is_cut = true;
             break;
         }
     }
-    let is_cut = value.len() < trimmed.len();
     let changes = [
         (trimmed.len() < spaced.len(), Change::Trimmed),
         (trimmed.chars().ne(text.trim_matches(is_blank).chars()), Change::Spaced),
@@ -251,11 +252,13 @@ mod tests {
             ("\tä\tb ", "%C3%A4 b", &[Trimmed, Spaced, Encoded]),
             (&long, &long[1..], &[Cut]),
             (&long_word, &"%C3%A4".repeat(HEADER_VALUE_MAX_BYTES / 6), &[Encoded, Cut]),
+            (&"€".repeat(1_000), &"%E2%82%AC".repeat(HEADER_VALUE_MAX_BYTES / 9), &[Encoded, Cut]),
             (&long_with_space, &long_with_space[..HEADER_VALUE_MAX_BYTES - 1], &[Cut]),
         ] {
             let found = sendable(text);
             assert_eq!((found.value.as_str(), &found.changes[..]), (value, changes), "{text:?}");
             assert_eq!(check_value(&found.value), Ok(()), "{text:?}");
+            assert!(Cut.as_str().contains(&HEADER_VALUE_MAX_BYTES.to_string()));
         }
     }
 }

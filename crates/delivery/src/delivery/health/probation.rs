@@ -40,7 +40,7 @@ const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
 pub const fn first_ms(outcome: Outcome) -> Option<u64> {
     match outcome {
         Outcome::Busy | Outcome::TimedOut => Some(10 * SECOND_MS),
-        Outcome::SocketError => Some(30 * SECOND_MS),
+        Outcome::SocketError | Outcome::TlsError => Some(30 * SECOND_MS),
         Outcome::NotFound
         | Outcome::ResolutionError
         | Outcome::Unauthorized
@@ -49,7 +49,6 @@ pub const fn first_ms(outcome: Outcome) -> Option<u64> {
         | Outcome::BadRequest
         | Outcome::PayloadTooLarge
         | Outcome::GenericError
-        | Outcome::TlsError
         | Outcome::Blocked
         | Outcome::Probation
         | Outcome::Aborted => None,

@@ -244,6 +244,9 @@ enum ReplyContent<'a> {
     TooLarge(&'a [u8]),
 }
 
+const MIXED: &str =
+    "it has ce-… headers and a body that is an event itself: only one of both can be meant";
+
 fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     let (status, body) = exchange.answer()?;
     let content =
@@ -255,6 +258,11 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     }
     if !content.whole || body.len() > REPLY_MAX_BYTES {
         return Some(ReplyContent::TooLarge(body));
+    }
+    if mode != ContentMode::Data && in_headers {
+        // Whoever reads the headers would get another event than whoever reads the body.
+        let text = String::from_utf8_lossy(body).into_owned();
+        return Some(ReplyContent::Unreadable(text, MIXED.into()));
     }
     let text = match event_text(mode, content, body) {
         Ok(text) => text,

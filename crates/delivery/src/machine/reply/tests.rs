@@ -1,6 +1,6 @@
 use super::*;
 use crate::delivery::Origin;
-use crate::delivery::outcome::{Content, TransportResult};
+use crate::delivery::outcome::{Content, Outcome, TransportResult};
 use crate::subscription::dead_letter_format::Response;
 use crate::subscription::header::{Header, Value};
 use crate::subscription::name::TopicName;
@@ -238,6 +238,33 @@ fn a_reply_that_is_no_event_or_too_large_is_a_dead_letter_and_never_a_part_of_on
     assert!(letter.detail.as_ref().is_some_and(|detail| detail.contains("524288 bytes")));
     // Its event is the one that was answered: the subscriber is to blame, and is asked again by a replay.
     assert_eq!(letter.delivery.target, DeliveryTarget::Destination);
+}
+
+#[test]
+fn a_reply_that_is_two_events_at_once_is_none() {
+    // Some SDKs read the headers, others the body; the filters of its topic must not see another event than they do.
+    let attributes =
+        [("specversion", "1.0"), ("id", "2"), ("source", "/s"), ("type", "order.read")];
+    let inner = REPLY.as_bytes();
+    let mixed = answer(200, Some("application/cloudevents+json"), &attributes, inner);
+    for to in [to_address(), to_topic()] {
+        let follows = followed(&delivery(), to, &mixed);
+        let letter = letter(&follows);
+        assert_eq!(letter.reason, Reason::MalformedEvent);
+        assert!(letter.detail.as_ref().is_some_and(|why| why.contains("ce-… headers")));
+    }
+}
+
+#[test]
+fn a_response_that_is_needed_and_not_read_whole_leaves_its_status_in_the_history() {
+    let (mut delivery, subscription) = (delivery(), subscription("n/t/s", to_address()));
+    let broken = Exchange {
+        unread_status: Some(200),
+        ..Exchange::new(TransportResult::SocketError, NOW_MS - 20, 20)
+    };
+    delivery.record(&broken, &subscription);
+    let entry = delivery.history.newest().expect("it was recorded");
+    assert_eq!((entry.status, entry.outcome.known()), (Some(200), Some(Outcome::SocketError)));
 }
 
 #[test]

@@ -127,10 +127,12 @@ pub(super) fn read<'a>(
 ) {
     let topics = SourceTopics::of(draft.described_topics.keys());
     let resources: Vec<Resource<'a>> = documents.iter().flat_map(template::resources).collect();
-    let are_several = resources.len() > 1;
+    // With none but old ones, nothing would be deployed: then each is an error.
+    let is_other = |resource: &Resource<'_>| old_schema(&resource.cursor).is_none();
+    let has_others = resources.iter().any(is_other);
     for resource in resources {
         let at = &resource.cursor;
-        if are_several && is_of_old_schema(at) {
+        if has_others && is_of_old_schema(at) {
             let reason = Some(OLD_SCHEMA_REASON.to_owned());
             draft.left_out.push(LeftOut::at(at, &[&resource.path], reason));
             continue;
@@ -147,14 +149,18 @@ const OLD_SCHEMA_REASON: &str = "CloudEvents 0.1 are not sent here";
 /// Reports a resource that wants CloudEvents 0.1. One of several is left out with a warning: exports have it from old
 /// editions of the service, and the others can be deployed.
 fn is_of_old_schema(resource: &Cursor<'_>) -> bool {
-    let schema = property(resource, "eventDeliverySchema");
-    let is_old = |schema: &Cursor<'_>| {
-        schema.peek_text().is_some_and(|text| text.trim().eq_ignore_ascii_case(OLD_SCHEMA))
-    };
-    let Some(at) = schema.filter(is_old) else { return false };
+    let Some(at) = old_schema(resource) else { return false };
     let message = format!("{OLD_SCHEMA_REASON}: this subscription is not deployed");
     at.warn(Message::new(message).help("eventDeliverySchema: CloudEventSchemaV1_0"));
     true
+}
+
+/// The delivery schema of a resource, if it is CloudEvents 0.1.
+fn old_schema<'a>(resource: &Cursor<'a>) -> Option<Cursor<'a>> {
+    let schema = property(resource, "eventDeliverySchema")?;
+    let is_old =
+        schema.peek_text().is_some_and(|text| text.trim().eq_ignore_ascii_case(OLD_SCHEMA));
+    is_old.then_some(schema)
 }
 
 fn read_resource<'a>(
