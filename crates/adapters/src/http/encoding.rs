@@ -1,7 +1,7 @@
 //! Decodes answers in gzip, deflate and br, before anybody reads their bodies. Requests ask for neither, but some
 //! servers do not look.
 //!
-//! Promises: no more is decoded than is read of an answer that is not encoded.
+//! Promises: no more is decoded than is read of an answer that is not encoded, [`CODINGS_MAX`] times at most.
 
 use std::io::{self, Read};
 
@@ -11,6 +11,8 @@ use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use thiserror::Error;
 
+/// A body with more codings stays as it came: each costs time, and no server needs two.
+const CODINGS_MAX: usize = 2;
 /// The buffer of the decoder of brotli.
 const BROTLI_BUFFER_BYTES: usize = 4_096;
 
@@ -29,7 +31,7 @@ pub(super) struct Undecodable {
     coding: &'static str,
     #[source]
     why: io::Error,
-    /// The body as it came.
+    /// The beginning that could be decoded; without one, the body as it came.
     pub(super) body: Vec<u8>,
 }
 
@@ -101,8 +103,9 @@ pub(super) fn decode(
                 Decoded { body: bytes, whole: decoded.whole && !is_cut }
             }
             Err(why) if decoded.whole => {
-                let (coding, body) = (coding.as_str(), decoded.body);
-                return Err(Undecodable { coding, why, body });
+                bytes.truncate(max_bytes);
+                let body = if bytes.is_empty() { decoded.body } else { bytes };
+                return Err(Undecodable { coding: coding.as_str(), why, body });
             }
             // Its end is missing, so it ends with an error.
             Err(_) => Decoded { body: bytes, whole: false },
@@ -111,12 +114,16 @@ pub(super) fn decode(
     Ok(decoded)
 }
 
-/// The codings in the order in which they were applied; `None` if one of them is not known.
+/// The codings in the order in which they were applied; `None` if one of them is not known, or there are too many.
 fn codings(headers: &HeaderMap) -> Option<Vec<Coding>> {
     let values = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let names = values.flat_map(|value| value.split(',')).map(str::trim);
     let applied = names.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity"));
-    applied.map(Coding::of).collect()
+    let applied: Vec<&str> = applied.take(CODINGS_MAX + 1).collect();
+    if applied.len() > CODINGS_MAX {
+        return None;
+    }
+    applied.into_iter().map(Coding::of).collect()
 }
 
 fn read(decoder: impl Read, max_bytes: usize) -> (Vec<u8>, io::Result<usize>) {
@@ -184,6 +191,7 @@ mod tests {
             // Not undone here, and so as it came.
             (&["zstd"], TEXT.to_vec()),
             (&["gzip, zstd"], TEXT.to_vec()),
+            (&["gzip, gzip, gzip"], TEXT.to_vec()),
         ] {
             let found = decoded(encoding, &body, true);
             assert_eq!(found, Ok(Decoded { body: TEXT.to_vec(), whole: true }), "{encoding:?}");
@@ -213,6 +221,11 @@ mod tests {
             let why = decoded(&[encoding], body, true).expect_err(encoding);
             assert!(why.contains(&format!("is not {encoding}")), "{why}");
         }
+        // A byte too many: what was decoded is kept, and not the rest, in which no credential would be found.
+        let mut headers = HeaderMap::new();
+        headers.append(CONTENT_ENCODING, "gzip".parse().expect("a value"));
+        let padded = decode(&headers, [&gzip(TEXT)[..], b"\0"].concat(), true, 1_000);
+        assert_eq!(padded.map_err(|error| error.body), Err(TEXT.to_vec()));
         assert_eq!(decoded(&["gzip"], b"", true), Ok(Decoded { body: Vec::new(), whole: true }));
     }
 }

@@ -34,6 +34,7 @@ use base64::engine::general_purpose::STANDARD;
 use delivery::address::{AddressPolicy, ClientKind};
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::event::binary::header_text;
+use delivery::machine::reply::declares_reply;
 use delivery::ports::{Clock, Late, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Needs, Request};
 use http::header::{
@@ -196,34 +197,38 @@ impl HttpSender {
             Ok(answer) => answer,
             Err(failure) => return failed(&failure),
         };
-        let limit = match request.needs {
-            Needs::Status => Some(left.map_or(BODY_WAIT, |left| left.min(BODY_WAIT))),
-            Needs::Body => left,
+        let needs_body = needs_body(request.needs, &head);
+        let limit = match needs_body {
+            true => left,
+            false => Some(left.map_or(BODY_WAIT, |left| left.min(BODY_WAIT))),
+        };
+        let max_bytes = match needs_body {
+            true => request.answer_max_bytes,
+            false => request.answer_max_bytes.min(ANSWER_MAX_BYTES),
         };
         let mut body = Vec::new();
-        let reading = self.read_body(&mut body, incoming, request, &usage);
+        let reading = self.read_body(&mut body, incoming, (&request.url, max_bytes), &usage);
         let read = match limit {
             Some(limit) => timeout(limit, reading).await.ok(),
             None => Some(reading.await),
         };
         let status = head.status.as_u16();
         let unread = |exchange| Exchange { unread_status: Some(status), ..exchange };
-        let whole = match (read, request.needs) {
-            (Some(Ok(whole)), _) => whole,
-            (Some(Err(_)) | None, Needs::Status) => false,
-            (Some(Err(failure)), Needs::Body) => return unread(failed(&failure)),
-            (None, Needs::Body) => return unread(timed_out(request)),
+        let whole = match read {
+            Some(Ok(whole)) => whole,
+            Some(Err(_)) | None if !needs_body => false,
+            Some(Err(failure)) => return unread(failed(&failure)),
+            None => return unread(timed_out(request)),
         };
         if whole {
             usage.read_whole();
         }
-        let Decoded { body, whole } =
-            match encoding::decode(&head.headers, body, whole, request.answer_max_bytes) {
-                Ok(decoded) => decoded,
-                Err(error) if request.needs == Needs::Body => return unread(failed(&error.into())),
-                // As it came: it may still tell a person something.
-                Err(error) => Decoded { body: error.body, whole },
-            };
+        let Decoded { body, whole } = match encoding::decode(&head.headers, body, whole, max_bytes)
+        {
+            Ok(decoded) => decoded,
+            Err(error) if needs_body => return unread(failed(&error.into())),
+            Err(error) => Decoded { body: error.body, whole: false },
+        };
         let retry_after = head.headers.get(RETRY_AFTER).and_then(text);
         let result = TransportResult::Answered { status, retry_after, body };
         let content = Some(self.content(&head, whole));
@@ -248,15 +253,14 @@ impl HttpSender {
         &self,
         body: &mut Vec<u8>,
         mut incoming: Incoming,
-        request: &Request,
+        (url, max_bytes): (&Url, usize),
         usage: &Usage,
     ) -> Result<bool, Failure> {
-        let max_bytes = request.answer_max_bytes;
         let mut turn = None;
         while body.len() < max_bytes {
             if body.len() >= ANSWER_MAX_BYTES && turn.is_none() {
                 // Held until the body is read.
-                turn = self.long_answers.turn(&request.url).await;
+                turn = self.long_answers.turn(url).await;
             }
             let frame = match &turn {
                 Some(turn) => turn.next(incoming.frame()).await?,
@@ -300,6 +304,20 @@ async fn ask(client: &Client, request: &Request, headers: HeaderMap) -> Result<A
         return Err(Failure::Head);
     }
     Ok(Answer { head, body, usage })
+}
+
+/// Returns true if an answer with this head fails without its body.
+fn needs_body(needs: Needs, head: &Parts) -> bool {
+    let header = |name: HeaderName| head.headers.get(name).and_then(text);
+    match needs {
+        Needs::Status => false,
+        Needs::Body => true,
+        Needs::Reply => declares_reply(
+            head.status.as_u16(),
+            header(CONTENT_TYPE).as_deref(),
+            head.headers.contains_key("ce-specversion"),
+        ),
+    }
 }
 
 /// The exchange that failed in this way.

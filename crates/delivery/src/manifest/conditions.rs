@@ -24,7 +24,9 @@ pub(super) const VISIBLE: &str = "filters see the attributes of an event and not
 /// Returns true for the name of an attribute of CloudEvents or Event Grid.
 pub(super) fn is_attribute(name: &str) -> bool {
     let of_cloud_events = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    !name.is_empty() && name.chars().all(of_cloud_events) || EVENT_GRID_ATTRIBUTES.contains(&name)
+    // Its names are those of attributes, but for the data.
+    let is_attribute = !name.is_empty() && name != "data";
+    is_attribute && name.chars().all(of_cloud_events) || EVENT_GRID_ATTRIBUTES.contains(&name)
 }
 
 /// Makes the comparison of a member, by its name, with a value.

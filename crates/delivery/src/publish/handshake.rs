@@ -16,6 +16,9 @@ use super::{HttpRequest, Refusal};
 /// The event type of the event that asks.
 const VALIDATION: &str = "Microsoft.EventGrid.SubscriptionValidationEvent";
 
+/// Some programs write it before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The names of the senders that are granted a handshake. By default there are none, and no handshake either.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedOrigins(Vec<String>);
@@ -95,11 +98,12 @@ pub fn validation_response(request: &HttpRequest<'_>) -> Option<String> {
     struct Data {
         validation_code: String,
     }
+    let body = request.body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(request.body);
     let kind = request.header("aeg-event-type")?;
     if !kind.eq_ignore_ascii_case("SubscriptionValidation") {
         return None;
     }
-    let [event] = serde_json::from_slice::<[Event; 1]>(request.body).ok()?;
+    let [event] = serde_json::from_slice::<[Event; 1]>(body).ok()?;
     let code = event.data.validation_code;
     (event.event_type == VALIDATION).then(|| json!({ "validationResponse": code }).to_string())
 }
@@ -167,6 +171,8 @@ mod tests {
         let asks = headers(&[("aeg-event-type", "SubscriptionValidation")]);
         let found = validation_response(&request("POST", &asks, event.as_bytes()));
         assert_eq!(found.as_deref(), Some(r#"{"validationResponse":"512d38b6"}"#));
+        let marked = format!("\u{feff}{event}");
+        assert!(validation_response(&request("POST", &asks, marked.as_bytes())).is_some());
         let delivers = headers(&[("aeg-event-type", "Notification")]);
         let other = event.replace("SubscriptionValidationEvent", "SubscriptionDeletedEvent");
         let two = format!("[{0},{0}]", &event[1..event.len() - 1]);

@@ -65,8 +65,10 @@ impl Method {
 pub enum Needs {
     /// The status. What can be read of the body is for people.
     Status,
-    /// The whole body too: a reply, a token. An answer without it is a failure.
+    /// The whole body too: a token, a consent. An answer without it is a failure.
     Body,
+    /// The same if the head declares a reply; else the status.
+    Reply,
 }
 
 /// One HTTP request to a destination. Its headers may hold secrets, so its `Debug` shows only their
@@ -184,7 +186,7 @@ pub fn compose(
     if subscription.reply.is_some() {
         headers.push(("prefer".to_owned(), "reply".to_owned()));
         // One more, so that a reply of exactly this length is known to be complete.
-        (needs, answer_max_bytes) = (Needs::Body, REPLY_MAX_BYTES + 1);
+        (needs, answer_max_bytes) = (Needs::Reply, REPLY_MAX_BYTES + 1);
     }
     // Last, because values from the event count as well.
     check_size(&headers)?;

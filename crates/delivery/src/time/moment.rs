@@ -65,17 +65,49 @@ impl AzureTime {
     }
 }
 
-/// The text of a time of Azure as RFC 3339: as it is written, and with `Z` where it has no zone. `None` for other
-/// text.
+/// The text of a time of Azure as RFC 3339: as it is written if it is that, with `Z` if it has no zone. `None` for
+/// other text.
 #[must_use]
 pub fn with_zone(text: &str) -> Option<Cow<'_, str>> {
     let AzureTime { civil, offset_s } = AzureTime::parse(text)?;
-    let has_seconds = text.get(16..17) == Some(":") && text.get(10..11) == Some("T");
-    Some(match offset_s {
-        Some(_) => text.into(),
-        None if has_seconds => format!("{text}Z").into(),
-        None => format!("{civil}Z").into(),
-    })
+    if is_rfc3339(text) {
+        return Some(text.into());
+    }
+    let offset = match offset_s.unwrap_or(0) {
+        0 => "Z".to_owned(),
+        seconds => {
+            let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
+            format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+        }
+    };
+    let as_written = format!("{text}{offset}");
+    let made = match offset_s {
+        None if is_rfc3339(&as_written) => as_written,
+        None | Some(_) => format!("{civil}{offset}"),
+    };
+    // Not a year before 0, nor an offset with seconds.
+    let is_whole = offset_s.is_none_or(|seconds| seconds % 60 == 0);
+    Some(made).filter(|made| is_whole && is_rfc3339(made)).map(Cow::Owned)
+}
+
+/// Recognises the form of RFC 3339, with the letters T and Z in capitals.
+fn is_rfc3339(text: &str) -> bool {
+    const DATE_AND_TIME: &[u8] = b"0000-00-00T00:00:00";
+    let is_like = |of: &[u8], form: &[u8]| {
+        let same = |(byte, form): (&u8, &u8)| match form {
+            b'0' => byte.is_ascii_digit(),
+            form => byte == form,
+        };
+        of.len() == form.len() && of.iter().zip(form).all(same)
+    };
+    let Some((begin, rest)) = text.as_bytes().split_at_checked(DATE_AND_TIME.len()) else {
+        return false;
+    };
+    let digits = rest.strip_prefix(b".").unwrap_or_default();
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let zone = if digits == 0 { rest } else { &rest[1 + digits..] };
+    let is_offset = is_like(zone, b"+00:00") || is_like(zone, b"-00:00");
+    is_like(begin, DATE_AND_TIME) && (zone == b"Z" || is_offset)
 }
 
 /// The folder of an hour: `2026/11/20/7`, in UTC, without leading zeros.
@@ -96,6 +128,26 @@ fn timestamp(ms: u64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_of_azure_is_made_rfc_3339_or_is_none() {
+        for (text, made) in [
+            ("2021-05-14T23:50:00Z", Some("2021-05-14T23:50:00Z")),
+            ("2021-05-14T23:50:00.3240+02:00", Some("2021-05-14T23:50:00.3240+02:00")),
+            ("2021-05-14T23:50:00.324", Some("2021-05-14T23:50:00.324Z")),
+            ("2021-05-14T23Z", Some("2021-05-14T23:00:00Z")),
+            ("20210514T235000Z", Some("2021-05-14T23:50:00Z")),
+            ("2021-05-14 23:50:00Z", Some("2021-05-14T23:50:00Z")),
+            ("2021-05-14T23:50:00,5Z", Some("2021-05-14T23:50:00.5Z")),
+            ("2021-05-14T23:50:00+02", Some("2021-05-14T23:50:00+02:00")),
+            ("2021-05-14T23:50:00-0130", Some("2021-05-14T23:50:00-01:30")),
+            ("2021-05-14T23:50:00+02:00:30", None),
+            ("-000001-05-14T23:50:00Z", None),
+            ("yesterday", None),
+        ] {
+            assert_eq!(with_zone(text).as_deref(), made, "{text}");
+        }
+    }
 
     #[test]
     fn a_timestamp_has_seven_fractional_digits_and_an_hour_without_zeros() {

@@ -64,6 +64,28 @@ async fn a_body_that_is_needed_and_does_not_come_is_a_failure_with_its_status() 
 }
 
 #[tokio::test]
+async fn a_body_is_needed_for_a_reply_if_the_head_declares_one() {
+    let event = "content-type: application/cloudevents+json";
+    let in_headers = "ce-specversion: 1.0\r\ncontent-type: application/json";
+    for (status, headers, needed) in [
+        (200, event, true),
+        (200, in_headers, true),
+        (202, event, false),
+        (200, "content-type: text/html", false),
+        (400, event, false),
+        (503, in_headers, false),
+    ] {
+        let head = format!("HTTP/1.1 {status} X\r\n{headers}\r\ncontent-length: 10\r\n\r\nthr");
+        let steps = vec![write(&head), Step::Close];
+        let server = Scripted::start(move |_| steps.clone()).await.expect("a free port");
+        let may_reply = Request { needs: Needs::Reply, ..request(&server.endpoint(), LONG_MS) };
+        let made = exchange_with(&sender(), &may_reply).await;
+        assert_eq!(made.answer().is_none(), needed, "{status} {headers}: {made:?}");
+        assert_eq!(made.status(), Some(status));
+    }
+}
+
+#[tokio::test]
 async fn a_head_has_at_most_a_thousand_headers_and_256_kib() {
     let head = |headers: usize, bytes: usize| {
         let lines: Vec<String> =

@@ -245,24 +245,27 @@ enum ReplyContent<'a> {
 }
 
 const MIXED: &str =
-    "it has ce-… headers and a body that is an event itself: only one of both can be meant";
+    "its ce-… headers name another event than its body: only one of both can be meant";
+
+/// Returns true for an answer that declares itself a reply, by its status, its content type, and whether it has the
+/// header `ce-specversion`.
+#[must_use]
+pub fn declares_reply(status: u16, content_type: Option<&str>, has_version: bool) -> bool {
+    let is_event = has_version || ContentMode::of(content_type) != ContentMode::Data;
+    is_event && matches!(status, 200..=299) && status != 202
+}
 
 fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     let (status, body) = exchange.answer()?;
-    let content =
-        exchange.content.as_ref().filter(|_| matches!(status, 200..=299) && status != 202)?;
-    let mode = ContentMode::of(content.content_type.as_deref());
+    let content = exchange.content.as_ref()?;
+    let content_type = content.content_type.as_deref();
     let in_headers = content.attributes.iter().any(|(name, _)| name == "specversion");
-    if mode == ContentMode::Data && !in_headers {
+    if !declares_reply(status, content_type, in_headers) {
         return None;
     }
+    let mode = ContentMode::of(content_type);
     if !content.whole || body.len() > REPLY_MAX_BYTES {
         return Some(ReplyContent::TooLarge(body));
-    }
-    if mode != ContentMode::Data && in_headers {
-        // Whoever reads the headers would get another event than whoever reads the body.
-        let text = String::from_utf8_lossy(body).into_owned();
-        return Some(ReplyContent::Unreadable(text, MIXED.into()));
     }
     let text = match event_text(mode, content, body) {
         Ok(text) => text,
@@ -271,11 +274,26 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     // Inside JSON an escape means the same, and SQS refuses some characters themselves.
     let text: Arc<str> = escaped(&text).into();
     Some(match decode_one(&text, Input::CloudEvents) {
+        // Whoever reads the headers would get another event than whoever reads the body.
+        Element::Event(event) if mode != ContentMode::Data && is_other(content, &event) => {
+            ReplyContent::Unreadable(text.to_string(), MIXED.into())
+        }
         Element::Event(event) => ReplyContent::Event(event),
         Element::Malformed { text, why } => {
             ReplyContent::Unreadable(text.to_string(), why.to_string().into())
         }
     })
+}
+
+/// Returns true if the headers of a reply name another event than its body. They may repeat it (HTTP protocol
+/// binding, 3.2).
+fn is_other(content: &Content, event: &Event) -> bool {
+    let members = event.members();
+    let differs = |(name, value): &(String, String)| {
+        matches!(name.as_str(), "id" | "source" | "type")
+            && members.text(name).is_none_or(|text| text != value.as_str())
+    };
+    content.attributes.iter().any(differs)
 }
 
 /// The event of an answer that declares itself one, as JSON; else its text, and why it is none.

@@ -120,10 +120,13 @@ fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> 
 }
 
 /// The attribute is this text. `filters` compare every value as text, but `filter.attributes` does not: the core broker
-/// compares the text there with the value as it is. A number or boolean of a structured event never equals it.
+/// compares the text there with the value as it is. A number or boolean of a structured event never equals it. An
+/// integer of 32 bits still does: a header of binary mode became a number on its way here, and is text upstream.
 /// <https://github.com/knative/eventing/blob/main/pkg/eventfilter/attributes/filter.go>
 fn same_type(name: String, value: String) -> Filter {
-    let is_typed = matches!(value.as_str(), "true" | "false") || Number::parse(&value).is_some();
+    let was_header = value.parse::<i32>().is_ok_and(|number| number.to_string() == value);
+    let is_number = Number::parse(&value).is_some() && !was_header;
+    let is_typed = matches!(value.as_str(), "true" | "false") || is_number;
     match is_typed && !TEXT_ATTRIBUTES.contains(&name.as_str()) {
         true => Filter::ExactText { name, value },
         false => Filter::Exact { name, value },

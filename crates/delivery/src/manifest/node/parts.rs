@@ -10,7 +10,7 @@
 //! Everything else is YAML, also a mapping such as `{a: 1}`. A line with `---` (or `...`) separates documents of both formats, and
 //! those of YAML are read together.
 
-use std::ops::RangeInclusive;
+use std::collections::BTreeMap;
 
 use super::json::{self, NotJson};
 use super::{Parsed, Placed, Problem};
@@ -29,17 +29,17 @@ pub(super) struct Parts {
     pub(super) doubts: Doubts,
 }
 
-/// By its lines: the problem of a document that is not JSON, but probably is meant to be.
+/// The problems of documents that are not JSON but probably are meant to be, by their first lines, with their last lines.
 #[derive(Default)]
-pub(super) struct Doubts(Vec<(RangeInclusive<u64>, Problem)>);
+pub(super) struct Doubts(BTreeMap<u64, (u64, Problem)>);
 
 impl Doubts {
     /// The problem to report for one of YAML: that of JSON in the same document, if there is one.
     pub(super) fn resolve(&mut self, of_yaml: Problem) -> Problem {
-        match self.0.iter().position(|(lines, _)| lines.contains(&of_yaml.line)) {
-            Some(at) => self.0.swap_remove(at).1,
-            None => of_yaml,
-        }
+        let before = self.0.range(..=of_yaml.line).next_back();
+        let first = before.filter(|(_, (last, _))| of_yaml.line <= *last).map(|(first, _)| *first);
+        let found = first.and_then(|first| self.0.remove(&first));
+        found.map_or(of_yaml, |(_, problem)| problem)
     }
 }
 
@@ -99,7 +99,7 @@ impl Parts {
                 self.yaml.push_str(text);
                 if !may_be_yaml {
                     let lines = text.bytes().filter(|byte| *byte == b'\n').count() as u64;
-                    self.doubts.0.push((first_line..=first_line + lines, problem));
+                    self.doubts.0.insert(first_line, (first_line + lines, problem));
                 }
                 return;
             }

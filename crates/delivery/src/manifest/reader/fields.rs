@@ -134,9 +134,18 @@ impl<'a> Fields<'a> {
         for (key, _) in self.entries.iter().filter(is_unknown) {
             let (position, field) =
                 (key.position(self.of.position.file), self.of.path_to(&key.value));
+            let at = Cursor { position, field, ..self.of.clone() };
+            if key.value.starts_with("//") || key.value.starts_with("/*") {
+                // Whatever it hides, a filter perhaps, would be missing.
+                let message =
+                    "a comment of JSON in YAML, which reads it as a part of the name behind it";
+                at.error(
+                    Message::new(message).help("a file of its own, named .json, or # comments"),
+                );
+                continue;
+            }
             let message = format!("unknown field {}", quoted(&key.value));
-            let message = Message::new(message).help(hint(&key.value, &known));
-            Cursor { position, field, ..self.of.clone() }.report(self.of.unknown, message);
+            at.report(self.of.unknown, Message::new(message).help(hint(&key.value, &known)));
         }
     }
 }
