@@ -138,7 +138,7 @@ fn request(url: &str, answer_max_bytes: usize) -> Request {
         headers: Vec::new(),
         body: "{}".into(),
         timeout_ms: TIMEOUT_MS,
-        needs: Needs::Status,
+        needs: if answer_max_bytes > ANSWER_MAX_BYTES { Needs::Body } else { Needs::Status },
         answer_max_bytes,
         tls: delivery::request::tls::RequestTls::default(),
         signer: None,

@@ -246,7 +246,8 @@ async fn reads_as_much_as_the_request_allows(sender: &impl SendHttp) {
     let whole = answer("200 OK", &[], long.as_bytes());
     let server = Scripted::start(move |_| vec![whole.clone()]).await.expect("a free port");
     for answer_max_bytes in [1, 1_000, 100_000, 512 * 1_024, long.len(), long.len() + 1] {
-        let received = Request { answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
+        let needs = Needs::Body;
+        let received = Request { needs, answer_max_bytes, ..request(&server.endpoint(), LONG_MS) };
         let made = exchange_with(sender, &received).await;
         assert_eq!(
             made.result,

@@ -40,11 +40,17 @@ pub(super) fn read(spec: &Fields<'_>, class: Class) -> Option<Filter> {
 
 fn attributes(fields: &Fields<'_>, class: Class) -> Option<Filter> {
     match fields.given("attributes") {
-        Some(attributes) => compared(&attributes, |name, value| match value.as_str() {
-            "" => present(name),
-            _ if class.compares_attributes_as_text() => Filter::Exact { name, value },
-            _ => same_type(name, value),
-        }),
+        Some(attributes) => {
+            let compares_text = class.compares_attributes_as_text();
+            if !compares_text {
+                warn_of_types(&attributes);
+            }
+            compared(&attributes, |name, value| match value.as_str() {
+                "" => present(name),
+                _ if compares_text => Filter::Exact { name, value },
+                _ => same_type(name, value),
+            })
+        }
         None if fields.given("sourceAndType").is_some() => {
             fields.given("sourceAndType").and_then(|at| old::source_and_type(&at))
         }
@@ -120,15 +126,29 @@ fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> 
 }
 
 /// The attribute is this text. `filters` compare every value as text, but `filter.attributes` does not: the core broker
-/// compares the text there with the value as it is. A number or boolean of a structured event never equals it. An
-/// integer of 32 bits still does: a header of binary mode became a number on its way here, and is text upstream.
+/// compares the text there with the value as it is. A number or boolean of a structured event never equals it.
 /// <https://github.com/knative/eventing/blob/main/pkg/eventfilter/attributes/filter.go>
 fn same_type(name: String, value: String) -> Filter {
-    let was_header = value.parse::<i32>().is_ok_and(|number| number.to_string() == value);
-    let is_number = Number::parse(&value).is_some() && !was_header;
-    let is_typed = matches!(value.as_str(), "true" | "false") || is_number;
-    match is_typed && !TEXT_ATTRIBUTES.contains(&name.as_str()) {
+    match may_be_typed(&name, &value) {
         true => Filter::ExactText { name, value },
         false => Filter::Exact { name, value },
+    }
+}
+
+/// Returns true for an extension whose value may be a number or boolean.
+fn may_be_typed(name: &str, value: &str) -> bool {
+    let is_typed = matches!(value, "true" | "false") || Number::parse(value).is_some();
+    is_typed && !TEXT_ATTRIBUTES.contains(&name)
+}
+
+/// Warns of values that their author may expect to match. An integer in a header of binary mode is a number here.
+fn warn_of_types(attributes: &Cursor<'_>) {
+    for member in attributes.entries().unwrap_or_default() {
+        let value = member.value.peek_text().filter(|value| may_be_typed(member.name, value));
+        if let Some(value) = value {
+            let message = "matches the text only, and no number or boolean, also of a header";
+            let exact = format!("filters: [{{exact: {{{}: '{value}'}}}}]", member.name);
+            member.value.warn(Message::new(message).help(exact));
+        }
     }
 }

@@ -69,6 +69,17 @@ fn only_an_extension_that_may_be_a_number_or_boolean_is_compared_by_type() {
 }
 
 #[test]
+fn a_value_that_no_number_matches_is_warned_of() {
+    let of = |filter: &str| shown(&read_one(&format!("{}{}", broker("", "{}"), trigger(filter))));
+    let found = of("  filter: {attributes: {n: '5', type: '5'}}\n");
+    let expected = "spec.filter.attributes.n: matches the text only, and no number or boolean, also of a header; \
+                    filters: [{exact: {n: '5'}}]";
+    assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
+    let exact = of("  filters: [{exact: {n: '5'}}]\n");
+    assert!(exact.is_empty(), "{exact:?}");
+}
+
+#[test]
 fn a_broker_of_kafka_compares_numbers_and_booleans_as_text() {
     for (name, taken) in [("Kafka", true), ("KafkaNamespaced", true), ("RabbitMQBroker", false)] {
         let filter = "  filter: {attributes: {n: '5', flag: 'true'}}\n";
