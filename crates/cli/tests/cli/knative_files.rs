@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// Kinds of objects that change no delivery, with the number of objects: 200 together.
@@ -339,33 +339,4 @@ fn as_json_a_kind_is_a_finding_with_the_severity_note() {
     assert!(expected.iter().all(|member| members.iter().any(|of| of == member)), "{members:?}");
     assert_eq!(members.len(), expected.len());
     assert_eq!(report.as_object().map(serde_json::Map::len), Some(1));
-}
-
-#[test]
-fn files_of_knative_beside_two_hundred_other_objects_are_readable() {
-    let Some(corpus) = corpus() else { return };
-    let folder = cluster();
-    let corpus = corpus.display().to_string();
-    let arguments = [corpus.as_str(), ".", "--write-destinations", "destinations.yaml"];
-    let printed = stdout(&check(folder.path(), &arguments));
-    let counts = ignored(&printed);
-    for (version, kind, count) in OTHERS {
-        let found = counts.get(&format!("{kind} ({version})"));
-        assert!(found.is_some_and(|found| *found >= count), "{kind}: {found:?}\n{printed}");
-    }
-    names_each_loss(&printed);
-    let warned = printed.lines().filter(|line| line.contains("ignored")).count();
-    assert_eq!(warned, counts.len(), "{printed}");
-}
-
-/// The files of Knative beside the repository. Reports that they are missing past the test harness, which would swallow
-/// the line.
-fn corpus() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/manifests");
-    if path.exists() {
-        return Some(path);
-    }
-    let line = "SKIPPED: knative files: ../shared/corpus/manifests is not beside the repository\n";
-    std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).expect("it takes a line");
-    None
 }

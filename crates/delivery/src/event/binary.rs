@@ -291,6 +291,22 @@ mod tests {
     }
 
     #[test]
+    fn what_cloud_events_defines_as_text_stays_text_whatever_it_looks_like() {
+        for (name, value, member) in [
+            ("partitionkey", "42", r#""partitionkey":"42""#),
+            ("sequence", "7", r#""sequence":"7""#),
+            ("correlationid", "1", r#""correlationid":"1""#),
+            ("subject", "5", r#""subject":"5""#),
+            ("sampledrate", "5", r#""sampledrate":5"#),
+            ("mine", "-5", r#""mine":-5"#),
+            ("mine", "007", r#""mine":"007""#),
+        ] {
+            let event = made(&[("id", "1"), (name, value)], None, b"");
+            assert_eq!(event, format!(r#"{{"id":"1",{member}}}"#));
+        }
+    }
+
+    #[test]
     fn data_that_is_no_json_is_base64_and_no_data_is_no_member() {
         assert!(made(&[], Some("text/plain"), b"hi").ends_with(r#""data_base64":"aGk="}"#));
         assert!(made(&[], Some("application/json"), b"{").ends_with(r#""data_base64":"ew=="}"#));

@@ -1,4 +1,4 @@
-//! JSON of others within JSON of our own, written so that every reader of the whole can read it.
+//! Embeds JSON of others, so that every reader can read the whole.
 //!
 //! Separate because RFC 8259 allows more than readers accept, and a reader that fails does so for the
 //! whole file or folder. An unpaired surrogate (`"\ud800"`) is an escape without a character: DuckDB and

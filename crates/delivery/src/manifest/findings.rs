@@ -18,7 +18,7 @@ words! {
         Error = "error",
         /// It can be used, but probably does not do what was intended.
         Warning = "warning",
-        /// It does what it should. The note states what the files do not state, or what is ignored.
+        /// Needs no action. Reports a default, or ignored objects.
         Note = "note",
     }
 }

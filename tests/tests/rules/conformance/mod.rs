@@ -2,7 +2,7 @@
 //!
 //! `tests/conformance` runs these tests and prints their tables. The cases of Knative's suites and of the simulator of
 //! Event Grid are copied here, with their names. The other suites read files of other projects from `../shared`, beside
-//! the repository. Only one other test reads a file outside of the repository: `check` on files of Knative.
+//! the repository; no other test reads a file outside of it.
 
 mod advanced_filter;
 mod binding;

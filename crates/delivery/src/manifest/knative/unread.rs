@@ -211,8 +211,7 @@ fn is_selected(policy: &Object<'_>, sketch: &Sketch) -> bool {
         && targets.iter().any(|target| selects(target).as_ref() == Some(kind))
 }
 
-/// The objects that one refers to, wherever in its `spec`, and the broker or channel that each is. Of a policy, only
-/// what it is for.
+/// All references in a `spec`, with the broker or channel that each is; of an EventPolicy, only those in `spec.to`.
 fn references_of(object: &Object<'_>) -> Vec<(Reference, Option<(TopicKind, TopicName)>)> {
     let mut found = Vec::new();
     let path = if object.kind == POLICY { "spec.to" } else { "spec" };

@@ -77,7 +77,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What is not YAML in a file, and what the file is perhaps.
+/// The syntax error of a file, with a guess at the format that was meant.
 fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
     if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error.without_snippet() {
         let key = key.as_deref().unwrap_or("a key");
@@ -120,7 +120,7 @@ fn line_and_column(at: &Location) -> (u64, u64) {
     (at.line().max(1), at.column().max(1))
 }
 
-/// What may have to know where it is written.
+/// A value that may need its position.
 trait Written {
     /// Keeps the place.
     fn at(&mut self, _place: &Location) {}
