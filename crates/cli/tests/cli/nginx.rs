@@ -197,9 +197,10 @@ fn nginx_takes_the_right_certificate_and_no_other_and_no_connection_has_two_of_t
         word(running.line_with("ready:").rsplit("queue ").next().expect("a queue"), "http://");
     let publish = ["publish", "--topic", "shop/orders", "--queue-url", &queue, "event.json"];
     assert_eq!(run(folder.path(), &publish).1, Some(0));
-    for _ in 0..5 * EVENTS {
-        running.line_with("attempt 1");
-    }
+    running.wait_for_lines("attempt 1  200 OK", 2 * EVENTS);
+    running.wait_for_lines("attempt 1  400 Bad Request", 2 * EVENTS);
+    // After ten of these the destination is on probation, and the others are deferred.
+    running.wait_for_lines("invalid peer certificate", 1);
     running.signal("INT");
     running.code();
     let (paths, connections) = seen(served.path(), 4 * EVENTS);
