@@ -112,3 +112,18 @@ fn the_table_of_equivalents_names_existing_fields() {
         assert!(fields.contains(format!("spec.{name}").as_str()), "{name}");
     }
 }
+
+#[test]
+fn the_functions_optimise_every_package_that_the_command_line_does_not() {
+    const PACKAGE: &str = "[profile.release.package.";
+    let read = |path: &str| {
+        let path = format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let named = text.lines().filter(|line| line.starts_with(PACKAGE));
+        named.map(ToOwned::to_owned).collect::<Vec<String>>()
+    };
+    let (command_line, functions) = (read("Cargo.toml"), read("functions/.cargo/config.toml"));
+    assert!(!command_line.is_empty());
+    let missing: Vec<_> = command_line.iter().filter(|line| !functions.contains(line)).collect();
+    assert!(missing.is_empty(), "functions/.cargo/config.toml has to override {missing:?}");
+}

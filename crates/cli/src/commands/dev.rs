@@ -153,14 +153,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     drop(page);
-    if stop(stack).await? == ExitCode::FAILURE {
-        return Ok(ExitCode::FAILURE);
-    }
-    // The lines that were logged while stopping.
-    while let Ok(line) = log.try_recv() {
+    let code = stop(stack).await?;
+    // The lines that were logged while stopping; a second Ctrl-C ends at once.
+    while let Some(line) = log.try_recv().ok().filter(|_| code == ExitCode::SUCCESS) {
         view.line(&line)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 fn stack_config(arguments: &Arguments) -> StackConfig {

@@ -87,7 +87,7 @@ pub fn structured(
 }
 
 /// The value that a header stands for (HTTP protocol binding, 3.1.3.2).
-fn attribute_value(header: &str) -> Option<String> {
+pub(crate) fn attribute_value(header: &str) -> Option<String> {
     let text = unquoted(header).unwrap_or_else(|| header.to_owned());
     let is_encoded = text.split('%').skip(1).all(|rest| {
         rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))

@@ -5,7 +5,7 @@
 
 use super::{HttpRequest, Refusal, Route};
 use crate::event::binary::{self, ContentMode, header_text};
-use crate::event::envelope::{Elements, decode};
+use crate::event::envelope::Elements;
 use crate::event::json::without_mark;
 use crate::event::{Element, Input};
 use crate::ports::{EVENT_MAX_BYTES, MESSAGE_MAX_BYTES};
@@ -165,25 +165,25 @@ fn binary_attributes(request: &HttpRequest<'_>) -> Vec<(String, String)> {
 /// Counts the events; an empty array has none. The first invalid one rejects the whole request.
 fn count_events(body: &str, topic_bytes: usize, input: Input) -> Result<usize, Refusal> {
     let body = body.into();
-    // Counted before any of them is decoded.
-    let count = Elements::of(&body, input).map_or(0, |elements| elements.len());
-    if count > EVENTS_MAX {
-        let problem = format!("{count} events; a request has at most {EVENTS_MAX}");
+    let malformed = |number: usize, why| bad_request(format!("event {number} is malformed: {why}"));
+    let elements = Elements::of(&body, input).map_err(|why| malformed(1, why))?;
+    // Before any of them is decoded.
+    if elements.len() > EVENTS_MAX {
+        let problem = format!("{} events; a request has at most {EVENTS_MAX}", elements.len());
         return Err(Refusal::new(413, problem));
     }
-    let elements = decode(&body, input);
-    for (number, element) in (1_usize..).zip(&elements) {
-        let problem = match element {
-            Element::Malformed { why, .. } => format!("event {number} is malformed: {why}"),
+    for number in 1..=elements.len() {
+        match elements.decode(number - 1) {
+            Element::Malformed { why, .. } => return Err(malformed(number, why)),
             Element::Event(event) if event.members().id().as_deref() == Some("") => {
-                format!("event {number}: id is empty")
+                return Err(bad_request(format!("event {number}: id is empty")));
             }
-            Element::Event(event) => match too_large(event.text().len() + topic_bytes) {
-                Some(why) => return Err(Refusal::new(413, format!("event {number}: {why}"))),
-                None => continue,
-            },
-        };
-        return Err(bad_request(problem));
+            Element::Event(event) => {
+                if let Some(why) = too_large(event.text().len() + topic_bytes) {
+                    return Err(Refusal::new(413, format!("event {number}: {why}")));
+                }
+            }
+        }
     }
     Ok(elements.len())
 }

@@ -67,7 +67,7 @@ pub enum Needs {
     Status,
     /// The whole body too: a token, a consent. An answer without it is a failure.
     Body,
-    /// The same if the head declares a reply; else the status.
+    /// The body if the head declares a reply, else the status.
     Reply,
 }
 

@@ -274,7 +274,7 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
     // Inside JSON an escape means the same, and SQS refuses some characters themselves.
     let text: Arc<str> = escaped(&text).into();
     Some(match decode_one(&text, Input::CloudEvents) {
-        // Whoever reads the headers would get another event than whoever reads the body.
+        // Readers of the headers would get another event than readers of the body.
         Element::Event(event) if mode != ContentMode::Data && is_other(content, &event) => {
             ReplyContent::Unreadable(text.to_string(), MIXED.into())
         }
@@ -290,8 +290,8 @@ fn reply_content(exchange: &Exchange) -> Option<ReplyContent<'_>> {
 fn is_other(content: &Content, event: &Event) -> bool {
     let members = event.members();
     let differs = |(name, value): &(String, String)| {
-        matches!(name.as_str(), "id" | "source" | "type")
-            && members.text(name).is_none_or(|text| text != value.as_str())
+        let named = matches!(name.as_str(), "id" | "source" | "type");
+        named && members.text(name).as_deref() != binary::attribute_value(value).as_deref()
     };
     content.attributes.iter().any(differs)
 }

@@ -358,6 +358,18 @@ fn a_body_in_an_event_format_is_the_reply_whatever_its_headers_repeat() {
 }
 
 #[test]
+fn headers_may_repeat_a_reply_in_their_encoding() {
+    const BODY: &str = r#"{"specversion":"1.0","id":"é 1","source":"/s","type":"t"}"#;
+    let attributes =
+        [("specversion", "1.0"), ("id", "%C3%A9%201"), ("source", "\"/s\""), ("type", "t")];
+    let kind = Some("application/cloudevents+json");
+    let answer = answer(200, kind, &attributes, BODY.as_bytes());
+    let follow_ups = followed(&delivery(), to_address(), &answer);
+    let [FollowUp::Deliver(reply)] = &follow_ups[..] else { panic!("{follow_ups:?}") };
+    assert_eq!(&**reply.event.text(), BODY);
+}
+
+#[test]
 fn a_batch_and_a_format_that_is_not_read_are_kept_as_dead_letters() {
     let batch = format!("[{REPLY}]");
     for (content_type, body, says) in [

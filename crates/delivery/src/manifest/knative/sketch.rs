@@ -48,7 +48,7 @@ impl Reference {
 
 /// A subscription.
 pub(super) struct Sketch {
-    /// Its name; parts of it may be empty.
+    /// Parts of it may be empty.
     pub(super) name: SubscriptionName,
     /// The broker or channel, by its name in the cluster; a source has none.
     pub(super) parent: Option<(TopicKind, TopicName)>,

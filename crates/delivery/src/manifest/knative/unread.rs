@@ -196,8 +196,8 @@ impl<'s> Index<'s> {
     }
 }
 
-/// Whether a policy is for the broker or channel of a subscription without naming it: it is for all of its namespace, or
-/// selects some of this kind there.
+/// Returns true if a policy is for the broker or channel of a subscription without naming it: for all of its namespace,
+/// or for selected ones of this kind.
 fn is_selected(policy: &Object<'_>, sketch: &Sketch) -> bool {
     let Some((kind, TopicName { namespace, .. })) = &sketch.parent else { return false };
     let to = policy.document.peek("spec.to").filter(|to| !to.is_empty());
