@@ -101,14 +101,25 @@ words! {
     }
 }
 
+impl Finding {
+    /// `file:line:column`.
+    pub(super) fn location(&self) -> String {
+        format!("{}:{}:{}", self.file, self.line, self.column)
+    }
+
+    /// `field: message`.
+    pub(super) fn problem(&self) -> String {
+        if self.field.is_empty() {
+            return self.message.clone();
+        }
+        format!("{}: {}", self.field, self.message)
+    }
+}
+
 impl fmt::Display for Finding {
     /// `file:line:column: error: field: message; help`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}: ", self.file, self.line, self.column, self.severity.as_str())?;
-        if !self.field.is_empty() {
-            write!(f, "{}: ", self.field)?;
-        }
-        f.write_str(&self.message)?;
+        write!(f, "{}: {}: {}", self.location(), self.severity.as_str(), self.problem())?;
         self.help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
     }
 }
@@ -229,10 +240,10 @@ impl Findings {
         self.errors.borrow().len()
     }
 
-    /// The message of the first error after so many errors.
-    pub(super) fn error_after(&self, errors: usize) -> Option<String> {
+    /// The first error after so many errors.
+    pub(super) fn error_after(&self, errors: usize) -> Option<Box<Finding>> {
         let at = *self.errors.borrow().get(errors)?;
-        Some(self.gathered.borrow().get(at)?.1.message.clone())
+        Some(Box::new(self.gathered.borrow().get(at)?.1.clone()))
     }
 
     /// The name of a file.
@@ -299,7 +310,8 @@ mod tests {
         );
         findings.add(Severity::Note, position(0, 1, 1), "", "ignored".into());
         assert_eq!(findings.errors(), 1);
-        assert_eq!(findings.error_after(0).as_deref(), Some("bad\u{fffd}\u{fffd}bad"));
+        let first = findings.error_after(0).map(|finding| finding.message);
+        assert_eq!(first.as_deref(), Some("bad\u{fffd}\u{fffd}bad"));
         assert_eq!(findings.error_after(1), None);
         let shown: Vec<String> = findings.into_sorted().iter().map(ToString::to_string).collect();
         assert_eq!(

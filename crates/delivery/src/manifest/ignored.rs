@@ -34,8 +34,10 @@ impl<'a> Ignored<'a> {
         for ((_, kind), Counted { number, versions, first }) in self.0 {
             let versions: Vec<&str> = versions.into_iter().collect();
             let (kind, versions) = (shortened(kind), shortened(&versions.join(", ")));
-            let change = if number == 1 { "it changes" } else { "they change" };
-            first.note(format!("ignored {number} {kind} ({versions}): {change} no delivery"));
+            let state = if number == 1 { "it states" } else { "they state" };
+            first.note(format!(
+                "ignored {number} {kind} ({versions}): {state} nothing about deliveries"
+            ));
         }
     }
 }

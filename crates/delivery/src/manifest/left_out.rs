@@ -3,6 +3,7 @@
 //! Separate because a finding is about a field, and this is about a subscription: whoever reads the findings should not
 //! have to find out which deliveries are missing.
 
+use super::findings::Finding;
 use super::reader::Cursor;
 
 /// A subscription that is not in the catalogue.
@@ -10,6 +11,8 @@ use super::reader::Cursor;
 pub struct LeftOut {
     /// `namespace/topic/name`, the name of an Azure resource, or its position if the files do not state these.
     pub name: String,
+    /// The position of the reason, as `file:line:column`.
+    pub at: String,
     /// Why it is left out.
     pub reason: String,
 }
@@ -20,10 +23,18 @@ const ELSEWHERE: &str = "what it refers to has an error";
 impl LeftOut {
     /// A subscription that is described at the cursor. The parts of its name may be missing. The reason is the first
     /// error of its document, if it has one.
-    pub(super) fn at(at: &Cursor<'_>, name: &[&str], reason: Option<String>) -> Self {
+    pub(super) fn at(at: &Cursor<'_>, name: &[&str], error: Option<Box<Finding>>) -> Self {
         let is_named = name.iter().all(|part| !part.is_empty());
         let name = if is_named { name.join("/") } else { at.location() };
         let name = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-        Self { name, reason: reason.unwrap_or_else(|| ELSEWHERE.to_owned()) }
+        match error {
+            Some(error) => Self { name, at: error.location(), reason: error.problem() },
+            None => Self { name, at: at.location(), reason: ELSEWHERE.to_owned() },
+        }
+    }
+
+    /// A subscription that is left out for a reason that is no error.
+    pub(super) fn because(at: &Cursor<'_>, name: &[&str], reason: &str) -> Self {
+        Self { reason: reason.to_owned(), ..Self::at(at, name, None) }
     }
 }

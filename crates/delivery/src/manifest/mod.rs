@@ -55,6 +55,7 @@ use destinations::Destinations;
 pub use findings::{Finding, MissingReference, Needed, ReferenceUse, Severity};
 use findings::{Findings, Message};
 use ignored::Ignored;
+pub use knative::is_stock_knative;
 pub use left_out::LeftOut;
 use node::Document;
 pub use origins::Origins;
@@ -304,7 +305,9 @@ impl<'a> Draft<'a> {
                 (!self.broken_topics.contains(&name.topic), "its topic has an error"),
             ];
             if let Some((_, reason)) = conditions.into_iter().find(|(holds, _)| !holds) {
-                built.left_out.push(LeftOut { name: name.to_string(), reason: reason.to_owned() });
+                let (name, reason) = (name.to_string(), reason.to_owned());
+                let at = named_at.map(Cursor::location).unwrap_or_default();
+                built.left_out.push(LeftOut { name, at, reason });
                 continue;
             }
             built.origins.insert(name.clone(), described.origins);

@@ -249,9 +249,9 @@ fn other_objects_of_kubernetes_are_a_note_for_each_kind_after_all_other_findings
         shown(&read(&sources)),
         [
             "b:5:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1",
-            "a:1:1: note: ignored 1 Service (v1): it changes no delivery",
-            "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they change no delivery",
-            "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it changes no delivery",
+            "a:1:1: note: ignored 1 Service (v1): it states nothing about deliveries",
+            "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they state nothing about deliveries",
+            "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it states nothing about deliveries",
         ]
     );
     assert!(read(&sources[..1]).into_result().is_ok());
@@ -270,18 +270,22 @@ fn a_subscription_that_is_not_deployed_is_left_out_with_the_reason() {
         "type: Microsoft.EventGrid/eventSubscriptions\nname: mails\nproperties: {}\n---\n";
     let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: t}\nspec: {input: snss}\n";
     for (text, name, reason) in [
-        (native("s", ", retry: {maxAttempts: 0}"), "n/t/s", "has to be 1 to 1000, is 0"),
+        (
+            native("s", ", retry: {maxAttempts: 0}"),
+            "n/t/s",
+            "spec.retry.maxAttempts: has to be 1 to 1000, is 0",
+        ),
         (
             native("s", ", deadLetter: {sink: {topic: n/lost}}"),
             "n/t/s",
             "the topic of its dead letters does not exist",
         ),
         (format!("{}{topic}", native("s", "")), "n/t/s", "what it refers to has an error"),
-        (unnamed, "f:1:1", "name is missing"),
+        (unnamed, "f:1:1", "metadata.name: name is missing"),
         (resource.to_owned(), "mails", "neither an id, a topic, a scope nor lastmile names"),
     ] {
         let left_out = read_one(&text).left_out;
-        let [LeftOut { name: found, reason: why }] = &left_out[..] else {
+        let [LeftOut { name: found, reason: why, .. }] = &left_out[..] else {
             panic!("{text}{left_out:?}")
         };
         assert_eq!(found, name, "{text}");

@@ -317,8 +317,12 @@ mod tests {
     #[test]
     fn what_is_not_what_it_says_is_refused_with_a_reason() {
         let no_id = CLOUD.replace(r#""id":"1","#, "");
+        let no_id_is_second = format!("[{CLOUD}, {no_id}]");
+        let empty_id = r#"[{"n":1},{"id":"","topic":"/t","subject":"","eventType":"t","eventTime":"2026-11-20T07:03:00Z","data":{},"dataVersion":"1"}]"#;
         for (headers, body, input, status, text) in [
             (vec![STRUCTURED], no_id.as_str(), Input::Auto, 400, "event 1 is malformed"),
+            (vec![BATCH], no_id_is_second.as_str(), Input::Auto, 400, "event 2 is malformed"),
+            (vec![JSON], empty_id, Input::Auto, 400, "event 2: id is empty"),
             (vec![STRUCTURED], GRID, Input::Auto, 400, "cloudevents-batch+json"),
             (vec![STRUCTURED], r#"{"n":1}"#, Input::Auto, 400, "specversion"),
             (vec![BATCH], CLOUD, Input::Auto, 400, "a batch is a JSON array"),

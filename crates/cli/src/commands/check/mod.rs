@@ -126,7 +126,7 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     let summary = match arguments.output {
         Output::Text => {
             let rules = AddressRules::of(stack.as_ref())?;
-            summary::table(&reading.catalogue, &reading.left_out, &rules, now_ms)
+            summary::table(&reading, &rules, now_ms)
         }
         Output::Json => String::new(),
     };

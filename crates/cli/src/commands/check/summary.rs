@@ -4,9 +4,12 @@
 //! Separate because findings are about fields. A reader of the findings alone would have to know which subscriptions
 //! have an error, and what the defaults of their dialects are.
 
-use delivery::manifest::LeftOut;
+use std::collections::HashSet;
+
+use delivery::manifest::{LeftOut, Reading, is_stock_knative};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
 
 use crate::attempts::{Attempts, Tries};
 use crate::lints::AddressRules;
@@ -17,12 +20,8 @@ const COLUMNS: [&str; 3] = ["subscription", "destination", "attempts"];
 const ROWS_MAX: usize = 10_000;
 
 /// The table, empty if there is no subscription.
-pub(super) fn table(
-    catalogue: &Catalogue,
-    left_out: &[LeftOut],
-    rules: &AddressRules,
-    now_ms: u64,
-) -> String {
+pub(super) fn table(reading: &Reading, rules: &AddressRules, now_ms: u64) -> String {
+    let Reading { catalogue, left_out, .. } = reading;
     let count = catalogue.subscriptions().count() + left_out.len();
     if count == 0 {
         return String::new();
@@ -31,13 +30,16 @@ pub(super) fn table(
     let mut attempts = Attempts::default();
     for subscription in catalogue.subscriptions().take(ROWS_MAX) {
         let destination = subscription.destination.display();
-        let tried = tried(subscription, &mut attempts, rules, now_ms);
+        let tried = match not_tried(subscription, reading, now_ms) {
+            Some(reason) => format!("none, {reason}"),
+            None => tried(subscription, &mut attempts, reading, rules),
+        };
         table.add_row([subscription.name.to_string(), destination, tried]);
     }
     let shown = catalogue.subscriptions().count().min(ROWS_MAX);
-    for LeftOut { name, reason } in left_out.iter().take(ROWS_MAX - shown) {
-        let (name, reason) = (text::line(name), text::line(reason));
-        table.add_row([name, "-".to_owned(), format!("none, not deployed: {reason}")]);
+    for LeftOut { name, at, reason } in left_out.iter().take(ROWS_MAX - shown) {
+        let [name, at, reason] = [name, at, reason].map(|of| text::line(of));
+        table.add_row([name, "-".to_owned(), format!("none, not deployed: {at}: {reason}")]);
     }
     let more = count.saturating_sub(ROWS_MAX);
     let more = if more == 0 { String::new() } else { more_subscriptions(more) };
@@ -49,26 +51,60 @@ fn more_subscriptions(count: usize) -> String {
     format!("{count}: lastmile explain shows the attempts of each\n")
 }
 
-/// The number of attempts and the time of the last one, or the reason for none.
+/// The reason why a subscription makes no attempts.
+fn not_tried(subscription: &Subscription, reading: &Reading, now_ms: u64) -> Option<&'static str> {
+    if subscription.paused {
+        return Some("paused: its events become dead letters");
+    }
+    if subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms) {
+        return Some("expired: it takes no new events");
+    }
+    let topic = subscription.destination.topic()?;
+    Some(if is_received(&topic, &reading.catalogue) {
+        "its events go on to the subscriptions of that topic"
+    } else if has_subscriptions(&topic, reading) {
+        "nobody receives its events: the subscriptions of that topic have errors or go on to nobody"
+    } else {
+        "nobody receives its events: no file has a subscription of that topic"
+    })
+}
+
+/// Returns true if events of a topic reach a destination that is no topic.
+fn is_received(topic: &TopicName, catalogue: &Catalogue) -> bool {
+    let (mut open, mut seen) = (vec![topic.clone()], HashSet::new());
+    while let Some(topic) = open.pop() {
+        let of_topic = catalogue.topic_subscriptions(&topic).into_iter();
+        for subscription in of_topic.flat_map(|of| of.subscriptions()) {
+            let Some(next) = subscription.destination.topic() else { return true };
+            if seen.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    false
+}
+
+/// Returns true if the files describe a subscription of a topic, perhaps one with an error.
+fn has_subscriptions(topic: &TopicName, reading: &Reading) -> bool {
+    let of_topic = format!("{topic}/");
+    reading.catalogue.topic_subscriptions(topic).is_some_and(|of| !of.is_empty())
+        || reading.left_out.iter().any(|of| of.name.starts_with(&of_topic))
+}
+
+/// The number of attempts and the time of the last one.
 fn tried<'a>(
     subscription: &'a Subscription,
     attempts: &mut Attempts<'a>,
+    reading: &Reading,
     rules: &AddressRules,
-    now_ms: u64,
 ) -> String {
-    if subscription.paused {
-        return "none, paused: its events become dead letters".to_owned();
-    }
-    if subscription.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms) {
-        return "none, expired: it takes no new events".to_owned();
-    }
-    if subscription.destination.topic().is_some() {
-        return "none, its events go on to the subscriptions of that topic".to_owned();
-    }
     let Tries { attempts, last_at_ms } = attempts.of(subscription);
     let mut tried = text::counted(attempts as u64, "attempt");
     if attempts > 1 {
         tried.push_str(&format!(" within {}", text::duration(last_at_ms)));
+    }
+    if reading.origins.get(&subscription.name).is_some_and(is_stock_knative) {
+        tried.push_str(", by the defaults of stock Knative");
     }
     if rules.refuse(&subscription.destination.url) {
         tried.push_str(", if the deployment allows this address");
@@ -109,25 +145,79 @@ apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: n, topic: t, name: private}
 spec: {destination: {url: 'http://127.0.0.1:9180/'}, retry: {maxAttempts: 1}}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Broker
+metadata: {namespace: n, name: other}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Broker
+metadata: {namespace: n, name: next}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Broker
+metadata: {namespace: n, name: empty}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Trigger
+metadata: {namespace: n, name: onward}
+spec: {broker: t, subscriber: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: other}}}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Trigger
+metadata: {namespace: n, name: nowhere}
+spec: {broker: t, subscriber: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: next}}}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Trigger
+metadata: {namespace: n, name: back}
+spec: {broker: next, subscriber: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: empty}}}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Trigger
+metadata: {namespace: n, name: to-nobody}
+spec: {broker: t, subscriber: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: empty}}}
+---
+apiVersion: eventing.knative.dev/v1
+kind: Trigger
+metadata: {namespace: n, name: stock}
+spec: {broker: other, subscriber: {uri: 'https://d.example.com/'}}
 ";
 
     #[test]
     fn the_table_shows_whether_where_and_how_often_each_subscription_is_tried() {
         let reading = read(&[Source { name: "f", text: SUBSCRIPTIONS }]);
         let rules = AddressRules::of(None).unwrap();
-        let table = table(&reading.catalogue, &reading.left_out, &rules, 0);
+        let table = table(&reading, &rules, 0);
         let rows: Vec<Vec<&str>> = table
             .lines()
             .map(|line| line.split("  ").map(str::trim).filter(|of| !of.is_empty()).collect())
             .collect();
         let problem = reading.findings[0].message.as_str();
-        let wrong = format!("none, not deployed: {problem}");
+        let to_nobody = "none, nobody receives its events: the subscriptions of that topic have errors or go on to nobody";
+        let wrong = format!("none, not deployed: f:22:27: spec.destination.url: {problem}");
         assert_eq!(
             rows,
             [
                 COLUMNS.to_vec(),
+                vec![
+                    "n/next/back",
+                    "topic:n/empty",
+                    "none, nobody receives its events: no file has a subscription of that topic"
+                ],
+                vec![
+                    "n/other/stock",
+                    "https://d.example.com/",
+                    "11 attempts within 6 min 49 s, by the defaults of stock Knative"
+                ],
+                vec!["n/t/nowhere", "topic:n/next", to_nobody],
                 vec!["n/t/often", "https://a.example.com/", "3 attempts within 11 min"],
                 vec!["n/t/once", "https://b.example.com/", "1 attempt"],
+                vec![
+                    "n/t/onward",
+                    "topic:n/other",
+                    "none, its events go on to the subscriptions of that topic"
+                ],
                 vec![
                     "n/t/paused",
                     "https://c.example.com/",
@@ -138,6 +228,11 @@ spec: {destination: {url: 'http://127.0.0.1:9180/'}, retry: {maxAttempts: 1}}
                     "http://127.0.0.1:9180/",
                     "1 attempt, if the deployment allows this address"
                 ],
+                vec![
+                    "n/t/to-nobody",
+                    "topic:n/empty",
+                    "none, nobody receives its events: no file has a subscription of that topic"
+                ],
                 vec!["n/t/wrong", "-", &wrong],
             ]
         );
@@ -146,6 +241,6 @@ spec: {destination: {url: 'http://127.0.0.1:9180/'}, retry: {maxAttempts: 1}}
     #[test]
     fn without_subscriptions_there_is_no_table() {
         let rules = AddressRules::of(None).unwrap();
-        assert_eq!(table(&Catalogue::default(), &[], &rules, 0), "");
+        assert_eq!(table(&read(&[]), &rules, 0), "");
     }
 }

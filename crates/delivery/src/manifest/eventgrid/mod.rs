@@ -133,13 +133,12 @@ pub(super) fn read<'a>(
     for resource in resources {
         let at = &resource.cursor;
         if has_others && is_of_old_schema(at) {
-            let reason = Some(OLD_SCHEMA_REASON.to_owned());
-            draft.left_out.push(LeftOut::at(at, &[&resource.path], reason));
+            draft.left_out.push(LeftOut::because(at, &[&resource.path], OLD_SCHEMA_REASON));
             continue;
         }
         match at.result_or_error(|| read_resource(&resource, destinations, &topics, draft)) {
             Ok(described) => draft.add_subscription(described),
-            Err(reason) => draft.left_out.push(LeftOut::at(at, &[&resource.path], reason)),
+            Err(error) => draft.left_out.push(LeftOut::at(at, &[&resource.path], error)),
         }
     }
 }

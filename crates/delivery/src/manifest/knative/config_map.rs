@@ -22,6 +22,8 @@ use crate::subscription::name::TopicName;
 const TEMPLATES: [&str; 2] = ["channel-template-spec", "channelTemplateSpec"];
 /// The name and the key of the defaults for brokers.
 const BROKERS: (&str, &str) = ("config-br-defaults", "default-br-config");
+/// The namespace and the name of the channels of brokers that name no other: the defaults of stock Knative name it.
+const CHANNELS_OF_BROKERS: (&str, &str) = ("knative-eventing", "config-br-default-channel");
 /// The name and the key of the defaults for channels.
 const CHANNELS: (&str, &str) = ("default-ch-webhook", "default-ch-config");
 
@@ -152,7 +154,7 @@ impl<'a> ConfigMaps<'a> {
         addresses: &Addresses<'_>,
         namespace: &str,
     ) -> BrokerDefaults<'a> {
-        let Some((text, at)) = &self.brokers else { return BrokerDefaults::default() };
+        let Some((text, at)) = &self.brokers else { return self.stock_defaults() };
         let read = |root: &Cursor<'_>| {
             let of_scopes = defaults_for(root, namespace);
             let default_class = of_scopes.iter().find_map(class_name);
@@ -167,6 +169,14 @@ impl<'a> ConfigMaps<'a> {
             }
         };
         self.document(text, at, read).unwrap_or_default()
+    }
+
+    /// The defaults of a broker if no file has them: the ConfigMap that stock Knative names, if a file has that one.
+    fn stock_defaults(&self) -> BrokerDefaults<'a> {
+        let (namespace, topic) = CHANNELS_OF_BROKERS;
+        let name = TopicName { namespace: namespace.to_owned(), topic: topic.to_owned() };
+        let named_at = self.templates.get(&name).map(|(_, at)| at.clone());
+        BrokerDefaults { config: named_at.map(|at| (name, at)), ..BrokerDefaults::default() }
     }
 
     /// The document in a text, with its findings at the text: each once, however often it is read.

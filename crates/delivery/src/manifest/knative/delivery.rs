@@ -61,7 +61,7 @@ const STOCK: RetrySettings =
 /// [`STOCK`] in the form of a document.
 pub(super) const STOCK_TEXT: &str = "retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S";
 /// The origin of these values.
-const STOCK_ORIGIN: &str = "default of stock Knative (config-br-defaults)";
+pub(super) const STOCK_ORIGIN: &str = "default of stock Knative (config-br-defaults)";
 
 const POLICIES: [(&str, Policy); 2] =
     [("linear", Policy::Linear), ("exponential", Policy::Exponential)];

@@ -41,10 +41,11 @@ use parent::Parent;
 use partial::PartialSubscription;
 use role::Role;
 use stock::StockDefaults;
+pub use stock::is_stock_knative;
 use topics::Topics;
 
 use super::destinations::Destinations;
-use super::findings::{Message, quoted};
+use super::findings::{Finding, Message, quoted};
 use super::ignored::Ignored;
 use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
@@ -171,7 +172,7 @@ impl<'a> Reader<'a, '_> {
         });
         match read {
             Ok(described) => draft.add_subscription(described),
-            Err(reason) => self.leave_out(role, object, reason, draft),
+            Err(error) => self.leave_out(role, object, error, draft),
         }
     }
 
@@ -180,16 +181,16 @@ impl<'a> Reader<'a, '_> {
         &self,
         role: Role,
         object: &Object<'a>,
-        reason: Option<String>,
+        error: Option<Box<Finding>>,
         draft: &mut Draft<'a>,
     ) {
-        if role == Role::Source && reason.is_none() {
+        if role == Role::Source && error.is_none() {
             return;
         }
         if let Some(name) = sketch::name_of(role, object, &self.addresses.topics) {
             let parts = [&name.topic.namespace, &name.topic.topic, &name.name];
             let parts = parts.map(String::as_str);
-            draft.left_out.push(LeftOut::at(&object.document, &parts, reason));
+            draft.left_out.push(LeftOut::at(&object.document, &parts, error));
         }
     }
 

@@ -6,8 +6,15 @@
 use std::cell::RefCell;
 
 use super::super::findings::Message;
+use super::super::origins::Origins;
 use super::super::reader::Cursor;
-use super::delivery::STOCK_TEXT;
+use super::delivery::{STOCK_ORIGIN, STOCK_TEXT};
+
+/// Returns true if the number of attempts is the default of stock Knative.
+#[must_use]
+pub fn is_stock_knative(origins: &Origins) -> bool {
+    origins.get("maxAttempts").is_some_and(|origin| origin == STOCK_ORIGIN)
+}
 
 /// The number of subscriptions with settings of stock Knative, and the position of the first one.
 #[derive(Default)]
@@ -25,11 +32,11 @@ impl<'a> StockDefaults<'a> {
     pub(super) fn report(self) {
         let Some((number, first)) = self.0.into_inner() else { return };
         let subscriptions = match number {
-            1 => "1 subscription is".to_owned(),
-            number => format!("{number} subscriptions are"),
+            1 => "1 subscription has".to_owned(),
+            number => format!("{number} subscriptions have"),
         };
         let message = format!(
-            "{subscriptions} retried by the defaults of stock Knative for a Broker without delivery: {STOCK_TEXT}"
+            "{subscriptions} the retry settings of stock Knative for a Broker without delivery: {STOCK_TEXT}"
         );
         first.note(Message::new(message).help(
             "if your cluster has others, copy class and delivery that kubectl get broker -o yaml shows into the Broker",

@@ -43,11 +43,11 @@ impl<'a> Reader<'a, '_> {
             });
             match read {
                 Ok(described) => draft.add_subscription(described),
-                Err(reason) => {
+                Err(error) => {
                     let TopicName { namespace, topic } = &object.topic;
                     let name = name_of(at, index);
                     let name = [namespace, topic, &name].map(String::as_str);
-                    draft.left_out.push(LeftOut::at(at, &name, reason));
+                    draft.left_out.push(LeftOut::at(at, &name, error));
                 }
             }
         }

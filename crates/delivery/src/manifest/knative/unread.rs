@@ -25,9 +25,11 @@ const NAMED_MAX: usize = 100;
 /// The object of the Knative operator, with the defaults of a cluster.
 const OPERATOR: &str = "KnativeEventing";
 /// The paths of its defaults for brokers and channels. The operator accepts both names of a ConfigMap.
-const CLUSTER_DEFAULTS: [&str; 5] = [
+const CLUSTER_DEFAULTS: [&str; 7] = [
     "spec.config.config-br-defaults.default-br-config",
     "spec.config.br-defaults.default-br-config",
+    "spec.config.config-br-default-channel",
+    "spec.config.br-default-channel",
     "spec.config.default-ch-webhook.default-ch-config",
     "spec.config.ch-webhook.default-ch-config",
     "spec.defaultBrokerClass",
@@ -63,9 +65,8 @@ pub(super) fn report<'a>(
         let mut affected = index.affected(object);
         if let Some(source) = source_without_sink(object) {
             let name = [&source.topic.namespace, &source.topic.topic, &source.name];
-            let reason = Some("spec.sink is missing".to_owned());
             let name = name.map(String::as_str);
-            draft.left_out.push(LeftOut::at(&object.document, &name, reason));
+            draft.left_out.push(LeftOut::because(&object.document, &name, "spec.sink is missing"));
             affected.insert(source.to_string(), "sink");
         }
         if affected.is_empty() {

@@ -52,10 +52,10 @@ pub(super) fn read<'a>(
     for document in subscriptions {
         match document.result_or_error(|| read_subscription(document, destinations, draft)) {
             Ok(described) => draft.add_subscription(described),
-            Err(reason) => {
+            Err(error) => {
                 let name = ["metadata.namespace", "metadata.topic", "metadata.name"];
                 let name = name.map(|field| document.text_at(field));
-                draft.left_out.push(LeftOut::at(document, &name, reason));
+                draft.left_out.push(LeftOut::at(document, &name, error));
             }
         }
     }

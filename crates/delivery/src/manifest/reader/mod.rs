@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 pub(super) use fields::Fields;
 
-use super::findings::{Findings, Message, Severity, SourcePosition, quoted};
+use super::findings::{Finding, Findings, Message, Severity, SourcePosition, quoted};
 use super::hint::hint;
 use super::node::{Document, Key, Node, Open, Value};
 use crate::subscription::filter::number::Number;
@@ -115,11 +115,11 @@ impl<'a> Cursor<'a> {
     pub(super) fn result_or_error<T>(
         &self,
         read: impl FnOnce() -> Option<T>,
-    ) -> Result<T, Option<String>> {
+    ) -> Result<T, Option<Box<Finding>>> {
         let before = self.findings.errors();
         let value = read();
         match self.findings.error_after(before) {
-            Some(message) => Err(Some(message)),
+            Some(error) => Err(Some(error)),
             None => value.ok_or(None),
         }
     }

@@ -495,3 +495,14 @@ fn an_entry_of_a_list_that_wants_an_old_schema_is_left_out_and_the_others_are_re
         assert!(read_files(&[&text]).into_result().is_err(), "{text}");
     }
 }
+
+#[test]
+fn a_comment_before_a_member_does_not_swallow_the_member() {
+    // With these comments alone the text is also YAML, in which a comment is a part of the next name.
+    let comments = ["// ARM templates may have comments\n", " /* and these */", " // nested name"];
+    let text = comments.iter().fold(COMMENTED.to_owned(), |text, of| text.replacen(of, "", 1));
+    let (subscription, found) = loaded(&[&text]);
+    assert_eq!(found, Vec::<String>::new());
+    assert!(subscription.filter.to_string().contains("OrderCreated"), "{}", subscription.filter);
+    assert_eq!(subscription.retry.max_attempts, 5);
+}

@@ -387,3 +387,11 @@ fn a_time_of_expiry_that_stays_open_is_a_warning() {
         found[0].contains("warning: resources[0].properties.expirationTimeUtc: never, because")
     );
 }
+
+#[test]
+fn a_name_that_stays_open_is_reported_once() {
+    let resource = to("http://h/").replace("name: t/s", "name: \"[parameters('n')]\"");
+    let found = shown(&read_files(&[&template("n: {type: string}", "", &resource)]));
+    let expected = "resources[0].name: the value of \"[parameters('n')]\" is not known here: parameters('n') has no default value";
+    assert_eq!(found.iter().filter(|of| of.contains(expected)).count(), 1, "{found:?}");
+}

@@ -51,6 +51,21 @@ fn a_broker_without_delivery_has_that_of_the_cluster_or_of_its_namespace() {
 }
 
 #[test]
+fn a_broker_of_channels_without_defaults_has_the_channels_that_stock_knative_names() {
+    let template = "apiVersion: messaging.knative.dev/v1\nkind: KafkaChannel\n";
+    let map = config_map("config-br-default-channel", "channel-template-spec", template);
+    for (documents, annotations, expected) in [
+        ("", class("MTChannelBasedBroker"), 1),
+        (map.as_str(), class("MTChannelBasedBroker"), 2),
+        (map.as_str(), class("Kafka"), 2),
+    ] {
+        let text = format!("{documents}{}{}", broker(&annotations, "{}"), trigger(LINEAR));
+        let (subscription, found) = subscription(&text);
+        assert_eq!((numbering(&subscription), found), (expected, vec![]), "{documents}");
+    }
+}
+
+#[test]
 fn the_class_of_a_broker_without_an_annotation_is_the_default_one() {
     let defaults =
         |class: &str| broker_defaults(&format!("clusterDefault: {{brokerClass: {class}}}\n"));

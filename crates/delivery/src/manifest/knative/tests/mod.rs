@@ -432,7 +432,9 @@ fn a_kind_of_the_wrong_group_is_no_suggestion_for_itself() {
     let found: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
-        ["f:1:1: note: ignored 1 Broker (other.knative.dev/v1): it changes no delivery"]
+        [
+            "f:1:1: note: ignored 1 Broker (other.knative.dev/v1): it states nothing about deliveries"
+        ]
     );
 }
 

@@ -69,14 +69,16 @@ fn an_object_that_changes_no_subscription_is_counted() {
         let unread = object(api_version, kind, "{}");
         assert_eq!(
             found(&format!("{unread}{unread}")),
-            [format!("note: ignored 2 {kind} ({api_version}): they change no delivery")]
+            [format!(
+                "note: ignored 2 {kind} ({api_version}): they state nothing about deliveries"
+            )]
         );
     }
     let of_subscription = delivered("{uri: 'http://h/'}");
     let sequence = object("flows.knative.dev/v1", "Sequence", "{}");
     assert_eq!(
         found(&format!("{of_subscription}{sequence}")),
-        ["note: ignored 1 Sequence (flows.knative.dev/v1): it changes no delivery"]
+        ["note: ignored 1 Sequence (flows.knative.dev/v1): it states nothing about deliveries"]
     );
 }
 
@@ -166,7 +168,7 @@ fn a_config_map_that_a_broker_names_and_that_has_nothing_to_read_is_named() {
         ]
     );
     let other = found(&format!("{broker}{}---\n{}", trigger(""), map.replace("NAME", "y")));
-    assert_eq!(other, ["note: ignored 1 ConfigMap (v1): it changes no delivery"]);
+    assert_eq!(other, ["note: ignored 1 ConfigMap (v1): it states nothing about deliveries"]);
 }
 
 #[test]
@@ -178,8 +180,9 @@ fn a_source_without_a_sink_is_a_subscription_that_is_left_out() {
             "warning: the KafkaSource default/x is not read, which changes deliveries of default/x/x (sink)"
         ]
     );
-    let left_out =
-        LeftOut { name: "default/x/x".to_owned(), reason: "spec.sink is missing".to_owned() };
+    let [name, at, reason] =
+        ["default/x/x", "f:1:1", "spec.sink is missing"].map(ToOwned::to_owned);
+    let left_out = LeftOut { name, at, reason };
     assert_eq!(read_one(&text).left_out, [left_out]);
 }
 
@@ -196,20 +199,20 @@ fn a_warning_names_a_limited_number_of_subscriptions() {
 
 #[test]
 fn a_subscription_that_is_not_deployed_is_left_out_with_its_first_error() {
-    let left_out = |text: &str| -> Vec<(String, String)> {
+    let left_out = |text: &str| -> Vec<[String; 3]> {
         let left_out = read_one(text).left_out;
-        left_out.into_iter().map(|of| (of.name, of.reason)).collect()
+        left_out.into_iter().map(|of| [of.name, of.at, of.reason]).collect()
     };
     let reference = "{ref: {apiVersion: v1, kind: Service, name: s}}";
-    let reason = "nothing says what \"v1/Service/default/s\" is here";
-    assert_eq!(left_out(&delivered(reference)), [("default/b/t".to_owned(), reason.to_owned())]);
+    let reason = "spec.subscriber.ref: nothing says what \"v1/Service/default/s\" is here";
+    assert_eq!(left_out(&delivered(reference)), [["default/b/t", "f:11:21", reason]]);
     let of_broken = delivered("{uri: 'http://h/'}").replace("retry: 1", "retry: -1");
     let elsewhere = "what it refers to has an error";
-    assert_eq!(left_out(&of_broken), [("default/b/t".to_owned(), elsewhere.to_owned())]);
+    assert_eq!(left_out(&of_broken), [["default/b/t", "f:6:1", elsewhere]]);
     let channel = "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {name: s}\nspec:\n  \
                    channel: {apiVersion: messaging.knative.dev/v1, kind: KafkaChannel, name: c, namespace: n}\n  \
                    subscriber: {uri: nowhere}\n";
-    let reason = "nothing says what \"nowhere\" is here";
-    assert_eq!(left_out(channel), [("n/c/s".to_owned(), reason.to_owned())]);
-    assert_eq!(left_out(&delivered("{uri: 'http://h/'}")), []);
+    let reason = "spec.subscriber.uri: nothing says what \"nowhere\" is here";
+    assert_eq!(left_out(channel), [["n/c/s", "f:6:21", reason]]);
+    assert!(left_out(&delivered("{uri: 'http://h/'}")).is_empty());
 }
