@@ -213,7 +213,7 @@ impl Tokens {
     fn state(&self, of: TokenSource<'_>, destination: &Destination) -> SharedState {
         match of {
             TokenSource::Client(client) => {
-                self.clients.of(&(client.clone(), destination.ca_bundle.clone()))
+                self.clients.of(&(client.clone(), destination.ca_bundle().cloned()))
             }
             TokenSource::Aws(identity) => self.identities.of(identity),
         }
@@ -283,7 +283,7 @@ async fn fetched<P: TokenPorts>(
     };
     let keyring = ports.keyring(&[&client.client_secret], &client.token_url).await;
     let keyring = keyring.map_err(|error| error.to_string())?;
-    let request = token::ask(client, destination.ca_bundle.as_ref(), &keyring)?;
+    let request = token::ask(client, destination.ca_bundle(), &keyring)?;
     let exchange = ports.exchange(&request).await;
     token::read(client, &keyring, &exchange)
 }

@@ -38,6 +38,6 @@ pub(crate) async fn write(
 
 /// The subscriptions that have public keys.
 fn of(catalogue: &Catalogue) -> BTreeMap<&SubscriptionName, &[PublicKey]> {
-    let all = catalogue.subscriptions().map(|of| (&of.name, &of.destination.public_keys[..]));
+    let all = catalogue.subscriptions().map(|of| (&of.name, of.destination.public_keys()));
     all.filter(|(_, keys)| !keys.is_empty()).collect()
 }

@@ -76,7 +76,7 @@ pub(crate) fn lints_at(
             ("expirationTimeUtc", expired(subscription, now_ms)),
             ("reply", unsubscribed_reply(subscription, catalogue)),
             ("url", unsubscribed_destination(subscription, catalogue)),
-            ("responseTimeout", shortened_timeout(subscription, cut_to_ms)),
+            ("timeout", shortened_timeout(subscription, cut_to_ms)),
             ("sharedLimit", limits.problem(subscription)),
             ("url", placeholder(subscription)),
             ("auth", stack.and_then(|stack| without_identity(subscription, stack))),
@@ -317,8 +317,8 @@ impl<'a> SharedLimits<'a> {
 
 /// The numbers of a limit, as far as it can be shared.
 fn numbers(of: &Subscription) -> (Option<u32>, Option<u32>) {
-    let Destination { max_concurrency, shares_concurrency, max_per_second, .. } = of.destination;
-    (shares_concurrency.then_some(max_concurrency), max_per_second)
+    let Destination { max_concurrency, max_per_second, .. } = of.destination;
+    (max_concurrency.shared(), max_per_second)
 }
 
 /// What the environment of this command says that the deployment allows.

@@ -70,8 +70,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 #[cfg(feature = "aws")]
 use crate::commands::doctor;
 use crate::commands::{
-    apply, check, completions, deadletters, demo, destinations, dev, explain, man, publish,
-    rollback, sample, subscriber, subscriptions, try_out, validate,
+    apply, check, completions, convert, deadletters, demo, destinations, dev, explain, man,
+    publish, rollback, sample, subscriber, subscriptions, try_out, validate,
 };
 use crate::files::UsageError;
 use crate::output::{goes_on_unread, is_closed, note};
@@ -95,6 +95,8 @@ enum Command {
     /// Shows the attempts and the end of a delivery whose endpoint always responds the same way, or with
     /// --event which subscriptions get an event, and why
     Explain(explain::Arguments),
+    /// Prints subscription files of any dialect in the native form: exit code 0 without an error, 1 with one
+    Convert(convert::Arguments),
     /// Uploads subscription files to a deployment, after showing what changes
     Apply(apply::Arguments),
     /// Restores an earlier version of the subscriptions of a deployment
@@ -155,6 +157,7 @@ impl Command {
             Self::Dev(_)
             | Self::Demo(_)
             | Self::Explain(_)
+            | Self::Convert(_)
             | Self::Subscriptions(_)
             | Self::Deadletters(_)
             | Self::Destinations(_)
@@ -206,6 +209,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Check(arguments) => check::run(arguments).await,
         Command::Explain(arguments) => explain::run(arguments).await,
+        Command::Convert(arguments) => convert::run(arguments).await,
         Command::Apply(arguments) => apply::run(arguments).await,
         Command::Rollback(arguments) => rollback::run(arguments).await,
         Command::Subscriptions(arguments) => subscriptions::run(arguments).await,

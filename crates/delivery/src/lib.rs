@@ -53,6 +53,9 @@ macro_rules! words {
     };
 }
 
+#[macro_use]
+mod document;
+
 pub mod address;
 pub mod deadletter;
 pub mod delivery;

@@ -2,6 +2,7 @@
 //! while it asks to be left alone.
 
 use delivery::ports::{Clock as _, Message, QueueName, Record};
+use delivery::subscription::Concurrency;
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::{Dialect, Profile};
 use dispatch::{Deadline, Dispatch};
@@ -128,7 +129,7 @@ fn where_a_few_time_out_no_delivery_leaves_its_turn_and_where_many_do_some_are_a
 #[test]
 fn what_the_first_answers_show_counts_for_the_rest_of_the_invocation() {
     let mut of_twenty = subscription("shop/orders/s0");
-    of_twenty.destination.max_concurrency = 20;
+    of_twenty.destination.max_concurrency = Concurrency::of_each(20);
     of_twenty.destination.probation = false;
     of_twenty.destination.slow_after_ms = 3_000;
     let busy = vec![answers(503).after_ms(100); 20];
@@ -219,7 +220,7 @@ fn retry_after_of_one_answer_holds_for_all_other_deliveries_of_its_destination()
 #[test]
 fn what_waited_for_its_turn_meanwhile_leaves_the_destination_alone_too() {
     let mut one_at_once = subscription("shop/orders/s0");
-    one_at_once.destination.max_concurrency = 1;
+    one_at_once.destination.max_concurrency = Concurrency::of_each(1);
     let asks = answers(429).with_retry_after("7").after_ms(500);
     let process = Process::new(one_at_once, &[asks, answers(200)]);
     let (sent, requests, _) = process.invoke(&published(2));

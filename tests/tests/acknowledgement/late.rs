@@ -3,6 +3,7 @@
 
 use delivery::delivery::Delivery;
 use delivery::ports::{QueueName, Record};
+use delivery::subscription::Concurrency;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::schedule::Kind;
 use delivery::subscription::{ReplyTo, Subscription};
@@ -173,7 +174,7 @@ fn a_late_success_that_carries_a_reply_sends_the_reply() {
 #[test]
 fn waiting_for_a_late_response_holds_no_concurrency_permit() {
     let mut single_permit = with_late_window("shop/orders/s0", 60_000, 120_000);
-    single_permit.destination.max_concurrency = 1;
+    single_permit.destination.max_concurrency = Concurrency::of_each(1);
     let ports = FakePorts::new(catalogue_of([single_permit]))
         .with_reactions("s0.example.com", &[times_out_after(1_000), answers(200)]);
     let records: [Record; 2] = [record("m1", EVENT), record("m2", EVENT)];

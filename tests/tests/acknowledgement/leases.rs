@@ -4,6 +4,7 @@ use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::permits::{Permits, Wanted};
 use delivery::delivery::health::shared::Document as _;
 use delivery::ports::{Clock as _, Message, QueueName, Record};
+use delivery::subscription::Concurrency;
 use delivery::subscription::Subscription;
 use dispatch::{Deadline, Dispatch};
 use futures::future::join;
@@ -16,8 +17,7 @@ use crate::fake_ports::{FakePorts, catalogue_of, container, record};
 /// A destination that takes this many requests at once.
 fn limited(most: u32) -> Subscription {
     let mut subscription = subscription("shop/orders/s0");
-    subscription.destination.max_concurrency = most;
-    subscription.destination.shares_concurrency = true;
+    subscription.destination.max_concurrency = Concurrency::of_all(most);
     subscription
 }
 

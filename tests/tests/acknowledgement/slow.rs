@@ -3,6 +3,7 @@
 use delivery::delivery::Delivery;
 use delivery::delivery::health::slow::{ANSWERS_IN_TIME, FIRST_MS};
 use delivery::ports::{Clock as _, Message, QueueName, Record};
+use delivery::subscription::Concurrency;
 use delivery::subscription::{Batch, OnRefused, Subscription};
 use dispatch::{Deadline, Dispatch};
 
@@ -225,7 +226,7 @@ fn a_delivery_that_the_lane_refuses_is_attempted_where_it_is() {
 fn those_who_wait_for_their_turn_are_others_at_work() {
     // One after the other: for a moment each of them has ended and the next has not begun.
     let mut one_at_a_time = subscription("shop/others/s1");
-    one_at_a_time.destination.max_concurrency = 1;
+    one_at_a_time.destination.max_concurrency = Concurrency::of_each(1);
     let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0"), one_at_a_time]));
     let ports = ports
         .with_reactions("s0.example.com", &[answers(200).after_ms(6_000)])

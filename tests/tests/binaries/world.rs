@@ -1,5 +1,6 @@
 //! What a function talks to: a local SQS and S3, and destinations. And the function as a process.
 
+use delivery::subscription::NoFields;
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -167,8 +168,10 @@ impl World {
     pub(crate) async fn consent(&self, rate: &str) {
         let url: reqwest::Url = self.url("consented").parse().expect("a URL");
         let rate = Rate::parse(rate).expect("a rate");
-        let granted = Granted::new(&Destination::new(url.clone(), 1), &Consent::EventGrid, rate, 1);
-        self.put(ConsentKey::of(&url, &Consent::EventGrid).as_str(), granted.write()).await;
+        let granted =
+            Granted::new(&Destination::new(url.clone(), 1), &Consent::EventGrid(NoFields), rate, 1);
+        self.put(ConsentKey::of(&url, &Consent::EventGrid(NoFields)).as_str(), granted.write())
+            .await;
     }
 
     /// Starts a function with these changes to its environment.

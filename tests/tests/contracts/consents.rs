@@ -7,6 +7,7 @@ use adapters::storage::Storage;
 use adapters::subscriptions::Location;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::Consents as _;
+use delivery::subscription::NoFields;
 use delivery::subscription::{Consent, Destination};
 use tempfile::TempDir;
 
@@ -55,14 +56,14 @@ impl Fixture for Cloud {
 }
 
 fn key(url: &str) -> ConsentKey {
-    ConsentKey::of(&url.parse().expect("a URL"), &Consent::EventGrid)
+    ConsentKey::of(&url.parse().expect("a URL"), &Consent::EventGrid(NoFields))
 }
 
 fn granted(rate: &str) -> Granted {
     let url = "https://example.com/".parse().expect("a URL");
     Granted::new(
         &Destination::new(url, 1),
-        &Consent::EventGrid,
+        &Consent::EventGrid(NoFields),
         Rate::parse(rate).expect("a rate"),
         1,
     )

@@ -4,6 +4,8 @@ use adapters::http::HttpSender;
 use delivery::machine::consent::{Answer, Question, Rate, ask, judge};
 use delivery::ports::SendHttp as _;
 use delivery::request::AttemptContext;
+use delivery::subscription::CloudEventsHandshake;
+use delivery::subscription::NoFields;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
@@ -14,7 +16,10 @@ use crate::http::{LONG_MS, sender};
 const CALLBACK: &str = "https://me.example.com/confirm/1";
 
 fn cloud_events() -> Consent {
-    Consent::CloudEvents { origin: "events.example.com".to_owned(), rate: Some(120) }
+    Consent::CloudEvents(CloudEventsHandshake {
+        origin: "events.example.com".to_owned(),
+        rate: Some(120),
+    })
 }
 
 /// Runs a handshake with a server; returns its verdict and the request that the server received.
@@ -68,7 +73,8 @@ fn is_refused(answer: &Answer, part: &str) {
 
 #[tokio::test]
 async fn event_grid_consents_by_the_posted_code() {
-    let (answer, received) = handshake(&Consent::EventGrid, true, LONG_MS, echo("200 OK")).await;
+    let (answer, received) =
+        handshake(&Consent::EventGrid(NoFields), true, LONG_MS, echo("200 OK")).await;
     assert_eq!(answer, rate("*"));
     let received = received.expect("a request was received");
     assert!(received.head.starts_with("POST /in?code=1 HTTP/1.1"), "{}", received.head);
@@ -82,19 +88,27 @@ async fn event_grid_consents_by_the_posted_code() {
 async fn another_code_another_status_or_a_redirect_is_no_event_grid_consent() {
     let invalid =
         |_: &ScriptedRequest| vec![answer("200 OK", &[], br#"{"validationResponse":"00000000"}"#)];
-    is_refused(&handshake(&Consent::EventGrid, true, LONG_MS, invalid).await.0, "another code");
-    is_refused(&handshake(&Consent::EventGrid, true, LONG_MS, echo("202 Accepted")).await.0, "202");
     is_refused(
-        &handshake(&Consent::EventGrid, true, LONG_MS, echo("307 Temporary Redirect")).await.0,
+        &handshake(&Consent::EventGrid(NoFields), true, LONG_MS, invalid).await.0,
+        "another code",
+    );
+    is_refused(
+        &handshake(&Consent::EventGrid(NoFields), true, LONG_MS, echo("202 Accepted")).await.0,
+        "202",
+    );
+    is_refused(
+        &handshake(&Consent::EventGrid(NoFields), true, LONG_MS, echo("307 Temporary Redirect"))
+            .await
+            .0,
         "redirects",
     );
     let no_headers = || responds_with("200 OK", &[]);
     assert_eq!(
-        handshake(&Consent::EventGrid, true, LONG_MS, no_headers()).await.0,
+        handshake(&Consent::EventGrid(NoFields), true, LONG_MS, no_headers()).await.0,
         Answer::Pending
     );
     is_refused(
-        &handshake(&Consent::EventGrid, false, LONG_MS, no_headers()).await.0,
+        &handshake(&Consent::EventGrid(NoFields), false, LONG_MS, no_headers()).await.0,
         "validationResponse",
     );
 }
@@ -139,7 +153,7 @@ async fn cloud_events_consents_by_the_origin_and_not_by_the_status() {
 
 #[tokio::test]
 async fn no_response_in_time_is_no_consent() {
-    for consent in [Consent::EventGrid, cloud_events()] {
+    for consent in [Consent::EventGrid(NoFields), cloud_events()] {
         is_refused(&handshake(&consent, true, 200, |_| vec![Step::Silence]).await.0, "200 ms");
         is_refused(
             &handshake(&consent, true, LONG_MS, |_| vec![Step::Reset]).await.0,

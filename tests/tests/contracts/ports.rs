@@ -1,5 +1,6 @@
 //! The ports of dispatch and of the ingress, put together: each promise is kept by what the settings name.
 
+use delivery::subscription::NoFields;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -72,8 +73,9 @@ async fn what_one_dispatch_function_shares_another_finds() {
     let cloud = Cloud::start().await;
     let (one, other) = (of_dispatch(&cloud, WHOLE), of_dispatch(&cloud, WHOLE));
 
-    let key = ConsentKey::of(&destination().url, &Consent::EventGrid);
-    let granted = Granted::new(&destination(), &Consent::EventGrid, Rate::parse("7").unwrap(), 1);
+    let key = ConsentKey::of(&destination().url, &Consent::EventGrid(NoFields));
+    let granted =
+        Granted::new(&destination(), &Consent::EventGrid(NoFields), Rate::parse("7").unwrap(), 1);
     one.keep_consent(&key, &granted).await.expect("kept");
     assert_eq!(other.consent(&key).await, Ok(Some(granted)));
 

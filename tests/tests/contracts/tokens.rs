@@ -1,5 +1,6 @@
 //! `Tokens` with a token server that hangs, floods, redirects or is not where it may be: bounded, refused, told.
 
+use delivery::subscription::Tls;
 use std::time::Duration;
 
 use adapters::aws_identity::Identity;
@@ -143,9 +144,8 @@ async fn who_gives_up_early_and_whom_other_authorities_vouch_for_is_no_failure_o
     assert!(tokens.keyring(&ports, &hasty).await.is_ok());
     // Who trusts others has a token of its own.
     let authority = lastmile_tests::certificates::Authority::new().expect("a key");
-    let ca_bundle = CaBundle::new(&authority.pem()).ok();
-    assert!(ca_bundle.is_some());
-    let other = Destination { ca_bundle, ..patient };
+    let ca_bundle = CaBundle::new(&authority.pem()).expect("a certificate");
+    let other = Destination { tls: Some(Tls { ca_bundle }), ..patient };
     assert!(tokens.keyring(&ports, &other).await.is_ok());
     assert_eq!(server.requests().len(), 3);
 }

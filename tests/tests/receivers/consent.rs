@@ -4,6 +4,8 @@ use delivery::delivery::outcome::TransportResult;
 use delivery::machine::consent::{Answer, Question, Rate, ask, judge};
 use delivery::ports::SendHttp as _;
 use delivery::request::AttemptContext;
+use delivery::subscription::CloudEventsHandshake;
+use delivery::subscription::NoFields;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
@@ -15,7 +17,7 @@ use super::{PUBLISHED_MS, TIMEOUT_MS, composed_for, send, sender, subscribed};
 const ORIGIN: &str = "events.example.com";
 
 fn cloud_events(origin: &str) -> Consent {
-    Consent::CloudEvents { origin: origin.to_owned(), rate: Some(120) }
+    Consent::CloudEvents(CloudEventsHandshake { origin: origin.to_owned(), rate: Some(120) })
 }
 
 /// The verdict on a receiver's response to a validation request.
@@ -44,7 +46,7 @@ async fn the_sdks_of_event_grid_read_the_validation_event_and_their_response_is_
     for sdk in Sdk::ALL {
         let Some(endpoint) = sdk.endpoint() else { continue };
         assert_eq!(
-            handshake(endpoint, &Consent::EventGrid).await,
+            handshake(endpoint, &Consent::EventGrid(NoFields)).await,
             Answer::Granted(Rate::Unlimited),
             "{sdk:?}"
         );

@@ -16,6 +16,7 @@ mod examples;
 mod fastify;
 mod receiver;
 
+use delivery::subscription::Signing;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -81,8 +82,9 @@ fn subscribed(endpoint: &str, mode: Mode, secrets: &[&str]) -> Subscription {
         Subscription::new("shop/orders/billing".parse().expect("a name"), Dialect::Native, url);
     subscription.destination.schema = Some(mode.schema());
     subscription.mapping = Arc::new(mapping());
+    let secrets: Vec<_> = secrets.iter().map(|name| name.parse().expect("a name")).collect();
     subscription.destination.signing =
-        secrets.iter().map(|name| name.parse().expect("a name")).collect();
+        (!secrets.is_empty()).then_some(Signing { secrets, public_keys: None });
     subscription
 }
 

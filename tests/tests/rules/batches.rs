@@ -1,6 +1,7 @@
 //! Output batching: which deliveries share a request, what such a request is, and what its refusal
 //! means.
 
+use delivery::subscription::Signing;
 use std::sync::Arc;
 
 use delivery::delivery::outcome::{Exchange, TransportResult, Verdict};
@@ -149,7 +150,8 @@ fn a_batch_is_an_array_of_its_schema() {
 #[test]
 fn a_batch_is_signed_under_a_name_of_its_own_that_does_not_depend_on_the_order() {
     let mut subscription = batching(9, 9_999);
-    subscription.destination.signing = vec!["env:S".parse().expect("a name")];
+    subscription.destination.signing =
+        Some(Signing { secrets: vec!["env:S".parse().expect("a name")], public_keys: None });
     let id = |deliveries: &[Delivery]| {
         let headers = request_of(&subscription, deliveries).headers;
         headers.into_iter().find(|(name, _)| name == "webhook-id").expect("an id").1

@@ -53,8 +53,9 @@ fn the_documented_defaults_are_the_real_ones() {
         let (Some(field), Some(default)) = (code(&row[0]), code(&row[2])) else { continue };
         // Invalid alone: nothing is batched by default, nothing is disabled, and nobody says who is calling. A schedule that is
         // written replaces the default one as a whole.
-        let is_alone = ["spec.batch.onRefused", "spec.destination.disable.then"].contains(&field)
-            || ["spec.retry.schedule.", "spec.destination.auth."]
+        let is_alone = field == "spec.destination.disable.then"
+            || field.contains("[]")
+            || ["spec.retry.schedule.", "spec.destination.auth.", "spec.filter.", "spec.batch."]
                 .iter()
                 .any(|of| field.starts_with(of));
         if is_alone {

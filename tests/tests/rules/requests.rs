@@ -5,6 +5,7 @@
 //! changes only on purpose: run with `UPDATE_GOLDEN=1`, then check the diff against the table of
 //! what is sent.
 
+use delivery::subscription::Signing;
 use std::sync::Arc;
 
 use delivery::delivery::Delivery;
@@ -327,8 +328,8 @@ fn a_subscriptions_headers_come_from_the_file_the_event_or_a_secret() {
 #[test]
 fn a_signature_covers_the_sent_body_and_keeps_its_id_over_all_attempts() {
     let mut signed = in_schema(Schema::CloudEventsBinary);
-    signed.destination.signing =
-        ["env:SIGNING", "env:NEXT"].map(|name| name.parse().expect("a name")).to_vec();
+    let secrets = ["env:SIGNING", "env:NEXT"].map(|name| name.parse().expect("a name")).to_vec();
+    signed.destination.signing = Some(Signing { secrets, public_keys: None });
     let first = delivery_of(EXACT, Input::Auto);
     assert_golden("signed", &signed, &first);
     let again = Delivery { attempts: 7, ..first.clone() };
@@ -430,7 +431,8 @@ fn no_value_of_an_event_keeps_it_from_being_sent() {
 #[test]
 fn a_missing_or_invalid_secret_fails_the_attempt_and_is_not_shown() {
     let mut signed = subscription(Dialect::Native);
-    signed.destination.signing = vec!["env:TOKEN".parse().expect("a name")];
+    signed.destination.signing =
+        Some(Signing { secrets: vec!["env:TOKEN".parse().expect("a name")], public_keys: None });
     let secret = with_header(Value::Secret("env:MISSING".parse().expect("a name")));
     for (subscription, says) in
         [(signed, "env:TOKEN is not base64"), (secret, "env:MISSING was not looked up")]

@@ -244,7 +244,7 @@ proptest! {
                     prop_assert!(delivery.attempts < policy.max_attempts);
                     prop_assert_eq!(delivery.due_ms, exchange.ended_ms() + wait_ms);
                     prop_assert!(delivery.due_ms - PUBLISHED_MS < LIFETIME_MAX_MS);
-                    prop_assert!(wait_ms >= policy.least_waits.of_status(step.status));
+                    prop_assert!(wait_ms >= policy.least_wait_ms(step.status));
                 }
                 End::DeadLetter(letter) | End::ToSink(letter) => {
                     let exhausted = delivery.attempts == policy.max_attempts;

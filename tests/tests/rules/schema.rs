@@ -18,9 +18,11 @@ apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: refunds, name: a}
 spec:
-  destination: {url: 'https://a.example.com/', auth: {basic: {user: größe 7, password: 'env:P'}}}
-  filter: {any: [{suffix: {source: /eu}}, {not: {prefix: {subject: x}}}, {cesql: 'n = 1'}]}
-  retry: {schedule: {kind: waits, waits: [PT1S, 'PT1,5M']}}
+  destination: {url: 'https://a.example.com/', auth: {basic: {user: größe 7, password: 'env:P'}}, plainJson: false, notificationHeaders: true, headers: [{name: a, value: b, hidden: true}]}
+  filter: {any: [{suffix: {source: /eu}}, {not: {prefix: {subject: x}}}, {cesql: 'n = 1'}, {exactText: {n: '1'}}, \
+                {eventGrid: {operatorType: NumberIn, key: data.n, values: [1], arrays: elements}}, \
+                {eventGrid: {operatorType: BoolEquals, key: data.b, value: true}}]}
+  retry: {schedule: {kind: waits, waits: [PT1S, 'PT1,5M']}, otherwiseLeastWait: PT1S, lastAttemptNamesTheLimit: true}
   deadLetter: none
 ---
 apiVersion: lastmile.dev/v1
@@ -47,6 +49,8 @@ spec:
   delivery:
     destination:
       timeout: PT5S
+      plainJson: true
+      notificationHeaders: false
       hidePath: true
       schema: eventgrid
       maxConcurrency: 1000
@@ -62,7 +66,7 @@ spec:
       disable: {after: P5D, then: deadLetter}
       consent: {handshake: eventgrid}
     batch: {onRefused: split}
-    retry: {schedule: {kind: constant, delay: PT1S, max: PT1M}}
+    retry: {schedule: {kind: linear, delay: PT1S, numbering: fromZero, max: PT1M}}
     deadLetter: {sink: 'https://letters.example.com/t0ken', hidePath: true, layout: flat, response: none}
     paused: false
 ---
@@ -97,7 +101,9 @@ spec: {destination: {url: 'https://shown.example.com/', auth: {awsIdentity: {aud
 apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: orders, name: signed}
-spec: {destination: {url: 'https://signed.example.com/', auth: {sigv4: {service: lambda, region: eu-west-1}}}}
+profile: knative
+defaults: {retry: {maxAttempts: 1}}
+spec: {reply: 'https://r.example.com/', expires: 2026-12-01T00:00:00Z, destination: {url: 'https://signed.example.com/', auth: {sigv4: {service: lambda, region: eu-west-1}}}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Notifications
@@ -106,7 +112,7 @@ spec: {topic: shop/orders}
 apiVersion: lastmile.dev/v1
 kind: Destinations
 spec:
-  v1/Service/shop/billing: {url: 'https://a.example.com/', auth: {oauth2: {clientId: a, clientSecret: 'env:A'}}}
+  v1/Service/shop/billing: {url: 'https://a.example.com/', auth: {oauth2: {clientId: a, clientSecret: 'env:A', scope: a, audience: b, resource: c, style: basic, parameters: {d: e}}}}
   https://b.example.com/: {auth: null, tls: {caBundle: \"-----BEGIN CERTIFICATE-----\\nMA==\\n-----END CERTIFICATE-----\\n\"}}
   v1/Service/shop/refunds: {url: 'https://c.example.com/', auth: {basic: {user: a, password: 'env:A'}}}
 ---

@@ -168,7 +168,7 @@ impl Inner {
         }
         self.check_batching(delivery, base.batching, tally.last);
         // It waits for a permit.
-        let shares = self.rules[number].subscription.destination.shares_concurrency;
+        let shares = self.rules[number].subscription.destination.max_concurrency.is_shared;
         if shares && tally.requests == 0 && delivery.due_ms > base.due_ms {
             return;
         }

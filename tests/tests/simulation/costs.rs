@@ -127,7 +127,8 @@ impl Inner {
         let got_slot = slots.unwrap_or(0) < delivery.hold.slots;
         let ran_ms = self.now_ms - invocation.started_ms;
         let number = self.ledger.known.get(&delivery.id).and_then(|known| known.subscription);
-        let shares = |number: usize| self.rules[number].subscription.destination.shares_concurrency;
+        let shares =
+            |number: usize| self.rules[number].subscription.destination.max_concurrency.is_shared;
         // Others may have all permits.
         let excused = invocation.panics > 0
             || invocation.short

@@ -1,5 +1,6 @@
 //! `maxPerSecond` over several processes: how even the requests are, and what the waiting costs.
 
+use delivery::subscription::Concurrency;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
@@ -90,7 +91,7 @@ fn a_backlog_of_a_destination_with_a_rate_is_delivered_evenly_by_all_processes()
 /// costs few messages.
 fn assert_at_once(most: usize, takes_ms: u64, longest_ms: u64, most_sends: u64) {
     const EVENTS: usize = 300;
-    let limit = |of: &mut Destination| (of.max_concurrency, of.shares_concurrency) = (3, true);
+    let limit = |of: &mut Destination| of.max_concurrency = Concurrency::of_all(3);
     let world = run(EVENTS, limit, takes_ms);
     let world = world.lock();
     assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);

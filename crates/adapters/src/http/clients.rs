@@ -18,7 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use delivery::address::{AddressPolicy, ClientKind};
 use delivery::request::tls::RequestTls;
-use delivery::subscription::MAX_CONCURRENCY;
+use delivery::subscription::Concurrency;
 use http::Uri;
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
@@ -52,7 +52,7 @@ const TCP_KEEPALIVE_RETRIES: u32 = 3;
 const POOL_IDLE: Duration = Duration::from_secs(5);
 /// How many connections to one host may be idle: the default concurrency of a subscription. With
 /// fewer, a subscription at that concurrency would open new connections all the time.
-const POOL_PER_HOST_MAX: usize = MAX_CONCURRENCY as usize;
+const POOL_PER_HOST_MAX: usize = Concurrency::DEFAULT.most as usize;
 /// A response with more headers is a failure.
 pub(super) const HEADERS_MAX: usize = 1_000;
 /// A response with a longer head is a failure. The client stops reading soon after.

@@ -238,7 +238,7 @@ fn describe(subject: &Subject, change: &Change) -> String {
             ("+", shown.iter().map(|(name, value)| field(name, value.clone())).collect())
         }
         Change::Changed(changes) => {
-            let changed = |of: &FieldChange| field(of.field, format!("{} -> {}", of.old, of.new));
+            let changed = |of: &FieldChange| field(&of.field, format!("{} -> {}", of.old, of.new));
             ("~", changes.iter().map(changed).collect())
         }
         Change::Removed => ("-", field("warning", consequence(subject).to_owned())),

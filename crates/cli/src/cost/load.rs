@@ -193,7 +193,7 @@ fn fresh(plan: &Plan, of: &Subscription, average: &AverageDelivery, parts: f64) 
             * (average.in_place_ms + average.attempts_in_place * traffic.answer_ms),
         answer_ms: traffic.answer_ms,
         failure_ms: failure_ms(traffic, of),
-        max_concurrency: of.destination.max_concurrency,
+        max_concurrency: of.destination.max_concurrency.most,
     }
 }
 
@@ -220,7 +220,7 @@ fn retried(
         in_place_ms: 0.0,
         answer_ms: traffic.answer_ms,
         failure_ms: failure_ms(traffic, of),
-        max_concurrency: of.destination.max_concurrency,
+        max_concurrency: of.destination.max_concurrency.most,
     }
 }
 

@@ -142,11 +142,11 @@ fn of_destinations(
         let formula = format!("{} ÷ 86,400 s", count(attempts));
         needs.push(Need::limited("requests a second", attempts / DAY_S, limit, formula));
     }
-    if destination.shares_concurrency && leased > 0.0 {
+    if destination.max_concurrency.is_shared && leased > 0.0 {
         let failed = average.failures / average.attempts;
         let attempt_ms =
             traffic.answer_ms * (1.0 - failed) + failure_ms(traffic, subscription) * failed;
-        let limit = (f64::from(destination.max_concurrency) * leased, "maxConcurrency");
+        let limit = (f64::from(destination.max_concurrency.most) * leased, "maxConcurrency");
         let formula = format!("{} ÷ 86,400 s × {} ms", count(attempts), count(attempt_ms));
         let amount = attempts / DAY_S * attempt_ms / as_f64(SECOND_MS);
         needs.push(Need::limited("requests at once", amount, limit, formula));

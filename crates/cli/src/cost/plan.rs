@@ -171,7 +171,7 @@ impl Traffic {
 
     /// Destinations with `maxConcurrency`: as many as the option has, else that of the subscription.
     pub(crate) fn concurrency_limited(&self, of: &Subscription) -> f64 {
-        let own = f64::from(u8::from(of.destination.shares_concurrency));
+        let own = f64::from(u8::from(of.destination.max_concurrency.is_shared));
         self.concurrency_limited.unwrap_or(own)
     }
 }

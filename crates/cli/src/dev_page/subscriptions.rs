@@ -22,7 +22,7 @@ const POLICY: [(&str, &str); 4] = [
     ("maxAttempts", "attempts"),
     ("timeToLive", "time to live"),
     ("schedule", "waits"),
-    ("responseTimeout", "timeout"),
+    ("timeout", "timeout"),
 ];
 /// A longer schedule is cut.
 const SETTING_MAX_CHARS: usize = 80;

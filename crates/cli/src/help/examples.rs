@@ -55,6 +55,14 @@ const EXAMPLES: &[Examples] = &[
         ],
     ),
     of_command(
+        "convert",
+        "docs/dialects.md",
+        &[
+            "lastmile convert triggers.yaml",
+            "lastmile convert event-subscriptions.json --output json",
+        ],
+    ),
+    of_command(
         "explain",
         "docs/subscribe.md",
         &[

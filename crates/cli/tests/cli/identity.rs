@@ -94,9 +94,10 @@ fn tokens_of_aws_are_verified_by_their_receiver_had_once_replaced_when_refused_a
             running.line_with(" 200 OK");
         }
         let seen = peer.seen();
-        // One for each audience; after all of them were refused, another.
-        let granted = seen["granted"].as_array().map(Vec::len);
-        assert_eq!((granted, &seen["delivered"]), (Some(2 * round), &(40 * round).into()));
+        // One for each audience; after all of them were refused, another. The client of AWS asks again if a response is late.
+        let granted = seen["granted"].as_array().map_or(0, Vec::len);
+        assert!((2 * round..=6 * round).contains(&granted), "{seen}");
+        assert_eq!(seen["delivered"], 40 * round);
         assert_eq!(seen["refused"] != 0, round == 2, "{seen}");
         for asked in seen["asked"].as_array().expect("a list") {
             assert_eq!(
@@ -117,7 +118,10 @@ fn tokens_of_aws_are_verified_by_their_receiver_had_once_replaced_when_refused_a
     let printed = running.seen();
     let secrets: Vec<&str> = granted.iter().copied().chain(["never-sent"]).collect();
     let found: Vec<_> = secrets.iter().filter(|value| printed.contains(**value)).collect();
-    assert!(found.is_empty() && granted.len() == 4, "{found:?} of {seen} in {printed}");
+    assert!(
+        found.is_empty() && (4..=12).contains(&granted.len()),
+        "{found:?} of {seen} in {printed}"
+    );
     assert_not_stored(folder.path(), &secrets);
 }
 

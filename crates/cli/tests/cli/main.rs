@@ -10,6 +10,7 @@ mod check_stack;
 mod clients;
 mod command_line;
 mod command_rules;
+mod convert;
 mod cost;
 mod damaged_documents;
 mod deadletters;

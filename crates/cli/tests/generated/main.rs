@@ -10,6 +10,7 @@ mod configuration;
 mod estimates;
 mod scale;
 mod schema;
+mod schema_file;
 mod template;
 
 use std::fs;
@@ -19,7 +20,8 @@ use std::process::ExitCode;
 type Generator = fn(&str) -> String;
 
 /// Each file, and what generates it.
-const FILES: [(&str, Generator); 3] = [
+const FILES: [(&str, Generator); 4] = [
+    ("schemas/native.schema.json", schema_file::page),
     ("docs/cli.md", commands::page),
     ("docs/configuration.md", configuration::page),
     ("docs/scale.md", scale::page),

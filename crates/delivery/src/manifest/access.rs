@@ -6,18 +6,22 @@
 //!
 //! Promises: what a file asks for and nothing supplies is a warning, with the entry that would supply it.
 
+use serde_json::json;
 use url::Url;
 
 use super::destinations::Destinations;
 use super::findings::{Message, Needed, ReferenceUse};
-use super::native::{self, Client, Supplied};
+use super::node::Node;
 use super::origins::Origins;
 use super::reader::{Cursor, Fields};
-use crate::subscription::Destination;
+use crate::document::kind::{Kind as _, OneOf};
+use crate::document::record::Record as _;
 use crate::subscription::auth::Auth;
 use crate::subscription::auth::oauth2::{ClientCredentials, Style};
+use crate::subscription::kinds::auth::can_be_shown;
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address::topic_of;
+use crate::subscription::{Destination, Tls};
 
 /// What a request to a sink lacks.
 pub(super) const SINK_ACCESS: &str =
@@ -65,14 +69,42 @@ pub(super) enum Wanted {
     Scope(Option<String>),
 }
 
+/// What an entry of a `Destinations` document says of `auth`.
+#[derive(Clone)]
+enum Supplied {
+    /// All of it.
+    Whole(Auth),
+    /// A client whose token the file that names the destination may say more about.
+    Client(Client),
+}
+
+/// The credentials of a client; the file that names the destination may have what is missing.
+#[derive(Clone)]
+struct Client {
+    credentials: ClientCredentials,
+    has_token_url: bool,
+    has_style: bool,
+}
+
+/// Reads `auth` of an entry.
+fn supplied(at: &Cursor<'_>) -> Option<Supplied> {
+    let client = at.peek("oauth2").filter(|_| at.entries().is_some_and(|all| all.len() == 1));
+    let Some(at) = client else { return OneOf::<Auth>::new().read(at).map(Supplied::Whole) };
+    let elsewhere = Node::of_json(&json!({ "tokenUrl": "https://token.invalid/" }));
+    let credentials = at.mapping_over(&[at.beside(&elsewhere)], ClientCredentials::read)??;
+    let [has_token_url, has_style] = ["tokenUrl", "style"].map(|field| at.peek(field).is_some());
+    Some(Supplied::Client(Client { credentials, has_token_url, has_style }))
+}
+
 impl Access {
     /// Reads the fields of an entry that has more than an address.
     pub(super) fn read(fields: &Fields<'_>) -> Self {
         let auth = fields.given("auth");
         let tls = fields.given("tls");
-        let bundle = |at: Cursor<'_>| Some((at.mapping(native::tls).flatten()?, at.location()));
+        let bundle =
+            |at: Cursor<'_>| Some((at.mapping(Tls::read).flatten()?.ca_bundle, at.location()));
         Self {
-            auth: auth.and_then(|at| Some((native::supplied(&at)?, at.location()))),
+            auth: auth.and_then(|at| Some((supplied(&at)?, at.location()))),
             ca_bundle: tls.and_then(bundle),
         }
     }
@@ -124,9 +156,9 @@ impl Destinations<'_> {
         let of_entry = supplied.filter(|_| !asked.states_tls).and_then(|it| it.ca_bundle.as_ref());
         let of_entry = of_entry.map(|(bundle, _)| bundle);
         let ca_bundle = of_entry.or(asked.ca_bundle.as_ref().map(|(bundle, _)| bundle)).cloned();
-        let ca_bundle = ca_bundle.or(destination.ca_bundle);
-        let destination = Destination { auth, ca_bundle, ..destination };
-        native::can_be_shown(&destination, at).then_some(destination)
+        let tls = ca_bundle.map(|ca_bundle| Tls { ca_bundle }).or(destination.tls);
+        let destination = Destination { auth, tls, ..destination };
+        can_be_shown(&destination, at).then_some(destination)
     }
 
     /// Warns of a token that is asked for and that nothing supplies.
@@ -151,12 +183,12 @@ impl Destinations<'_> {
         if let Some((_, at)) =
             supplied.and_then(|it| it.auth.as_ref()).filter(|_| !asked.states_auth)
         {
-            origins.insert("auth", at.clone());
+            origins.insert("auth".to_owned(), at.clone());
         }
         let of_entry = supplied.filter(|_| !asked.states_tls).and_then(|it| it.ca_bundle.as_ref());
         let of_file = || asked.ca_bundle.as_ref().map(|(_, at)| at.location());
         origins.extend(
-            of_entry.map(|(_, at)| at.clone()).or_else(of_file).map(|at| ("tls.caBundle", at)),
+            of_entry.map(|(_, at)| at.clone()).or_else(of_file).map(|at| ("tls".to_owned(), at)),
         );
     }
 }
@@ -206,7 +238,7 @@ fn may_hold_secret(key: &str) -> bool {
 
 /// The client with what the file says of its token, or what neither has.
 fn completed(client: &Client, asked: Option<&AskedToken<'_>>) -> Result<ClientCredentials, Needed> {
-    let client = client.clone();
+    let Client { credentials: client, has_token_url, has_style } = client.clone();
     let names_whom = client.audience.is_some() || client.resource.is_some();
     let (audience, scope) = match asked.map(|asked| &asked.wanted) {
         Some(Wanted::Audience(audience)) if !names_whom => (Some(audience.clone()), None),
@@ -216,16 +248,14 @@ fn completed(client: &Client, asked: Option<&AskedToken<'_>>) -> Result<ClientCr
         }
         Some(Wanted::Audience(_)) | None => (None, None),
     };
-    let token_url = client.token_url.or_else(|| asked?.token_url.clone());
+    let own = has_token_url.then(|| client.token_url.clone());
+    let token_url = own.or_else(|| asked?.token_url.clone());
     Ok(ClientCredentials {
         token_url: token_url.ok_or(Needed::TokenUrl)?,
-        client_id: client.client_id,
-        client_secret: client.client_secret,
         scope: client.scope.or(scope),
         audience: client.audience.or(audience),
-        resource: client.resource,
-        style: client.style.or(asked.map(|asked| asked.style)).unwrap_or(Style::Basic),
-        parameters: client.parameters,
+        style: asked.filter(|_| !has_style).map_or(client.style, |asked| asked.style),
+        ..client
     })
 }
 

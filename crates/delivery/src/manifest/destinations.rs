@@ -12,62 +12,10 @@ use url::Url;
 use super::access::Access;
 use super::findings::Message;
 use super::reader::{Cursor, Entry};
-use crate::subscription::sink::{Container, Sink, SinkQueue};
-
-/// The longest prefix within a container. Three names and an hour take up to 830 bytes of a key of
-/// 1,024.
-/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>
-const PREFIX_MAX_BYTES: usize = 180;
-/// Lengths of a bucket's name.
-/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
-const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
-/// The rule for names of buckets.
-pub(super) const BUCKET_RULE: &str =
-    "a bucket's name is 3 to 63 letters, digits, points and hyphens";
+use crate::subscription::kinds::address::{ADDRESSES, Resolved, Target, address, parsed};
 
 /// The prefix of a full resource id of Azure.
 const AZURE_ID: &str = "/subscriptions/";
-
-/// All forms of addresses, for messages.
-pub(super) const ADDRESSES: &str =
-    "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
-/// The form of a queue's address, for messages.
-const QUEUE: &str = "sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME";
-
-/// What an address is.
-#[derive(Clone)]
-pub(super) enum Target {
-    /// An HTTP endpoint.
-    Endpoint(Url),
-    /// A container for dead letters.
-    Container(Container),
-    /// A queue for dead letters.
-    Queue(SinkQueue),
-}
-
-impl Target {
-    /// The endpoint that events are sent to; targets for dead letters only are reported.
-    pub(super) fn for_events(self, at: &Cursor<'_>) -> Option<Url> {
-        let what = match self {
-            Self::Endpoint(url) => return Some(url),
-            Self::Container(_) => "a container",
-            Self::Queue(_) => "a queue",
-        };
-        let message =
-            Message::new(format!("{what} is not a destination for events, only for dead letters"));
-        at.refuse(message.help("https://… or http://…"))
-    }
-}
-
-impl From<Target> for Sink {
-    fn from(target: Target) -> Self {
-        match target {
-            Target::Endpoint(url) => Self::Address(url),
-            Target::Container(container) => Self::Container(container),
-            Target::Queue(queue) => Self::Queue(queue),
-        }
-    }
-}
 
 /// References and addresses of other clouds, with their targets.
 pub(super) struct Destinations<'a> {
@@ -91,27 +39,6 @@ struct Documented<'a> {
     access: Access,
     /// It is a mapping, and no text.
     is_whole: bool,
-}
-
-/// The result of resolving an address.
-pub(super) enum Resolved {
-    /// It can be used.
-    Target(Target),
-    /// It cannot be used, which has been reported where it is written.
-    Reported,
-    /// It is neither an address nor a key of a `Destinations` document.
-    Unknown,
-}
-
-impl Resolved {
-    /// The target; without one there is a finding, for an unknown address this one.
-    pub(super) fn or_refuse(self, at: &Cursor<'_>, unknown: Message) -> Option<Target> {
-        match self {
-            Self::Target(target) => Some(target),
-            Self::Reported => None,
-            Self::Unknown => at.refuse(unknown),
-        }
-    }
 }
 
 impl<'a> Destinations<'a> {
@@ -238,33 +165,6 @@ fn comparable(key: &str) -> Cow<'_, str> {
     if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
 }
 
-/// The address of an HTTP endpoint, which no document maps.
-pub(super) fn endpoint_at(at: &Cursor<'_>) -> Option<Url> {
-    let unknown = Message::new("not an address").help("https://… or http://…");
-    address(at.text()?, at).or_refuse(at, unknown)?.for_events(at)
-}
-
-/// An address. The text of a URL is in no message: it may hold credentials.
-fn address(text: &str, at: &Cursor<'_>) -> Resolved {
-    match parsed(text) {
-        None => Resolved::Unknown,
-        Some(Ok(target)) => {
-            if let Target::Endpoint(url) = &target
-                && (!url.username().is_empty() || url.password().is_some())
-            {
-                at.warn(
-                    "the URL holds credentials in clear text; everyone who can read the file can read them",
-                );
-            }
-            Resolved::Target(target)
-        }
-        Some(Err(message)) => {
-            at.error(message);
-            Resolved::Reported
-        }
-    }
-}
-
 /// The address to which the deployment maps the reference at the cursor. It was checked when it was applied.
 fn of_deployment(text: &str, at: &Cursor<'_>) -> Resolved {
     match parsed(text) {
@@ -276,52 +176,4 @@ fn of_deployment(text: &str, at: &Cursor<'_>) -> Resolved {
             Resolved::Reported
         }
     }
-}
-
-/// The address of this text, or what is wrong with it; `None` if it does not look like one.
-fn parsed(text: &str) -> Option<Result<Target, Message>> {
-    let (scheme, rest) = text.split_once("://")?;
-    match scheme.to_ascii_lowercase().as_str() {
-        "http" | "https" => Some(endpoint(text).map(Target::Endpoint)),
-        "s3" => Some(container(rest).map(Target::Container)),
-        "sqs" => {
-            let queue = rest.parse().map(Target::Queue);
-            Some(queue.map_err(|problem: String| Message::new(problem).help(QUEUE)))
-        }
-        _ => None,
-    }
-}
-
-fn endpoint(text: &str) -> Result<Url, Message> {
-    let url =
-        Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
-    if url.host_str().is_none_or(str::is_empty) {
-        return Err("the URL has no host".into());
-    }
-    Ok(url)
-}
-
-/// Whether a text can be the name of a bucket.
-pub(super) fn is_bucket(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    BUCKET_BYTES.contains(&name.len()) && name.chars().all(allowed)
-}
-
-fn container(text: &str) -> Result<Container, Message> {
-    let container: Container =
-        text.parse().map_err(|_| Message::new("a bucket is missing after s3://"))?;
-    if !is_bucket(&container.bucket) {
-        return Err(BUCKET_RULE.into());
-    }
-    let Container { prefix, .. } = &container;
-    if prefix.len() > PREFIX_MAX_BYTES || prefix.chars().any(char::is_control) {
-        return Err(format!(
-            "a prefix is at most {PREFIX_MAX_BYTES} bytes, without control characters"
-        )
-        .into());
-    }
-    if !prefix.is_empty() && prefix.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
-        return Err("no segment of a prefix is empty, . or ..".into());
-    }
-    Ok(container)
 }

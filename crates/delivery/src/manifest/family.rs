@@ -10,7 +10,7 @@ use super::ignored::Ignored;
 use super::reader::Cursor;
 
 /// The version of our own format.
-const NATIVE: &str = "lastmile.dev/v1";
+pub(super) const NATIVE: &str = "lastmile.dev/v1";
 /// The kinds of our own format.
 const KINDS: [&str; 5] = ["Topic", "Subscription", "Destinations", "Notifications", "SecretPolicy"];
 

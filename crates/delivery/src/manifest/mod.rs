@@ -19,36 +19,34 @@
 //! Does not read files, resolve host names or check whether a container exists.
 
 mod access;
-mod batches;
 mod blank;
+mod canonical;
 mod circles;
 mod combined;
-mod conditions;
 mod conversion;
 mod deployment;
 mod destinations;
 mod eventgrid;
 mod family;
-mod findings;
-mod headers;
-mod hint;
 mod ignored;
 mod knative;
 mod left_out;
-mod limits;
-mod names;
 mod native;
-mod node;
 mod notifications;
 mod origins;
-mod reader;
+mod schema;
 mod secret_policy;
 mod sinks;
-mod statuses;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+pub(crate) use crate::document::{findings, hint, node, reader};
+pub(crate) use crate::subscription::kinds::{
+    batches, conditions, headers, limits, names, statuses,
+};
+
 pub use blank::blank;
+pub use canonical::documents;
 pub use combined::{mismatches, problems};
 pub use deployment::Deployment;
 use destinations::Destinations;
@@ -60,6 +58,7 @@ pub use left_out::LeftOut;
 use node::Document;
 pub use origins::Origins;
 use reader::Cursor;
+pub use schema::definitions;
 use sinks::{DeadLettersAt, Routes, UnusedSettings};
 
 use crate::event::envelope::Publisher;
@@ -151,8 +150,17 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
         &deployment.destinations,
         deployed_entries.as_ref(),
     );
+    let defaults = native::defaults();
+    let topics = native::resolved(&families.topics, &destinations);
+    let subscriptions = native::resolved(&families.subscriptions, &destinations);
+    let topics: Vec<Cursor<'_>> =
+        topics.iter().map(|(_, document)| Cursor::root(document, &findings)).collect();
+    let subscriptions: Vec<_> = subscriptions
+        .iter()
+        .map(|(written, document)| (written.clone(), Cursor::root(document, &findings)))
+        .collect();
     let mut draft = Draft::default();
-    native::read(&families.topics, &families.subscriptions, &destinations, &mut draft);
+    native::read(&topics, &subscriptions, &defaults, &destinations, &mut draft);
     eventgrid::read(&families.event_grid, &destinations, &mut draft);
     knative::read(&families.knative, &destinations, &mut draft, &mut ignored);
     ignored.report();

@@ -16,18 +16,18 @@ use crate::subscription::profile::Profile;
 /// profile's.
 ///
 /// The fields are those of [`settings`], and `url`.
-pub type Origins = BTreeMap<&'static str, String>;
+pub type Origins = BTreeMap<String, String>;
 
 /// Records that the value of a field is stated at the cursor; does nothing without a cursor.
-pub(super) fn note(origins: &mut Origins, field: &'static str, at: Option<&Cursor<'_>>) {
-    origins.extend(at.map(|at| (field, at.location())));
+pub(super) fn note(origins: &mut Origins, field: &str, at: Option<&Cursor<'_>>) {
+    origins.extend(at.map(|at| (field.to_owned(), at.location())));
 }
 
 /// Whether each origin is that of a field that can have one.
 pub(super) fn are_known(origins: &Origins, subscription: &Subscription) -> bool {
     let settings = settings(subscription);
     let is_setting = |field: &str| settings.iter().any(|setting| setting.field == field);
-    origins.keys().all(|field| *field == "url" || is_setting(field))
+    origins.keys().all(|field| field == "url" || field == "paused" || is_setting(field))
 }
 
 /// `neverRetry` and `retryOn` change which statuses are retried and which are a success: the origin
@@ -35,7 +35,7 @@ pub(super) fn are_known(origins: &Origins, subscription: &Subscription) -> bool 
 pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Subscription) {
     let stated: Vec<&str> = ["neverRetry", "retryOn"]
         .iter()
-        .filter_map(|of| origins.get(of).map(String::as_str))
+        .filter_map(|of| origins.get(*of).map(String::as_str))
         .collect();
     if stated.is_empty() {
         return;
@@ -45,7 +45,7 @@ pub(super) fn note_overridden_statuses(origins: &mut Origins, subscription: &Sub
     if (100..=999)
         .any(|status| of_profile.contains(status) != subscription.retry.success.contains(status))
     {
-        origins.entry("success").or_insert_with(|| locations.clone());
+        origins.entry("success".to_owned()).or_insert_with(|| locations.clone());
     }
-    origins.insert("neverRetry", locations);
+    origins.insert("neverRetry".to_owned(), locations);
 }

@@ -19,6 +19,7 @@ pub mod tls;
 pub mod token;
 pub mod verification;
 
+use crate::subscription::CloudEventsHandshake;
 use std::fmt;
 use std::sync::Arc;
 
@@ -174,9 +175,9 @@ pub fn compose(
     }
     headers.extend(origin_header(destination));
     headers.extend(own);
-    if !destination.signing.is_empty() {
+    if !destination.signing_secrets().is_empty() {
         headers.extend(signature::headers(
-            &destination.signing,
+            destination.signing_secrets(),
             &id_of(deliveries),
             &body,
             context,
@@ -440,7 +441,10 @@ fn trace_headers(deliveries: &[&Delivery]) -> Vec<(String, String)> {
 /// The origin, on every delivery to a destination with the CloudEvents handshake (CloudEvents "HTTP
 /// 1.1 Web Hooks", 4.1.2).
 fn origin_header(destination: &Destination) -> Option<(String, String)> {
-    let Some(Consent::CloudEvents { origin, .. }) = &destination.consent else { return None };
+    let Some(Consent::CloudEvents(CloudEventsHandshake { origin, .. })) = &destination.consent
+    else {
+        return None;
+    };
     Some((REQUEST_ORIGIN.to_owned(), origin.clone()))
 }
 
@@ -454,8 +458,8 @@ pub(crate) fn parts_without_event(
 ) -> Result<(Vec<(String, String)>, RequestTls), Unsendable> {
     let no_event = Event::recall(&"{}".into(), Input::Auto);
     let mut headers = own_headers(destination, &no_event, context.keyring)?;
-    if !destination.signing.is_empty() {
-        headers.extend(signature::headers(&destination.signing, id, body, context)?);
+    if !destination.signing_secrets().is_empty() {
+        headers.extend(signature::headers(destination.signing_secrets(), id, body, context)?);
     }
     Ok((headers, RequestTls::of(destination, context.keyring)?))
 }

@@ -2,6 +2,7 @@
 //!
 //! Separate because connections are shared, and two requests may share one only if all of this is the same.
 
+use crate::subscription::auth::ClientCertificate;
 use sha2::{Digest as _, Sha256};
 
 use crate::delivery::outcome::Unsendable;
@@ -39,20 +40,20 @@ impl RequestTls {
             keyring.get(name).cloned().ok_or_else(missing)
         };
         let identity = match &destination.auth {
-            Some(Auth::ClientCertificate { certificate, key }) => {
+            Some(Auth::ClientCertificate(ClientCertificate { certificate, key })) => {
                 Some(Identity { certificate: secret(certificate)?, key: secret(key)? })
             }
             Some(
-                Auth::Basic { .. }
-                | Auth::Bearer { .. }
-                | Auth::Header { .. }
+                Auth::Basic(_)
+                | Auth::Bearer(_)
+                | Auth::Header(_)
                 | Auth::OAuth2(_)
                 | Auth::Sigv4(_)
                 | Auth::AwsIdentity(_),
             )
             | None => None,
         };
-        Ok(Self { ca_bundle: destination.ca_bundle.clone(), identity })
+        Ok(Self { ca_bundle: destination.ca_bundle().cloned(), identity })
     }
 
     /// By which connections are told apart; `None` if nothing is needed.

@@ -2,18 +2,9 @@
 //!
 //! Separate because it says nothing of the destination, and most subscriptions have none.
 
-/// Batching of a subscription's events in one request (Event Grid, "output batching"). A batch
-/// never waits to fill: it holds what one invocation has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batch {
-    /// The most events in one request.
-    pub max_events: u32,
-    /// No further event once the body has this many bytes; a single larger event has a request of
-    /// its own.
-    pub preferred_bytes: u64,
-    /// What a never-retried answer to several events means.
-    pub on_refused: OnRefused,
-}
+use crate::document::kind::{Integer, Word};
+use crate::document::record::Or;
+use crate::subscription::kinds::batches::Kilobytes;
 
 words! {
     /// What a never-retried answer to several events means.
@@ -26,9 +17,28 @@ words! {
     }
 }
 
+record! {
+    /// Events that travel in one request (Event Grid, "output batching"); maxEvents or preferredKilobytes asks for it. A
+    /// batch never waits to fill: it has what one invocation has.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Batch {
+        /// The most events in one request.
+        "maxEvents" => pub max_events: u32 = Or(EVENTS, BATCH_EVENTS_MAX),
+        /// No further event past a body of this many times 1,024 bytes; a single larger event has a request of its own.
+        "preferredKilobytes" => pub preferred_bytes: u64 = Or(Kilobytes(1..=1_024), BATCH_BYTES),
+        /// After a response that is never retried: split retries each event once by itself, all applies it to all of them.
+        "onRefused" => pub on_refused: OnRefused = Or(ON_REFUSED, OnRefused::Split),
+    }
+}
+
 /// The most events of a batch, and the default where only the size is given.
 pub const BATCH_EVENTS_MAX: u32 = 5_000;
 /// The preferred size of a batch where only the number is given.
 pub const BATCH_BYTES: u64 = 64 * BATCH_KILOBYTE;
 /// The bytes of a kilobyte in the size of a batch.
 pub const BATCH_KILOBYTE: u64 = 1_024;
+
+/// The kind of `maxEvents`.
+const EVENTS: Integer = Integer(1..=BATCH_EVENTS_MAX);
+/// The kind of `onRefused`.
+const ON_REFUSED: Word<OnRefused> = Word(&OnRefused::ALL, OnRefused::as_str);

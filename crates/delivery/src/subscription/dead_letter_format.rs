@@ -36,6 +36,25 @@ pub enum DeadLetterFormat {
 }
 
 impl DeadLetterFormat {
+    /// Every one, in the order of the documentation.
+    pub const ALL: [Self; 6] = [
+        Self::Fixed(Format::Namespace),
+        Self::Fixed(Format::EventGrid),
+        Self::Fixed(Format::CloudEvents),
+        Self::Fixed(Format::Custom),
+        Self::Fixed(Format::Knative),
+        Self::ByDeliverySchema,
+    ];
+
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fixed(format) => format.as_str(),
+            Self::ByDeliverySchema => "byDeliverySchema",
+        }
+    }
+
     /// The name of the format, or of the rule that decides it, for a destination with this schema.
     #[must_use]
     pub const fn name_for(self, schema: Option<Schema>) -> &'static str {

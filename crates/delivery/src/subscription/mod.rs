@@ -8,10 +8,12 @@
 pub mod auth;
 mod batch;
 pub mod catalogue;
+mod concurrency;
 pub mod credentials;
 pub mod dead_letter_format;
 pub mod filter;
 pub mod header;
+pub(crate) mod kinds;
 pub mod name;
 pub mod policy;
 pub mod profile;
@@ -26,9 +28,11 @@ mod subscription;
 pub mod tls;
 pub mod topic_address;
 
+pub use crate::document::record::NoFields;
 pub use batch::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
+pub use concurrency::Concurrency;
 pub use shown::{addressed, display, host_of, shown};
 pub use subscription::{
-    Consent, DeadLetterPolicy, Destination, Disable, Disabled, EVENTS_PER_BLOB_MAX,
-    MAX_CONCURRENCY, ReplyTo, SLOW_AFTER_MS, Subscription,
+    CloudEventsHandshake, Consent, DeadLetterPolicy, DeliverySettings, Destination, Disable,
+    Disabled, EVENTS_PER_BLOB_MAX, ReplyTo, SLOW_AFTER_MS, Signing, Subscription, Tls,
 };

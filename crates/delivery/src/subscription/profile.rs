@@ -5,7 +5,11 @@
 
 use std::ops::RangeInclusive;
 
+use crate::document::kind::{Duration, Flag, Integer};
+use crate::document::record::{Optional, Required};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, Format};
+use crate::subscription::kinds::schedule::Waits;
+use crate::subscription::kinds::statuses::{self, Meaning};
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
@@ -36,6 +40,25 @@ words! {
         EventGridKubernetes = "eventgrid-kubernetes",
         /// Our own format.
         Native = "native",
+    }
+}
+
+impl Dialect {
+    /// Its profiles by their words, of which no two are the same.
+    pub const PROFILES: [(&'static str, Self); 6] = [
+        ("knative", Self::Knative),
+        ("eventgrid", Self::EventGrid),
+        ("eventgrid-resource", Self::EventGridResource),
+        ("eventgrid-namespace", Self::EventGridNamespace),
+        ("eventgrid-kubernetes", Self::EventGridKubernetes),
+        ("native", Self::Native),
+    ];
+
+    /// The word for its profile.
+    #[must_use]
+    pub fn profile(self) -> &'static str {
+        let found = Self::PROFILES.iter().find(|(_, of)| *of == self);
+        found.map_or(self.as_str(), |(word, _)| *word)
     }
 }
 
@@ -104,49 +127,46 @@ impl StatusSet {
     }
 }
 
-/// The least wait after a failure, by status.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct LeastWaits {
-    /// Status and its least wait in milliseconds.
-    pub by_status: Vec<(u16, u64)>,
-    /// The least wait after any other failure.
-    pub otherwise_ms: u64,
-}
-
-impl LeastWaits {
-    /// The least wait after this status.
-    #[must_use]
-    pub fn of_status(&self, status: u16) -> u64 {
-        self.by_status
-            .iter()
-            .find(|(of, _)| *of == status)
-            .map_or(self.otherwise_ms, |(_, wait_ms)| *wait_ms)
+record! {
+    /// How deliveries are retried.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct RetryPolicy {
+        /// Attempts in all; the first counts.
+        "maxAttempts" => pub max_attempts: u32 = Required(Integer(1..=ATTEMPTS_MAX)),
+        /// Past this age, from publication, no attempt begins; PT1S to P14D.
+        "timeToLive" => pub time_to_live_ms: Option<u64> = Optional(Duration(SECOND_MS..=LIFETIME_MAX_MS), NO_TIME_TO_LIVE),
+        /// The waits between attempts.
+        "schedule" => pub schedule: Schedule = Required(Waits),
+        /// At most this part of a wait is added to it.
+        "jitterPercent" => pub jitter_percent: u32 = Required(Integer(0..=100)),
+        /// Statuses that mean: delivered.
+        "success" => pub success: StatusSet = Meaning::Success,
+        /// Statuses that are never retried, besides those of the default.
+        "neverRetry" => pub never_retry: StatusSet = Meaning::NeverRetry,
+        /// Statuses that are retried although the default says never.
+        "retryOn" => pub retry_on: StatusSet = Meaning::RetryOn,
+        /// Wait at least this long after a status.
+        "leastWaits" => pub least_waits: Vec<(u16, u64)> = Required(statuses::LeastWaits),
+        /// Wait at least this long after any other failure.
+        "otherwiseLeastWait" => pub otherwise_least_wait_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
+        /// Obey Retry-After up to this; PT0S ignores it.
+        "retryAfterMax" => pub retry_after_max_ms: u64 = Required(Duration(0..=LIFETIME_MAX_MS)),
+        /// true ends the last allowed attempt with MaxDeliveryAttemptsExceeded whatever its status (Event Grid's samples).
+        "lastAttemptNamesTheLimit" => pub last_attempt_names_the_limit: bool = Required(Flag),
     }
 }
 
-/// How deliveries are retried.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RetryPolicy {
-    /// Attempts in all, the first counts.
-    pub max_attempts: u32,
-    /// Past this age, counted from publication, no attempt begins; checked when an attempt is due.
-    pub time_to_live_ms: Option<u64>,
-    /// The waits between attempts.
-    pub schedule: Schedule,
-    /// At most this part of a wait is added to it.
-    pub jitter_percent: u32,
-    /// Statuses that mean "delivered".
-    pub success: StatusSet,
-    /// Statuses that are never retried.
-    pub never_retry: StatusSet,
-    /// Least waits by status.
-    pub least_waits: LeastWaits,
-    /// Retry-After is obeyed up to this; 0 ignores it.
-    pub retry_after_max_ms: u64,
-    /// The last allowed attempt ends as `MaxDeliveryAttemptsExceeded` whatever its status (Event
-    /// Grid's samples).
-    pub last_attempt_names_the_limit: bool,
+impl RetryPolicy {
+    /// The least wait after this status.
+    #[must_use]
+    pub fn least_wait_ms(&self, status: u16) -> u64 {
+        let stated = self.least_waits.iter().find(|(of, _)| *of == status);
+        stated.map_or(self.otherwise_least_wait_ms, |(_, wait_ms)| *wait_ms)
+    }
 }
+
+/// The text of a missing time to live.
+const NO_TIME_TO_LIVE: &str = "none; 14 days are the most in every dialect";
 
 /// The defaults of a dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,6 +179,10 @@ pub struct Profile {
     pub late_window_ms: u64,
     /// Whether deliveries to a failing destination are deferred.
     pub probation: bool,
+    /// Whether JSON that is no event is sent as it was published.
+    pub plain_json: bool,
+    /// Whether requests carry Event Grid's own headers.
+    pub notification_headers: bool,
     /// How deliveries are retried.
     pub retry: RetryPolicy,
     /// The format of dead letters.
@@ -191,6 +215,8 @@ fn knative() -> Profile {
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 0,
         probation: false,
+        plain_json: false,
+        notification_headers: false,
         dead_letter_format: DeadLetterFormat::Fixed(Format::Knative),
         dead_letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
@@ -201,7 +227,9 @@ fn knative() -> Profile {
             jitter_percent: 0,
             success: StatusSet::new([200..=299]),
             never_retry: StatusSet::new([100..=199, 300..=403, 405..=407, 410..=428, 430..=499]),
-            least_waits: LeastWaits::default(),
+            retry_on: StatusSet::default(),
+            least_waits: Vec::new(),
+            otherwise_least_wait_ms: 0,
             retry_after_max_ms: HOUR_MS,
             last_attempt_names_the_limit: false,
         },
@@ -228,6 +256,8 @@ fn event_grid() -> Profile {
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 3 * MINUTE_MS,
         probation: true,
+        plain_json: false,
+        notification_headers: true,
         dead_letter_format: DeadLetterFormat::ByDeliverySchema,
         dead_letter_delay_ms: 5 * MINUTE_MS,
         keep_trying_for_ms: 4 * HOUR_MS,
@@ -238,10 +268,9 @@ fn event_grid() -> Profile {
             jitter_percent: 10,
             success: StatusSet::new([200..=204]),
             never_retry: StatusSet::of(&[400, 401, 403, 404, 413]),
-            least_waits: LeastWaits {
-                by_status: vec![(408, 2 * MINUTE_MS), (503, 30 * SECOND_MS)],
-                otherwise_ms: 10 * SECOND_MS,
-            },
+            retry_on: StatusSet::default(),
+            least_waits: vec![(408, 2 * MINUTE_MS), (503, 30 * SECOND_MS)],
+            otherwise_least_wait_ms: 10 * SECOND_MS,
             retry_after_max_ms: HOUR_MS,
             last_attempt_names_the_limit: true,
         },
@@ -254,7 +283,8 @@ fn event_grid_resource() -> Profile {
     let mut profile = event_grid();
     profile.dialect = Dialect::EventGridResource;
     profile.retry.never_retry = StatusSet::of(&[400, 403, 413]);
-    profile.retry.least_waits.by_status.extend([(401, 5 * MINUTE_MS), (404, 5 * MINUTE_MS)]);
+    profile.retry.least_waits.extend([(401, 5 * MINUTE_MS), (404, 5 * MINUTE_MS)]);
+    profile.retry.least_waits.sort_unstable();
     profile
 }
 
@@ -283,6 +313,8 @@ fn event_grid_kubernetes() -> Profile {
         response_timeout_ms: MINUTE_MS,
         late_window_ms: 0,
         probation: false,
+        plain_json: false,
+        notification_headers: true,
         dead_letter_format: DeadLetterFormat::ByDeliverySchema,
         dead_letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
@@ -293,7 +325,9 @@ fn event_grid_kubernetes() -> Profile {
             jitter_percent: 0,
             success: StatusSet::new([200..=204]),
             never_retry: StatusSet::default(),
-            least_waits: LeastWaits::default(),
+            retry_on: StatusSet::default(),
+            least_waits: Vec::new(),
+            otherwise_least_wait_ms: 0,
             retry_after_max_ms: HOUR_MS,
             last_attempt_names_the_limit: true,
         },
@@ -307,6 +341,8 @@ fn native() -> Profile {
         response_timeout_ms: 30 * SECOND_MS,
         late_window_ms: 0,
         probation: true,
+        plain_json: true,
+        notification_headers: false,
         dead_letter_format: DeadLetterFormat::Fixed(Format::Namespace),
         dead_letter_delay_ms: 0,
         keep_trying_for_ms: 2 * DAY_MS,
@@ -322,7 +358,9 @@ fn native() -> Profile {
             never_retry: StatusSet::new([100..=199, 300..=399]).with(&StatusSet::of(&[
                 400, 401, 403, 404, 405, 406, 410, 413, 414, 415, 422, 431, 451,
             ])),
-            least_waits: LeastWaits::default(),
+            retry_on: StatusSet::default(),
+            least_waits: Vec::new(),
+            otherwise_least_wait_ms: 0,
             retry_after_max_ms: HOUR_MS,
             last_attempt_names_the_limit: false,
         },

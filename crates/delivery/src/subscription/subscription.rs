@@ -10,123 +10,151 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::document::kind::{Duration, Flag, Integer, Merged, OneOf, Whole, Word};
+use crate::document::record::{NoFields, Optional, Or, Required};
 use crate::event::Event;
 use crate::event::mapping::Mapping;
 use crate::event::schema::Schema;
 use crate::subscription::auth::sigv4::SigningScope;
 use crate::subscription::auth::{Auth, TokenSource};
 use crate::subscription::batch::Batch;
+use crate::subscription::concurrency::{Concurrencies, Concurrency};
 use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
 use crate::subscription::filter::Filter;
 use crate::subscription::header::{self, Header, Value};
+use crate::subscription::kinds::address::Endpoint;
+use crate::subscription::kinds::batches::Batches;
+use crate::subscription::kinds::ca_bundle::CaBundles;
+use crate::subscription::kinds::headers::Headers;
+use crate::subscription::kinds::secrets::{PUBLIC_KEYS, SECRETS};
+use crate::subscription::kinds::sinks::{DeadLetters, Sinks};
+use crate::subscription::kinds::{auth, limits, names};
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::profile::{Dialect, Profile, RetryPolicy};
+use crate::subscription::profile::{Dialect, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy};
 use crate::subscription::public_key::PublicKey;
 use crate::subscription::secret::{Keyring, Secret, SecretName};
 use crate::subscription::shown::{addressed, host_of, shown};
 use crate::subscription::sink::Sink;
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
-use crate::time::duration::SECOND_MS;
+use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
-/// The HTTP endpoint and what is sent to it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Destination {
-    /// Where requests go.
-    pub url: Url,
-    /// Whether its path is a credential, and that of the address for replies: then it is shown nowhere.
-    pub hide_path: bool,
-    /// How long to wait for a whole answer.
-    pub response_timeout_ms: u64,
-    /// The schema in which events are delivered; `None` means the one they were published in.
-    pub schema: Option<Schema>,
-    /// Without a schema: whether JSON that is no event is sent as it was published, not in an array of one.
-    pub plain_json: bool,
-    /// Headers of every request.
-    pub headers: Vec<Header>,
-    /// How it learns who is calling; `None` means not at all, or by one of the headers.
-    pub auth: Option<Auth>,
-    /// Authorities of its certificate, besides those that everybody trusts.
-    pub ca_bundle: Option<CaBundle>,
-    /// The secrets that sign requests, each with its own signature; empty means unsigned.
-    pub signing: Vec<SecretName>,
-    /// The public keys by which receivers verify these signatures, to be published; no request has them.
-    pub public_keys: Vec<PublicKey>,
-    /// Whether requests carry Event Grid's own headers.
-    pub notification_headers: bool,
-    /// The most requests in flight at once, per running function.
-    pub max_concurrency: u32,
-    /// Whether that is the most of all running functions together.
-    pub shares_concurrency: bool,
-    /// The most requests per second, of all running functions together; `None` means any number.
-    pub max_per_second: Option<u32>,
-    /// The name under which subscriptions of a namespace share these two limits; `None` means that those
-    /// of one address do.
-    pub shared_limit: Option<String>,
-    /// An answer that takes longer than this is slow: others do not wait for it.
-    pub slow_after_ms: u64,
-    /// How long after its response timeout an answer still counts; 0 means not at all.
-    pub late_window_ms: u64,
-    /// Whether deliveries to it are deferred while it keeps failing (Event Grid, "delayed
-    /// delivery").
-    pub probation: bool,
-    /// When it is disabled because it keeps failing; `None` means never.
-    pub disable: Option<Disable>,
-    /// The handshake that it has to pass before the first delivery.
-    pub consent: Option<Consent>,
+record! {
+    /// Where requests go and what they carry.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Destination {
+        /// Where requests go: http://…, https://…, a key of a Destinations document, or topic:namespace/topic.
+        "url" => pub url: Url = Required(Endpoint::OF_EVENTS),
+        /// The form in which events are sent; without it, the one in which they were published: an Event Grid event in an
+        /// array of one, other JSON as plainJson says.
+        "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
+        /// true sends JSON that is no event as it was published, and not in an array of one.
+        "plainJson" => pub plain_json: bool = Required(Flag),
+        /// true treats the path of the URL as a credential: it is shown nowhere, and hidden in responses.
+        "hidePath" => pub hide_path: bool = Required(Flag),
+        /// How long to wait for a complete response; at most PT10M.
+        "timeout" => pub response_timeout_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
+        /// The most requests in flight at once, of all running functions together; without it 50 for each of them.
+        "maxConcurrency" => pub max_concurrency: Concurrency = Or(Concurrencies, Concurrency::DEFAULT),
+        /// Headers of every request.
+        "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),
+        /// How the destination learns who is calling.
+        "auth" => pub auth: Option<Auth> = Optional(OneOf::<Auth>::new(), "none"),
+        /// What its certificate is checked by.
+        "tls" => pub tls: Option<Tls> = Optional(Whole::<Tls>::new(), "none"),
+        /// Secrets that sign every request.
+        "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::new(), "none"),
+        /// true adds the headers of Event Grid (aeg-…).
+        "notificationHeaders" => pub notification_headers: bool = Required(Flag),
+        /// The most requests per second, of all running functions together; what is over it waits for its turn, uncounted.
+        /// Without it there is no limit.
+        "maxPerSecond" => pub max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
+        /// A name: subscriptions of this namespace that have it share maxConcurrency and maxPerSecond, which have to be the
+        /// same in all of them. Without it those of one address do.
+        "sharedLimit" => pub shared_limit: Option<String> = Optional(names::Name, "its own"),
+        /// A response that takes longer is slow: then deliveries to this destination are attempted where others do not wait
+        /// for them; at most PT10M.
+        "slowAfter" => pub slow_after_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
+        /// How long after the timeout a response still counts; PT0S to PT10M, PT0S means not at all.
+        "lateResponseWindow" => pub late_window_ms: u64 = Required(Duration(0..=RESPONSE_TIMEOUT_MAX_MS)),
+        /// true defers deliveries while the destination keeps failing: after ten failures, of at least two events, where each
+        /// success takes away half of those before it.
+        "probation" => pub probation: bool = Required(Flag),
+        /// When it is disabled because it keeps failing.
+        "disable" => pub disable: Option<Disable> = Optional(Whole::<Disable>::new(), "never"),
+        /// The handshake that validates it before the first delivery.
+        "consent" => pub consent: Option<Consent> = Optional(OneOf::<Consent>::new(), "not asked for"),
+    }
+    check auth::check;
 }
 
-/// When a destination is disabled, and what happens to its deliveries then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Disable {
-    /// It has to keep failing for so long.
-    pub after_ms: u64,
-    /// What happens to its deliveries.
-    pub then: Disabled,
-}
-
-/// What happens to deliveries to a disabled destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Disabled {
-    /// They wait until it is enabled, for 14 days from publication at most.
-    Hold,
-    /// They become dead letters.
-    DeadLetter,
-}
-
-impl Disabled {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Hold, Self::DeadLetter];
-
-    /// Its word in files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::DeadLetter => "deadLetter",
-        }
+record! {
+    /// What the certificate of a destination is checked by.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Tls {
+        /// Certificate authorities in PEM that are trusted besides those that everybody trusts.
+        "caBundle" => pub ca_bundle: CaBundle = Required(CaBundles),
     }
 }
 
-/// The handshake by which a destination consents to receive events.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Consent {
-    /// Event Grid's `SubscriptionValidation`: it echoes a code, or a person opens the validation
-    /// URL.
-    EventGrid,
-    /// CloudEvents' `OPTIONS` handshake ("HTTP 1.1 Web Hooks for Event Delivery").
-    CloudEvents {
-        /// `WebHook-Request-Origin`: who asks, as a DNS name.
-        origin: String,
-        /// `WebHook-Request-Rate`: how many requests a minute are wanted.
-        rate: Option<u32>,
-    },
+record! {
+    /// Secrets that sign every request (Standard Webhooks), each with a signature of its own: `v1` with a shared secret
+    /// (`whsec_…`), `v1a` with a private key (`whsk_…`).
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Signing {
+        /// One, or several while one is rotated.
+        "secrets" => pub secrets: Vec<SecretName> = Required(SECRETS),
+        /// The public keys of `whsk_` secrets. `apply` writes them as a JSON Web Key Set for receivers.
+        "publicKeys" => pub public_keys: Option<Vec<PublicKey>> = Optional(PUBLIC_KEYS, "none"),
+    }
 }
 
-/// The default of `max_concurrency`.
-pub const MAX_CONCURRENCY: u32 = 50;
+record! {
+    /// When a destination that keeps failing is disabled, until an operator enables it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Disable {
+        /// How long it has to keep failing; PT1H to P14D.
+        "after" => pub after_ms: u64 = Required(Duration(HOUR_MS..=14 * DAY_MS)),
+        /// What happens to its deliveries: they wait, for 14 days from publication at most, or become dead letters.
+        "then" => pub then: Disabled = Or(Word(&Disabled::ALL, Disabled::as_str), Disabled::Hold),
+    }
+}
+
+words! {
+    /// What happens to deliveries to a disabled destination.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum Disabled {
+        /// They wait until it is enabled, for 14 days from publication at most.
+        Hold = "hold",
+        /// They become dead letters.
+        DeadLetter = "deadLetter",
+    }
+}
+
+alternatives! {
+    /// The handshake by which a destination consents to receive events, before the first delivery.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum Consent by "handshake" {
+        /// Event Grid's: it echoes a code, or a person opens the validation URL.
+        "eventgrid" => EventGrid(NoFields),
+        /// That of CloudEvents: an OPTIONS request ("HTTP 1.1 Web Hooks for Event Delivery").
+        "cloudevents" => CloudEvents(CloudEventsHandshake),
+    }
+}
+
+record! {
+    /// The `OPTIONS` request of CloudEvents.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct CloudEventsHandshake {
+        /// The sender, as a DNS name: `WebHook-Request-Origin`.
+        "origin" => pub origin: String = Required(names::DNS_NAME),
+        /// How many requests a minute are asked for; without it, none in particular: `WebHook-Request-Rate`.
+        "rate" => pub rate: Option<u32> = Optional(Integer(1..=1_000_000), "none"),
+    }
+}
+
 /// The default of `slow_after_ms`.
 pub const SLOW_AFTER_MS: u64 = 2 * SECOND_MS;
 
@@ -142,12 +170,10 @@ impl Destination {
             plain_json: false,
             headers: Vec::new(),
             auth: None,
-            ca_bundle: None,
-            signing: Vec::new(),
-            public_keys: Vec::new(),
+            tls: None,
+            signing: None,
             notification_headers: false,
-            max_concurrency: MAX_CONCURRENCY,
-            shares_concurrency: false,
+            max_concurrency: Concurrency::DEFAULT,
             max_per_second: None,
             shared_limit: None,
             slow_after_ms: SLOW_AFTER_MS,
@@ -156,6 +182,25 @@ impl Destination {
             disable: None,
             consent: None,
         }
+    }
+
+    /// Authorities of its certificate, besides those that everybody trusts.
+    #[must_use]
+    pub fn ca_bundle(&self) -> Option<&CaBundle> {
+        self.tls.as_ref().map(|tls| &tls.ca_bundle)
+    }
+
+    /// The secrets that sign requests, each with its own signature; empty means unsigned.
+    #[must_use]
+    pub fn signing_secrets(&self) -> &[SecretName] {
+        self.signing.as_ref().map_or(&[], |signing| &signing.secrets)
+    }
+
+    /// The public keys by which receivers verify these signatures, to be published; no request has them.
+    #[must_use]
+    pub fn public_keys(&self) -> &[PublicKey] {
+        let stated = self.signing.as_ref().and_then(|signing| signing.public_keys.as_deref());
+        stated.unwrap_or_default()
     }
 
     /// What a request with this event sends as credentials: secrets, headers that hold them by their
@@ -272,7 +317,7 @@ impl Destination {
             Value::Secret(name) => Some(name),
             Value::Static(_) | Value::Concealed(_) | Value::Path(_) => None,
         });
-        of_headers.chain(self.auth.iter().flat_map(Auth::secrets)).chain(&self.signing)
+        of_headers.chain(self.auth.iter().flat_map(Auth::secrets)).chain(self.signing_secrets())
     }
 
     /// The topic to whose subscriptions its events go on, where it is one: then no request is made.
@@ -300,30 +345,39 @@ impl Destination {
     }
 }
 
-/// What happens to a delivery that ends without success.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadLetterPolicy {
-    /// Where it goes.
-    pub sink: Sink,
-    /// Whether the path of the sink's address is a credential: then it is shown nowhere.
-    pub hide_path: bool,
-    /// The format of dead letters.
-    pub format: DeadLetterFormat,
-    /// How the namespace format is laid out.
-    pub layout: Layout,
-    /// How the Knative format encodes the last answer.
-    pub error_data: ErrorData,
-    /// How much of the last answer is stored.
-    pub response: Response,
-    /// The most dead letters of one hour in one blob.
-    pub events_per_blob: u32,
-    /// Written at the later of the decision and this long after the last attempt; at once where
-    /// there was none (Event Grid, "message delivery and retry", dead-letter events).
-    pub delay_ms: u64,
-    /// When storage refuses a dead letter, retry until this long after the decision.
-    pub keep_trying_for_ms: u64,
+record! {
+    /// What happens to a delivery that ends without success.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct DeadLetterPolicy {
+        /// An address (https://…, s3://bucket/prefix, sqs://host/account/name), a key of a Destinations document, or a topic;
+        /// without it, the default container.
+        "sink" => pub sink: Sink = Or(Sinks, Sink::DefaultContainer),
+        /// true treats the path of a sink that is an address as a credential: it is shown nowhere, and hidden in responses.
+        "hidePath" => pub hide_path: bool = Required(Flag),
+        /// The format of a dead letter: Event Grid's formats or Knative's.
+        "format" => pub format: DeadLetterFormat = Required(Word(&DeadLetterFormat::ALL, DeadLetterFormat::as_str)),
+        /// Of the namespace format: the event as a member of its own, or its members beside deadletterProperties.
+        "layout" => pub layout: Layout = Required(Word(&Layout::ALL, Layout::as_str)),
+        /// The most dead letters of one hour in one blob, as far as one invocation has them.
+        "eventsPerBlob" => pub events_per_blob: u32 = Required(Integer(1..=EVENTS_PER_BLOB_MAX)),
+        /// How knativeerrordata of the knative format encodes the last response.
+        "errorData" => pub error_data: ErrorData = Required(Word(&ErrorData::ALL, ErrorData::as_str)),
+        /// How much of the last response is stored: the beginning of its body, in which credentials are hidden, or none of it.
+        "response" => pub response: Response = Required(Word(&Response::ALL, Response::as_str)),
+        /// Written this long after the last attempt (Event Grid, "message delivery and retry"); at most PT15M.
+        "delay" => pub delay_ms: u64 = Required(Duration(0..=DELAY_MAX_MS)),
+        /// How long to retry if storage refuses; PT1M to P3D.
+        "keepTryingFor" => pub keep_trying_for_ms: u64 = Required(Duration(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
+    }
 }
 
+/// The longest delay of one message.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>
+const DELAY_MAX_MS: u64 = 15 * MINUTE_MS;
+/// The longest time to retry: there is a try every five minutes, and a queue gives up a message
+/// after 1,000 receives.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
+const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
 /// The most dead letters of a blob: no invocation has more records.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
 pub const EVENTS_PER_BLOB_MAX: u32 = 10_000;
@@ -382,7 +436,64 @@ pub struct Subscription {
     pub expires_ms: Option<u64>,
 }
 
+record! {
+    /// How events of a topic are delivered: the fields that a Subscription and the `delivery` of its Topic have in common.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct DeliverySettings {
+        /// Where requests go and what they carry.
+        "destination" => pub destination: Destination = Required(Merged::<Destination>::new()),
+        /// How deliveries are retried.
+        "retry" => pub retry: RetryPolicy = Required(Merged::<RetryPolicy>::new()),
+        /// Events that travel in one request; maxEvents or preferredKilobytes asks for it.
+        "batch" => pub batch: Option<Batch> = Batches,
+        /// What happens to an event that cannot be delivered: none drops it.
+        "deadLetter" => pub dead_letter: DeadLetterPolicy = Required(DeadLetters),
+        /// true holds the events, up to 14 days.
+        "paused" => pub paused: bool = Or(Flag, false),
+    }
+}
+
+impl DeliverySettings {
+    /// The defaults of a dialect, for an address.
+    #[must_use]
+    pub fn of(dialect: Dialect, url: Url) -> Self {
+        let profile = Profile::of(dialect);
+        Self {
+            destination: Destination {
+                plain_json: profile.plain_json,
+                notification_headers: profile.notification_headers,
+                late_window_ms: profile.late_window_ms,
+                probation: profile.probation,
+                ..Destination::new(url, profile.response_timeout_ms)
+            },
+            dead_letter: DeadLetterPolicy::of(&profile),
+            retry: profile.retry,
+            batch: None,
+            paused: false,
+        }
+    }
+}
+
+impl From<&Subscription> for DeliverySettings {
+    fn from(subscription: &Subscription) -> Self {
+        Self {
+            destination: subscription.destination.clone(),
+            retry: subscription.retry.clone(),
+            batch: subscription.batch,
+            dead_letter: subscription.dead_letter.clone(),
+            paused: subscription.paused,
+        }
+    }
+}
+
 impl Subscription {
+    /// The same subscription with these settings.
+    #[must_use]
+    pub fn with(self, settings: DeliverySettings) -> Self {
+        let DeliverySettings { destination, retry, batch, dead_letter, paused } = settings;
+        Self { destination, retry, batch, dead_letter, paused, ..self }
+    }
+
     /// The other topics that its deliveries may lead to: as their destination, by replies, and by dead letters.
     pub fn other_topics(&self) -> impl Iterator<Item = TopicName> {
         let of_reply = match &self.reply {
@@ -400,28 +511,35 @@ impl Subscription {
         of_reply.into_iter().chain(of_sink).cloned().chain(self.destination.topic())
     }
 
-    /// A subscription with its dialect's defaults, except that dead letters are written at once.
+    /// A subscription to every event of its topic with these settings.
     #[must_use]
-    pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {
-        let profile = Profile::of(dialect);
-        let dead_letter = DeadLetterPolicy { delay_ms: 0, ..DeadLetterPolicy::of(&profile) };
+    pub fn with_settings(
+        name: SubscriptionName,
+        dialect: Dialect,
+        settings: DeliverySettings,
+    ) -> Self {
+        let DeliverySettings { destination, retry, batch, dead_letter, paused } = settings;
         Self {
             name,
             dialect,
-            destination: Destination {
-                late_window_ms: profile.late_window_ms,
-                probation: profile.probation,
-                ..Destination::new(url, profile.response_timeout_ms)
-            },
+            destination,
             mapping: Arc::default(),
             filter: Filter::EVERYTHING,
-            retry: profile.retry,
-            batch: None,
+            retry,
+            batch,
             dead_letter,
-            paused: false,
+            paused,
             reply: None,
             expires_ms: None,
         }
+    }
+
+    /// A subscription with its dialect's defaults, except that dead letters are written at once.
+    #[must_use]
+    pub fn new(name: SubscriptionName, dialect: Dialect, url: Url) -> Self {
+        let mut new = Self::with_settings(name, dialect, DeliverySettings::of(dialect, url));
+        new.dead_letter.delay_ms = 0;
+        new
     }
 }
 

@@ -24,6 +24,21 @@ pub fn parse(text: &str) -> Option<u64> {
     u64::try_from(timestamp.as_millisecond()).ok()
 }
 
+/// The latest time of .NET, which stands for "never".
+const NEVER: &str = "9999-12-31T23:59:59.9999999Z";
+
+/// A time as [`rfc3339`], of which the latest one is "never".
+#[must_use]
+pub fn written(ms: u64) -> String {
+    if ms == u64::MAX { NEVER.to_owned() } else { rfc3339(ms) }
+}
+
+/// Reads what [`written`] writes.
+#[must_use]
+pub fn read(text: &str) -> Option<u64> {
+    if text == NEVER { Some(u64::MAX) } else { parse(text) }
+}
+
 /// A time of Azure: RFC 3339, or the same without a zone, which is UTC.
 ///
 /// Read apart from [`parse`], since its range is larger: `9999-12-31T23:59:59.9999999Z` is the latest time that .NET

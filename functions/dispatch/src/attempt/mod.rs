@@ -43,7 +43,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             Err(problem) => (problem.exchange(now_ms), None, Keyring::default()),
         };
         admitted.record(&exchange);
-        if destination.shares_concurrency {
+        if destination.max_concurrency.is_shared {
             let key = DestinationKey::of_limit(subscription);
             self.leases.of(key).held().note_taken(exchange.duration_ms);
         }

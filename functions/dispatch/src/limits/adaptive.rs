@@ -104,6 +104,7 @@ impl AdaptivePermits {
 mod tests {
     use delivery::delivery::health::adaptive::Observed;
     use delivery::delivery::outcome::Outcome;
+    use delivery::subscription::Concurrency;
     use delivery::subscription::profile::Dialect;
     use futures::FutureExt as _;
 
@@ -114,7 +115,7 @@ mod tests {
         let url = "https://example.com/".parse().unwrap();
         let name = "n/t/s".parse().unwrap();
         let mut subscription = Subscription::new(name, Dialect::Native, url);
-        subscription.destination.max_concurrency = 4;
+        subscription.destination.max_concurrency = Concurrency::of_each(4);
         let key = key_of(&subscription);
         let (permits, adaptive) = (AdaptivePermits::default(), Adaptive::default());
         let acquire = || permits.acquire(&subscription, &adaptive).now_or_never();

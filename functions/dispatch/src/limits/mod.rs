@@ -128,6 +128,7 @@ impl ConcurrencyLimits {
 
 #[cfg(test)]
 mod tests {
+    use delivery::subscription::Concurrency;
     use std::future::ready;
 
     use delivery::subscription::profile::Dialect;
@@ -138,7 +139,7 @@ mod tests {
     fn subscription(name: &str, max_concurrency: u32) -> Subscription {
         let url = "https://example.com/".parse().unwrap();
         let mut subscription = Subscription::new(name.parse().unwrap(), Dialect::Native, url);
-        subscription.destination.max_concurrency = max_concurrency;
+        subscription.destination.max_concurrency = Concurrency::of_each(max_concurrency);
         subscription
     }
 

@@ -67,5 +67,5 @@ impl Adaptive {
 /// The most requests at once that a subscription allows. At least one, or its deliveries would wait for
 /// ever.
 pub(crate) fn ceiling_of(subscription: &Subscription) -> u32 {
-    subscription.destination.max_concurrency.max(1)
+    subscription.destination.max_concurrency.most.max(1)
 }

@@ -47,7 +47,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         subscription: &Subscription,
         of: &Invocation<'_>,
     ) -> (Vec<InFlightDelivery>, Option<LeasedPermit>) {
-        let shares = subscription.destination.shares_concurrency;
+        let shares = subscription.destination.max_concurrency.is_shared;
         if !shares || !self.is_limited(&due, subscription, of) {
             return (due, None);
         }
@@ -172,7 +172,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         self.ports.sleep(GATHER_MS).await;
         let key = DestinationKey::of_limit(subscription);
-        let most = subscription.destination.max_concurrency.max(1);
+        let most = subscription.destination.max_concurrency.most.max(1);
         let until_ms = ends_ms.saturating_add(LEASE_MARGIN_MS);
         let wanted = || {
             let [new, waited] = own.waiting();

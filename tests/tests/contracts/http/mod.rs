@@ -10,7 +10,7 @@ use delivery::address::{AddressPolicy, OwnAddresses, PrivateDestinations};
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::ports::{Clock as _, SendHttp};
 use delivery::request::{ANSWER_MAX_BYTES, Method, Needs, Request};
-use delivery::subscription::MAX_CONCURRENCY;
+use delivery::subscription::Concurrency;
 use futures::future::join_all;
 use lastmile_tests::scripted::{Scripted, Step, answer};
 use tokio::net::TcpListener;
@@ -431,15 +431,15 @@ async fn the_sender_survives_a_connection_that_was_closed_while_idle() {
 #[tokio::test]
 async fn connections_are_reused_at_maximum_concurrency() {
     // None is answered before all are under way: each needs a connection of its own.
-    let all = Step::Meet(Arc::new(Barrier::new(MAX_CONCURRENCY as usize)));
+    let all = Step::Meet(Arc::new(Barrier::new(Concurrency::DEFAULT.most as usize)));
     let steps = vec![all, answer("204 No Content", &[], b"")];
     let server = Scripted::start(move |_| steps.clone()).await.expect("a free port");
     let (sender, request) = (sender(), request(&server.endpoint(), LONG_MS));
     for _ in 0..3 {
-        let exchanges = (0..MAX_CONCURRENCY).map(|_| sender.exchange(&request));
+        let exchanges = (0..Concurrency::DEFAULT.most).map(|_| sender.exchange(&request));
         let made = join_all(exchanges).await;
         assert!(made.iter().all(|made| made.result == answered(204, None, b"")), "{made:?}");
-        assert_eq!(server.connections(), MAX_CONCURRENCY as usize);
+        assert_eq!(server.connections(), Concurrency::DEFAULT.most as usize);
     }
 }
 

@@ -68,6 +68,7 @@ impl Read {
         let source = Source { name: file, text: &text };
         let destinations = mapped(&read(&[source]));
         let reading = read(&[source, Source { name: "destinations.json", text: &destinations }]);
+        crate::canonical::is_kept(&reading);
         let mapped = reading.destinations.len();
         Self { name, reading, mapped }
     }
@@ -120,6 +121,7 @@ fn row(path: &Path) -> String {
     let missing = first.findings.iter().filter(|finding| finding.reference.is_some()).count();
     let destinations = mapped(&first);
     let reading = read(&[source, Source { name: "destinations.json", text: &destinations }]);
+    crate::canonical::is_kept(&reading);
     let result = match of_severity(&reading, Severity::Error).first() {
         None if missing == 0 => "accepted".to_owned(),
         None => "accepted, once its endpoint has an address".to_owned(),

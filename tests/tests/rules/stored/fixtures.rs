@@ -2,6 +2,11 @@
 //!
 //! What they mean is a snapshot, not a profile: a default that changes later must not change them.
 
+use delivery::subscription::auth::Basic;
+use delivery::subscription::auth::Bearer;
+use delivery::subscription::auth::ClientCertificate;
+use delivery::subscription::auth::SecretHeader;
+use delivery::subscription::{Signing, Tls};
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
@@ -161,16 +166,16 @@ fn every_word_of_a_destination_keeps_its_meaning() {
     let secret = || "env:A".parse().expect("the name of a secret");
     for (auth, text) in [
         (
-            Auth::Basic { user: "acme".to_owned(), password: secret() },
+            Auth::Basic(Basic { user: "acme".to_owned(), password: secret() }),
             r#"{"basic":{"user":"acme","password":"env:A"}}"#,
         ),
-        (Auth::Bearer { token: secret() }, r#"{"bearer":{"token":"env:A"}}"#),
+        (Auth::Bearer(Bearer { token: secret() }), r#"{"bearer":{"token":"env:A"}}"#),
         (
-            Auth::Header { name: "X-Key".to_owned(), value: secret() },
+            Auth::Header(SecretHeader { name: "X-Key".to_owned(), value: secret() }),
             r#"{"header":{"name":"X-Key","value":"env:A"}}"#,
         ),
         (
-            Auth::ClientCertificate { certificate: secret(), key: secret() },
+            Auth::ClientCertificate(ClientCertificate { certificate: secret(), key: secret() }),
             r#"{"clientCertificate":{"certificate":"env:A","key":"env:A"}}"#,
         ),
         (
@@ -202,10 +207,12 @@ fn every_word_of_a_destination_keeps_its_meaning() {
         assert!(write_subscription(&of).contains(&format!(r#""auth":{text}"#)), "{text}");
     }
     let key = "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
-    of.destination.public_keys = vec![key.parse().expect("a public key")];
+    let public_keys = Some(vec![key.parse().expect("a public key")]);
+    of.destination.signing =
+        Some(Signing { secrets: vec!["env:A".parse().expect("a name")], public_keys });
     assert!(write_subscription(&of).contains(&format!(r#""publicKeys":["{key}"]"#)));
     let pem = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
-    of.destination.ca_bundle = CaBundle::new(pem).ok();
+    of.destination.tls = CaBundle::new(pem).ok().map(|ca_bundle| Tls { ca_bundle });
     let bundle = r#""caBundle":"-----BEGIN CERTIFICATE-----\nMA==\n"#;
     assert!(write_subscription(&of).contains(bundle));
 }

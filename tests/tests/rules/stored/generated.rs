@@ -1,5 +1,11 @@
 //! Any subscription and any topic is kept. Each strategy names every field, so that a new one is missed here.
 
+use delivery::subscription::CloudEventsHandshake;
+use delivery::subscription::NoFields;
+use delivery::subscription::auth::Basic;
+use delivery::subscription::auth::Bearer;
+use delivery::subscription::auth::ClientCertificate;
+use delivery::subscription::auth::SecretHeader;
 use std::sync::Arc;
 
 use delivery::event::Input;
@@ -22,7 +28,8 @@ use delivery::subscription::filter::key::Key;
 use delivery::subscription::filter::number::Number;
 use delivery::subscription::header::{Header, Value, check_value};
 use delivery::subscription::name::TopicName;
-use delivery::subscription::profile::{Dialect, LeastWaits, RetryPolicy, StatusSet};
+use delivery::subscription::profile::{Dialect, RetryPolicy, StatusSet};
+use delivery::subscription::public_key::PublicKey;
 use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Sink;
@@ -32,6 +39,7 @@ use delivery::subscription::{
     Batch, Consent, DeadLetterPolicy, Destination, Disable, Disabled, OnRefused, ReplyTo,
     Subscription,
 };
+use delivery::subscription::{Concurrency, Signing, Tls};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -112,10 +120,11 @@ fn client() -> impl Strategy<Value = ClientCredentials> {
 fn auth() -> impl Strategy<Value = Auth> {
     let user = "\\PC{1,9}".prop_filter("a user", |user| check_user(user).is_ok());
     prop_oneof![
-        (user, secret()).prop_map(|(user, password)| Auth::Basic { user, password }),
-        secret().prop_map(|token| Auth::Bearer { token }),
-        (secret(), secret())
-            .prop_map(|(certificate, key)| Auth::ClientCertificate { certificate, key }),
+        (user, secret()).prop_map(|(user, password)| Auth::Basic(Basic { user, password })),
+        secret().prop_map(|token| Auth::Bearer(Bearer { token })),
+        (secret(), secret()).prop_map(|(certificate, key)| Auth::ClientCertificate(
+            ClientCertificate { certificate, key }
+        )),
         client().prop_map(|client| Auth::OAuth2(Box::new(client))),
         (select(&SigningService::ALL[..]), "[a-z][a-z0-9]{0,9}(-[a-z0-9]{1,9}){0,2}")
             .prop_map(|(service, region)| Auth::Sigv4(SigningScope { service, region })),
@@ -127,7 +136,8 @@ fn auth() -> impl Strategy<Value = Auth> {
                 audience,
                 lifetime_ms: seconds * 1_000,
             })),
-        ("[A-Za-z-]{1,9}", secret()).prop_map(|(name, value)| Auth::Header { name, value }),
+        ("[A-Za-z-]{1,9}", secret())
+            .prop_map(|(name, value)| Auth::Header(SecretHeader { name, value })),
     ]
 }
 
@@ -139,8 +149,8 @@ fn ca_bundle() -> impl Strategy<Value = CaBundle> {
 
 fn consent() -> impl Strategy<Value = Consent> {
     let cloud_events = ("[a-z.]{1,20}", option::of(1..=u32::MAX))
-        .prop_map(|(origin, rate)| Consent::CloudEvents { origin, rate });
-    prop_oneof![Just(Consent::EventGrid), cloud_events]
+        .prop_map(|(origin, rate)| Consent::CloudEvents(CloudEventsHandshake { origin, rate }));
+    prop_oneof![Just(Consent::EventGrid(NoFields)), cloud_events]
 }
 
 fn destination() -> impl Strategy<Value = Destination> {
@@ -156,14 +166,15 @@ fn destination() -> impl Strategy<Value = Destination> {
     )
         .prop_map(
             |(first, (headers, auth, ca_bundle, signing), (disable, consent), limits)| {
-                let (signing, public_keys) = signing;
-                let public_keys =
+                let (secrets, public_keys) = signing;
+                let public_keys: Vec<PublicKey> =
                     public_keys.into_iter().map(|key| key.parse().expect("a public key")).collect();
+                let public_keys = Some(public_keys).filter(|keys| !keys.is_empty());
+                let signing = (!secrets.is_empty()).then_some(Signing { secrets, public_keys });
                 let (url, flags, [response_timeout_ms, slow_after_ms, late_window_ms], schema) =
                     first;
-                let [hide_path, plain_json, notification_headers, shares_concurrency, probation] =
-                    flags;
-                let (max_concurrency, max_per_second, shared_limit) = limits;
+                let [hide_path, plain_json, notification_headers, is_shared, probation] = flags;
+                let (most, max_per_second, shared_limit) = limits;
                 Destination {
                     url,
                     hide_path,
@@ -172,12 +183,10 @@ fn destination() -> impl Strategy<Value = Destination> {
                     plain_json,
                     headers,
                     auth,
-                    ca_bundle,
+                    tls: ca_bundle.map(|ca_bundle| Tls { ca_bundle }),
                     signing,
-                    public_keys,
                     notification_headers,
-                    max_concurrency,
-                    shares_concurrency,
+                    max_concurrency: Concurrency { most, is_shared },
                     max_per_second,
                     shared_limit,
                     slow_after_ms,
@@ -251,13 +260,14 @@ fn statuses() -> impl Strategy<Value = StatusSet> {
 
 fn retry() -> impl Strategy<Value = RetryPolicy> {
     let waits = (vec(any::<(u16, u64)>(), 0..4), any::<u64>());
-    let waits = waits.prop_map(|(by_status, otherwise_ms)| LeastWaits { by_status, otherwise_ms });
     (
         (1..=u32::MAX, option::of(any::<u64>()), schedule(), any::<u32>()),
-        (statuses(), statuses(), waits, any::<u64>(), any::<bool>()),
+        (statuses(), statuses(), statuses(), waits, any::<u64>(), any::<bool>()),
     )
         .prop_map(|((max_attempts, time_to_live_ms, schedule, jitter_percent), judged)| {
-            let (success, never_retry, least_waits, retry_after_max_ms, names_the_limit) = judged;
+            let (success, never_retry, retry_on, waits, retry_after_max_ms, names_the_limit) =
+                judged;
+            let (least_waits, otherwise_least_wait_ms) = waits;
             RetryPolicy {
                 max_attempts,
                 time_to_live_ms,
@@ -265,7 +275,9 @@ fn retry() -> impl Strategy<Value = RetryPolicy> {
                 jitter_percent,
                 success,
                 never_retry,
+                retry_on,
                 least_waits,
+                otherwise_least_wait_ms,
                 retry_after_max_ms,
                 last_attempt_names_the_limit: names_the_limit,
             }

@@ -58,7 +58,7 @@ impl Destination {
     /// The limits of requests at once of all functions together.
     pub(super) fn shared_concurrency(&self) -> impl Iterator<Item = u32> {
         let all = self.subscriptions.iter().map(|it| &it.destination);
-        all.filter(|it| it.shares_concurrency).map(|it| it.max_concurrency)
+        all.filter_map(|it| it.max_concurrency.shared())
     }
 
     /// The names of its subscriptions, or the one of which its document knows.

@@ -71,9 +71,9 @@ struct Status {
 impl Serialize for Policy<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let fields = self.0.iter();
-        serializer.collect_map(
-            fields.map(|(setting, from)| (setting.field, Sourced { value: &setting.value, from })),
-        )
+        serializer.collect_map(fields.map(|(setting, from)| {
+            (setting.field.as_str(), Sourced { value: &setting.value, from })
+        }))
     }
 }
 

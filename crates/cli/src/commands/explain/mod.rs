@@ -271,7 +271,7 @@ impl Origins {
         let name = &subscription.name;
         let from = |setting: &Setting| match self {
             Self::Files(origins) => {
-                let stated = origins.get(name).and_then(|origins| origins.get(setting.field));
+                let stated = origins.get(name).and_then(|origins| origins.get(&setting.field));
                 let default =
                     || format!("default of the {} profile", subscription.dialect.as_str());
                 stated.cloned().unwrap_or_else(default)

@@ -33,7 +33,7 @@ fn one(explained: &Explained, endpoint: &Endpoint) -> String {
     let paused = if subscription.paused { ", paused now" } else { "" };
     let mut table = text::table(&["policy", "value", "from"]);
     for (setting, from) in policy {
-        table.add_row([setting.field, setting.text.as_str(), from.as_str()]);
+        table.add_row([setting.field.as_str(), setting.text.as_str(), from.as_str()]);
     }
     if let Some(topic) = subscription.destination.topic() {
         return format!(

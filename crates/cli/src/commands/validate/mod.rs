@@ -12,6 +12,8 @@
 
 mod confirmation_server;
 
+use delivery::subscription::CloudEventsHandshake;
+use delivery::subscription::NoFields;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -184,8 +186,10 @@ fn selected(
 fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::Result<Consent> {
     let own = subscription.destination.consent.as_ref();
     let (own_origin, own_rate) = match own {
-        Some(Consent::CloudEvents { origin, rate }) => (Some(origin.clone()), *rate),
-        Some(Consent::EventGrid) | None => (None, None),
+        Some(Consent::CloudEvents(CloudEventsHandshake { origin, rate })) => {
+            (Some(origin.clone()), *rate)
+        }
+        Some(Consent::EventGrid(NoFields)) | None => (None, None),
     };
     let name = &subscription.name;
     match arguments.handshake {
@@ -197,7 +201,7 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::R
             if !is_valid {
                 return Err(usage_error("--handshake eventgrid has no --origin and no --rate"));
             }
-            Ok(Consent::EventGrid)
+            Ok(Consent::EventGrid(NoFields))
         }
         Some(Handshake::Cloudevents) => {
             let origin = arguments.origin.clone().or(own_origin);
@@ -205,7 +209,7 @@ fn handshake_of(subscription: &Subscription, arguments: &Arguments) -> anyhow::R
                 usage_error("--handshake cloudevents needs --origin, such as events.example.com")
             })?;
             let rate = arguments.rate.map(NonZeroU32::get).or(own_rate);
-            Ok(Consent::CloudEvents { origin, rate })
+            Ok(Consent::CloudEvents(CloudEventsHandshake { origin, rate }))
         }
     }
 }
@@ -319,8 +323,10 @@ fn table(validations: &[Validation]) -> Table {
     let mut table = text::table(&columns);
     for Validation { subscription, consent, answer } in validations {
         let handshake = match consent {
-            Consent::EventGrid => "eventgrid".to_owned(),
-            Consent::CloudEvents { origin, .. } => format!("cloudevents, {origin}"),
+            Consent::EventGrid(NoFields) => "eventgrid".to_owned(),
+            Consent::CloudEvents(CloudEventsHandshake { origin, .. }) => {
+                format!("cloudevents, {origin}")
+            }
         };
         table.add_row([
             subscription.name.to_string(),

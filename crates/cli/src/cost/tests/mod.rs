@@ -5,6 +5,7 @@ use delivery::delivery::{Delivery, Origin};
 use delivery::event::{Event, Input};
 use delivery::explain::{Always, Endpoint, explain_jittered};
 use delivery::machine::step::{Arrival, End, arrive, settle};
+use delivery::subscription::Concurrency;
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::schedule::{Kind, Schedule};
@@ -420,8 +421,7 @@ fn slots_are_reserved_for_ten_seconds_by_busy_processes_and_one_by_one_by_others
 fn the_limits_of_the_subscription_count_unless_an_option_says_how_many_destinations_have_them() {
     let mut subscription = native();
     subscription.destination.max_per_second = Some(10);
-    (subscription.destination.max_concurrency, subscription.destination.shares_concurrency) =
-        (4, true);
+    subscription.destination.max_concurrency = Concurrency::of_all(4);
     let of = |options| {
         let plan = traffic(|of| (of.rate_limited, of.concurrency_limited) = (options, options));
         estimate(&plan, &subscription)

@@ -50,7 +50,7 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
         }
         TransportResult::Answered { status, .. } => {
             // Not capped: it is the policy's own, while Retry-After is what an endpoint asks for.
-            let least_ms = policy.least_waits.of_status(*status);
+            let least_ms = policy.least_wait_ms(*status);
             Verdict::Retry { least_wait_ms: least_ms.max(requested_wait_ms(policy, exchange)) }
         }
         TransportResult::TimedOut
@@ -58,7 +58,7 @@ pub fn judge(policy: &RetryPolicy, exchange: &Exchange) -> Verdict {
         | TransportResult::ResolutionError
         | TransportResult::TlsError
         | TransportResult::Aborted => {
-            Verdict::Retry { least_wait_ms: policy.least_waits.otherwise_ms }
+            Verdict::Retry { least_wait_ms: policy.otherwise_least_wait_ms }
         }
         TransportResult::Blocked => {
             Verdict::Undeliverable(Reason::UndeliverableDueToBlockedAddress)

@@ -16,9 +16,7 @@ use crate::event::mapping::{Field, Mapping};
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::policy::{
-    auth, headers, listed, reply, settings, signing, sink, sink_text,
-};
+use crate::subscription::policy::{reply, settings, sink_text};
 use crate::subscription::secret_policy::{NamePattern, SecretRule};
 use crate::subscription::{Subscription, host_of};
 use crate::time::moment::rfc3339;
@@ -59,7 +57,7 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldChange {
     /// Its name.
-    pub field: &'static str,
+    pub field: String,
     /// What it was.
     pub old: String,
     /// What it will be.
@@ -100,7 +98,7 @@ fn of_secrets(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
     let changes = names.into_iter().filter_map(|name| {
         let [old, new] = [old, new].map(|rules| rules.iter().find(|rule| rule.name == *name));
         let changes = |old: &SecretRule, new: &SecretRule| {
-            vec![FieldChange { field: "hosts", old: hosts(old), new: hosts(new) }]
+            vec![FieldChange { field: "hosts".to_owned(), old: hosts(old), new: hosts(new) }]
         };
         let change = change(old, new, |new| vec![("hosts", hosts(new))], |a, b| a == b, changes)?;
         Some((Subject::Secrets(name.clone()), change))
@@ -139,7 +137,12 @@ fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
     };
     let both = texts(old).into_iter().zip(texts(new));
     let differing = both.filter(|((_, old), (_, new))| old != new);
-    differing.map(|((field, old), (_, new))| FieldChange { field, old, new }).collect()
+    let changed = |((field, old), (_, new)): ((&str, String), (&str, String))| FieldChange {
+        field: field.to_owned(),
+        old,
+        new,
+    };
+    differing.map(changed).collect()
 }
 
 fn mapping_text(mapping: &Mapping) -> String {
@@ -174,9 +177,9 @@ fn added(new: &Arc<Subscription>) -> Vec<(&'static str, String)> {
     let (destination, dead_letter) = (&new.destination, &new.dead_letter);
     let mut shown = vec![("destination.url", destination.display())];
     let usual = [
-        ("headers", !destination.headers.is_empty(), headers(&destination.headers).text),
-        ("auth", destination.auth.is_some(), auth(destination.auth.as_ref()).text),
-        ("signing", !destination.signing.is_empty(), signing(&destination.signing).text),
+        ("headers", !destination.headers.is_empty(), text_of(new, "headers")),
+        ("auth", destination.auth.is_some(), text_of(new, "auth")),
+        ("signing", destination.signing.is_some(), text_of(new, "signing")),
         ("secrets", destination.secrets().next().is_some(), secrets(new)),
         ("filter", new.filter != Filter::EVERYTHING, new.filter.to_string()),
         ("paused", new.paused, new.paused.to_string()),
@@ -185,6 +188,18 @@ fn added(new: &Arc<Subscription>) -> Vec<(&'static str, String)> {
     shown.extend(usual.into_iter().filter(|of| of.1).map(|(field, _, text)| (field, text)));
     shown.push(("deadLetter.sink", sink_text(dead_letter)));
     shown
+}
+
+/// The setting of this name as it is shown.
+fn text_of(subscription: &Subscription, field: &str) -> String {
+    let found = settings(subscription).into_iter().find(|setting| setting.field == field);
+    found.map(|setting| setting.text).unwrap_or_default()
+}
+
+/// Texts with commas between, or `none`.
+fn listed(texts: impl Iterator<Item = String>) -> String {
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
 /// The names of the secrets that requests use, and the hosts that receive them.
@@ -211,7 +226,7 @@ fn changes(old: &Arc<Subscription>, new: &Arc<Subscription>) -> Vec<FieldChange>
     if changes.is_empty() {
         let [old, new] = ["as it was", "otherwise"]
             .map(|when| format!("{when}, in a field that has no name here"));
-        changes.push(FieldChange { field: "other", old, new });
+        changes.push(FieldChange { field: "other".to_owned(), old, new });
     }
     changes
 }
@@ -219,11 +234,12 @@ fn changes(old: &Arc<Subscription>, new: &Arc<Subscription>) -> Vec<FieldChange>
 /// The fields that are not part of the policy.
 fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     let mut changes = Vec::new();
-    let mut compare = |field, differ: bool, show: fn(&Subscription) -> String| {
+    let mut compare = |field: &str, differ: bool, show: fn(&Subscription) -> String| {
         if differ {
             let (before, after) = (show(old), show(new));
             let hidden = if before == after { " (what is not shown changed)" } else { "" };
-            changes.push(FieldChange { field, old: before, new: format!("{after}{hidden}") });
+            let (field, new) = (field.to_owned(), format!("{after}{hidden}"));
+            changes.push(FieldChange { field, old: before, new });
         }
     };
     compare("dialect", old.dialect != new.dialect, |of| of.dialect.as_str().to_owned());
@@ -232,8 +248,8 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     // Another host receives secrets although nothing else of them changes.
     compare("secrets", from.host() != to.host() && secrets(old) != secrets(new), secrets);
     // Also what is not shown of it.
-    compare("auth", from.auth != to.auth, |of| auth(of.destination.auth.as_ref()).text);
-    compare("headers", from.headers != to.headers, |of| headers(&of.destination.headers).text);
+    compare("auth", from.auth != to.auth, |of| text_of(of, "auth"));
+    compare("headers", from.headers != to.headers, |of| text_of(of, "headers"));
     compare("filter", old.filter != new.filter, |of| of.filter.to_string());
     compare("paused", old.paused != new.paused, |of| of.paused.to_string());
     compare("reply", old.reply != new.reply, |of| reply(of).text);
@@ -242,7 +258,7 @@ fn own_changes(old: &Subscription, new: &Subscription) -> Vec<FieldChange> {
     });
     // A visible change is among the settings.
     let (from, to) = (&old.dead_letter, &new.dead_letter);
-    compare("deadLetter.sink", from.sink != to.sink && sink(from).value == sink(to).value, |of| {
+    compare("deadLetter.sink", from.sink != to.sink && sink_text(from) == sink_text(to), |of| {
         sink_text(&of.dead_letter)
     });
     compare("deadLetter.layout", old.dead_letter.layout != new.dead_letter.layout, |of| {

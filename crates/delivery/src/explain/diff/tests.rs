@@ -50,8 +50,8 @@ fn what_is_added_changed_and_removed_is_reported_by_subscription_and_field() {
             format!("{kept} destination.url: https://a.example.com/ -> https://b.example.com/"),
             format!("{kept} filter: every event -> type is \"x\""),
             format!("{kept} paused: false -> true"),
+            format!("{kept} timeout: PT30S -> PT5S"),
             format!("{kept} maxAttempts: 20 -> 3"),
-            format!("{kept} responseTimeout: PT30S -> PT5S"),
             format!(
                 "{kept} neverRetry: 100-199 300-399 400-401 403-406 410 413-415 422 431 451 -> \
                  100-199 300-399 400-401 403-406 409-410 413-415 422 431 451"
@@ -166,8 +166,8 @@ fn what_is_sent_is_reported_field_by_field_and_secrets_by_name() {
         [
             format!("{a} headers: k from env:OLD -> k from env:NEW, o from $['data']['id']"),
             format!("{a} schema: as published -> eventgrid"),
-            format!("{a} signing: none -> env:S, ssm:t"),
             format!("{a} maxConcurrency: 50, of each function -> 5, of all functions together"),
+            format!("{a} signing: none -> secrets env:S, ssm:t"),
         ]
     );
 }
@@ -188,7 +188,7 @@ fn a_concealed_value_is_not_shown_but_its_change_is_reported() {
     let name = "subscription shop/orders/s";
     assert_eq!(
         texts(&grid("hush1"), &grid("hush2")),
-        [format!("{name} headers: k (concealed) -> k (concealed) (what is not shown changed)")]
+        [format!("{name} headers: k (hidden) -> k (hidden) (what is not shown changed)")]
     );
 }
 
@@ -203,7 +203,9 @@ fn batches_late_responses_probation_and_consent_are_reported_field_by_field() {
         [
             format!("{a} lateResponseWindow: PT0S -> PT3M"),
             format!("{a} probation: true -> false"),
-            format!("{a} consent: not asked for -> cloudevents handshake, from events.example.com"),
+            format!(
+                "{a} consent: not asked for -> handshake cloudevents, origin events.example.com"
+            ),
             format!("{a} batch.maxEvents: no batches -> 100"),
             format!("{a} batch.preferredKilobytes: no batches -> 64"),
             format!("{a} batch.onRefused: no batches -> split"),
@@ -275,7 +277,7 @@ fn of_a_new_subscription_is_shown_where_it_sends_what_and_nothing_that_may_be_a_
         [
             of("destination.url", "https://a.example.com:8443/in"),
             of("headers", "authorization from env:TOKEN, x-tenant"),
-            of("signing", "ssm:/signing"),
+            of("signing", "secrets ssm:/signing"),
             of("secrets", "env:TOKEN, ssm:/signing to a.example.com:8443"),
             of("deadLetter.sink", "https://lost.example.com/"),
         ]

@@ -11,6 +11,8 @@
 mod handshake;
 mod pace;
 
+use crate::subscription::CloudEventsHandshake;
+use crate::subscription::NoFields;
 use std::fmt;
 use std::num::NonZeroU32;
 
@@ -46,8 +48,8 @@ impl ConsentKey {
     pub fn of(url: &Url, consent: &Consent) -> Self {
         let asked = match consent {
             // Hashed, because the query of the address may hold secrets.
-            Consent::EventGrid => format!("eventgrid\n{url}"),
-            Consent::CloudEvents { origin, .. } => {
+            Consent::EventGrid(NoFields) => format!("eventgrid\n{url}"),
+            Consent::CloudEvents(CloudEventsHandshake { origin, .. }) => {
                 format!("cloudevents {}\n{url}", origin.to_ascii_lowercase())
             }
         };
@@ -138,8 +140,10 @@ impl Granted {
     #[must_use]
     pub fn new(destination: &Destination, consent: &Consent, rate: Rate, now_ms: u64) -> Self {
         let (handshake, origin) = match consent {
-            Consent::EventGrid => ("eventgrid", None),
-            Consent::CloudEvents { origin, .. } => ("cloudevents", Some(origin.clone())),
+            Consent::EventGrid(NoFields) => ("eventgrid", None),
+            Consent::CloudEvents(CloudEventsHandshake { origin, .. }) => {
+                ("cloudevents", Some(origin.clone()))
+            }
         };
         Self {
             destination: destination.display(),
@@ -207,25 +211,28 @@ mod tests {
     use super::*;
 
     fn cloud_events(origin: &str) -> Consent {
-        Consent::CloudEvents { origin: origin.to_owned(), rate: None }
+        Consent::CloudEvents(CloudEventsHandshake { origin: origin.to_owned(), rate: None })
     }
 
     #[test]
     fn a_consent_is_for_an_address_and_a_way_of_asking_whatever_the_rate() {
         let url: Url = "https://example.com/in?code=secret".parse().unwrap();
         let other: Url = "https://example.com/in".parse().unwrap();
-        let key = ConsentKey::of(&url, &Consent::EventGrid);
+        let key = ConsentKey::of(&url, &Consent::EventGrid(NoFields));
         // sha256 of "eventgrid\nhttps://example.com/in?code=secret"; kept consents are found under
         // it for ever.
         assert_eq!(key.as_str(), KEY);
-        let with_rate = Consent::CloudEvents { origin: "A.example.com".to_owned(), rate: Some(9) };
+        let with_rate = Consent::CloudEvents(CloudEventsHandshake {
+            origin: "A.example.com".to_owned(),
+            rate: Some(9),
+        });
         assert_eq!(
             ConsentKey::of(&url, &with_rate),
             ConsentKey::of(&url, &cloud_events("a.example.com"))
         );
         let keys = [
             key,
-            ConsentKey::of(&other, &Consent::EventGrid),
+            ConsentKey::of(&other, &Consent::EventGrid(NoFields)),
             ConsentKey::of(&url, &cloud_events("a.example.com")),
             ConsentKey::of(&url, &cloud_events("b.example.com")),
         ];
@@ -238,7 +245,9 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_and_shows_no_query() {
         let url: Url = "https://user:pass@example.com/in?code=secret".parse().unwrap();
-        for (consent, rate) in [(Consent::EventGrid, "*"), (cloud_events("a.example.com"), "120")] {
+        for (consent, rate) in
+            [(Consent::EventGrid(NoFields), "*"), (cloud_events("a.example.com"), "120")]
+        {
             let granted = Granted::new(
                 &Destination::new(url.clone(), 1),
                 &consent,

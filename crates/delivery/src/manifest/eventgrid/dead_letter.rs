@@ -6,12 +6,13 @@
 //! container.
 
 use super::super::access::SINK_ACCESS;
-use super::super::destinations::{Destinations, Resolved};
+use super::super::destinations::Destinations;
 use super::super::findings::{Message, ReferenceUse};
 use super::super::reader::{Cursor, Fields};
 use super::identity::LastmileSection;
 use super::{Context, endpoint, words};
 use crate::subscription::DeadLetterPolicy;
+use crate::subscription::kinds::address::Resolved;
 use crate::subscription::sink::Sink;
 use crate::time::duration::DAY_MS;
 

@@ -184,13 +184,13 @@ fn batch<'a>(
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
     let events = events_at.as_ref().and_then(batches::events);
-    let kilobytes = size_at.as_ref().and_then(batches::kilobytes);
+    let bytes = size_at.as_ref().and_then(batches::preferred_bytes);
     context.note("batch.maxEvents", events_at.as_ref());
     if events == Some(1) {
         return Some((None, events_at?));
     }
     context.note("batch.preferredKilobytes", size_at.as_ref());
-    let batch = batches::of(events, kilobytes, None)?;
+    let batch = batches::of(events, bytes)?;
     Some((Some(batch), events_at.or(size_at)?))
 }
 

@@ -4,23 +4,18 @@
 //! hold: the type of the event, how its subject begins and ends, and every advanced filter.
 
 use super::super::conditions::Compare;
-use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields, read_each};
 use super::words;
 use crate::subscription::filter::Filter;
-use crate::subscription::filter::advanced::{
-    Arrays, Condition, NumberTest, Test, TextMatch, TextTest,
-};
+use crate::subscription::filter::advanced::{Arrays, Condition, Test, TextMatch, TextTest};
 use crate::subscription::filter::key::Key;
-use crate::subscription::filter::number::Number;
+use crate::subscription::kinds::advanced;
 use crate::subscription::profile::Dialect;
 
 /// "Event filtering", limitations: advanced filters of one subscription.
 const FILTERS_MAX: usize = 25;
 /// Values of all of them together; a range is one value.
 const VALUES_MAX: usize = 25;
-/// Characters of a value.
-const TEXT_MAX_CHARS: usize = 512;
 /// The value for every type.
 const ALL: &str = "All";
 
@@ -101,7 +96,9 @@ fn conditions(fields: &Fields<'_>, name: &'static str, dialect: Dialect) -> Opti
             "at most {VALUES_MAX} values are allowed in all filters together, found {values}"
         ));
     }
-    read_each(&elements, |element| element.mapping(|fields| condition(fields, arrays)).flatten())
+    read_each(&elements, |element| {
+        element.mapping(|fields| advanced::condition(fields, arrays, words::read)).flatten()
+    })
 }
 
 /// How this dialect compares arrays.
@@ -125,94 +122,4 @@ fn values_of(filter: &Cursor<'_>) -> usize {
     let several = filter.peek("values").filter(Cursor::is_list).and_then(|values| values.list());
     let single = filter.peek("value").filter(|value| !value.is_null());
     several.map_or(0, |values| values.len()) + usize::from(single.is_some())
-}
-
-fn condition(fields: &Fields<'_>, arrays: Arrays) -> Option<Filter> {
-    let key = fields.required("key").and_then(|cursor| {
-        Key::parse(cursor.text()?).or_else(|| {
-            cursor.refuse(Message::new("not a key").help("such as subject or data.key1.key2"))
-        })
-    });
-    let operator =
-        fields.required("operatorType").and_then(|cursor| words::read(&cursor, &OPERATORS));
-    let test = operator.and_then(|read| read(fields));
-    if operator.is_none() {
-        fields.accept(&["value", "values"]);
-    }
-    Some(Filter::Advanced(Condition { key: key?, test: test?, arrays }))
-}
-
-/// Reads the test of one operator.
-type ReadTest = fn(&Fields<'_>) -> Option<Test>;
-
-/// Every operator, and how its test is read.
-const OPERATORS: [(&str, ReadTest); 19] = [
-    ("NumberIn", |of| numbers(of).map(Test::Number)),
-    ("NumberNotIn", |of| numbers(of).map(Test::NotNumber)),
-    ("NumberLessThan", |of| number(of, NumberTest::LessThan)),
-    ("NumberLessThanOrEquals", |of| number(of, NumberTest::LessThanOrEquals)),
-    ("NumberGreaterThan", |of| number(of, NumberTest::GreaterThan)),
-    ("NumberGreaterThanOrEquals", |of| number(of, NumberTest::GreaterThanOrEquals)),
-    ("NumberInRange", |of| ranges(of).map(Test::Number)),
-    ("NumberNotInRange", |of| ranges(of).map(Test::NotNumber)),
-    ("BoolEquals", |of| of.required("value")?.boolean().map(Test::Bool)),
-    ("StringContains", |of| texts(of, TextMatch::Contains).map(Test::Text)),
-    ("StringNotContains", |of| texts(of, TextMatch::Contains).map(Test::NotText)),
-    ("StringBeginsWith", |of| texts(of, TextMatch::BeginsWith).map(Test::Text)),
-    ("StringNotBeginsWith", |of| texts(of, TextMatch::BeginsWith).map(Test::NotText)),
-    ("StringEndsWith", |of| texts(of, TextMatch::EndsWith).map(Test::Text)),
-    ("StringNotEndsWith", |of| texts(of, TextMatch::EndsWith).map(Test::NotText)),
-    ("StringIn", |of| texts(of, TextMatch::In).map(Test::Text)),
-    ("StringNotIn", |of| texts(of, TextMatch::In).map(Test::NotText)),
-    ("IsNullOrUndefined", |_| Some(Test::IsNullOrUndefined)),
-    ("IsNotNull", |_| Some(Test::IsNotNull)),
-];
-
-fn number(fields: &Fields<'_>, make: fn(Number) -> NumberTest) -> Option<Test> {
-    fields.required("value")?.number().map(make).map(Test::Number)
-}
-
-fn numbers(fields: &Fields<'_>) -> Option<NumberTest> {
-    several(fields, Cursor::number).map(NumberTest::In)
-}
-
-fn ranges(fields: &Fields<'_>) -> Option<NumberTest> {
-    several(fields, range).map(NumberTest::InRange)
-}
-
-fn texts(fields: &Fields<'_>, how: TextMatch) -> Option<TextTest> {
-    several(fields, text).map(|texts| TextTest::new(how, &texts))
-}
-
-/// `values`, at least one, each as `read` reads it.
-fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) -> Option<Vec<T>> {
-    let cursor = fields.required("values")?;
-    let elements = cursor.list()?;
-    if elements.is_empty() {
-        return cursor.refuse("at least one value is required");
-    }
-    read_each(&elements, read)
-}
-
-fn text(cursor: &Cursor<'_>) -> Option<String> {
-    let text = cursor.text()?;
-    let chars = text.chars().count();
-    if chars > TEXT_MAX_CHARS {
-        return cursor
-            .refuse(format!("a value is at most {TEXT_MAX_CHARS} characters, this has {chars}"));
-    }
-    Some(text.to_owned())
-}
-
-/// Two numbers, the first not above the second; both belong to the range.
-fn range(cursor: &Cursor<'_>) -> Option<(Number, Number)> {
-    let ends: Vec<Option<Number>> = cursor.list()?.iter().map(Cursor::number).collect();
-    match ends.as_slice() {
-        [Some(least), Some(most)] if least <= most => Some((least.clone(), most.clone())),
-        [None, _] | [_, None] => None,
-        _ => cursor.refuse(
-            Message::new("a range is two numbers, the smaller one first")
-                .help("such as [3000, 4000]"),
-        ),
-    }
 }

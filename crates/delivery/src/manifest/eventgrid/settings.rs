@@ -18,8 +18,8 @@ use super::{Context, filter, kubernetes, words};
 use crate::event::schema::Schema;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;
-use crate::subscription::profile::{Dialect, Profile};
-use crate::subscription::{DeadLetterPolicy, Destination, Subscription};
+use crate::subscription::profile::Dialect;
+use crate::subscription::{DeliverySettings, Destination, Subscription};
 use crate::time::moment::AzureTime;
 
 /// The delivery settings of a resource.
@@ -99,7 +99,7 @@ impl<'a> Settings<'a> {
         };
         let new = of_dialect(name, dialect, url);
         let (new, stated) = match delivery {
-            Some(delivery) => native::over_dialect(delivery, new, context.destinations),
+            Some(delivery) => native::over_dialect(delivery, new),
             None => (new, Stated::default()),
         };
         let mut retry = new.retry;
@@ -138,12 +138,7 @@ impl<'a> Settings<'a> {
 
 /// A subscription with the defaults of its dialect.
 fn of_dialect(name: SubscriptionName, dialect: Dialect, url: Url) -> Subscription {
-    let new = Subscription::new(name, dialect, url);
-    Subscription {
-        destination: Destination { notification_headers: true, ..new.destination },
-        dead_letter: DeadLetterPolicy::of(&Profile::of(dialect)),
-        ..new
-    }
+    Subscription::with_settings(name, dialect, DeliverySettings::of(dialect, url))
 }
 
 /// The schema beside the destination or inside it.

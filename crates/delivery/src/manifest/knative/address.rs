@@ -7,13 +7,14 @@
 use url::Url;
 
 use super::super::access::{Asked, AskedToken, Wanted};
-use super::super::destinations::{Destinations, Resolved, Target};
+use super::super::destinations::Destinations;
 use super::super::findings::{Message, ReferenceUse, quoted};
 use super::super::reader::{Cursor, Fields};
 use super::topics::Topics;
 use super::{object, old};
 use crate::subscription::ReplyTo;
 use crate::subscription::auth::oauth2::{Style, check_parameter};
+use crate::subscription::kinds::address::{Resolved, Target};
 use crate::subscription::name::TopicName;
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;

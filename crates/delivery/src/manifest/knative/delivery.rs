@@ -243,7 +243,7 @@ impl<'a> Delivery<'a> {
         let parts = [at(&self.policy), at(&self.delay_ms), at(&self.max_ms)];
         let mut schedule: Vec<String> = parts.into_iter().flatten().map(Cursor::location).collect();
         if self.has_stock_defaults {
-            origins.insert("maxAttempts", STOCK_ORIGIN.to_owned());
+            origins.insert("maxAttempts".to_owned(), STOCK_ORIGIN.to_owned());
             let is_stock = self.policy.is_none() || self.delay_ms.is_none();
             schedule.extend(is_stock.then(|| STOCK_ORIGIN.to_owned()));
         }
@@ -251,9 +251,9 @@ impl<'a> Delivery<'a> {
             .extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
         note(&mut origins, "maxAttempts", at(&self.retry));
         if !schedule.is_empty() {
-            origins.insert("schedule", schedule.join(", "));
+            origins.insert("schedule".to_owned(), schedule.join(", "));
         }
-        note(&mut origins, "responseTimeout", at(&self.timeout_ms));
+        note(&mut origins, "timeout", at(&self.timeout_ms));
         note(&mut origins, "schema", at(&self.format));
         note(&mut origins, "retryAfterMax", at(&self.retry_after_max_ms));
         let followed = self.sink.as_ref().filter(|sink| sink.value != Sink::DefaultContainer);

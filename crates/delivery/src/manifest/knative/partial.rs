@@ -79,7 +79,7 @@ impl<'a> PartialSubscription<'a> {
                 max_per_second: overrides.max_per_second(),
                 hide_path: overrides.hide_path(),
                 auth: destination.auth,
-                ca_bundle: destination.ca_bundle,
+                tls: destination.tls,
                 ..new.destination
             },
             filter: self.filter?,

@@ -7,50 +7,64 @@
 //!
 //! Does not read `Destinations` documents: every family uses those.
 
-mod auth;
-mod consent;
-mod dead_letter;
-mod destination;
-mod filter;
 mod mapping;
-mod oauth2;
 mod origins;
 mod publishers;
-mod retry;
-mod schedule;
-mod settings;
+mod references;
 
 use std::sync::Arc;
 
-pub(super) use auth::{Supplied, can_be_shown, supplied, tls};
-use destination::Scope;
-pub(super) use oauth2::Client;
 pub(super) use origins::Stated;
 use publishers::LocatedPublisher;
-use settings::Settings;
+use serde_json::{Value as Json, json};
 
+use super::access::Asked;
+use super::canonical::{NO_ADDRESS, written_defaults};
 use super::destinations::Destinations;
-use super::reader::{Cursor, Fields};
-use super::{Described, Draft, LeftOut, batches, limits, names};
+use super::{Described, Draft, LeftOut};
+use crate::document::findings::Message;
+use crate::document::node::{Document, Node};
+use crate::document::reader::{Cursor, Fields};
+use crate::document::record::Record as _;
 use crate::event::Input;
 use crate::event::mapping::Mapping;
-use crate::subscription::Subscription;
 use crate::subscription::catalogue::{REPLIES_MAX, Topic};
 use crate::subscription::filter::Filter;
+use crate::subscription::kinds::{batches, filter, limits, names, replies};
 use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::profile::Dialect;
+use crate::subscription::{DeliverySettings, Subscription};
+use crate::time::moment;
+
+/// Native documents with addresses in place of references, each beside the one that was written.
+pub(super) fn resolved<'a>(
+    documents: &[Cursor<'a>],
+    destinations: &Destinations<'_>,
+) -> Vec<(Cursor<'a>, Document)> {
+    let of =
+        |document: &Cursor<'a>| (document.clone(), references::resolved(document, destinations));
+    documents.iter().map(of).collect()
+}
+
+/// The defaults of the native profile, as a document.
+pub(super) fn defaults() -> Node {
+    Node::of_json(&written_defaults(Dialect::Native))
+}
 
 /// Reads all native documents into the draft.
 pub(super) fn read<'a>(
     topics: &[Cursor<'a>],
-    subscriptions: &[Cursor<'a>],
+    subscriptions: &[(Cursor<'a>, Cursor<'a>)],
+    defaults: &'a Node,
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
 ) {
     for document in topics {
-        read_topic(document, destinations, draft);
+        read_topic(document, defaults, draft);
     }
-    for document in subscriptions {
-        match document.result_or_error(|| read_subscription(document, destinations, draft)) {
+    for (written, document) in subscriptions {
+        let read = || read_subscription(written, document, defaults, destinations, draft);
+        match document.result_or_error(read) {
             Ok(described) => draft.add_subscription(described),
             Err(error) => {
                 let name = ["metadata.namespace", "metadata.topic", "metadata.name"];
@@ -66,15 +80,16 @@ pub(super) fn read<'a>(
 pub(super) fn over_dialect<'a>(
     delivery: &Cursor<'a>,
     of_dialect: Subscription,
-    destinations: &Destinations<'_>,
 ) -> (Subscription, Stated<'a>) {
-    let base = of_dialect.clone();
+    let stated = Stated::of(delivery, None);
+    let base = Node::of_json(&Json::Object(DeliverySettings::from(&of_dialect).write()));
     // It was read before, with its Topic.
-    let read = delivery.clone().silent().mapping(|of| Settings::over(of, base, destinations));
-    (read.unwrap_or(of_dialect), Stated::of(delivery, None))
+    let delivery = delivery.clone().silent();
+    let read = delivery.mapping_over(&[delivery.beside(&base)], DeliverySettings::read).flatten();
+    (read.map_or(of_dialect.clone(), |settings| of_dialect.with(settings)), stated)
 }
 
-fn read_topic<'a>(document: &Cursor<'a>, destinations: &Destinations<'_>, draft: &mut Draft<'a>) {
+fn read_topic<'a>(document: &Cursor<'a>, defaults: &'a Node, draft: &mut Draft<'a>) {
     let mut named = None;
     let read = document.without_error(|| {
         document.mapping(|fields| {
@@ -86,9 +101,8 @@ fn read_topic<'a>(document: &Cursor<'a>, destinations: &Destinations<'_>, draft:
                 };
                 draft.name_topic(&name, &metadata.get("name")?).then_some(name)
             });
-            let spec = fields
-                .section("spec", |spec| TopicSpec::read(spec, destinations))
-                .unwrap_or_default();
+            let spec =
+                fields.section("spec", |spec| TopicSpec::read(spec, defaults)).unwrap_or_default();
             if let Some(name) = &named {
                 spec.from
                     .iter()
@@ -121,7 +135,7 @@ struct TopicSpec<'a> {
 }
 
 impl<'a> TopicSpec<'a> {
-    fn read(spec: &Fields<'a>, destinations: &Destinations<'_>) -> Self {
+    fn read(spec: &Fields<'a>, defaults: &'a Node) -> Self {
         let input =
             spec.read("input", |input| input.word(&Input::ALL, Input::as_str)).unwrap_or_default();
         let from = publishers::read(spec);
@@ -130,13 +144,29 @@ impl<'a> TopicSpec<'a> {
         let mapping = mapping::read(spec, input);
         let max_replies = spec.read("maxReplies", |at| at.integer(limits::REPLIES));
         // For its findings alone: each of its subscriptions reads it again, below its own settings.
-        spec.section("delivery", |of| Settings::read(of, Scope::Topic, destinations));
+        spec.given("delivery").iter().for_each(|delivery| check_defaults(delivery, defaults));
         Self { input, from, mapping, max_replies, delivery_at }
     }
 }
 
+/// Reads the `delivery` of a Topic as if a subscription had nothing but an address.
+fn check_defaults(delivery: &Cursor<'_>, defaults: &Node) {
+    let address = Node::of_json(&json!({ "destination": { "url": NO_ADDRESS } }));
+    let bases = [&address, defaults].map(|node| delivery.beside(node));
+    delivery.mapping_over(&bases, |fields| {
+        let destination = delivery.peek("destination").filter(Cursor::is_mapping);
+        let entries = destination.and_then(|of| of.entries()).unwrap_or_default();
+        for url in entries.iter().filter(|entry| entry.name == "url") {
+            url.key.error(Message::new("a topic has no url").help("set it in each Subscription"));
+        }
+        DeliverySettings::read(fields)
+    });
+}
+
 fn read_subscription<'a>(
+    written: &Cursor<'a>,
     document: &Cursor<'a>,
+    defaults: &'a Node,
     destinations: &Destinations<'_>,
     draft: &mut Draft<'a>,
 ) -> Option<Described<'a>> {
@@ -154,31 +184,83 @@ fn read_subscription<'a>(
         let delivery = name.as_ref().and_then(|name| draft.deliveries.get(&name.topic));
         let of_topic = |topic: &&Topic| name.as_ref().is_some_and(|of| of.topic == topic.name);
         let input = || draft.topics.iter().find(of_topic).map_or(Input::default(), |of| of.input);
+        let profile = fields.read("profile", |at| at.choice(&Dialect::PROFILES));
+        let dialect = profile.unwrap_or(Dialect::Native);
+        let own_defaults = fields.given("defaults").filter(Cursor::is_mapping);
+        if let Some(own) = &own_defaults {
+            check_defaults(own, defaults);
+        }
+        let of_profile = Node::of_json(&written_defaults(dialect));
         let spec = fields.required("spec").and_then(|spec| {
-            spec.mapping_over(delivery.cloned().map(Cursor::silent), |spec| {
-                let filter = spec
+            let delivery = delivery.cloned().map(Cursor::silent);
+            let of_profile = spec.beside(&of_profile);
+            let own_defaults = own_defaults.map(Cursor::silent);
+            let bases: Vec<Cursor<'_>> =
+                delivery.into_iter().chain(own_defaults).chain([of_profile]).collect();
+            spec.mapping_over(&bases, |fields| {
+                let filter = fields
                     .get("filter")
                     .map_or(Some(Filter::EVERYTHING), |filter| filter::read(&filter, input()));
-                let settings = Settings::read(spec, Scope::Subscription, destinations);
-                (filter, settings, Stated::of(spec.parent(), delivery))
+                // A missing one would be that of the defaults, which has no address.
+                let destination = fields.required("destination");
+                let settings = DeliverySettings::read(fields).filter(|_| destination.is_some());
+                let reply = fields.given("reply").map(|at| replies::read(&at));
+                let expires_ms = fields.given("expires").map(|at| expiration(&at));
+                (filter, settings, reply, expires_ms)
             })
         });
-        let (name, (filter, settings, stated)) = (name?, spec?);
+        let (name, (filter, settings, reply, expires_ms)) = (name?, spec?);
+        let spec = document.peek("spec")?;
         if draft.broken_topics.contains(&name.topic) {
             return None;
         }
-        let subscription = settings.complete(name, filter?)?;
+        let stated = Stated::of(&spec, delivery);
+        let settings = with_access(settings?, written, &spec, destinations)?;
+        let subscription = Subscription {
+            filter: filter?,
+            reply: reply.map_or(Some(None), |reply| reply.map(Some))?,
+            expires_ms: expires_ms.map_or(Some(None), |ms| ms.map(Some))?,
+            ..Subscription::with_settings(name, dialect, settings)
+        };
         let Stated { mut origins, schema_at, batch_at, on_refused_at, dead_letters_at, secrets_at } =
             stated;
-        if let Some(destination) = document.peek("spec.destination") {
-            let asked = destination::asked(&destination);
-            destinations.note_access(&asked, destination.text_at("url"), &mut origins);
+        if let Some(destination) = spec.peek("destination") {
+            let key = written.text_at(references::URL);
+            destinations.note_access(&asked(&destination), key, &mut origins);
         }
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at, "batch: {maxEvents: 100} enables batches");
         }
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at, secrets_at })
     })?
+}
+
+/// The settings with what the entry of their address in a `Destinations` document has besides it.
+fn with_access(
+    settings: DeliverySettings,
+    written: &Cursor<'_>,
+    spec: &Cursor<'_>,
+    destinations: &Destinations<'_>,
+) -> Option<DeliverySettings> {
+    let of_spec = spec.peek("destination")?;
+    let at = of_spec.peek("auth").or_else(|| of_spec.peek("url"))?;
+    let key = written.text_at(references::URL);
+    let destination =
+        destinations.with_access(settings.destination, &asked(&of_spec), (key, &at))?;
+    Some(DeliverySettings { destination, ..settings })
+}
+
+/// The time from which on it takes no new events.
+fn expiration(at: &Cursor<'_>) -> Option<u64> {
+    let ms = moment::read(at.text()?);
+    ms.or_else(|| at.refuse(Message::new("not a time").help("such as 2026-12-01T00:00:00Z")))
+}
+
+/// What the `destination` of a Subscription states itself.
+fn asked<'a>(destination: &Cursor<'a>) -> Asked<'a> {
+    let [states_auth, states_tls] =
+        ["auth", "tls"].map(|field| destination.peek(field).is_some_and(|at| !at.is_null()));
+    Asked { states_auth, states_tls, ..Asked::default() }
 }
 
 fn metadata<'a, T>(fields: &Fields<'a>, read: impl FnOnce(&Fields<'a>) -> Option<T>) -> Option<T> {

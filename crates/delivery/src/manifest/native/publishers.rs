@@ -3,11 +3,11 @@
 //! Separate because each kind is named differently. The draft checks whether two topics claim one
 //! publisher.
 
-use super::super::destinations::{BUCKET_RULE, is_bucket};
 use super::super::findings::{Message, quoted};
 use super::super::reader::{Cursor, Fields};
 use crate::event::Input;
 use crate::event::envelope::{Publisher, input_of};
+use crate::subscription::kinds::address::{BUCKET_RULE, is_bucket};
 
 /// The most publishers of one topic.
 const PUBLISHERS_MAX: usize = 100;

@@ -5,7 +5,13 @@
 
 use std::ops::RangeInclusive;
 
+use serde_json::{Value as Json, json};
+
+use crate::document::kind::{Checked, Duration, Kind};
+use crate::document::reader::Cursor;
+use crate::document::record::{Or, Required};
 use crate::subscription::auth::oauth2::check_parameter;
+use crate::subscription::kinds::headers::STATED_PATTERN;
 use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// How long tokens are valid, if no lifetime is stated: as AWS has it.
@@ -16,13 +22,40 @@ pub const LIFETIMES_MS: RangeInclusive<u64> = MINUTE_MS..=HOUR_MS;
 /// The longest audience; see [`LIFETIME_DEFAULT_MS`].
 pub const AUDIENCE_MAX_CHARS: usize = 1_000;
 
-/// A token in which AWS says who is calling.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct WebIdentity {
-    /// For whom it is: its claim `aud`.
-    pub audience: String,
-    /// How long it is valid, in whole seconds.
-    pub lifetime_ms: u64,
+record! {
+    /// A token in which AWS says who is calling.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct WebIdentity {
+        /// For whom it is: its claim `aud`.
+        "audience" => pub audience: String = Required(Checked { check: check_audience, schema: audience_schema }),
+        /// How long it is valid, in whole seconds; PT1M to PT1H.
+        "lifetime" => pub lifetime_ms: u64 = Or(Lifetime, LIFETIME_DEFAULT_MS),
+    }
+}
+
+fn audience_schema() -> Json {
+    json!({ "minLength": 1, "maxLength": AUDIENCE_MAX_CHARS, "pattern": STATED_PATTERN })
+}
+
+/// A duration in whole seconds.
+struct Lifetime;
+
+impl Kind for Lifetime {
+    type Value = u64;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<u64> {
+        let lifetime_ms = at.duration_ms(LIFETIMES_MS)?;
+        let checked = check_lifetime(lifetime_ms);
+        checked.map_or_else(|problem| at.refuse(problem), |()| Some(lifetime_ms))
+    }
+
+    fn write(&self, value: &u64) -> Json {
+        Duration(LIFETIMES_MS).write(value)
+    }
+
+    fn schema(&self) -> Json {
+        Duration(LIFETIMES_MS).schema()
+    }
 }
 
 /// Whether a text can be an audience.

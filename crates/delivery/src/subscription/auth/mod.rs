@@ -12,51 +12,82 @@ pub mod sigv4;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value as Json, json};
 
 use self::identity::WebIdentity;
 use self::oauth2::ClientCredentials;
 use self::sigv4::{SIGNING_HEADERS, SigningScope};
-use crate::subscription::header::{HeaderError, check_value, secret_value};
+use crate::document::kind::Checked;
+use crate::document::record::Required;
+use crate::subscription::header::{HEADER_VALUE_MAX_BYTES, HeaderError, check_value, secret_value};
+use crate::subscription::kinds::headers::{self, STATED_PATTERN};
+use crate::subscription::kinds::secrets::SECRET;
 use crate::subscription::secret::{Keyring, SecretName};
 
 /// The header of every kind but one that names its own.
 pub const AUTHORIZATION: &str = "authorization";
 
-/// How a destination learns who is calling.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Auth {
-    /// A user and a password (RFC 7617).
-    Basic {
-        /// Who is calling.
-        user: String,
-        /// The password.
-        password: SecretName,
-    },
-    /// A token (RFC 6750).
-    Bearer {
-        /// The token, without the word before it.
-        token: SecretName,
-    },
+alternatives! {
+    /// How the destination learns who is calling: one of these.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum Auth by field {
+        /// A user and a password, in the header authorization (RFC 7617).
+        "basic" => Basic(Basic),
+        /// A token that does not change, in the header authorization (RFC 6750).
+        "bearer" => Bearer(Bearer),
+        /// A secret in a header of its own.
+        "header" => Header(SecretHeader),
+        /// A token of OAuth 2.0, which is fetched before the request.
+        "oauth2" => OAuth2(Box<ClientCredentials>),
+        /// A certificate of TLS.
+        "clientCertificate" => ClientCertificate(ClientCertificate),
+        /// A signature with credentials of AWS.
+        "sigv4" => Sigv4(SigningScope),
+        /// A token in which AWS says who is calling.
+        "awsIdentity" => AwsIdentity(WebIdentity),
+    }
+}
+
+record! {
+    /// A user and a password, in the header authorization.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Basic {
+        /// Who is calling: text without a colon.
+        "user" => pub user: String = Required(Checked { check: check_user, schema: user_schema }),
+        /// The secret that is the password.
+        "password" => pub password: SecretName = Required(SECRET),
+    }
+}
+
+record! {
+    /// A token that does not change, in the header authorization.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Bearer {
+        /// The secret that is the token, without the word Bearer.
+        "token" => pub token: SecretName = Required(SECRET),
+    }
+}
+
+record! {
     /// A secret in a header of its own.
-    Header {
-        /// The name of the header.
-        name: String,
-        /// Its value.
-        value: SecretName,
-    },
-    /// A token of OAuth 2.0, which is fetched before the request.
-    OAuth2(Box<ClientCredentials>),
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct SecretHeader {
+        /// The name of the header, as one of headers may have it.
+        "name" => pub name: String = Required(headers::Name),
+        /// The secret that is its value.
+        "value" => pub value: SecretName = Required(SECRET),
+    }
+}
+
+record! {
     /// A certificate of TLS and its key, both in PEM.
-    ClientCertificate {
-        /// The certificate, and those between it and its authority.
-        certificate: SecretName,
-        /// Its key.
-        key: SecretName,
-    },
-    /// A signature with credentials of AWS.
-    Sigv4(SigningScope),
-    /// A token in which AWS says who is calling.
-    AwsIdentity(WebIdentity),
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ClientCertificate {
+        /// The secret that is the certificate, and those between it and its authority.
+        "certificate" => pub certificate: SecretName = Required(SECRET),
+        /// The secret that is its key.
+        "key" => pub key: SecretName = Required(SECRET),
+    }
 }
 
 /// A token that is fetched before the request.
@@ -69,28 +100,14 @@ pub enum TokenSource<'a> {
 }
 
 impl Auth {
-    /// The word for its kind in files.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Basic { .. } => "basic",
-            Self::Bearer { .. } => "bearer",
-            Self::Header { .. } => "header",
-            Self::OAuth2(_) => "oauth2",
-            Self::ClientCertificate { .. } => "clientCertificate",
-            Self::Sigv4(_) => "sigv4",
-            Self::AwsIdentity(_) => "awsIdentity",
-        }
-    }
-
     /// The secrets with names that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
         let (first, second) = match self {
-            Self::Basic { password: secret, .. }
-            | Self::Bearer { token: secret }
-            | Self::Header { value: secret, .. } => (Some(secret), None),
+            Self::Basic(Basic { password: secret, .. })
+            | Self::Bearer(Bearer { token: secret })
+            | Self::Header(SecretHeader { value: secret, .. }) => (Some(secret), None),
             Self::OAuth2(client) => (Some(&client.client_secret), None),
-            Self::ClientCertificate { certificate, key } => (Some(certificate), Some(key)),
+            Self::ClientCertificate(of) => (Some(&of.certificate), Some(&of.key)),
             Self::Sigv4(_) | Self::AwsIdentity(_) => (None, None),
         };
         first.into_iter().chain(second)
@@ -102,10 +119,10 @@ impl Auth {
         match self {
             Self::OAuth2(client) => Some(TokenSource::Client(client)),
             Self::AwsIdentity(identity) => Some(TokenSource::Aws(identity)),
-            Self::Basic { .. }
-            | Self::Bearer { .. }
-            | Self::Header { .. }
-            | Self::ClientCertificate { .. }
+            Self::Basic(_)
+            | Self::Bearer(_)
+            | Self::Header(_)
+            | Self::ClientCertificate(_)
             | Self::Sigv4(_) => None,
         }
     }
@@ -115,11 +132,11 @@ impl Auth {
     pub fn signing_scope(&self) -> Option<&SigningScope> {
         match self {
             Self::Sigv4(scope) => Some(scope),
-            Self::Basic { .. }
-            | Self::Bearer { .. }
-            | Self::Header { .. }
+            Self::Basic(_)
+            | Self::Bearer(_)
+            | Self::Header(_)
             | Self::OAuth2(_)
-            | Self::ClientCertificate { .. }
+            | Self::ClientCertificate(_)
             | Self::AwsIdentity(_) => None,
         }
     }
@@ -128,11 +145,11 @@ impl Auth {
     pub fn header_names(&self) -> impl Iterator<Item = &str> {
         let signing: &[&str] = match self {
             Self::Sigv4(_) => &SIGNING_HEADERS,
-            Self::Basic { .. }
-            | Self::Bearer { .. }
-            | Self::Header { .. }
+            Self::Basic(_)
+            | Self::Bearer(_)
+            | Self::Header(_)
             | Self::OAuth2(_)
-            | Self::ClientCertificate { .. }
+            | Self::ClientCertificate(_)
             | Self::AwsIdentity(_) => &[],
         };
         self.header_name().into_iter().chain(signing.iter().copied())
@@ -147,11 +164,11 @@ impl Auth {
     /// The name of the header that is made of its secrets, if there is one.
     fn header_name(&self) -> Option<&str> {
         match self {
-            Self::Basic { .. } | Self::Bearer { .. } | Self::OAuth2(_) | Self::AwsIdentity(_) => {
+            Self::Basic(_) | Self::Bearer(_) | Self::OAuth2(_) | Self::AwsIdentity(_) => {
                 Some(AUTHORIZATION)
             }
-            Self::Header { name, .. } => Some(name),
-            Self::ClientCertificate { .. } | Self::Sigv4(_) => None,
+            Self::Header(header) => Some(&header.name),
+            Self::ClientCertificate(_) | Self::Sigv4(_) => None,
         }
     }
 
@@ -162,17 +179,17 @@ impl Auth {
     pub fn header(&self, keyring: &Keyring) -> Result<Option<(String, String)>, HeaderError> {
         let Some(name) = self.header_name() else { return Ok(None) };
         let value = match self {
-            Self::Basic { user, password } => {
+            Self::Basic(Basic { user, password }) => {
                 let password = secret_value(name, password, keyring)?;
                 format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
             }
-            Self::Bearer { token } => bearer(secret_value(name, token, keyring)?)?,
-            Self::Header { value, .. } => secret_value(name, value, keyring)?.to_owned(),
+            Self::Bearer(Bearer { token }) => bearer(secret_value(name, token, keyring)?)?,
+            Self::Header(header) => secret_value(name, &header.value, keyring)?.to_owned(),
             Self::OAuth2(_) | Self::AwsIdentity(_) => {
                 let missing = || HeaderError::Secret("no token was fetched".to_owned());
                 bearer(keyring.token().ok_or_else(missing)?.expose())?
             }
-            Self::ClientCertificate { .. } | Self::Sigv4(_) => return Ok(None),
+            Self::ClientCertificate(_) | Self::Sigv4(_) => return Ok(None),
         };
         Ok(Some((name.to_owned(), value)))
     }
@@ -187,6 +204,11 @@ fn bearer(token: &str) -> Result<String, HeaderError> {
         )));
     }
     Ok(format!("Bearer {token}"))
+}
+
+/// The JSON Schema of users.
+fn user_schema() -> Json {
+    json!({ "minLength": 1, "maxLength": HEADER_VALUE_MAX_BYTES, "pattern": STATED_PATTERN, "not": { "pattern": ":" } })
 }
 
 /// Whether a text can be the user of [`Auth::Basic`] (RFC 7617, 2).
@@ -218,9 +240,9 @@ mod tests {
     fn each() -> [Auth; 3] {
         let secret = || "env:A".parse().expect("a name");
         [
-            Auth::Basic { user: "größe".to_owned(), password: secret() },
-            Auth::Bearer { token: secret() },
-            Auth::Header { name: "X-Key".to_owned(), value: secret() },
+            Auth::Basic(Basic { user: "größe".to_owned(), password: secret() }),
+            Auth::Bearer(Bearer { token: secret() }),
+            Auth::Header(SecretHeader { name: "X-Key".to_owned(), value: secret() }),
         ]
     }
 

@@ -5,10 +5,18 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value as Json, json};
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
-use crate::subscription::header::check_value;
+use crate::document::findings::{Message, quoted};
+use crate::document::kind::{Checked, Kind, Word};
+use crate::document::reader::{Cursor, Entry};
+use crate::document::record::{Optional, Or, Required};
+use crate::subscription::header::{HEADER_VALUE_MAX_BYTES, check_value};
+use crate::subscription::kinds::address::Endpoint;
+use crate::subscription::kinds::headers::STATED_PATTERN;
+use crate::subscription::kinds::secrets::SECRET;
 use crate::subscription::secret::SecretName;
 
 /// The fields of the form that are stated by name, and so cannot be among its further parameters.
@@ -28,25 +36,82 @@ words! {
     }
 }
 
-/// Where a token is fetched, and for what (RFC 6749, 4.4).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ClientCredentials {
-    /// The address of the token server.
-    pub token_url: Url,
-    /// Who is calling.
-    pub client_id: String,
-    /// Proves it.
-    pub client_secret: SecretName,
-    /// What the token is for (RFC 6749, 3.3).
-    pub scope: Option<String>,
-    /// For whom it is, as Auth0 and others call it.
-    pub audience: Option<String>,
-    /// The same as an address (RFC 8707).
-    pub resource: Option<String>,
-    /// Where the secret is shown.
-    pub style: Style,
-    /// Further fields of the form.
-    pub parameters: Vec<(String, String)>,
+record! {
+    /// The credentials of a client, and what its token is for (RFC 6749, 4.4).
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    pub struct ClientCredentials {
+        /// The address of the token server: http://… or https://….
+        "tokenUrl" => pub token_url: Url = Required(Endpoint::OTHER),
+        /// Who is calling.
+        "clientId" => pub client_id: String = Required(PARAMETER),
+        /// The secret of the client. Only the token server gets it.
+        "clientSecret" => pub client_secret: SecretName = Required(SECRET),
+        /// What the token is for, with spaces between (RFC 6749, 3.3).
+        "scope" => pub scope: Option<String> = Optional(PARAMETER, "none"),
+        /// For whom the token is, where the server asks for an audience.
+        "audience" => pub audience: Option<String> = Optional(PARAMETER, "none"),
+        /// For whom the token is, where the server asks for a resource (RFC 8707).
+        "resource" => pub resource: Option<String> = Optional(PARAMETER, "none"),
+        /// Where the client shows its secret: in the header authorization (basic), or in the form.
+        "style" => pub style: Style = Or(Word(&Style::ALL, Style::as_str), Style::Basic),
+        /// Further fields of the form, by name: text, numbers, true or false.
+        "parameters" => pub parameters: Vec<(String, String)> = Or(Parameters, Vec::new()),
+    }
+}
+
+/// The value of a field of the form.
+pub(crate) const PARAMETER: Checked = Checked { check: check_parameter, schema: parameter_schema };
+
+fn parameter_schema() -> Json {
+    json!({ "minLength": 1, "maxLength": HEADER_VALUE_MAX_BYTES, "pattern": STATED_PATTERN })
+}
+
+/// Fields of the form by name.
+pub(crate) struct Parameters;
+
+impl Kind for Parameters {
+    type Value = Vec<(String, String)>;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        let entries = at.entries()?;
+        if entries.len() > PARAMETERS_MAX {
+            at.error(format!(
+                "at most {PARAMETERS_MAX} parameters are allowed, found {}",
+                entries.len()
+            ));
+        }
+        Some(entries.into_iter().filter_map(parameter).collect())
+    }
+
+    fn write(&self, value: &Self::Value) -> Json {
+        Json::Object(value.iter().map(|(name, value)| (name.clone(), json!(value))).collect())
+    }
+
+    fn schema(&self) -> Json {
+        json!({
+            "type": "object",
+            "maxProperties": PARAMETERS_MAX,
+            "propertyNames": { "not": { "enum": NAMED_PARAMETERS } },
+            "additionalProperties": { "type": ["string", "integer", "boolean"], "minLength": 1, "pattern": STATED_PATTERN },
+        })
+    }
+
+    /// The names: a value may be a secret.
+    fn shown(&self, value: &Self::Value) -> Json {
+        value.iter().map(|(name, _)| json!(name)).collect()
+    }
+}
+
+fn parameter(Entry { name, key, value }: Entry<'_>) -> Option<(String, String)> {
+    if let Err(problem) = check_parameter_name(name) {
+        let message = Message::new(format!("{} cannot be a parameter", quoted(name)));
+        return key.refuse(message.help(problem));
+    }
+    let text = value.scalar()?;
+    match check_parameter(&text) {
+        Ok(()) => Some((name.to_owned(), text)),
+        Err(problem) => value.refuse(problem),
+    }
 }
 
 impl ClientCredentials {

@@ -3,6 +3,11 @@
 //! Separate because the credentials are no secrets with names: they are those of the deployment, and are had just
 //! before a request. The signature is made by the sender, since it covers what is sent.
 
+use serde_json::{Value as Json, json};
+
+use crate::document::kind::{Checked, Word};
+use crate::document::record::Required;
+
 /// The headers that a signature needs, which no subscription can list beside it.
 pub const SIGNING_HEADERS: [&str; 4] =
     ["authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"];
@@ -34,13 +39,19 @@ impl SigningService {
     }
 }
 
-/// For whom requests are signed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SigningScope {
-    /// The service.
-    pub service: SigningService,
-    /// Its region.
-    pub region: String,
+record! {
+    /// For whom requests are signed with credentials of AWS.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct SigningScope {
+        /// The service.
+        "service" => pub service: SigningService = Required(Word(&SigningService::ALL, SigningService::as_str)),
+        /// Its region.
+        "region" => pub region: String = Required(Checked { check: check_region, schema: region_schema }),
+    }
+}
+
+fn region_schema() -> Json {
+    json!({ "maxLength": REGION_MAX_BYTES, "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$" })
 }
 
 /// Whether a text can be the name of a region.

@@ -11,7 +11,7 @@ pub mod cesql;
 pub mod explanation;
 pub mod fold;
 pub mod key;
-pub mod number;
+pub use crate::document::number;
 
 use std::fmt;
 

@@ -1,10 +1,14 @@
 //! Settings as they are shown.
 
 use super::*;
+use crate::event::schema::Schema;
+use crate::subscription::CloudEventsHandshake;
+use crate::subscription::NoFields;
 use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::Dialect;
+use crate::subscription::profile::Profile;
 use crate::subscription::schedule::{Kind, Schedule};
-use crate::subscription::{Batch, OnRefused};
+use crate::subscription::{BATCH_KILOBYTE, Batch, Consent, OnRefused, Signing};
 
 fn subscription() -> Subscription {
     let (name, url) = ("n/t/s".parse().unwrap(), "https://h/".parse().unwrap());
@@ -17,18 +21,23 @@ fn setting(subscription: &Subscription, field: &str) -> Setting {
 
 #[test]
 fn every_kind_of_schedule_has_its_words() {
-    let name_for = |kind, max_ms| schedule_text(&Schedule { kind, max_ms });
+    let text = |kind, max_ms| {
+        let mut of = subscription();
+        of.retry.schedule = Schedule { kind, max_ms };
+        setting(&of, "schedule").text
+    };
     assert_eq!(
-        name_for(Kind::LinearFromZero { delay_ms: 200 }, None),
+        text(Kind::LinearFromZero { delay_ms: 200 }, None),
         "linear PT0.2S, numbered from zero"
     );
     assert_eq!(
-        name_for(Kind::Exponential { delay_ms: 1_000 }, Some(60_000)),
+        text(Kind::Exponential { delay_ms: 1_000 }, Some(60_000)),
         "exponential PT1S, at most PT1M"
     );
-    assert_eq!(name_for(Kind::Waits { waits_ms: [1_000, 2_000].into() }, None), "waits PT1S PT2S");
+    assert_eq!(text(Kind::Waits { waits_ms: [1_000, 2_000].into() }, None), "waits PT1S PT2S");
     for dialect in Dialect::ALL {
-        let value = schedule_value(&Profile::of(dialect).retry.schedule);
+        let of = Subscription { retry: Profile::of(dialect).retry, ..subscription() };
+        let value = setting(&of, "schedule").value;
         assert!(value["kind"].is_string(), "{value}");
     }
 }
@@ -36,22 +45,25 @@ fn every_kind_of_schedule_has_its_words() {
 #[test]
 fn headers_and_signatures_are_reported_without_a_value() {
     let header = |name: &str, value| Header { name: name.to_owned(), value };
-    let all = [
+    let mut of = subscription();
+    for field in ["headers", "signing"] {
+        assert_eq!(setting(&of, field).text, "none");
+    }
+    of.destination.headers = vec![
         header("a", HeaderValue::Static("hush".to_owned())),
         header("b", HeaderValue::Concealed("hush".to_owned())),
         header("c", HeaderValue::Path("data.x".parse().unwrap())),
         header("d", HeaderValue::Secret("env:D".parse().unwrap())),
     ];
-    let name_for = headers(&all);
-    assert_eq!(name_for.text, "a, b (concealed), c from $['data']['x'], d from env:D");
-    assert!(
-        name_for.value[2]["path"].is_string() && name_for.value[3]["secret"] == "env:D",
-        "{}",
-        name_for.value
+    let shown = setting(&of, "headers");
+    assert_eq!(shown.text, "a, b (hidden), c from $['data']['x'], d from env:D");
+    assert_eq!(
+        shown.value,
+        json!([{"name": "a"}, {"name": "b"}, {"name": "c", "path": "$['data']['x']"}, {"name": "d", "secret": "env:D"}])
     );
-    assert!(!name_for.value.to_string().contains("hush"), "{}", name_for.value);
-    assert_eq!(signing(&["env:A".parse().unwrap(), "ssm:b".parse().unwrap()]).text, "env:A, ssm:b");
-    assert_eq!((headers(&[]).text, signing(&[]).text), ("none".to_owned(), "none".to_owned()));
+    let secrets = vec!["env:A".parse().unwrap(), "ssm:b".parse().unwrap()];
+    of.destination.signing = Some(Signing { secrets, public_keys: None });
+    assert_eq!(setting(&of, "signing").text, "secrets env:A, ssm:b");
 }
 
 #[test]
@@ -61,27 +73,28 @@ fn batches_and_consent_are_reported_also_where_there_are_none() {
         preferred_bytes: 64 * BATCH_KILOBYTE,
         on_refused: OnRefused::All,
     });
-    let name_for = |batch| {
+    let shown = |batch| {
         let of = Subscription { batch, ..subscription() };
         ["batch.maxEvents", "batch.preferredKilobytes", "batch.onRefused"]
             .map(|field| setting(&of, field))
     };
-    assert_eq!(name_for(batch).map(|of| of.value), [json!(100), json!(64), json!("all")]);
+    assert_eq!(shown(batch).map(|of| of.value), [json!(100), json!(64), json!("all")]);
     assert_eq!(
-        name_for(None).map(|of| (of.value, of.text)),
-        [(); 3].map(|()| (Value::Null, NO_BATCH.to_owned()))
+        shown(None).map(|of| (of.value, of.text)),
+        [(); 3].map(|()| (Value::Null, "no batches".to_owned()))
     );
-    let asked = |rate| Consent::CloudEvents { origin: "a.example.com".to_owned(), rate };
+    let asked = |rate| {
+        Consent::CloudEvents(CloudEventsHandshake { origin: "a.example.com".to_owned(), rate })
+    };
     for (given, text) in [
         (None, "not asked for"),
-        (Some(Consent::EventGrid), "eventgrid handshake"),
-        (Some(asked(None)), "cloudevents handshake, from a.example.com"),
-        (
-            Some(asked(Some(120))),
-            "cloudevents handshake, from a.example.com, 120 requests a minute",
-        ),
+        (Some(Consent::EventGrid(NoFields)), "handshake eventgrid"),
+        (Some(asked(None)), "handshake cloudevents, origin a.example.com"),
+        (Some(asked(Some(120))), "handshake cloudevents, origin a.example.com, rate 120"),
     ] {
-        assert_eq!(consent(given.as_ref()).text, text);
+        let mut of = subscription();
+        of.destination.consent = given;
+        assert_eq!(setting(&of, "consent").text, text);
     }
 }
 
@@ -119,7 +132,8 @@ fn a_sink_is_reported_by_its_address_where_it_has_one() {
         (Sink::None, None, "none", "none: dropped"),
     ] {
         let of = DeadLetterPolicy { sink: of, ..subscription().dead_letter };
-        let setting = sink(&of);
+        let setting =
+            setting(&Subscription { dead_letter: of.clone(), ..subscription() }, "deadLetter.sink");
         assert_eq!(
             (sink_uri(&of).as_deref(), &setting.value, setting.text.as_str()),
             (uri, &json!(value), text)

@@ -9,7 +9,7 @@ use crate::subscription::auth::oauth2::{
     ClientCredentials, PARAMETERS_MAX, check_parameter, check_parameter_name,
 };
 use crate::subscription::auth::sigv4::{SigningScope, check_region};
-use crate::subscription::auth::{Auth, check_user};
+use crate::subscription::auth::{Auth, Basic, Bearer, ClientCertificate, SecretHeader, check_user};
 use crate::subscription::header;
 use crate::subscription::secret::SecretName;
 
@@ -67,18 +67,20 @@ pub(super) struct ClientCredentialsV1 {
 impl From<&Auth> for AuthV1 {
     fn from(auth: &Auth) -> Self {
         match auth {
-            Auth::Basic { user, password } => {
+            Auth::Basic(Basic { user, password }) => {
                 Self::Basic { user: user.clone(), password: password.to_string() }
             }
-            Auth::Bearer { token } => Self::Bearer { token: token.to_string() },
-            Auth::Header { name, value } => {
+            Auth::Bearer(Bearer { token }) => Self::Bearer { token: token.to_string() },
+            Auth::Header(SecretHeader { name, value }) => {
                 Self::Header { name: name.clone(), value: value.to_string() }
             }
             Auth::OAuth2(client) => Self::OAuth2(Box::new((&**client).into())),
-            Auth::ClientCertificate { certificate, key } => Self::ClientCertificate {
-                certificate: certificate.to_string(),
-                key: key.to_string(),
-            },
+            Auth::ClientCertificate(ClientCertificate { certificate, key }) => {
+                Self::ClientCertificate {
+                    certificate: certificate.to_string(),
+                    key: key.to_string(),
+                }
+            }
             Auth::Sigv4(SigningScope { service, region }) => {
                 Self::Sigv4 { service: SigningServiceV1(*service), region: region.clone() }
             }
@@ -110,20 +112,24 @@ impl AuthV1 {
         match self {
             Self::Basic { user, password } => {
                 of_field("destination.auth.basic.user", check_user(&user))?;
-                Ok(Auth::Basic { user, password: secret("basic.password", &password)? })
+                Ok(Auth::Basic(Basic { user, password: secret("basic.password", &password)? }))
             }
-            Self::Bearer { token } => Ok(Auth::Bearer { token: secret("bearer.token", &token)? }),
+            Self::Bearer { token } => {
+                Ok(Auth::Bearer(Bearer { token: secret("bearer.token", &token)? }))
+            }
             Self::Header { name, value } if header::is_name(&name) => {
-                Ok(Auth::Header { name, value: secret("header.value", &value)? })
+                Ok(Auth::Header(SecretHeader { name, value: secret("header.value", &value)? }))
             }
             Self::Header { name, .. } => {
                 Err(format!("destination.auth.header: {name:?} is not the name of a header"))
             }
             Self::OAuth2(client) => client.into_client().map(Box::new).map(Auth::OAuth2),
-            Self::ClientCertificate { certificate, key } => Ok(Auth::ClientCertificate {
-                certificate: secret("clientCertificate.certificate", &certificate)?,
-                key: secret("clientCertificate.key", &key)?,
-            }),
+            Self::ClientCertificate { certificate, key } => {
+                Ok(Auth::ClientCertificate(ClientCertificate {
+                    certificate: secret("clientCertificate.certificate", &certificate)?,
+                    key: secret("clientCertificate.key", &key)?,
+                }))
+            }
             Self::Sigv4 { service, region } => {
                 of_field("destination.auth.sigv4.region", check_region(&region))?;
                 Ok(Auth::Sigv4(SigningScope { service: service.0, region }))

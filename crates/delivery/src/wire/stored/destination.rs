@@ -5,10 +5,15 @@ use serde::{Deserialize, Serialize};
 use super::auth::AuthV1;
 use super::words::{DisabledV1, SchemaV1};
 use super::{address_or_topic, at_least_one, of_field};
+use crate::document::record::NoFields;
 use crate::subscription::header::{self, Header, Value};
 use crate::subscription::name;
+use crate::subscription::public_key::PublicKey;
+use crate::subscription::secret::SecretName;
 use crate::subscription::tls::CaBundle;
-use crate::subscription::{Consent, Destination, Disable};
+use crate::subscription::{
+    CloudEventsHandshake, Concurrency, Consent, Destination, Disable, Signing, Tls,
+};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -94,12 +99,10 @@ impl From<&Destination> for DestinationV1 {
             plain_json,
             headers,
             auth,
-            ca_bundle,
-            signing,
-            public_keys,
+            tls,
+            signing: _,
             notification_headers,
             max_concurrency,
-            shares_concurrency,
             max_per_second,
             shared_limit,
             slow_after_ms,
@@ -116,12 +119,12 @@ impl From<&Destination> for DestinationV1 {
             plain_json: *plain_json,
             headers: headers.iter().map(HeaderV1::from).collect(),
             auth: auth.as_ref().map(AuthV1::from),
-            ca_bundle: ca_bundle.as_ref().map(|of| of.pem().to_owned()),
-            signing: signing.iter().map(ToString::to_string).collect(),
-            public_keys: public_keys.iter().map(ToString::to_string).collect(),
+            ca_bundle: tls.as_ref().map(|of| of.ca_bundle.pem().to_owned()),
+            signing: destination.signing_secrets().iter().map(ToString::to_string).collect(),
+            public_keys: destination.public_keys().iter().map(ToString::to_string).collect(),
             notification_headers: *notification_headers,
-            max_concurrency: *max_concurrency,
-            shares_concurrency: *shares_concurrency,
+            max_concurrency: max_concurrency.most,
+            shares_concurrency: max_concurrency.is_shared,
             max_per_second: *max_per_second,
             shared_limit: shared_limit.clone(),
             slow_after_ms: *slow_after_ms,
@@ -137,7 +140,10 @@ impl From<&Destination> for DestinationV1 {
 impl DestinationV1 {
     pub(super) fn into_destination(self) -> Result<Destination, String> {
         let signing = self.signing.iter().map(|name| name.parse()).collect();
+        let secrets: Vec<SecretName> = of_field("destination.signing", signing)?;
         let public_keys = self.public_keys.iter().map(|key| key.parse()).collect();
+        let public_keys: Vec<PublicKey> = of_field("destination.publicKeys", public_keys)?;
+        let public_keys = Some(public_keys).filter(|keys| !keys.is_empty());
         let per_second = |most| at_least_one("destination.maxPerSecond", most);
         Ok(Destination {
             url: address_or_topic("destination.url", &self.url)?,
@@ -151,12 +157,13 @@ impl DestinationV1 {
                 .map(HeaderV1::into_header)
                 .collect::<Result<_, _>>()?,
             auth: self.auth.map(AuthV1::into_auth).transpose()?,
-            ca_bundle: self.ca_bundle.map(ca_bundle).transpose()?,
-            signing: of_field("destination.signing", signing)?,
-            public_keys: of_field("destination.publicKeys", public_keys)?,
+            tls: self.ca_bundle.map(ca_bundle).transpose()?.map(|ca_bundle| Tls { ca_bundle }),
+            signing: (!secrets.is_empty()).then_some(Signing { secrets, public_keys }),
             notification_headers: self.notification_headers,
-            max_concurrency: at_least_one("destination.maxConcurrency", self.max_concurrency)?,
-            shares_concurrency: self.shares_concurrency,
+            max_concurrency: Concurrency {
+                most: at_least_one("destination.maxConcurrency", self.max_concurrency)?,
+                is_shared: self.shares_concurrency,
+            },
             max_per_second: self.max_per_second.map(per_second).transpose()?,
             shared_limit: self.shared_limit.map(shared_limit).transpose()?,
             slow_after_ms: self.slow_after_ms,
@@ -212,8 +219,8 @@ impl HeaderV1 {
 impl From<&Consent> for ConsentV1 {
     fn from(consent: &Consent) -> Self {
         match consent {
-            Consent::EventGrid => Self::EventGrid {},
-            Consent::CloudEvents { origin, rate } => {
+            Consent::EventGrid(NoFields) => Self::EventGrid {},
+            Consent::CloudEvents(CloudEventsHandshake { origin, rate }) => {
                 Self::CloudEvents { origin: origin.clone(), rate: *rate }
             }
         }
@@ -223,12 +230,15 @@ impl From<&Consent> for ConsentV1 {
 impl ConsentV1 {
     fn into_consent(self) -> Result<Consent, String> {
         match self {
-            Self::EventGrid {} => Ok(Consent::EventGrid),
+            Self::EventGrid {} => Ok(Consent::EventGrid(NoFields)),
             Self::CloudEvents { origin, rate } => {
                 // It is sent as a header.
                 of_field("destination.consent.origin", header::check_value(&origin))?;
                 let at_least_one = |rate| at_least_one("destination.consent.rate", rate);
-                Ok(Consent::CloudEvents { origin, rate: rate.map(at_least_one).transpose()? })
+                Ok(Consent::CloudEvents(CloudEventsHandshake {
+                    origin,
+                    rate: rate.map(at_least_one).transpose()?,
+                }))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use super::{at_least_one, of_field};
-use crate::subscription::profile::{LeastWaits, RetryPolicy, StatusSet};
+use crate::subscription::profile::{RetryPolicy, StatusSet};
 use crate::subscription::schedule::{Kind, Schedule};
 
 #[derive(Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub(super) struct RetryV1 {
     success: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     never_retry: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    retry_on: String,
     /// Pairs of a status and its least wait. The first of a status counts, so their order is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     least_waits_ms: Vec<(u16, u64)>,
@@ -66,7 +68,9 @@ impl From<&RetryPolicy> for RetryV1 {
             jitter_percent,
             success,
             never_retry,
-            least_waits: LeastWaits { by_status, otherwise_ms },
+            retry_on,
+            least_waits,
+            otherwise_least_wait_ms,
             retry_after_max_ms,
             last_attempt_names_the_limit,
         } = retry;
@@ -77,8 +81,9 @@ impl From<&RetryPolicy> for RetryV1 {
             jitter_percent: *jitter_percent,
             success: success.ranges().join(","),
             never_retry: never_retry.ranges().join(","),
-            least_waits_ms: by_status.clone(),
-            otherwise_least_wait_ms: *otherwise_ms,
+            retry_on: retry_on.ranges().join(","),
+            least_waits_ms: least_waits.clone(),
+            otherwise_least_wait_ms: *otherwise_least_wait_ms,
             retry_after_max_ms: *retry_after_max_ms,
             last_attempt_names_the_limit: *last_attempt_names_the_limit,
         }
@@ -94,10 +99,9 @@ impl RetryV1 {
             jitter_percent: self.jitter_percent,
             success: of_field("retry.success", statuses(&self.success))?,
             never_retry: of_field("retry.neverRetry", statuses(&self.never_retry))?,
-            least_waits: LeastWaits {
-                by_status: self.least_waits_ms,
-                otherwise_ms: self.otherwise_least_wait_ms,
-            },
+            retry_on: of_field("retry.retryOn", statuses(&self.retry_on))?,
+            least_waits: self.least_waits_ms,
+            otherwise_least_wait_ms: self.otherwise_least_wait_ms,
             retry_after_max_ms: self.retry_after_max_ms,
             last_attempt_names_the_limit: self.last_attempt_names_the_limit,
         })

@@ -12,6 +12,8 @@
 //!
 //! Promises: no status alone is a consent. Pure: the code and the time are arguments.
 
+use crate::subscription::CloudEventsHandshake;
+use crate::subscription::NoFields;
 use serde_json::Value;
 use url::Url;
 use uuid::Uuid;
@@ -99,12 +101,12 @@ pub fn ask(
     context: AttemptContext<'_>,
 ) -> Result<Request, Unsendable> {
     let (method, mut headers, body) = match consent {
-        Consent::EventGrid => (
+        Consent::EventGrid(NoFields) => (
             Method::Post,
             validation_headers(subscription),
             validation(subscription, question, context.now_ms),
         ),
-        Consent::CloudEvents { origin, rate } => {
+        Consent::CloudEvents(CloudEventsHandshake { origin, rate }) => {
             (Method::Options, permission_headers(origin, *rate, question), Vec::new())
         }
     };
@@ -176,8 +178,8 @@ pub fn judge(consent: &Consent, question: &Question, exchange: &Exchange) -> Ans
         return Answer::Refused(format!("it answered {status}, and redirects are not followed"));
     }
     match consent {
-        Consent::EventGrid => judge_validation(question, status, body),
-        Consent::CloudEvents { origin, rate } => {
+        Consent::EventGrid(NoFields) => judge_validation(question, status, body),
+        Consent::CloudEvents(CloudEventsHandshake { origin, rate }) => {
             judge_permission(origin, *rate, question, status, exchange)
         }
     }
@@ -260,9 +262,9 @@ fn judge_permission(
 /// The rate is invalid.
 pub fn confirm(consent: &Consent, rate: Option<&str>) -> Result<Rate, String> {
     match (consent, rate) {
-        (Consent::EventGrid, _) => Ok(Rate::Unlimited),
-        (Consent::CloudEvents { .. }, Some(rate)) => Rate::parse(rate),
-        (Consent::CloudEvents { rate, .. }, None) => Ok(asked_rate(*rate)),
+        (Consent::EventGrid(NoFields), _) => Ok(Rate::Unlimited),
+        (Consent::CloudEvents(_), Some(rate)) => Rate::parse(rate),
+        (Consent::CloudEvents(CloudEventsHandshake { rate, .. }), None) => Ok(asked_rate(*rate)),
     }
 }
 

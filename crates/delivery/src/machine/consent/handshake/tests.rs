@@ -2,7 +2,11 @@
 
 use super::*;
 use crate::delivery::outcome::{Content, TransportResult};
+use crate::subscription::CloudEventsHandshake;
+use crate::subscription::NoFields;
+use crate::subscription::Signing;
 use crate::subscription::auth::Auth;
+use crate::subscription::auth::Bearer;
 use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::Dialect;
 use crate::subscription::secret::{Keyring, Secret};
@@ -24,7 +28,7 @@ fn subscription() -> Subscription {
 }
 
 fn cloud_events(rate: Option<u32>) -> Consent {
-    Consent::CloudEvents { origin: "events.example.com".to_owned(), rate }
+    Consent::CloudEvents(CloudEventsHandshake { origin: "events.example.com".to_owned(), rate })
 }
 
 fn asked(subscription: &Subscription, consent: &Consent, confirm: Option<&str>) -> Request {
@@ -40,8 +44,11 @@ fn pairs(request: &Request) -> Vec<(&str, &str)> {
 
 #[test]
 fn event_grid_posts_an_array_of_one_validation_event() {
-    let request =
-        asked(&subscription(), &Consent::EventGrid, Some("https://me.example.com/confirm/1"));
+    let request = asked(
+        &subscription(),
+        &Consent::EventGrid(NoFields),
+        Some("https://me.example.com/confirm/1"),
+    );
     assert_eq!(
         (request.method, request.url.as_str()),
         (Method::Post, "https://billing.example.com/in?code=1")
@@ -57,7 +64,7 @@ fn event_grid_posts_an_array_of_one_validation_event() {
         r#"[{{"id":"{CODE}","topic":"shop/orders","subject":"","data":{{"validationCode":"{CODE}","validationUrl":"https://me.example.com/confirm/1"}},"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","eventTime":"2026-11-20T07:03:00.1230000Z","metadataVersion":"1","dataVersion":"1"}}]"#
     );
     assert_eq!(String::from_utf8_lossy(&request.body), body);
-    let alone = asked(&subscription(), &Consent::EventGrid, None);
+    let alone = asked(&subscription(), &Consent::EventGrid(NoFields), None);
     assert!(!String::from_utf8_lossy(&alone.body).contains("validationUrl"));
 }
 
@@ -91,13 +98,15 @@ fn a_question_carries_the_headers_that_need_no_event_and_the_signature() {
     let request = asked(&subscription, &cloud_events(None), None);
     assert_eq!(pairs(&request)[1..], [("x-tenant", "acme"), ("authorization", "hush")]);
     // What auth sends replaces a header of the same name.
-    let auth = Auth::Bearer { token: "env:TOKEN".parse().unwrap() };
+    let auth = Auth::Bearer(Bearer { token: "env:TOKEN".parse().unwrap() });
     subscription.destination.auth = Some(auth);
     let request = asked(&subscription, &cloud_events(None), None);
     assert_eq!(pairs(&request)[1..], [("x-tenant", "acme"), ("authorization", "Bearer hush")]);
-    subscription.destination.signing = vec!["env:OTHER".parse().unwrap()];
+    subscription.destination.signing =
+        Some(Signing { secrets: vec!["env:OTHER".parse().unwrap()], public_keys: None });
     let context = AttemptContext { keyring: &Keyring::default(), now_ms: 0, timeout_ms: 1 };
-    let problem = ask(&subscription, &Consent::EventGrid, &question(None), context).unwrap_err();
+    let problem =
+        ask(&subscription, &Consent::EventGrid(NoFields), &question(None), context).unwrap_err();
     assert!(matches!(problem, Unsendable::Unready(_)), "{problem}");
 }
 
@@ -137,7 +146,7 @@ fn a_refusal_that_quotes_a_credential_hides_it() {
 fn event_grid_consents_by_echoing_the_code_with_a_200_and_by_nothing_else() {
     let judged = |status, body: &str, confirm| {
         judge(
-            &Consent::EventGrid,
+            &Consent::EventGrid(NoFields),
             &question(confirm),
             &answered(status, &[], &body.replace("CODE", CODE)),
         )
@@ -238,7 +247,7 @@ fn an_endpoint_that_cannot_be_validated_has_not_consented() {
         TransportResult::Aborted,
     ] {
         let exchange = Exchange::new(result, 0, 0).with_detail("the reason");
-        for consent in [Consent::EventGrid, cloud_events(None)] {
+        for consent in [Consent::EventGrid(NoFields), cloud_events(None)] {
             let why = refusal(judge(&consent, &question(Some("https://me/")), &exchange));
             assert!(why.contains("the reason"), "{why}");
         }
@@ -248,7 +257,7 @@ fn an_endpoint_that_cannot_be_validated_has_not_consented() {
 #[test]
 fn a_confirmation_grants_the_rate_it_names_or_the_requested_one() {
     let granted = |consent: &Consent, rate| confirm(consent, rate).map(|rate| rate.to_string());
-    assert_eq!(granted(&Consent::EventGrid, Some("many")), Ok("*".to_owned()));
+    assert_eq!(granted(&Consent::EventGrid(NoFields), Some("many")), Ok("*".to_owned()));
     assert_eq!(granted(&cloud_events(Some(120)), Some("7")), Ok("7".to_owned()));
     assert_eq!(granted(&cloud_events(Some(120)), None), Ok("120".to_owned()));
     assert_eq!(granted(&cloud_events(None), None), Ok("*".to_owned()));

@@ -1,6 +1,7 @@
 //! Resources as they are exported: flat, in lists, of any source.
 
 use super::{ID, Reading, Source, loaded, read, read_files, shown, webhook};
+use crate::subscription::Concurrency;
 use crate::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use crate::subscription::header::{Header, Value};
 use crate::subscription::profile::{Dialect, Profile};
@@ -288,14 +289,13 @@ fn the_delivery_of_a_native_topic_is_between_the_dialect_and_the_resource() {
             && subscription.retry.never_retry.contains(403)
     );
     let destination = &subscription.destination;
-    assert_eq!((destination.response_timeout_ms, destination.max_concurrency), (5 * SECOND_MS, 3));
+    assert_eq!(destination.response_timeout_ms, 5 * SECOND_MS);
+    assert_eq!(destination.max_concurrency, Concurrency::of_all(3));
     assert_eq!(
         (destination.late_window_ms, destination.probation),
         (profile.late_window_ms, profile.probation)
     );
-    assert!(
-        destination.notification_headers && destination.shares_concurrency && subscription.paused
-    );
+    assert!(destination.notification_headers && subscription.paused);
     assert!(!destination.plain_json && destination.secrets().count() == 1);
     assert_eq!(subscription.batch.map(|batch| batch.max_events), Some(10));
     let letters = &subscription.dead_letter;

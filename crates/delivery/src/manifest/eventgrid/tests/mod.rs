@@ -499,7 +499,7 @@ fn limits_and_overrides_are_read_with_their_positions() {
     assert_eq!(subscription.dead_letter.keep_trying_for_ms, DAY_MS);
     let origins = &reading.origins[&subscription.name];
     let stated: Vec<(&str, &str)> =
-        origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+        origins.iter().map(|(field, at)| (field.as_str(), at.as_str())).collect();
     assert_eq!(
         stated,
         [

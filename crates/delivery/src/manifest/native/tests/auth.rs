@@ -3,6 +3,10 @@
 use super::refused::each_is_refused;
 use super::{HEAD, TOPIC, read_one, shown, subscription};
 use crate::subscription::auth::Auth;
+use crate::subscription::auth::Basic;
+use crate::subscription::auth::Bearer;
+use crate::subscription::auth::ClientCertificate;
+use crate::subscription::auth::SecretHeader;
 use crate::subscription::auth::identity::WebIdentity;
 use crate::subscription::auth::oauth2::{ClientCredentials, Style};
 use crate::subscription::auth::sigv4::{SigningScope, SigningService};
@@ -10,7 +14,7 @@ use crate::subscription::auth::sigv4::{SigningScope, SigningService};
 #[test]
 fn each_kind_is_read() {
     let secret = |name: &str| name.parse().expect("the name of a secret");
-    let basic = Auth::Basic { user: "acme".to_owned(), password: secret("env:P") };
+    let basic = Auth::Basic(Basic { user: "acme".to_owned(), password: secret("env:P") });
     let client = ClientCredentials {
         token_url: "https://login.example.com/t".parse().expect("a URL"),
         client_id: "acme".to_owned(),
@@ -23,10 +27,10 @@ fn each_kind_is_read() {
     };
     for (text, auth) in [
         ("{basic: {user: acme, password: env:P}}", Some(basic)),
-        ("{bearer: {token: ssm:/t}}", Some(Auth::Bearer { token: secret("ssm:/t") })),
+        ("{bearer: {token: ssm:/t}}", Some(Auth::Bearer(Bearer { token: secret("ssm:/t") }))),
         (
             "{header: {name: X-Key, value: env:K}}",
-            Some(Auth::Header { name: "X-Key".to_owned(), value: secret("env:K") }),
+            Some(Auth::Header(SecretHeader { name: "X-Key".to_owned(), value: secret("env:K") })),
         ),
         (
             "{oauth2: {tokenUrl: 'https://login.example.com/t', clientId: acme, clientSecret: env:C}}",
@@ -46,7 +50,10 @@ fn each_kind_is_read() {
         ),
         (
             "{clientCertificate: {certificate: env:C, key: env:K}}",
-            Some(Auth::ClientCertificate { certificate: secret("env:C"), key: secret("env:K") }),
+            Some(Auth::ClientCertificate(ClientCertificate {
+                certificate: secret("env:C"),
+                key: secret("env:K"),
+            })),
         ),
         (
             "{sigv4: {service: vpc-lattice-svcs, region: eu-west-1}}",

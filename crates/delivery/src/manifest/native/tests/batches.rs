@@ -1,6 +1,8 @@
 //! Batches, late responses, probation and consent: what a Topic and a Subscription say together.
 
 use super::{HEAD, TOPIC, URL, read_one, shown, subscription, with_spec};
+use crate::subscription::CloudEventsHandshake;
+use crate::subscription::NoFields;
 use crate::subscription::{BATCH_BYTES, BATCH_EVENTS_MAX, Batch, Consent, OnRefused};
 use crate::time::duration::MINUTE_MS;
 
@@ -72,12 +74,15 @@ fn late_responses_and_consent_are_off_probation_is_on_and_a_subscription_has_the
     };
     let taken = under("");
     assert_eq!((taken.late_window_ms, taken.probation), (3 * MINUTE_MS, false));
-    assert_eq!(taken.consent, Some(Consent::EventGrid));
+    assert_eq!(taken.consent, Some(Consent::EventGrid(NoFields)));
     let own = under(
         ", lateResponseWindow: PT0S, probation: true, consent: {handshake: cloudevents, origin: a}",
     );
     assert_eq!((own.late_window_ms, own.probation), (0, true));
-    assert_eq!(own.consent, Some(Consent::CloudEvents { origin: "a".to_owned(), rate: None }));
+    assert_eq!(
+        own.consent,
+        Some(Consent::CloudEvents(CloudEventsHandshake { origin: "a".to_owned(), rate: None }))
+    );
 }
 
 #[test]
@@ -89,7 +94,7 @@ fn every_part_of_a_batch_has_its_place() {
     let reading = read_one(&format!("{topic}{HEAD}{own}"));
     let origins = &reading.origins[&"n/t/s".parse().unwrap()];
     let found: Vec<(&str, &str)> =
-        origins.iter().map(|(field, at)| (*field, at.as_str())).collect();
+        origins.iter().map(|(field, at)| (field.as_str(), at.as_str())).collect();
     assert_eq!(
         found,
         [

@@ -1,3 +1,6 @@
+use crate::subscription::CloudEventsHandshake;
+use crate::subscription::auth::SecretHeader;
+use crate::subscription::{Concurrency, Signing};
 use std::sync::Arc;
 
 use super::super::{Reading, Source, read};
@@ -87,11 +90,14 @@ fn every_field_reaches_its_place() {
         ]
     );
     let value = "secretsmanager:billing#partner".parse().unwrap();
-    assert_eq!(destination.auth, Some(Auth::Header { name: "x-partner".to_owned(), value }));
-    assert_eq!(destination.schema, Some(Schema::CloudEventsStructured));
-    assert_eq!(destination.max_concurrency, 20);
     assert_eq!(
-        destination.signing,
+        destination.auth,
+        Some(Auth::Header(SecretHeader { name: "x-partner".to_owned(), value }))
+    );
+    assert_eq!(destination.schema, Some(Schema::CloudEventsStructured));
+    assert_eq!(destination.max_concurrency, Concurrency::of_all(20));
+    assert_eq!(
+        destination.signing_secrets(),
         ["env:BILLING_SIGNING_SECRET", "ssm:/billing/old"].map(|of| of.parse().unwrap())
     );
     assert!(!destination.notification_headers);
@@ -99,7 +105,10 @@ fn every_field_reaches_its_place() {
     let prefix = Filter::Prefix { name: "subject".to_owned(), value: "eu/".to_owned() };
     assert_eq!(subscription.filter, Filter::All(vec![exact, prefix]));
     assert_eq!((destination.late_window_ms, destination.probation), (2 * MINUTE_MS, true));
-    let consent = Consent::CloudEvents { origin: "events.example.com".to_owned(), rate: Some(120) };
+    let consent = Consent::CloudEvents(CloudEventsHandshake {
+        origin: "events.example.com".to_owned(),
+        rate: Some(120),
+    });
     assert_eq!(destination.consent, Some(consent));
     let batch = Batch { max_events: 100, preferred_bytes: 256 * 1_024, on_refused: OnRefused::All };
     assert_eq!(subscription.batch, Some(batch));
@@ -121,10 +130,7 @@ fn every_field_reaches_its_place() {
         in_set(&retry.never_retry, &[400, 404, 409, 420, 421, 423]),
         [true, false, true, false, true, true]
     );
-    assert_eq!(
-        (retry.least_waits.of_status(503), retry.least_waits.of_status(500)),
-        (30 * SECOND_MS, 0)
-    );
+    assert_eq!((retry.least_wait_ms(503), retry.least_wait_ms(500)), (30 * SECOND_MS, 0));
     assert_eq!(retry.retry_after_max_ms, 0);
     let policy = &subscription.dead_letter;
     let container = Container { bucket: "dead-letters".to_owned(), prefix: "shop".to_owned() };
@@ -220,10 +226,10 @@ fn a_subscription_overrides_its_topic_field_by_field_in_any_order() {
         let subscription = subscription(&text);
         assert_eq!(separate.subscriptions().next(), Some(&subscription));
         assert_eq!(subscription.destination.response_timeout_ms, 5 * SECOND_MS);
-        let Destination { headers, schema, max_concurrency, signing, .. } =
-            &subscription.destination;
-        assert_eq!((headers.len(), *schema, *max_concurrency), (1, Some(Schema::Custom), 3));
-        assert_eq!(signing, &["env:A".parse().unwrap()]);
+        let Destination { headers, schema, max_concurrency, .. } = &subscription.destination;
+        assert_eq!((headers.len(), *schema), (1, Some(Schema::Custom)));
+        assert_eq!(*max_concurrency, Concurrency::of_all(3));
+        assert_eq!(subscription.destination.signing_secrets(), ["env:A".parse().unwrap()]);
         assert_eq!(
             (subscription.retry.max_attempts, subscription.retry.time_to_live_ms),
             (7, Some(HOUR_MS))
@@ -251,19 +257,20 @@ fn a_subscription_overrides_what_its_topic_sends_field_by_field() {
     let own = |rest: &str| format!("{topic}{HEAD}  destination: {{url: http://h/, {rest}}}\n");
     let destination = |rest: &str| subscription(&own(rest)).destination.clone();
     let base = destination("timeout: PT30S");
-    assert_eq!(base.public_keys, [key.parse().unwrap()]);
+    assert_eq!(base.public_keys(), [key.parse().unwrap()]);
     assert_eq!(
         destination("schema: eventgrid"),
         Destination { schema: Some(Schema::EventGrid), ..base.clone() }
     );
     assert_eq!(
         destination("maxConcurrency: 1000"),
-        Destination { max_concurrency: 1_000, ..base.clone() }
+        Destination { max_concurrency: Concurrency::of_all(1_000), ..base.clone() }
     );
-    let signing = vec!["secretsmanager:s#m".parse().unwrap()];
+    let secrets = vec!["secretsmanager:s#m".parse().unwrap()];
+    let signing = Some(Signing { secrets, public_keys: None });
     assert_eq!(
         destination("signing: {secrets: ['secretsmanager:s#m']}"),
-        Destination { signing, public_keys: Vec::new(), ..base.clone() }
+        Destination { signing, ..base.clone() }
     );
     assert_eq!(destination("headers: []"), Destination { headers: Vec::new(), ..base });
 }

@@ -364,7 +364,7 @@ fn bad_destinations_are_refused_at_their_position() {
 #[test]
 fn bad_consent_is_refused_at_its_position() {
     let consent = |marked: &str| format!("destination: {{url: http://h/, consent: {marked}}}");
-    let rule = "not a name of DNS; origin: the name of who sends, such as events.example.com";
+    let rule = "not a name of DNS, such as events.example.com";
     let not_a_name = format!("destination.consent.origin: {rule}");
     let cloud = |origin: &str| consent(&format!("{{handshake: cloudevents, origin: ^{origin}}}"));
     let (url, empty, underscore) = (cloud("https://a.example.com"), cloud("''"), cloud("a..b"));
@@ -384,9 +384,9 @@ fn bad_consent_is_refused_at_its_position() {
         ("{handshake: cloudevents, origin: a, ^every: 1}", "every: unknown field \"every\""),
         (
             "{handshake: eventgrid, ^origin: a}",
-            "origin: not used by the eventgrid handshake; handshake: cloud",
+            "origin: origin does not belong to handshake: eventgrid; handshake: cloud",
         ),
-        ("{handshake: eventgrid, ^rate: 1}", "rate: not used by the eventgrid handshake"),
+        ("{handshake: eventgrid, ^rate: 1}", "rate: rate does not belong to handshake: eventgrid"),
     ] {
         each_is_refused("", &[(&consent(marked), &format!("destination.consent.{expected}"))]);
     }
@@ -482,7 +482,7 @@ fn bad_signing_is_refused_at_its_position() {
             (
                 "destination: {url: http://h/, signing: {secrets: [env:A], publicKeys: [\
                  'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=', ^'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=']}}",
-                "destination.signing.publicKeys[1]: the public key whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo= is \
+                "destination.signing.publicKeys[1]: the public key \"whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\" is \
                  listed twice",
             ),
         ],

@@ -1,0 +1,50 @@
+//! `lastmile convert`: prints what subscription files mean, in the native form.
+//!
+//! Findings are on standard error. Exit code 0 means that all files could be read, 1 that one has an error: then what has none
+//! is printed. What it prints is read as the same subscriptions, and printed again as the same text.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use delivery::manifest::documents;
+use serde_json::Value;
+
+use crate::files::{Files, have_errors, print_findings};
+use crate::output::out;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Files of subscriptions, and folders of them, read together
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Output::Yaml)]
+    output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Documents, separated by ---
+    Yaml,
+    /// A list of documents
+    Json,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let files = Files::read(&arguments.files)?;
+    let mut reading = files.reading();
+    reading.findings.extend(files.blank());
+    print_findings(&reading.findings);
+    let documents = documents(&reading.catalogue);
+    out(&match arguments.output {
+        Output::Yaml => yaml(&documents)?,
+        Output::Json => format!("{}\n", serde_json::to_string_pretty(&documents)?),
+    })?;
+    Ok(if have_errors(&reading.findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn yaml(documents: &[Value]) -> anyhow::Result<String> {
+    let texts = documents.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
+    Ok(texts.join("---\n"))
+}

@@ -1,0 +1,52 @@
+//! The hint for an unknown word: "did you mean …?", or the list of known words.
+//!
+//! Separate because it compares words only, whatever they name: fields, kinds, values.
+
+/// The hint for an unknown word: the nearest known one, else the list. A word that is known but not
+/// allowed in its place is not suggested for itself.
+pub(crate) fn hint(word: &str, known: &[&str]) -> String {
+    let near = |candidate: &&&str| {
+        **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1)
+    };
+    match known.iter().filter(near).min_by_key(|candidate| distance(word, candidate)) {
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None => format!("known: {}", known.join(", ")),
+    }
+}
+
+/// The longest word that is compared, in characters: the work grows with the length.
+const WORD_MAX: usize = 64;
+
+/// The edit distance of two words, ignoring case.
+fn distance(a: &str, b: &str) -> usize {
+    let [a, b] = [a, b]
+        .map(|word| word.chars().take(WORD_MAX).flat_map(char::to_lowercase).collect::<String>());
+    strsim::levenshtein(&a, &b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_between_words_counts_edits() {
+        for (a, b, edits) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("URL", "url", 0),
+            ("rety", "retry", 1),
+        ] {
+            assert_eq!((distance(a, b), distance(b, a)), (edits, edits), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_near_word_is_suggested_and_a_far_one_gets_the_list() {
+        let known = ["maxAttempts", "timeToLive", "url"];
+        assert_eq!(hint("maxattempt", &known), "did you mean maxAttempts?");
+        assert_eq!(hint("uri", &known), "did you mean url?");
+        assert_eq!(hint("url", &known), "known: maxAttempts, timeToLive, url");
+        assert_eq!(hint("zzz", &known), "known: maxAttempts, timeToLive, url");
+    }
+}

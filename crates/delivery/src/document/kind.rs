@@ -1,0 +1,518 @@
+//! Kinds of values: how each is read, written, described and shown.
+//!
+//! Separate from the records that use them: a kind is declared once, however many fields are of it.
+
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::findings::{Message, quoted};
+use super::reader::Cursor;
+use super::record::{Declaration, Record, Shown, text};
+use crate::time::duration::format_ms;
+
+/// A kind of value.
+pub(crate) trait Kind {
+    /// What is read.
+    type Value;
+
+    /// Whether `null` means that the field is absent: exported resources have it for absent mappings.
+    const NULL_IS_ABSENT: bool = false;
+
+    /// Reads the value at the cursor; an invalid one is reported.
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value>;
+
+    /// The same where further documents state fields that are missing here.
+    fn read_over<'a>(&self, at: &Cursor<'a>, _bases: &[Cursor<'a>]) -> Option<Self::Value> {
+        self.read(at)
+    }
+
+    /// The value as a document states it.
+    fn write(&self, value: &Self::Value) -> Json;
+
+    /// The JSON Schema of its values.
+    fn schema(&self) -> Json;
+
+    /// The fields of a mapping that is merged field by field.
+    fn fields(&self) -> Vec<Declaration> {
+        Vec::new()
+    }
+
+    /// The value as it is shown: as it is written, if nothing of it is secret.
+    fn shown(&self, value: &Self::Value) -> Json {
+        self.write(value)
+    }
+
+    /// Adds its settings as they are shown.
+    fn show(&self, path: String, value: &Self::Value, shown: &mut Vec<Shown>) {
+        let value = self.shown(value);
+        shown.push(Shown { path, text: for_people(&value), value });
+    }
+}
+
+/// A value of JSON for people.
+pub(crate) fn for_people(value: &Json) -> String {
+    match value {
+        Json::Null => "none".to_owned(),
+        Json::Bool(_) | Json::Number(_) => value.to_string(),
+        Json::String(text) => text.clone(),
+        Json::Array(all) if all.is_empty() => "none".to_owned(),
+        Json::Array(all) => all.iter().map(for_people).collect::<Vec<_>>().join(", "),
+        Json::Object(all) if all.is_empty() => "none".to_owned(),
+        Json::Object(all) => {
+            let entries = all.iter().map(|(key, value)| format!("{key} {}", for_people(value)));
+            entries.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// `true` or `false`.
+pub(crate) struct Flag;
+
+impl Kind for Flag {
+    type Value = bool;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<bool> {
+        at.boolean()
+    }
+
+    fn write(&self, value: &bool) -> Json {
+        json!(value)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "boolean" })
+    }
+}
+
+/// A whole number within a range.
+pub(crate) struct Integer(pub(crate) RangeInclusive<u32>);
+
+impl Kind for Integer {
+    type Value = u32;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<u32> {
+        at.integer(self.0.clone())
+    }
+
+    fn write(&self, value: &u32) -> Json {
+        json!(value)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "integer", "minimum": self.0.start(), "maximum": self.0.end() })
+    }
+}
+
+/// A duration within a range, in milliseconds.
+pub(crate) struct Duration(pub(crate) RangeInclusive<u64>);
+
+impl Kind for Duration {
+    type Value = u64;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<u64> {
+        at.duration_ms(self.0.clone())
+    }
+
+    fn write(&self, value: &u64) -> Json {
+        json!(format_ms(*value))
+    }
+
+    fn schema(&self) -> Json {
+        let [least, most] = [self.0.start(), self.0.end()].map(|ms| format_ms(*ms));
+        json!({ "$ref": "#/$defs/duration", "$comment": format!("{least} to {most}") })
+    }
+}
+
+/// One of these words.
+pub(crate) struct Word<T: 'static>(pub(crate) &'static [T], pub(crate) fn(T) -> &'static str);
+
+impl<T: Copy> Kind for Word<T> {
+    type Value = T;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<T> {
+        at.word(self.0, self.1)
+    }
+
+    fn write(&self, value: &T) -> Json {
+        json!(self.1(*value))
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "enum": self.0.iter().map(|of| self.1(*of)).collect::<Vec<_>>() })
+    }
+}
+
+/// Text that is parsed into a type of its own. It is not quoted in messages: it may be a secret by mistake.
+pub(crate) struct Parsed<T> {
+    /// What it is, for messages.
+    what: &'static str,
+    /// How it is written, for messages.
+    rule: &'static str,
+    /// Its definition in the JSON Schema.
+    definition: &'static str,
+    parsed: PhantomData<T>,
+}
+
+impl<T> Parsed<T> {
+    /// The kind with these words for messages, and the name of its definition.
+    pub(crate) const fn new(
+        what: &'static str,
+        rule: &'static str,
+        definition: &'static str,
+    ) -> Self {
+        Self { what, rule, definition, parsed: PhantomData }
+    }
+}
+
+impl<T: FromStr + Display> Kind for Parsed<T> {
+    type Value = T;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<T> {
+        at.parsed(self.what, self.rule)
+    }
+
+    fn write(&self, value: &T) -> Json {
+        json!(value.to_string())
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "$ref": format!("#/$defs/{}", self.definition) })
+    }
+}
+
+/// Text that a function checks; its error says what would be right.
+pub(crate) struct Checked {
+    /// The check.
+    pub(crate) check: fn(&str) -> Result<(), String>,
+    /// The members of the JSON Schema beside its type.
+    pub(crate) schema: fn() -> Json,
+}
+
+impl Kind for Checked {
+    type Value = String;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<String> {
+        let text = at.text()?;
+        (self.check)(text).map_or_else(|problem| at.refuse(problem), |()| Some(text.to_owned()))
+    }
+
+    fn write(&self, value: &String) -> Json {
+        json!(value)
+    }
+
+    fn schema(&self) -> Json {
+        let mut schema = (self.schema)();
+        schema["type"] = json!("string");
+        schema
+    }
+}
+
+/// A list of different values.
+pub(crate) struct Distinct<K> {
+    /// The kind of each.
+    pub(crate) of: K,
+    /// What they are, for messages: one, and several.
+    pub(crate) what: [&'static str; 2],
+    /// How many there may be.
+    pub(crate) count: RangeInclusive<usize>,
+}
+
+impl<K: Kind<Value: PartialEq>> Kind for Distinct<K> {
+    type Value = Vec<K::Value>;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        let elements = at.list()?;
+        let (least, most) = (self.count.start(), self.count.end());
+        let [one, several] = self.what;
+        if !self.count.contains(&elements.len()) {
+            at.error(format!(
+                "has to be a list of {least} to {most} {several}, has {}",
+                elements.len()
+            ));
+        }
+        let mut values = Vec::new();
+        for element in elements {
+            let Some(value) = self.of.read(&element) else { continue };
+            if values.contains(&value) {
+                let shown = quoted(&for_people(&self.of.write(&value)));
+                element.error(format!("the {one} {shown} is listed twice"));
+            }
+            values.push(value);
+        }
+        Some(values)
+    }
+
+    fn write(&self, value: &Self::Value) -> Json {
+        value.iter().map(|of| self.of.write(of)).collect()
+    }
+
+    fn schema(&self) -> Json {
+        let (least, most) = (self.count.start(), self.count.end());
+        json!({ "type": "array", "minItems": least, "maxItems": most, "uniqueItems": true, "items": self.of.schema() })
+    }
+}
+
+/// A record that is merged field by field: a field that this document leaves out has the value of the next one.
+pub(crate) struct Merged<R>(PhantomData<R>);
+
+/// A record that replaces that of other documents as a whole.
+pub(crate) struct Whole<R>(PhantomData<R>);
+
+impl<R> Merged<R> {
+    /// The kind of this record.
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<R> Whole<R> {
+    /// The kind of this record.
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<R: Record> Kind for Merged<R> {
+    type Value = R;
+
+    const NULL_IS_ABSENT: bool = true;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<R> {
+        self.read_over(at, &[])
+    }
+
+    fn read_over<'a>(&self, at: &Cursor<'a>, bases: &[Cursor<'a>]) -> Option<R> {
+        at.mapping_over(bases, R::read).flatten()
+    }
+
+    fn write(&self, value: &R) -> Json {
+        Json::Object(value.write())
+    }
+
+    fn shown(&self, value: &R) -> Json {
+        Json::Object(value.shown())
+    }
+
+    fn schema(&self) -> Json {
+        of_mapping(R::NAME, R::ABOUT, R::declarations())
+    }
+
+    fn fields(&self) -> Vec<Declaration> {
+        R::declarations()
+    }
+
+    fn show(&self, path: String, value: &R, shown: &mut Vec<Shown>) {
+        value.show(&path, shown);
+    }
+}
+
+impl<R: Record> Kind for Whole<R> {
+    type Value = R;
+
+    const NULL_IS_ABSENT: bool = true;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<R> {
+        at.mapping(R::read).flatten()
+    }
+
+    fn write(&self, value: &R) -> Json {
+        Json::Object(value.write())
+    }
+
+    fn shown(&self, value: &R) -> Json {
+        Json::Object(value.shown())
+    }
+
+    fn schema(&self) -> Json {
+        of_mapping(R::NAME, R::ABOUT, R::declarations())
+    }
+}
+
+/// The member of a schema that names its definition, under which the schema of all documents has it once.
+pub(crate) const DEFINITION: &str = "$definition";
+
+/// The JSON Schema of a mapping with these fields. Its properties are a list of pairs, since their order matters to readers.
+pub(crate) fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) -> Json {
+    let required: Vec<&str> =
+        declarations.iter().filter(|of| of.is_required).map(|of| of.name).collect();
+    let mut schema = json!({
+        DEFINITION: name,
+        "description": text(about),
+        "type": ["object", "null"],
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema["properties"] = properties(declarations);
+    schema
+}
+
+/// The properties of a mapping with these fields, as a list of pairs.
+pub(crate) fn properties(declarations: Vec<Declaration>) -> Json {
+    let property = |Declaration { name, about, default, mut schema, .. }: Declaration| {
+        schema["description"] = json!(about);
+        if let Some(default) = default {
+            schema["default"] = default;
+        }
+        json!([name, schema])
+    };
+    declarations.into_iter().map(property).collect()
+}
+
+/// An enumeration of records, of which a document states one.
+pub(crate) trait Alternatives: Sized {
+    /// The name of its type.
+    const NAME: &'static str;
+    /// What it is, in a sentence.
+    const ABOUT: &'static [&'static str];
+    /// The field whose word says which one; `None` if each is a field of its own.
+    const TAG: Option<&'static str>;
+    /// Their words.
+    const KEYS: &'static [&'static str];
+
+    /// Reads the fields of the one with this word.
+    fn read(key: &str, fields: &super::reader::Fields<'_>) -> Option<Self>;
+
+    /// Its word and its fields.
+    fn write(&self) -> (&'static str, Map<String, Json>);
+
+    /// Its fields without what is shown nowhere.
+    fn shown(&self) -> Map<String, Json>;
+
+    /// Word, meaning and fields of each.
+    fn declarations() -> Vec<(&'static str, String, Vec<Declaration>)>;
+}
+
+/// One of several records.
+pub(crate) struct OneOf<A>(PhantomData<A>);
+
+impl<A> OneOf<A> {
+    /// The kind of these alternatives.
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<A: Alternatives> Kind for OneOf<A> {
+    type Value = A;
+
+    const NULL_IS_ABSENT: bool = true;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<A> {
+        let words: Vec<(&'static str, &'static str)> =
+            A::KEYS.iter().map(|key| (*key, *key)).collect();
+        match A::TAG {
+            Some(tag) => at.mapping(|fields| {
+                let key = fields.required(tag).and_then(|at| at.choice(&words));
+                // Whether the other fields are known depends on the word, which has a finding.
+                let Some(key) = key else {
+                    fields.accept_rest();
+                    return None;
+                };
+                report_others::<A>(tag, key, fields);
+                A::read(key, fields)
+            })?,
+            None => at.mapping(|fields| {
+                let parent = fields.parent();
+                // All of them, so that none counts as unknown.
+                let given: Vec<_> =
+                    A::KEYS.iter().filter_map(|key| Some((*key, fields.own(key)?))).collect();
+                match &given[..] {
+                    [(key, at)] => at.mapping(|fields| A::read(key, fields))?,
+                    [] => {
+                        parent.refuse(Message::new("the kind is missing").help(A::KEYS.join(", ")))
+                    }
+                    [..] => parent.refuse(
+                        Message::new(format!("{} has one kind", parent.name()))
+                            .help(A::KEYS.join(", ")),
+                    ),
+                }
+            })?,
+        }
+    }
+
+    fn write(&self, value: &A) -> Json {
+        let (key, fields) = value.write();
+        stated::<A>(key, fields)
+    }
+
+    fn shown(&self, value: &A) -> Json {
+        let (key, _) = value.write();
+        stated::<A>(key, value.shown())
+    }
+
+    fn schema(&self) -> Json {
+        let about = text(A::ABOUT);
+        let of_each = A::declarations().into_iter();
+        match A::TAG {
+            Some(tag) => {
+                let each = of_each.map(|(key, about, fields)| {
+                    let mut schema = of_mapping("", &[&about], fields);
+                    schema["required"] = required_with(&schema["required"], tag);
+                    let tag = json!([tag, { "const": key, "description": about }]);
+                    if let Some(properties) = schema["properties"].as_array_mut() {
+                        properties.insert(0, tag);
+                    }
+                    schema
+                });
+                json!({ DEFINITION: A::NAME, "description": about, "oneOf": each.collect::<Vec<_>>() })
+            }
+            None => {
+                let each = of_each
+                    .map(|(key, about, fields)| json!([key, of_mapping("", &[&about], fields)]));
+                json!({
+                    DEFINITION: A::NAME,
+                    "description": about,
+                    "type": ["object", "null"],
+                    "additionalProperties": false,
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                    "properties": each.collect::<Vec<_>>(),
+                })
+            }
+        }
+    }
+}
+
+/// The names of required fields, with one more.
+fn required_with(required: &Json, name: &str) -> Json {
+    let others = required.as_array().into_iter().flatten().cloned();
+    std::iter::once(json!(name)).chain(others).collect()
+}
+
+/// An alternative as a document states it.
+fn stated<A: Alternatives>(key: &str, mut fields: Map<String, Json>) -> Json {
+    match A::TAG {
+        Some(tag) => {
+            fields.insert(tag.to_owned(), json!(key));
+            Json::Object(fields)
+        }
+        None => json!({ key: fields }),
+    }
+}
+
+/// Reports fields that belong to other alternatives than the one with this word.
+fn report_others<A: Alternatives>(
+    tag: &'static str,
+    key: &str,
+    fields: &super::reader::Fields<'_>,
+) {
+    let all = A::declarations();
+    let own = |name: &str| {
+        let of_key = all.iter().find(|(of, ..)| *of == key);
+        of_key.is_some_and(|(.., fields)| fields.iter().any(|of| of.name == name))
+    };
+    for (other, _, declarations) in &all {
+        for Declaration { name, .. } in declarations.iter().filter(|of| !own(of.name)) {
+            if let Some(at) = fields.key(name) {
+                let message = Message::new(format!("{name} does not belong to {tag}: {key}"));
+                at.error(message.help(format!("{tag}: {other}")));
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! YAML → nodes.
+//!
+//! Separate because only YAML has aliases, tags, several documents in one text and numbers in many spellings. What
+//! is JSON was taken out before (`parts`).
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{Location, MessageFormatter as _, Spanned};
+
+use super::super::findings::Message;
+use super::parts::begins_like_json;
+use super::{DEPTH_MAX, FILE_MAX_BYTES, Fraction, Node, Parsed, Placed, Value, too_deep};
+
+/// The most parser events that all aliases of a file may add: nested aliases grow exponentially.
+const ALIAS_EVENTS_MAX: usize = 100_000;
+
+/// The documents of a text. A syntax error ends it; a duplicate key ends its document.
+pub(crate) fn read(text: &str) -> Parsed {
+    let mut parsed = Parsed::default();
+    let mut bytes = text.as_bytes();
+    for read in serde_saphyr::read_with_options::<_, Node>(&mut bytes, options()) {
+        match read {
+            Ok(root) => parsed.add(root),
+            Err(error) => {
+                let (line, column) = error.location().map_or((1, 1), |at| line_and_column(&at));
+                let value = syntax_message(&error, text);
+                parsed.problems.push(Placed { value, line, column });
+            }
+        }
+    }
+    let source = Source::new(text);
+    parsed.documents.iter_mut().for_each(|node| write_fractions(node, &source));
+    parsed
+}
+
+/// Gives each number in a tree the text that it has in the file.
+fn write_fractions(node: &mut Node, source: &Source<'_>) {
+    match &mut node.value {
+        Value::Fraction(number) => source.part(number.characters).clone_into(&mut number.written),
+        Value::List(list) => list.iter_mut().for_each(|node| write_fractions(node, source)),
+        Value::Map(map) => map.iter_mut().for_each(|(_, node)| write_fractions(node, source)),
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Text(_) | Value::Open(_) => {}
+    }
+}
+
+/// The text of a file, whose parts are found by characters.
+struct Source<'a> {
+    text: &'a str,
+    /// The byte at which every thousandth character begins: none is far from one of them.
+    marks: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    const STEP: usize = 1000;
+
+    fn new(text: &'a str) -> Self {
+        let marks = text.char_indices().step_by(Self::STEP).map(|(at, _)| at).collect();
+        Self { text, marks }
+    }
+
+    fn part(&self, (begin, length): (u64, u64)) -> &'a str {
+        let (part, rest) = (self.from(begin), self.from(begin.saturating_add(length)));
+        part.get(..part.len() - rest.len()).unwrap_or_default()
+    }
+
+    /// The text from a character on.
+    fn from(&self, character: u64) -> &'a str {
+        let character = usize::try_from(character).unwrap_or(usize::MAX);
+        let mark = self.marks.get(character / Self::STEP).copied().unwrap_or(self.text.len());
+        let mut rest = self.text.get(mark..).unwrap_or_default().chars();
+        if character % Self::STEP > 0 {
+            rest.nth(character % Self::STEP - 1);
+        }
+        rest.as_str()
+    }
+}
+
+/// The syntax error of a file, with a guess at the format that was meant.
+fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
+    if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error.without_snippet() {
+        let key = key.as_deref().unwrap_or("a key");
+        return Message::new(format!("{key} is defined twice in one mapping"))
+            .help("keep one of them");
+    }
+    if let serde_saphyr::Error::Budget { breach: BudgetBreach::Depth { .. }, .. } =
+        error.without_snippet()
+    {
+        return too_deep("; the file is read up to here");
+    }
+    let message = Message::new(format!(
+        "not YAML that can be read: {}",
+        serde_saphyr::UserMessageFormatter.format_message(error)
+    ));
+    if text.contains("{{") && !begins_like_json(text) {
+        return message.help(
+            "this is a template: check what it renders, such as the output of helm template",
+        );
+    }
+    message
+}
+
+/// Every option that matters is set here, not left to the parser's defaults.
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_depth: DEPTH_MAX, max_reader_input_bytes: Some(FILE_MAX_BYTES) },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIAS_EVENTS_MAX },
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
+        merge_keys: serde_saphyr::MergeKeyPolicy::Merge,
+        legacy_octal_numbers: false,
+        reject_unsupported_tags: true,
+        strict_booleans: true,
+        with_snippet: false,
+    }
+}
+
+/// Line and column from 1; a value without a position is at the first character.
+fn line_and_column(at: &Location) -> (u64, u64) {
+    (at.line().max(1), at.column().max(1))
+}
+
+/// A value that may need its position.
+trait Written {
+    /// Keeps the place.
+    fn at(&mut self, _place: &Location) {}
+}
+
+impl Written for String {}
+
+impl Written for Value {
+    fn at(&mut self, place: &Location) {
+        if let Self::Fraction(number) = self {
+            number.characters = (place.span().offset(), place.span().len());
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Written> Deserialize<'de> for Placed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Spanned { mut value, referenced, defined }: Spanned<T> =
+            Spanned::deserialize(deserializer)?;
+        value.at(&defined);
+        let (line, column) = line_and_column(&referenced);
+        Ok(Self { value, line, column })
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Integer(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Integer(value.into()))
+    }
+
+    fn visit_f64<E>(self, _rounded: f64) -> Result<Value, E> {
+        Ok(Value::Fraction(Fraction::default()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(element) = elements.next_element()? {
+            list.push(element);
+        }
+        Ok(Value::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Value::Map(map))
+    }
+}

@@ -1,0 +1,161 @@
+//! The fields of a mapping while they are read.
+//!
+//! Separate from the cursor because it has state: fields that were not read are reported as unknown
+//! in the end.
+
+use std::cell::RefCell;
+
+use super::super::findings::{Message, Severity, quoted};
+use super::super::hint::hint;
+use super::super::node::{Key, Node, Value};
+use super::Cursor;
+
+/// The fields of a mapping while they are read.
+pub(crate) struct Fields<'a> {
+    of: Cursor<'a>,
+    entries: &'a [(Key, Node)],
+    /// The mappings that have the fields which are missing here, the first of them first.
+    bases: Vec<Cursor<'a>>,
+    asked: RefCell<Vec<&'a str>>,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of this mapping, none of them read yet.
+    pub(crate) fn new(of: Cursor<'a>, entries: &'a [(Key, Node)], bases: Vec<Cursor<'a>>) -> Self {
+        Self { of, entries, bases, asked: RefCell::default() }
+    }
+
+    fn find(&self, name: &'static str) -> Option<&'a (Key, Node)> {
+        self.asked.borrow_mut().push(name);
+        self.entries.iter().find(|(key, _)| key.value == name)
+    }
+
+    /// The mapping itself.
+    pub(crate) fn parent(&self) -> &Cursor<'a> {
+        &self.of
+    }
+
+    /// Marks these fields as known: they are read elsewhere.
+    pub(crate) fn accept(&self, names: &[&'static str]) {
+        self.asked.borrow_mut().extend(names);
+    }
+
+    /// Marks every field as known: they are not checked.
+    pub(crate) fn accept_rest(&self) {
+        self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.value.as_str()));
+    }
+
+    /// The field of this mapping itself, if it is there.
+    pub(crate) fn own(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.find(name).map(|(key, node)| self.of.child(key, node))
+    }
+
+    /// The field of the first base that has it and not as `null`.
+    pub(crate) fn of_base(&self, name: &str) -> Option<Cursor<'a>> {
+        self.stated_by_bases(name).next()
+    }
+
+    fn stated_by_bases(&self, name: &str) -> impl Iterator<Item = Cursor<'a>> {
+        let stated = self.bases.iter().filter_map(move |base| base.peek(name));
+        stated.filter(|cursor| !cursor.is_null())
+    }
+
+    /// The mappings that this field has in the documents after the one whose field this is.
+    pub(crate) fn bases_of(&self, name: &str, at: &Cursor<'a>) -> Vec<Cursor<'a>> {
+        let is_it = |of: &Cursor<'a>| std::ptr::eq(of.node, at.node);
+        let all = self.entry(name).into_iter().chain(self.stated_by_bases(name));
+        all.skip_while(|of| !is_it(of)).skip(1).filter(Cursor::is_mapping).collect()
+    }
+
+    fn entry(&self, name: &str) -> Option<Cursor<'a>> {
+        let (key, node) = self.entries.iter().find(|(key, _)| key.value == name)?;
+        Some(self.of.child(key, node))
+    }
+
+    /// This mapping, then the bases.
+    pub(crate) fn documents(&self) -> Vec<Cursor<'a>> {
+        std::iter::once(&self.of).chain(&self.bases).cloned().collect()
+    }
+
+    /// The field, if it is there.
+    pub(crate) fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.own(name).or_else(|| self.of_base(name))
+    }
+
+    /// The field, if it is there and not `null`: exported resources have `null` for absent fields.
+    pub(crate) fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.own(name).filter(|cursor| !cursor.is_null()).or_else(|| self.of_base(name))
+    }
+
+    /// The field of this mapping itself; reported at the mapping where it is missing.
+    pub(crate) fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.own(name).or_else(|| self.report_missing(name))
+    }
+
+    /// Reports at the mapping that a field is missing.
+    pub(crate) fn report_missing<T>(&self, name: &'static str) -> Option<T> {
+        let missing = Cursor { field: self.of.path_to(name), ..self.of.clone() };
+        missing.refuse(format!("{name} is missing"))
+    }
+
+    /// The field as `read` reads it, if it is there.
+    pub(crate) fn read<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&Cursor<'a>) -> Option<T>,
+    ) -> Option<T> {
+        self.get(name).and_then(|cursor| read(&cursor))
+    }
+
+    /// Whether the field is `true`.
+    pub(crate) fn is_true(&self, name: &'static str) -> bool {
+        self.given(name).and_then(|cursor| cursor.boolean()).unwrap_or(false)
+    }
+
+    /// A field that is a mapping; `null` counts as absent.
+    pub(crate) fn section<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&Fields<'a>) -> T,
+    ) -> Option<T> {
+        self.given(name)?.mapping(read)
+    }
+
+    /// A cursor that reports at the key of a field, if it is there.
+    pub(crate) fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
+        let (key, node) = self.find(name)?;
+        Some(Cursor { position: key.position(self.of.position.file), ..self.of.child(key, node) })
+    }
+
+    /// The same, unless the field is `null`.
+    pub(crate) fn given_key(&self, name: &'static str) -> Option<Cursor<'a>> {
+        self.given(name).and_then(|_| self.key(name))
+    }
+
+    pub(crate) fn report_unknown(&self) {
+        let mut known = self.asked.take();
+        known.sort_unstable();
+        known.dedup();
+        // Exports of other formats have `null` for whatever a resource does not state.
+        let is_absent =
+            |node: &Node| self.of.unknown == Severity::Warning && matches!(node.value, Value::Null);
+        let is_unknown =
+            |(key, node): &&(Key, Node)| !known.contains(&key.value.as_str()) && !is_absent(node);
+        for (key, _) in self.entries.iter().filter(is_unknown) {
+            let (position, field) =
+                (key.position(self.of.position.file), self.of.path_to(&key.value));
+            let at = Cursor { position, field, ..self.of.clone() };
+            if key.value.starts_with("//") || key.value.starts_with("/*") {
+                // Whatever it hides, a filter perhaps, would be missing.
+                let message =
+                    "a comment of JSON in YAML, which reads it as a part of the name behind it";
+                at.error(
+                    Message::new(message).help("a file of its own, named .json, or # comments"),
+                );
+                continue;
+            }
+            let message = format!("unknown field {}", quoted(&key.value));
+            at.report(self.of.unknown, Message::new(message).help(hint(&key.value, &known)));
+        }
+    }
+}

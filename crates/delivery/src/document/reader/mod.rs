@@ -1,0 +1,415 @@
+//! A cursor that reads typed values from a document and reports invalid ones.
+//!
+//! Separate so that the families of dialects contain only their fields and what they mean. A
+//! reading method returns the value, or reports and returns `None`; reading always continues. A
+//! finding has the position of the value, of the key for an unknown field, of the parent for a
+//! missing one.
+
+mod fields;
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+pub(crate) use fields::Fields;
+
+use super::findings::{Finding, Findings, Message, Severity, SourcePosition, quoted};
+use super::hint::hint;
+use super::node::{Document, Key, Node, Open, Value};
+use crate::document::number::Number;
+use crate::time::duration;
+
+/// A value of a document, its path, and where to report.
+#[derive(Clone)]
+pub(crate) struct Cursor<'a> {
+    node: &'a Node,
+    position: SourcePosition,
+    field: String,
+    unknown: Severity,
+    is_silent: bool,
+    findings: &'a Findings,
+}
+
+/// An entry of a free mapping, whose keys are not field names.
+pub(crate) struct Entry<'a> {
+    /// The key as text.
+    pub(crate) name: &'a str,
+    /// A cursor that reports at the key.
+    pub(crate) key: Cursor<'a>,
+    /// The value.
+    pub(crate) value: Cursor<'a>,
+}
+
+impl<'a> Cursor<'a> {
+    /// The outermost value of a document.
+    pub(crate) fn root(document: &'a Document, findings: &'a Findings) -> Self {
+        let position = document.root.position(document.file);
+        Self {
+            node: &document.root,
+            position,
+            field: String::new(),
+            unknown: Severity::Error,
+            is_silent: false,
+            findings,
+        }
+    }
+
+    /// The same, but unknown fields are warnings from here on down: the format is not ours, and a
+    /// newer version of it may define the field.
+    pub(crate) fn lenient(self) -> Self {
+        Self { unknown: Severity::Warning, ..self }
+    }
+
+    /// The same, but nothing is reported from here on down: it was read before.
+    pub(crate) fn silent(self) -> Self {
+        Self { is_silent: true, ..self }
+    }
+
+    /// A copy of the document whose outermost value this is.
+    pub(crate) fn to_document(&self) -> Document {
+        Document { file: self.position.file, root: self.node.clone() }
+    }
+
+    /// A value that is in no file, of which nothing is reported.
+    pub(crate) fn beside<'b>(&self, node: &'b Node) -> Cursor<'b>
+    where
+        'a: 'b,
+    {
+        Cursor { node, field: String::new(), is_silent: true, ..self.clone() }
+    }
+
+    fn report(&self, severity: Severity, message: Message) {
+        if !self.is_silent {
+            self.findings.add(severity, self.position, &self.field, message);
+        }
+    }
+
+    /// Reports an error here.
+    pub(crate) fn error(&self, message: impl Into<Message>) {
+        self.report(Severity::Error, message.into());
+    }
+
+    /// Reports an error here, where there is then no value.
+    pub(crate) fn refuse<T>(&self, message: impl Into<Message>) -> Option<T> {
+        self.error(message);
+        None
+    }
+
+    /// Reports a warning here.
+    pub(crate) fn warn(&self, message: impl Into<Message>) {
+        self.report(Severity::Warning, message.into());
+    }
+
+    /// Reports a note here.
+    pub(crate) fn note(&self, message: impl Into<Message>) {
+        self.report(Severity::Note, message.into());
+    }
+
+    /// The name of the field here.
+    pub(crate) fn name(&self) -> &str {
+        self.field.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// The name of the file, without folders and ending.
+    pub(crate) fn file_stem(&self) -> &'a str {
+        let name =
+            self.findings.file(self.position.file).rsplit(['/', '\\']).next().unwrap_or_default();
+        name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+    }
+
+    /// The position as text.
+    pub(crate) fn location(&self) -> String {
+        self.findings.location(self.position)
+    }
+
+    /// The result of `read`, unless it reports an error.
+    pub(crate) fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
+        self.result_or_error(read).ok()
+    }
+
+    /// The result of `read`, unless it reports an error or has none.
+    ///
+    /// # Errors
+    /// The message of its first error; `None` if it has no result for another reason.
+    pub(crate) fn result_or_error<T>(
+        &self,
+        read: impl FnOnce() -> Option<T>,
+    ) -> Result<T, Option<Box<Finding>>> {
+        let before = self.findings.errors();
+        let value = read();
+        match self.findings.error_after(before) {
+            Some(error) => Err(Some(error)),
+            None => value.ok_or(None),
+        }
+    }
+
+    fn expected<T>(&self, what: &str) -> Option<T> {
+        if let Some(open) = self.open() {
+            let message =
+                format!("the value of {} is not known here: {}", quoted(&open.text), open.why);
+            return self.refuse(Message::new(message).help("write its value"));
+        }
+        let message = Message::new(format!("expected {what}, found {}", self.node.value.kind()));
+        let quotes = what == "text"
+            && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
+        self.refuse(if quotes { message.help("write it in quotes") } else { message })
+    }
+
+    /// Whether this is a mapping; reports nothing.
+    pub(crate) fn is_mapping(&self) -> bool {
+        matches!(self.node.value, Value::Map(_))
+    }
+
+    /// Whether this is a list; reports nothing.
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.node.value, Value::List(_))
+    }
+
+    /// Whether this is `null`, or text, a list or a mapping without anything in it; reports nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        match &self.node.value {
+            Value::Null => true,
+            Value::Text(text) => text.is_empty(),
+            Value::List(elements) => elements.is_empty(),
+            Value::Map(entries) => entries.is_empty(),
+            Value::Bool(_) | Value::Integer(_) | Value::Fraction(_) | Value::Open(_) => false,
+        }
+    }
+
+    /// Whether this is `null`; reports nothing.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.node.value, Value::Null)
+    }
+
+    /// Whether this is `true`; reports nothing.
+    pub(crate) fn is_true(&self) -> bool {
+        matches!(self.node.value, Value::Bool(true))
+    }
+
+    /// The expression here, if this is one whose value is not known; reports nothing.
+    pub(crate) fn open(&self) -> Option<&'a Open> {
+        let Value::Open(open) = &self.node.value else { return None };
+        Some(open)
+    }
+
+    /// The value at a path of fields such as `spec.sink`, if there is one; reports nothing and marks
+    /// nothing as known.
+    pub(crate) fn peek(&self, path: &str) -> Option<Self> {
+        path.split('.').try_fold(self.clone(), |of, name| {
+            let Value::Map(entries) = &of.node.value else { return None };
+            let (key, node) = entries.iter().find(|(key, _)| key.value == name)?;
+            Some(of.child(key, node))
+        })
+    }
+
+    /// The text here, if this is text; reports nothing.
+    pub(crate) fn peek_text(&self) -> Option<&'a str> {
+        let Value::Text(text) = &self.node.value else { return None };
+        Some(text)
+    }
+
+    /// The text at a path of fields, empty where there is none; reports nothing.
+    pub(crate) fn text_at(&self, path: &str) -> &'a str {
+        self.peek(path).and_then(|value| value.peek_text()).unwrap_or_default()
+    }
+
+    /// Text.
+    pub(crate) fn text(&self) -> Option<&'a str> {
+        self.peek_text().or_else(|| self.expected("text"))
+    }
+
+    /// Text that is parsed into a type. Invalid text is not quoted: it may be a secret by mistake.
+    pub(crate) fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
+        let parsed = self.text()?.parse().ok();
+        parsed.or_else(|| self.refuse(Message::new(format!("not {what}")).help(rule)))
+    }
+
+    /// Text; a whole number or boolean is taken as its text.
+    pub(crate) fn scalar(&self) -> Option<String> {
+        match &self.node.value {
+            Value::Bool(value) => Some(value.to_string()),
+            Value::Integer(value) => Some(value.to_string()),
+            Value::Null
+            | Value::Fraction(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Open(_) => self.text().map(str::to_owned),
+        }
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn boolean(&self) -> Option<bool> {
+        let Value::Bool(value) = self.node.value else { return self.expected("true or false") };
+        Some(value)
+    }
+
+    /// A whole number within the range.
+    pub(crate) fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
+        let Value::Integer(value) = self.node.value else {
+            return self.expected("a whole number");
+        };
+        let inside = u32::try_from(value).ok().filter(|value| range.contains(value));
+        let (least, most) = (range.start(), range.end());
+        inside.or_else(|| self.refuse(format!("has to be {least} to {most}, is {value}")))
+    }
+
+    /// A number, exactly as it is written.
+    pub(crate) fn number(&self) -> Option<Number> {
+        let text = match &self.node.value {
+            Value::Integer(value) => value.to_string(),
+            Value::Fraction(number) => number.json(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Text(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Open(_) => String::new(),
+        };
+        Number::parse(&text).or_else(|| self.expected("a number"))
+    }
+
+    /// A duration within the range, in milliseconds.
+    pub(crate) fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
+        let Some(text) = self.peek_text() else {
+            return self.expected("a duration such as PT30S");
+        };
+        let ms = match duration::parse_ms(text) {
+            Ok(ms) => ms,
+            Err(error) => {
+                let problem = format!("at character {}, {}", error.at, error.problem);
+                let message = Message::new(format!(
+                    "{} is not an ISO 8601 duration: {problem}",
+                    quoted(text)
+                ));
+                return self
+                    .refuse(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
+            }
+        };
+        if range_ms.contains(&ms) {
+            return Some(ms);
+        }
+        let [least, most] = [range_ms.start(), range_ms.end()].map(|ms| duration::format_ms(*ms));
+        self.refuse(format!("has to be {least} to {most}, is {}", quoted(text)))
+    }
+
+    /// The value of one of these words.
+    pub(crate) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text()?;
+        let found = words.iter().find(|(word, _)| *word == text);
+        found.map(|(_, value)| *value).or_else(|| self.unknown_word(text, words))
+    }
+
+    /// Reports a word that is none of these.
+    pub(crate) fn unknown_word<T>(&self, word: &str, words: &[(&'static str, T)]) -> Option<T> {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let message = Message::new(format!("{} is not known here", quoted(word)));
+        self.refuse(message.help(hint(word, &known)))
+    }
+
+    /// The one of these values whose word this is.
+    pub(crate) fn word<T: Copy>(&self, all: &[T], word: fn(T) -> &'static str) -> Option<T> {
+        let words: Vec<_> = all.iter().map(|value| (word(*value), *value)).collect();
+        self.choice(&words)
+    }
+
+    /// The elements of a list.
+    pub(crate) fn list(&self) -> Option<Vec<Self>> {
+        let Value::List(elements) = &self.node.value else {
+            return self.expected("a list");
+        };
+        let element = |(index, node): (usize, &'a Node)| Self {
+            node,
+            position: node.position(self.position.file),
+            field: format!("{}[{index}]", self.field),
+            ..*self
+        };
+        Some(elements.iter().enumerate().map(element).collect())
+    }
+
+    /// The elements of a list, each as `read` reads it.
+    pub(crate) fn each<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
+        read_each(&self.list()?, read)
+    }
+
+    /// The entries of a mapping with free keys.
+    pub(crate) fn entries(&self) -> Option<Vec<Entry<'a>>> {
+        let entry = |(key, node): &'a (Key, Node)| {
+            let value = self.child(key, node);
+            Entry {
+                name: &key.value,
+                key: Self { position: key.position(self.position.file), ..value.clone() },
+                value,
+            }
+        };
+        self.map().map(|entries| entries.iter().map(entry).collect())
+    }
+
+    /// Reads the fields of a mapping; those that `read` does not ask for are reported as unknown.
+    pub(crate) fn mapping<T>(&self, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
+        self.mapping_over(&[], read)
+    }
+
+    /// The same, with the fields of other mappings where they are missing in this one.
+    pub(crate) fn mapping_over<T>(
+        &self,
+        bases: &[Self],
+        read: impl FnOnce(&Fields<'a>) -> T,
+    ) -> Option<T> {
+        let fields = Fields::new(self.clone(), self.map()?, bases.to_vec());
+        let value = read(&fields);
+        fields.report_unknown();
+        Some(value)
+    }
+
+    /// The value as JSON; an expression whose value is not known is its text.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        json(&self.node.value)
+    }
+
+    fn map(&self) -> Option<&'a [(Key, Node)]> {
+        let Value::Map(entries) = &self.node.value else { return self.expected("a mapping") };
+        Some(entries)
+    }
+
+    fn child(&self, key: &Key, node: &'a Node) -> Self {
+        Self {
+            node,
+            position: node.position(self.position.file),
+            field: self.path_to(&key.value),
+            ..*self
+        }
+    }
+
+    fn path_to(&self, name: &str) -> String {
+        let dot = if self.field.is_empty() { "" } else { "." };
+        format!("{}{dot}{name}", self.field)
+    }
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(value) => (*value).into(),
+        Value::Integer(value) => {
+            value.to_string().parse().map_or(serde_json::Value::Null, serde_json::Value::Number)
+        }
+        Value::Fraction(number) => {
+            number.json().parse().map_or(serde_json::Value::Null, serde_json::Value::Number)
+        }
+        Value::Text(text) => text.as_str().into(),
+        Value::Open(open) => open.text.as_str().into(),
+        Value::List(elements) => elements.iter().map(|of| json(&of.value)).collect(),
+        Value::Map(entries) => {
+            entries.iter().map(|(key, of)| (key.value.clone(), json(&of.value))).collect()
+        }
+    }
+}
+
+/// The values of these elements. Each is read, even after an error: all of them get their findings.
+pub(crate) fn read_each<'a, T>(
+    elements: &[Cursor<'a>],
+    read: impl Fn(&Cursor<'a>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let values: Vec<Option<T>> = elements.iter().map(read).collect();
+    values.into_iter().collect()
+}

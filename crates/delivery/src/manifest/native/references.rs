@@ -1,0 +1,40 @@
+//! References in native documents: each is replaced by the address that a `Destinations` document or the deployment maps
+//! it to.
+//!
+//! Separate because declared fields have addresses only. What is no reference stays as it is written.
+
+use super::super::access::SINK_ACCESS;
+use super::super::destinations::Destinations;
+use crate::document::node::{Document, Value};
+use crate::document::reader::Cursor;
+use crate::subscription::kinds::address::Resolved;
+
+/// The field of a Subscription that is an endpoint.
+pub(super) const URL: &str = "spec.destination.url";
+/// The fields that are sinks: of a Subscription, and of a Topic.
+const SINKS: [&str; 2] = ["spec.deadLetter.sink", "spec.delivery.deadLetter.sink"];
+/// An address in place of one that cannot be used, which has been reported: the other fields are read nevertheless.
+const UNUSABLE: &str = "https://unusable.invalid/";
+
+/// The document with addresses in place of its references.
+pub(super) fn resolved(document: &Cursor<'_>, destinations: &Destinations<'_>) -> Document {
+    let mut copy = document.to_document();
+    for path in [URL].into_iter().chain(SINKS) {
+        let Some(at) = document.peek(path) else { continue };
+        let Some(text) = at.peek_text() else { continue };
+        if path != URL {
+            destinations.warn_unused_access(text, &at, SINK_ACCESS);
+        }
+        if !destinations.maps(text) {
+            continue;
+        }
+        let address = match destinations.resolve(text, &at) {
+            Resolved::Target(target) => target.to_string(),
+            Resolved::Reported | Resolved::Unknown => UNUSABLE.to_owned(),
+        };
+        if let Some(node) = copy.root.at_mut(path) {
+            node.value = Value::Text(address);
+        }
+    }
+    copy
+}

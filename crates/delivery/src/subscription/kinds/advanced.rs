@@ -1,0 +1,202 @@
+//! Conditions of Event Grid's advanced filters, as documents state them.
+//!
+//! Separate because two formats have them: resources of Event Grid, and our own for what was translated from these.
+
+use serde_json::{Value as Json, json};
+
+use crate::document::findings::Message;
+use crate::document::reader::{Cursor, Fields, read_each};
+use crate::subscription::filter::Filter;
+use crate::subscription::filter::advanced::{
+    Arrays, Condition, NumberTest, Test, TextMatch, TextTest,
+};
+use crate::subscription::filter::key::Key;
+use crate::subscription::filter::number::Number;
+
+/// Characters of a value.
+const TEXT_MAX_CHARS: usize = 512;
+
+/// How an array is compared, in our own format.
+const ARRAYS: [(&str, Arrays); 3] =
+    [("otherType", Arrays::OtherType), ("elements", Arrays::Elements), ("fail", Arrays::Fail)];
+
+/// Reads a condition in our own format.
+pub(crate) fn native(at: &Cursor<'_>) -> Option<Filter> {
+    at.mapping(|fields| {
+        let arrays = fields.get("arrays").map_or(Some(Arrays::OtherType), |at| at.choice(&ARRAYS));
+        let exactly = |at: &Cursor<'_>, words: &[(&'static str, ReadTest)]| at.choice(words);
+        condition(fields, arrays?, exactly)
+    })?
+}
+
+/// A condition in our own format.
+pub(crate) fn written(Condition { key, test, arrays }: &Condition) -> Json {
+    let (operator, values) = match test {
+        Test::Number(test) => number_test(test, false),
+        Test::NotNumber(test) => number_test(test, true),
+        Test::Bool(expected) => ("BoolEquals", Some(("value", json!(expected)))),
+        Test::Text(test) => text_test(test, false),
+        Test::NotText(test) => text_test(test, true),
+        Test::IsNullOrUndefined => ("IsNullOrUndefined", None),
+        Test::IsNotNull => ("IsNotNull", None),
+    };
+    let mut written = json!({ "operatorType": operator, "key": key.to_string() });
+    if let Some((field, values)) = values {
+        written[field] = values;
+    }
+    let word = ARRAYS.iter().find(|(_, of)| of == arrays && *of != Arrays::OtherType);
+    if let Some((word, _)) = word {
+        written["arrays"] = json!(word);
+    }
+    written
+}
+
+/// An operator, and the field with its values.
+type Operator = (&'static str, Option<(&'static str, Json)>);
+
+fn number_test(test: &NumberTest, is_negated: bool) -> Operator {
+    let list = |all: &[Number]| Some(("values", all.iter().map(number_json).collect()));
+    let one = |number: &Number| Some(("value", number_json(number)));
+    match test {
+        NumberTest::In(all) if is_negated => ("NumberNotIn", list(all)),
+        NumberTest::In(all) => ("NumberIn", list(all)),
+        NumberTest::LessThan(than) => ("NumberLessThan", one(than)),
+        NumberTest::LessThanOrEquals(than) => ("NumberLessThanOrEquals", one(than)),
+        NumberTest::GreaterThan(than) => ("NumberGreaterThan", one(than)),
+        NumberTest::GreaterThanOrEquals(than) => ("NumberGreaterThanOrEquals", one(than)),
+        NumberTest::InRange(ranges) => {
+            let pair =
+                |(least, most): &(Number, Number)| json!([number_json(least), number_json(most)]);
+            let ranges = Some(("values", ranges.iter().map(pair).collect()));
+            (if is_negated { "NumberNotInRange" } else { "NumberInRange" }, ranges)
+        }
+    }
+}
+
+fn text_test(test: &TextTest, is_negated: bool) -> Operator {
+    let operator = match (test.how(), is_negated) {
+        (TextMatch::In, false) => "StringIn",
+        (TextMatch::In, true) => "StringNotIn",
+        (TextMatch::Contains, false) => "StringContains",
+        (TextMatch::Contains, true) => "StringNotContains",
+        (TextMatch::BeginsWith, false) => "StringBeginsWith",
+        (TextMatch::BeginsWith, true) => "StringNotBeginsWith",
+        (TextMatch::EndsWith, false) => "StringEndsWith",
+        (TextMatch::EndsWith, true) => "StringNotEndsWith",
+    };
+    (operator, Some(("values", json!(test.folded()))))
+}
+
+/// A number in its own digits: as text if JSON would round it.
+fn number_json(number: &Number) -> Json {
+    let text = number.to_string();
+    let whole = text.parse::<i64>().map(|whole| json!(whole)).ok();
+    let fraction = || text.parse::<f64>().map(|fraction| json!(fraction)).ok();
+    whole.or_else(fraction).filter(|json| format!("{json}") == text).unwrap_or_else(|| json!(text))
+}
+
+/// A number, or the text of one that JSON would round.
+fn any_number(at: &Cursor<'_>) -> Option<Number> {
+    let of_text = at.peek_text().and_then(Number::parse);
+    match of_text.filter(|number| number_json(number).is_string()) {
+        Some(number) => Some(number),
+        None => at.number(),
+    }
+}
+
+/// Finds the test of an operator by its word.
+type ReadOperator = fn(&Cursor<'_>, &[(&'static str, ReadTest)]) -> Option<ReadTest>;
+
+/// Reads a condition.
+pub(crate) fn condition(
+    fields: &Fields<'_>,
+    arrays: Arrays,
+    operator: ReadOperator,
+) -> Option<Filter> {
+    let key = fields.required("key").and_then(|cursor| {
+        Key::parse(cursor.text()?).or_else(|| {
+            cursor.refuse(Message::new("not a key").help("such as subject or data.key1.key2"))
+        })
+    });
+    let operator = fields.required("operatorType").and_then(|at| operator(&at, &OPERATORS));
+    let test = operator.and_then(|read| read(fields));
+    if operator.is_none() {
+        fields.accept(&["value", "values"]);
+    }
+    Some(Filter::Advanced(Condition { key: key?, test: test?, arrays }))
+}
+
+/// Reads the test of one operator.
+pub(crate) type ReadTest = fn(&Fields<'_>) -> Option<Test>;
+
+/// Every operator, and how its test is read.
+const OPERATORS: [(&str, ReadTest); 19] = [
+    ("NumberIn", |of| numbers(of).map(Test::Number)),
+    ("NumberNotIn", |of| numbers(of).map(Test::NotNumber)),
+    ("NumberLessThan", |of| number(of, NumberTest::LessThan)),
+    ("NumberLessThanOrEquals", |of| number(of, NumberTest::LessThanOrEquals)),
+    ("NumberGreaterThan", |of| number(of, NumberTest::GreaterThan)),
+    ("NumberGreaterThanOrEquals", |of| number(of, NumberTest::GreaterThanOrEquals)),
+    ("NumberInRange", |of| ranges(of).map(Test::Number)),
+    ("NumberNotInRange", |of| ranges(of).map(Test::NotNumber)),
+    ("BoolEquals", |of| of.required("value")?.boolean().map(Test::Bool)),
+    ("StringContains", |of| texts(of, TextMatch::Contains).map(Test::Text)),
+    ("StringNotContains", |of| texts(of, TextMatch::Contains).map(Test::NotText)),
+    ("StringBeginsWith", |of| texts(of, TextMatch::BeginsWith).map(Test::Text)),
+    ("StringNotBeginsWith", |of| texts(of, TextMatch::BeginsWith).map(Test::NotText)),
+    ("StringEndsWith", |of| texts(of, TextMatch::EndsWith).map(Test::Text)),
+    ("StringNotEndsWith", |of| texts(of, TextMatch::EndsWith).map(Test::NotText)),
+    ("StringIn", |of| texts(of, TextMatch::In).map(Test::Text)),
+    ("StringNotIn", |of| texts(of, TextMatch::In).map(Test::NotText)),
+    ("IsNullOrUndefined", |_| Some(Test::IsNullOrUndefined)),
+    ("IsNotNull", |_| Some(Test::IsNotNull)),
+];
+
+fn number(fields: &Fields<'_>, make: fn(Number) -> NumberTest) -> Option<Test> {
+    any_number(&fields.required("value")?).map(make).map(Test::Number)
+}
+
+fn numbers(fields: &Fields<'_>) -> Option<NumberTest> {
+    several(fields, any_number).map(NumberTest::In)
+}
+
+fn ranges(fields: &Fields<'_>) -> Option<NumberTest> {
+    several(fields, range).map(NumberTest::InRange)
+}
+
+fn texts(fields: &Fields<'_>, how: TextMatch) -> Option<TextTest> {
+    several(fields, text).map(|texts| TextTest::new(how, &texts))
+}
+
+/// `values`, at least one, each as `read` reads it.
+fn several<'a, T>(fields: &Fields<'a>, read: impl Fn(&Cursor<'a>) -> Option<T>) -> Option<Vec<T>> {
+    let cursor = fields.required("values")?;
+    let elements = cursor.list()?;
+    if elements.is_empty() {
+        return cursor.refuse("at least one value is required");
+    }
+    read_each(&elements, read)
+}
+
+fn text(cursor: &Cursor<'_>) -> Option<String> {
+    let text = cursor.text()?;
+    let chars = text.chars().count();
+    if chars > TEXT_MAX_CHARS {
+        return cursor
+            .refuse(format!("a value is at most {TEXT_MAX_CHARS} characters, this has {chars}"));
+    }
+    Some(text.to_owned())
+}
+
+/// Two numbers, the first not above the second; both belong to the range.
+fn range(cursor: &Cursor<'_>) -> Option<(Number, Number)> {
+    let ends: Vec<Option<Number>> = cursor.list()?.iter().map(any_number).collect();
+    match ends.as_slice() {
+        [Some(least), Some(most)] if least <= most => Some((least.clone(), most.clone())),
+        [None, _] | [_, None] => None,
+        _ => cursor.refuse(
+            Message::new("a range is two numbers, the smaller one first")
+                .help("such as [3000, 4000]"),
+        ),
+    }
+}

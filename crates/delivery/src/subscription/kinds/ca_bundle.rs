@@ -1,0 +1,31 @@
+//! Certificate authorities, as documents state them.
+
+use serde_json::{Value as Json, json};
+
+use crate::document::kind::Kind;
+use crate::document::reader::Cursor;
+use crate::subscription::tls::{CA_BUNDLE_MAX_BYTES, CaBundle};
+
+/// Certificates in PEM.
+pub(crate) struct CaBundles;
+
+impl Kind for CaBundles {
+    type Value = CaBundle;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<CaBundle> {
+        CaBundle::new(at.text()?).map_or_else(|problem| at.refuse(problem), Some)
+    }
+
+    fn write(&self, value: &CaBundle) -> Json {
+        json!(value.pem())
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "maxLength": CA_BUNDLE_MAX_BYTES, "pattern": "-----BEGIN CERTIFICATE-----" })
+    }
+
+    /// How many there are, and a digest to compare.
+    fn shown(&self, value: &CaBundle) -> Json {
+        json!(value.to_string())
+    }
+}

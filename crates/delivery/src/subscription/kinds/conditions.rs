@@ -1,0 +1,119 @@
+//! Conditions of filters: `exact`, `prefix`, `suffix`, `all`, `any`, `not` and `cesql`.
+//!
+//! Separate because two families have these operators of the CloudEvents Subscriptions API, each
+//! with rules of its own about what an operator may hold.
+
+use serde_json::{Value as Json, json};
+
+use super::advanced;
+use crate::document::findings::Message;
+use crate::document::reader::Cursor;
+use crate::subscription::filter::Filter;
+use crate::subscription::filter::cesql::Cesql;
+
+/// The deepest nesting of `all`, `any` and `not`.
+const DEPTH_MAX: usize = 8;
+/// The operators, for findings.
+pub(crate) const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not, cesql";
+
+/// The attributes of an event in the Event Grid schema that are none of CloudEvents.
+const EVENT_GRID_ATTRIBUTES: [&str; 4] =
+    ["dataVersion", "eventTime", "eventType", "metadataVersion"];
+/// The names that filters can compare, for findings.
+pub(crate) const VISIBLE: &str = "filters see the attributes of an event and not its data: names of lower-case letters \
+                                  and digits (CloudEvents), and eventType, eventTime, dataVersion, metadataVersion \
+                                  (Event Grid)";
+
+/// Returns true for the name of an attribute of CloudEvents or Event Grid.
+pub(crate) fn is_attribute(name: &str) -> bool {
+    let of_cloud_events = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    // Its names are those of attributes, but for the data.
+    let is_attribute = !name.is_empty() && name != "data";
+    is_attribute && name.chars().all(of_cloud_events) || EVENT_GRID_ATTRIBUTES.contains(&name)
+}
+
+/// Makes the comparison of a member, by its name, with a value.
+pub(crate) type Compare = fn(String, String) -> Filter;
+
+const COMPARISONS: [(&str, Compare); 3] = [
+    ("exact", |name, value| Filter::Exact { name, value }),
+    ("prefix", |name, value| Filter::Prefix { name, value }),
+    ("suffix", |name, value| Filter::Suffix { name, value }),
+];
+
+/// Refuses conditions that nest too deep.
+pub(crate) fn check_depth(cursor: &Cursor<'_>, depth: usize) -> Option<()> {
+    if depth > DEPTH_MAX {
+        return cursor.refuse(format!("conditions nest at most {DEPTH_MAX} deep"));
+    }
+    Some(())
+}
+
+/// The condition of each operator in one mapping; `None` for one that could not be read. `field`
+/// finds an operator, `compared` reads a comparison, `inner` a condition within this one.
+pub(crate) fn operators<'a>(
+    field: impl Fn(&'static str) -> Option<Cursor<'a>>,
+    compared: impl Fn(&Cursor<'a>, Compare) -> Option<Filter>,
+    inner: impl Fn(&Cursor<'a>) -> Option<Filter>,
+) -> Vec<Option<Filter>> {
+    let mut conditions = Vec::new();
+    for (operator, compare) in COMPARISONS {
+        conditions.extend(field(operator).map(|members| compared(&members, compare)));
+    }
+    conditions.extend(field("all").map(|list| several(&list, &inner).map(Filter::All)));
+    conditions.extend(field("any").map(|list| several(&list, &inner).map(Filter::Any)));
+    conditions.extend(field("not").map(|of| inner(&of).map(|of| Filter::Not(Box::new(of)))));
+    conditions.extend(field("cesql").map(|of| cesql(&of)));
+    conditions
+}
+
+/// An expression of CloudEvents SQL; what its author may not have meant is a warning.
+pub(crate) fn cesql(cursor: &Cursor<'_>) -> Option<Filter> {
+    let reading = match Cesql::read(cursor.text()?) {
+        Ok(reading) => reading,
+        Err(error) => return cursor.refuse(error.to_string()),
+    };
+    if reading.never_boolean {
+        cursor.warn("matches no event: the value is never true or false");
+    }
+    if let Some(at) = reading.mistakable_at {
+        let read = format!("at character {at}: the order of operators may surprise");
+        let written = format!("it is read as {}", reading.cesql);
+        cursor.warn(Message::new(read).help(&written));
+    }
+    Some(Filter::Cesql(reading.cesql))
+}
+
+fn several<'a>(
+    cursor: &Cursor<'a>,
+    inner: impl Fn(&Cursor<'a>) -> Option<Filter>,
+) -> Option<Vec<Filter>> {
+    if cursor.list()?.is_empty() {
+        return cursor.refuse("at least one condition is required");
+    }
+    cursor.each(inner)
+}
+
+/// All of them; a single one is returned as it is.
+pub(crate) fn joined(mut filters: Vec<Filter>) -> Filter {
+    if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) }
+}
+
+/// A filter as our own format states it.
+pub(crate) fn written(filter: &Filter) -> Json {
+    let several = |all: &[Filter]| all.iter().map(written).collect::<Vec<_>>();
+    match filter {
+        // Empty lists are refused in files, where they could mean everything or nothing.
+        Filter::All(all) if all.is_empty() => json!({ "cesql": "TRUE" }),
+        Filter::Any(all) if all.is_empty() => json!({ "cesql": "FALSE" }),
+        Filter::All(all) => json!({ "all": several(all) }),
+        Filter::Any(all) => json!({ "any": several(all) }),
+        Filter::Not(of) => json!({ "not": written(of) }),
+        Filter::Exact { name, value } => json!({ "exact": { name: value } }),
+        Filter::ExactText { name, value } => json!({ "exactText": { name: value } }),
+        Filter::Prefix { name, value } => json!({ "prefix": { name: value } }),
+        Filter::Suffix { name, value } => json!({ "suffix": { name: value } }),
+        Filter::Advanced(condition) => json!({ "eventGrid": advanced::written(condition) }),
+        Filter::Cesql(cesql) => json!({ "cesql": cesql.to_string() }),
+    }
+}

@@ -1,0 +1,71 @@
+//! `filter`: conditions over an event's members, as a mapping of operators.
+//!
+//! Separate because it is the only part that nests. Several operators in one mapping, and several
+//! members under one operator, all have to hold. An empty condition is refused, since it could mean
+//! everything or nothing. A member that no event of the topic can have is refused as well: such a filter matches
+//! nothing, or under `not` everything.
+
+use super::advanced;
+use super::conditions::{
+    Compare, OPERATORS, VISIBLE, check_depth, is_attribute, joined, operators,
+};
+use crate::document::findings::{Message, quoted};
+use crate::document::reader::{Cursor, Entry};
+use crate::event::Input;
+use crate::subscription::filter::Filter;
+
+/// Reads a filter of the events of a topic with this input.
+pub(crate) fn read(cursor: &Cursor<'_>, input: Input) -> Option<Filter> {
+    read_at(cursor, input, 1)
+}
+
+fn read_at(cursor: &Cursor<'_>, input: Input, depth: usize) -> Option<Filter> {
+    check_depth(cursor, depth)?;
+    if cursor.entries()?.is_empty() {
+        return cursor.refuse(Message::new("no condition").help(OPERATORS));
+    }
+    let inner = |of: &Cursor<'_>| read_at(of, input, depth + 1);
+    let compared = |of: &Cursor<'_>, compare: Compare| comparisons(of, input, compare);
+    let conditions = cursor.mapping(|fields| {
+        let mut conditions = operators(|name| fields.get(name), compared, inner);
+        let exact_text: Compare = |name, value| Filter::ExactText { name, value };
+        conditions.extend(fields.get("exactText").map(|of| compared(&of, exact_text)));
+        conditions.extend(fields.get("eventGrid").map(|of| advanced::native(&of)));
+        conditions
+    })?;
+    let conditions = conditions.into_iter().collect::<Option<Vec<_>>>()?;
+    // Every operator may be unknown, which is reported; no condition would match everything.
+    (!conditions.is_empty()).then(|| joined(conditions))
+}
+
+fn comparisons(cursor: &Cursor<'_>, input: Input, compare: Compare) -> Option<Filter> {
+    let members = cursor.entries()?;
+    if members.is_empty() {
+        return cursor
+            .refuse(Message::new("no member to compare").help("such as {type: order.created}"));
+    }
+    members.iter().for_each(|member| check_name(member, input));
+    let compared: Vec<Option<Filter>> = members
+        .iter()
+        .map(|member| Some(compare(member.name.to_owned(), member.value.scalar()?)))
+        .collect();
+    compared.into_iter().collect::<Option<_>>().map(joined)
+}
+
+/// Reports a name that no attribute has. The events of a custom topic have members of their own; a dot in a name is
+/// no path there either.
+fn check_name(member: &Entry<'_>, input: Input) {
+    let Entry { name, key, .. } = member;
+    if is_attribute(name) {
+        return;
+    }
+    if input != Input::Custom {
+        let message = format!("{} is not the name of an attribute", quoted(name));
+        let help = format!("{VISIBLE}; members of other JSON with input: custom of the Topic");
+        return key.error(Message::new(message).help(help));
+    }
+    if name.contains('.') {
+        let message = format!("compares a member of the event with the name {}", quoted(name));
+        key.warn(Message::new(message).help("a filter does not look into members"));
+    }
+}

@@ -1,0 +1,216 @@
+//! Headers that a subscription adds to its requests, whatever the family.
+//!
+//! Separate because the rules for headers are the same in every family: no file may split, misroute
+//! or mislabel a request. No header's value is in a message: it may be a secret.
+
+use serde_json::{Value as Json, json};
+
+use crate::document::findings::quoted;
+use crate::document::kind::{DEFINITION, Flag, Kind, Parsed};
+use crate::document::reader::{Cursor, Fields};
+use crate::document::record::Shown;
+use crate::event::path::{PATH_RULE, Path};
+use crate::subscription::header::{
+    HEADER_VALUE_MAX_BYTES, HEADERS_MAX, Header, Value, check_value, is_name,
+};
+use crate::subscription::kinds::secrets::SECRET;
+
+/// Headers of the connection, the request, its body or its signature, which a subscription must not
+/// set.
+const REFUSED_NAMES: [&str; 18] = [
+    "connection",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "prefer",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "webhook-id",
+    "webhook-request-origin",
+    "webhook-signature",
+    "webhook-timestamp",
+];
+/// Prefixes of Event Grid's own headers, and of CloudEvent attributes in binary mode.
+const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
+
+/// The headers of a list, each read by the family; at most ten, without duplicates.
+pub(crate) fn list<'a>(
+    cursor: &Cursor<'a>,
+    read: impl Fn(&Fields<'a>) -> Option<Header>,
+) -> Option<Vec<Header>> {
+    let elements = cursor.list()?;
+    if elements.len() > HEADERS_MAX {
+        cursor
+            .error(format!("at most {HEADERS_MAX} headers are allowed, found {}", elements.len()));
+    }
+    let mut headers: Vec<Header> = Vec::new();
+    for element in elements {
+        let Some(header) = element.mapping(&read).flatten() else { continue };
+        if headers.iter().any(|other| other.name.eq_ignore_ascii_case(&header.name)) {
+            element.error(format!("the header {} is listed twice", quoted(&header.name)));
+            continue;
+        }
+        headers.push(header);
+    }
+    Some(headers)
+}
+
+/// The name of a header (RFC 9110, 5.6.2: a token) that a subscription may set.
+pub(crate) fn name(cursor: &Cursor<'_>) -> Option<String> {
+    let name = cursor.text()?;
+    let lower = name.to_ascii_lowercase();
+    if !is_name(name) {
+        return cursor.refuse(format!("{} is not the name of a header", quoted(name)));
+    }
+    let is_ours = REFUSED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix));
+    if is_ours || REFUSED_NAMES.contains(&lower.as_str()) {
+        return cursor
+            .refuse(format!("the header {} cannot be set by a subscription", quoted(name)));
+    }
+    Some(name.to_owned())
+}
+
+/// A header's value.
+pub(crate) fn value(cursor: &Cursor<'_>) -> Option<String> {
+    let value = cursor.scalar()?;
+    if let Err(problem) = check_value(&value) {
+        return cursor.refuse(problem);
+    }
+    Some(value)
+}
+
+/// The path of a value in an event.
+pub(crate) const PATH: Parsed<Path> = Parsed::new("a path", PATH_RULE, "path");
+/// The pattern of names of headers.
+const NAME_PATTERN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+/// The pattern of names that belong to Event Grid and CloudEvents.
+const REFUSED_PATTERN: &str = "^([aA][eE][gG]|[cC][eE])-";
+/// The pattern of values that are not empty.
+pub(crate) const STATED_PATTERN: &str = "^[^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$";
+/// The pattern of values.
+const VALUE_PATTERN: &str = "^([^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?)?$";
+
+/// The name of a header.
+pub(crate) struct Name;
+
+impl Kind for Name {
+    type Value = String;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<String> {
+        name(at)
+    }
+
+    fn write(&self, value: &String) -> Json {
+        json!(value)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": NAME_PATTERN, "not": { "pattern": REFUSED_PATTERN } })
+    }
+}
+
+/// Headers of requests. The value of each has one source.
+pub(crate) struct Headers;
+
+impl Kind for Headers {
+    type Value = Vec<Header>;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Vec<Header>> {
+        list(at, header)
+    }
+
+    fn write(&self, value: &Vec<Header>) -> Json {
+        value.iter().map(written).collect()
+    }
+
+    fn schema(&self) -> Json {
+        let one_of = ["value", "path", "secret"].map(|name| json!({ "required": [name] }));
+        let value = json!({
+            "description": "The value itself: text without control characters, and without spaces around it.",
+            "type": ["string", "integer", "boolean"],
+            "maxLength": HEADER_VALUE_MAX_BYTES,
+            "pattern": VALUE_PATTERN,
+        });
+        let described = |mut schema: Json, about: &str| {
+            schema["description"] = json!(about);
+            schema
+        };
+        json!({ "type": "array", "maxItems": HEADERS_MAX, "items": {
+            DEFINITION: "Header",
+            "description": "A header of every request; its value has one source.",
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["name"],
+            "properties": [
+                ["name", described(Name.schema(), "A token of HTTP; not one that belongs to the connection, the body or its signature, not aeg-… or ce-….")],
+                ["value", value],
+                ["hidden", described(Flag.schema(), "true shows the value nowhere.")],
+                ["path", described(PATH.schema(), "The path of the value in the event: a string, number or boolean; without one the header is left out.")],
+                ["secret", described(SECRET.schema(), "The secret that is the value.")],
+            ],
+            "oneOf": one_of,
+        } })
+    }
+
+    /// Names and sources: a value may be a secret.
+    fn shown(&self, value: &Vec<Header>) -> Json {
+        let shown = |header: &Header| {
+            let mut shown = written(header);
+            if let Some(fields) = shown.as_object_mut() {
+                fields.retain(|field, _| !matches!(field.as_str(), "value" | "hidden"));
+            }
+            shown
+        };
+        value.iter().map(shown).collect()
+    }
+
+    fn show(&self, path: String, value: &Vec<Header>, shown: &mut Vec<Shown>) {
+        let told = |Header { name, value }: &Header| match value {
+            Value::Static(_) => name.clone(),
+            Value::Concealed(_) => format!("{name} (hidden)"),
+            Value::Path(path) => format!("{name} from {path}"),
+            Value::Secret(secret) => format!("{name} from {secret}"),
+        };
+        let all: Vec<String> = value.iter().map(told).collect();
+        let text = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
+        shown.push(Shown { path, value: self.shown(value), text });
+    }
+}
+
+fn written(Header { name, value }: &Header) -> Json {
+    match value {
+        Value::Static(value) => json!({ "name": name, "value": value }),
+        Value::Concealed(value) => json!({ "name": name, "value": value, "hidden": true }),
+        Value::Path(path) => json!({ "name": name, "path": path.to_string() }),
+        Value::Secret(secret) => json!({ "name": name, "secret": secret.to_string() }),
+    }
+}
+
+fn header(fields: &Fields<'_>) -> Option<Header> {
+    let name = fields.required("name").and_then(|cursor| name(&cursor));
+    let value = header_value(fields);
+    Some(Header { name: name?, value: value? })
+}
+
+/// A header's value, which has one source.
+fn header_value(fields: &Fields<'_>) -> Option<Value> {
+    let hidden = fields.get("hidden");
+    match ["value", "path", "secret"].map(|name| fields.get(name)) {
+        [Some(at), None, None] => {
+            let value = value(&at);
+            let is_hidden = hidden.map_or(Some(false), |at| at.boolean())?;
+            value.map(if is_hidden { Value::Concealed } else { Value::Static })
+        }
+        [None, Some(path), None] => PATH.read(&path).map(Value::Path),
+        [None, None, Some(name)] => SECRET.read(&name).map(Value::Secret),
+        [None, None, None] => fields.parent().refuse("value, path or secret is missing"),
+        [_, _, _] => fields.parent().refuse("a header has one of value, path and secret"),
+    }
+}

@@ -1,0 +1,82 @@
+//! Names of namespaces, topics and subscriptions, as documents write them.
+//!
+//! Separate because every family has them, and the rule follows from the keys of dead letters, not
+//! from a family.
+
+use serde_json::{Value as Json, json};
+
+use crate::document::findings::Message;
+use crate::document::kind::{Checked, Kind};
+use crate::document::reader::Cursor;
+use crate::subscription::name::{NAME_RULE, RESERVED, TopicName, is_name};
+
+/// Reads a name.
+pub(crate) fn read(cursor: &Cursor<'_>) -> Option<String> {
+    checked(cursor.text()?, cursor)
+}
+
+/// Checks a name that was found in, or made from, the value at the cursor.
+pub(crate) fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
+    if !is_name(text) {
+        return cursor.refuse(Message::new(format!("not a usable name: {NAME_RULE}")));
+    }
+    if text.starts_with(RESERVED) {
+        return cursor
+            .refuse(format!("not a usable name: names that begin with {RESERVED} are reserved"));
+    }
+    Some(text.to_owned())
+}
+
+/// Reads the full name of a topic.
+pub(crate) fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
+    let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
+        cursor
+            .refuse(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"))
+    })?;
+    Some(TopicName { namespace: checked(namespace, cursor)?, topic: checked(topic, cursor)? })
+}
+
+/// A name of a namespace, a topic, a subscription or a limit.
+pub(crate) struct Name;
+
+impl Kind for Name {
+    type Value = String;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<String> {
+        read(at)
+    }
+
+    fn write(&self, value: &String) -> Json {
+        json!(value)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "$ref": "#/$defs/name" })
+    }
+}
+
+/// A name of DNS (RFC 1035, 2.3.4).
+pub(crate) const DNS_NAME: Checked = Checked { check: check_dns_name, schema: dns_schema };
+/// The longest name and the longest label.
+const DNS_NAME_MAX_BYTES: usize = 253;
+const LABEL_MAX_BYTES: usize = 63;
+
+fn check_dns_name(text: &str) -> Result<(), String> {
+    if text.len() <= DNS_NAME_MAX_BYTES && text.split('.').all(is_label) {
+        return Ok(());
+    }
+    Err("not a name of DNS, such as events.example.com".to_owned())
+}
+
+fn is_label(label: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    (1..=LABEL_MAX_BYTES).contains(&label.len())
+        && label.chars().all(allowed)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+fn dns_schema() -> Json {
+    let label = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+    json!({ "maxLength": DNS_NAME_MAX_BYTES, "pattern": format!("^{label}(\\.{label})*$") })
+}

@@ -1,0 +1,23 @@
+//! Where replies go, as native documents state it.
+
+use serde_json::{Value as Json, json};
+
+use super::address::Endpoint;
+use crate::document::kind::Kind as _;
+use crate::document::reader::Cursor;
+use crate::subscription::ReplyTo;
+use crate::subscription::topic_address::{address_of, topic_of};
+
+/// Reads an address, or a topic as `topic:namespace/topic`.
+pub(crate) fn read(at: &Cursor<'_>) -> Option<ReplyTo> {
+    let url = Endpoint::OF_EVENTS.read(at)?;
+    Some(topic_of(&url).map_or(ReplyTo::Address(url), ReplyTo::Topic))
+}
+
+/// The same as it is written.
+pub(crate) fn written(reply: &ReplyTo) -> Json {
+    match reply {
+        ReplyTo::Address(url) => json!(url.as_str()),
+        ReplyTo::Topic(topic) => json!(address_of(topic).as_str()),
+    }
+}

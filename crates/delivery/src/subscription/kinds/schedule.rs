@@ -1,0 +1,250 @@
+//! `retry.schedule`: the waits between attempts, as a kind and its parameters.
+//!
+//! Separate because each kind has parameters of its own, and a parameter of another kind is an
+//! error. A schedule is one field: a Subscription's replaces its Topic's as a whole.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use crate::document::findings::Message;
+use crate::document::kind::{self, DEFINITION};
+use crate::document::reader::{Cursor, Fields, read_each};
+use crate::document::record::Shown;
+use crate::subscription::profile::LIFETIME_MAX_MS;
+use crate::subscription::schedule::{Kind, Schedule};
+use crate::time::duration::{HOUR_MS, SECOND_MS, format_ms};
+
+/// The longest list of waits or moments, so that it stays readable.
+const WAITS_MAX: usize = 100;
+/// `delay` where a schedule names none.
+const DELAY_DEFAULT_MS: u64 = SECOND_MS;
+/// `max` where a linear or exponential schedule names none.
+const MAX_DEFAULT_MS: u64 = HOUR_MS;
+
+/// The field that holds the waits of a kind, and how the kind is read.
+type KindFields = (&'static str, fn(&Fields<'_>) -> Option<Kind>);
+
+/// How retries are numbered: whether the first one waits for `d` or, by a formula, for less.
+const NUMBERINGS: [(&str, bool); 2] = [("fromOne", false), (FROM_ZERO, true)];
+const FROM_ZERO: &str = "fromZero";
+
+/// The kinds of schedules that a file can name.
+const KINDS: [(&str, KindFields); 5] = [
+    ("linear", ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Linear { delay_ms }))),
+    ("exponential", EXPONENTIAL),
+    ("constant", ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Constant { delay_ms }))),
+    ("waits", ("waits", |of| durations(of, "waits").map(|waits_ms| Kind::Waits { waits_ms }))),
+    ("moments", ("moments", |of| rising(of).map(|moments_ms| Kind::Moments { moments_ms }))),
+];
+const EXPONENTIAL: KindFields =
+    ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Exponential { delay_ms }));
+
+/// A schedule: it replaces that of other documents as a whole.
+pub(crate) struct Waits;
+
+impl kind::Kind for Waits {
+    type Value = Schedule;
+
+    const NULL_IS_ABSENT: bool = true;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Schedule> {
+        at.mapping(read)?
+    }
+
+    fn write(&self, value: &Schedule) -> Json {
+        written(value)
+    }
+
+    fn schema(&self) -> Json {
+        let mut schema = json!({
+            DEFINITION: "Schedule",
+            "type": ["object", "null"],
+            "additionalProperties": false,
+        });
+        schema["properties"] = properties();
+        schema["allOf"] = ["waits", "moments"].into_iter().map(needs_list).collect();
+        schema
+    }
+
+    fn show(&self, path: String, value: &Schedule, shown: &mut Vec<Shown>) {
+        shown.push(Shown { path, value: written(value), text: told(value) });
+    }
+}
+
+/// Reads a schedule; a missing `kind` is exponential, a missing `delay` is PT1S, each on its own.
+fn read(fields: &Fields<'_>) -> Option<Schedule> {
+    let kind = match fields.get("kind") {
+        Some(cursor) => cursor.choice(&KINDS),
+        None => Some(EXPONENTIAL),
+    };
+    let max_ms = fields.get("max").map(|cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS));
+    let numbering = fields.get("numbering").map(|cursor| (cursor.choice(&NUMBERINGS), cursor));
+    let kinds_fields = ["delay", "waits", "moments"].map(|field| (field, fields.key(field)));
+    // Not before: the other fields are marked as known even if the kind is not.
+    let (own, read) = kind?;
+    for (field, key) in &kinds_fields {
+        if let Some(key) = key.as_ref().filter(|_| *field != own) {
+            let message = Message::new(format!("{field} does not belong to this kind of schedule"));
+            key.error(
+                message.help(format!(
+                    "kind: {}",
+                    if *field == "delay" { "exponential" } else { field }
+                )),
+            );
+        }
+    }
+    let kind = match numbering {
+        Some((from_zero, at)) => numbered(read(fields)?, from_zero?, &at)?,
+        None => read(fields)?,
+    };
+    capped(fields, kind, max_ms)
+}
+
+/// The kind with its retries numbered from zero or from one.
+fn numbered(kind: Kind, from_zero: bool, at: &Cursor<'_>) -> Option<Kind> {
+    match kind {
+        Kind::Linear { delay_ms } if from_zero => Some(Kind::LinearFromZero { delay_ms }),
+        Kind::Exponential { delay_ms } if from_zero => Some(Kind::ExponentialFromZero { delay_ms }),
+        Kind::Linear { .. }
+        | Kind::Exponential { .. }
+        | Kind::LinearFromZero { .. }
+        | Kind::ExponentialFromZero { .. } => Some(kind),
+        Kind::Constant { .. } | Kind::Waits { .. } | Kind::Moments { .. } => at.refuse(
+            Message::new("numbering does not belong to this kind of schedule")
+                .help("kind: exponential"),
+        ),
+    }
+}
+
+fn delay_ms(fields: &Fields<'_>) -> Option<u64> {
+    fields
+        .get("delay")
+        .map_or(Some(DELAY_DEFAULT_MS), |cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS))
+}
+
+/// The schedule with its cap. A delay above the cap would never apply, so it is refused.
+fn capped(fields: &Fields<'_>, kind: Kind, max_ms: Option<Option<u64>>) -> Option<Schedule> {
+    let (delay_ms, default_ms) = match kind {
+        Kind::Linear { delay_ms }
+        | Kind::Exponential { delay_ms }
+        | Kind::LinearFromZero { delay_ms }
+        | Kind::ExponentialFromZero { delay_ms } => (delay_ms, Some(MAX_DEFAULT_MS)),
+        Kind::Constant { delay_ms } => (delay_ms, None),
+        Kind::Waits { .. } | Kind::Moments { .. } => (0, None),
+    };
+    let max_ms = match max_ms {
+        Some(max_ms) => Some(max_ms?),
+        None => default_ms,
+    };
+    if let Some(max_ms) = max_ms.filter(|max_ms| delay_ms > *max_ms) {
+        let message =
+            format!("delay is {}, which is above max, {}", format_ms(delay_ms), format_ms(max_ms));
+        let missing = "max is PT1H where it is missing";
+        return fields.parent().refuse(if fields.get("max").is_some() {
+            message.into()
+        } else {
+            Message::new(message).help(missing)
+        });
+    }
+    // No wait is longer than a delivery may live.
+    Some(Schedule { kind, max_ms: max_ms.filter(|max_ms| *max_ms < LIFETIME_MAX_MS) })
+}
+
+fn durations(fields: &Fields<'_>, name: &'static str) -> Option<Arc<[u64]>> {
+    let cursor = fields.required(name)?;
+    let elements = cursor.list()?;
+    if elements.is_empty() || elements.len() > WAITS_MAX {
+        return cursor
+            .refuse(format!("has to be a list of 1 to {WAITS_MAX}, has {}", elements.len()));
+    }
+    read_each(&elements, |element| element.duration_ms(1..=LIFETIME_MAX_MS)).map(Into::into)
+}
+
+fn rising(fields: &Fields<'_>) -> Option<Arc<[u64]>> {
+    let moments_ms = durations(fields, "moments")?;
+    let elements = fields.get("moments")?.list()?;
+    for (pair, later) in moments_ms.windows(2).zip(&elements[1..]) {
+        if pair[0] >= pair[1] {
+            return later.refuse("has to be later than the one before it");
+        }
+    }
+    Some(moments_ms)
+}
+
+/// The words and fields of a kind: its name, whether it numbers retries from zero, and its parameter.
+fn parts(kind: &Kind) -> (&'static str, bool, (&'static str, Vec<String>)) {
+    let delay = |delay_ms: &u64| ("delay", vec![format_ms(*delay_ms)]);
+    let list = |all_ms: &[u64]| all_ms.iter().map(|ms| format_ms(*ms)).collect();
+    match kind {
+        Kind::Linear { delay_ms } => ("linear", false, delay(delay_ms)),
+        Kind::Exponential { delay_ms } => ("exponential", false, delay(delay_ms)),
+        Kind::LinearFromZero { delay_ms } => ("linear", true, delay(delay_ms)),
+        Kind::ExponentialFromZero { delay_ms } => ("exponential", true, delay(delay_ms)),
+        Kind::Constant { delay_ms } => ("constant", false, delay(delay_ms)),
+        Kind::Waits { waits_ms } => ("waits", false, ("waits", list(waits_ms))),
+        Kind::Moments { moments_ms } => ("moments", false, ("moments", list(moments_ms))),
+    }
+}
+
+/// A schedule as a document states it.
+fn written(schedule: &Schedule) -> Json {
+    let (kind, from_zero, (parameter, values)) = parts(&schedule.kind);
+    let is_growing = matches!(kind, "linear" | "exponential");
+    let of_kind = if parameter == "delay" { json!(values.first()) } else { json!(values) };
+    let mut written = json!({ "kind": kind, parameter: of_kind });
+    if from_zero {
+        written["numbering"] = json!(FROM_ZERO);
+    }
+    // These have a cap unless a document states that they have none.
+    let max_ms = schedule.max_ms.or(is_growing.then_some(LIFETIME_MAX_MS));
+    if let Some(max_ms) = max_ms {
+        written["max"] = json!(format_ms(max_ms));
+    }
+    written
+}
+
+/// A schedule for people.
+fn told(schedule: &Schedule) -> String {
+    let (kind, from_zero, (_, values)) = parts(&schedule.kind);
+    let numbering = if from_zero { ", numbered from zero" } else { "" };
+    let cap =
+        schedule.max_ms.map_or(String::new(), |max_ms| format!(", at most {}", format_ms(max_ms)));
+    format!("{kind} {}{numbering}{cap}", values.join(" "))
+}
+
+/// The fields of a schedule, for the JSON Schema.
+fn properties() -> Json {
+    let duration = |about: &str| json!({ "description": about, "$ref": "#/$defs/duration" });
+    let durations = |about: &str| json!({ "description": about, "$ref": "#/$defs/durations" });
+    let mut delay = duration("d, for linear, exponential and constant.");
+    delay["default"] = json!(format_ms(DELAY_DEFAULT_MS));
+    json!([
+        ["kind", {
+            "description": "d·k, d·2^k, d, a list of waits (the last repeats), or times since the first attempt.",
+            "enum": KINDS.map(|(kind, _)| kind),
+            "default": "exponential",
+        }],
+        ["delay", delay],
+        ["numbering", {
+            "description": "For linear and exponential: the k of the first wait is 1 or 0.",
+            "enum": NUMBERINGS.map(|(word, _)| word),
+            "default": "fromOne",
+        }],
+        ["waits", durations("For waits; the last one repeats.")],
+        ["moments", durations("For moments, in rising order; past the end the last gap repeats.")],
+        ["max", duration("No wait of the schedule is longer; PT1H for linear and exponential if it is missing, P14D for no limit.")],
+    ])
+}
+
+/// That a kind needs its list, and has neither a delay nor the list of the other.
+fn needs_list(kind: &str) -> Json {
+    let other = if kind == "waits" { "moments" } else { "waits" };
+    json!({
+        "if": { "required": ["kind"], "properties": [["kind", { "const": kind }]] },
+        "then": {
+            "required": [kind],
+            "not": { "anyOf": [{ "required": ["delay"] }, { "required": ["numbering"] }, { "required": [other] }] },
+        },
+    })
+}

@@ -1,0 +1,202 @@
+//! Sets of HTTP statuses in documents, and how they change a policy.
+//!
+//! Separate because every family can override the meaning of a status, each by a field of its own.
+
+use std::ops::RangeInclusive;
+
+use serde_json::{Value as Json, json};
+
+use crate::document::findings::{Message, quoted};
+use crate::document::kind::Kind;
+use crate::document::reader::{Cursor, Fields};
+use crate::document::record::{Declaration, Presence, Shown, text as joined};
+use crate::subscription::profile::{LIFETIME_MAX_MS, RetryPolicy, StatusSet};
+use crate::time::duration::format_ms;
+
+/// Statuses of HTTP.
+pub(crate) const STATUSES: RangeInclusive<u16> = 100..=599;
+
+/// A list of statuses such as `202`, and ranges such as `200-299`.
+pub(crate) fn list(cursor: &Cursor<'_>) -> Option<StatusSet> {
+    cursor.each(|element| range_of(&element.scalar()?, element)).map(StatusSet::new)
+}
+
+/// The same as one text, separated by commas.
+pub(crate) fn text(cursor: &Cursor<'_>) -> Option<StatusSet> {
+    let text = cursor.scalar()?;
+    let ranges: Vec<_> = text.split(',').map(|part| range_of(part.trim(), cursor)).collect();
+    Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
+}
+
+/// One status, if the text is one.
+pub(crate) fn status(text: &str) -> Option<u16> {
+    let digits = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|status| digits && STATUSES.contains(status))
+}
+
+/// The smallest status in both sets.
+pub(crate) fn shared(a: &StatusSet, b: &StatusSet) -> Option<u16> {
+    STATUSES.into_iter().find(|status| a.contains(*status) && b.contains(*status))
+}
+
+/// Changes the meaning of statuses: those of `never_retry` are never retried, those of `retry_on`
+/// are, and neither is a success any more.
+pub(crate) fn override_meaning(
+    policy: &mut RetryPolicy,
+    never_retry: &StatusSet,
+    retry_on: &StatusSet,
+) {
+    let [success, never] = [&mut policy.success, &mut policy.never_retry].map(std::mem::take);
+    policy.success = success.difference(&never_retry.with(retry_on));
+    policy.never_retry = never.with(never_retry).difference(retry_on);
+    policy.retry_on = policy.retry_on.difference(never_retry).with(retry_on);
+}
+
+fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (status(first.trim()), status(last.trim())) {
+        (Some(first), Some(last)) if first <= last => Some(first..=last),
+        (_, _) => {
+            let message = Message::new(format!(
+                "{} is neither a status nor a range of statuses",
+                quoted(text)
+            ));
+            at.refuse(message.help("a status is 100 to 599, a range is such as 200-299"))
+        }
+    }
+}
+
+/// The fields that give a status a meaning.
+const LISTS: [&str; 3] = ["success", "neverRetry", "retryOn"];
+
+/// A field that gives statuses a meaning. Each list is that of the first document that has one, without the statuses that a
+/// document before it lists. The last document has the defaults: its statuses keep their meaning unless they are listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Statuses that mean "delivered".
+    Success,
+    /// Statuses that are never retried.
+    NeverRetry,
+    /// Statuses that are retried although the defaults say never.
+    RetryOn,
+}
+
+/// The three lists of these documents.
+fn stated(documents: &[Cursor<'_>]) -> [Option<StatusSet>; 3] {
+    let mut lists = [None, None, None];
+    let mut listed = StatusSet::default();
+    for document in documents {
+        let of_document = LISTS.map(|name| list_in(document, name));
+        for (found, list) in lists.iter_mut().zip(&of_document) {
+            if let (None, Some(list)) = (&found, list) {
+                *found = Some(list.difference(&listed));
+            }
+        }
+        listed = of_document.iter().flatten().fold(listed, |all, list| all.with(list));
+    }
+    lists
+}
+
+/// A list of a document, which was checked before.
+fn list_in(document: &Cursor<'_>, name: &str) -> Option<StatusSet> {
+    document.peek(name).and_then(|at| list(&at.silent()))
+}
+
+impl Presence for Meaning {
+    type Value = StatusSet;
+
+    fn read(&self, fields: &Fields<'_>, name: &'static str) -> Option<StatusSet> {
+        if let Some(own) = fields.own(name) {
+            self.check(&own, fields)?;
+        }
+        let documents = fields.documents();
+        let (base, documents) = documents.split_last()?;
+        let of_base = |name| list_in(base, name).unwrap_or_default();
+        let [success, never_retry, retry_on] = stated(documents);
+        let changed =
+            never_retry.clone().unwrap_or_default().with(&retry_on.clone().unwrap_or_default());
+        let retry_on = retry_on.unwrap_or_else(|| of_base("retryOn"));
+        Some(match self {
+            Self::Success => success.unwrap_or_else(|| of_base("success")).difference(&changed),
+            Self::NeverRetry => {
+                of_base("neverRetry").with(&never_retry.unwrap_or_default()).difference(&retry_on)
+            }
+            Self::RetryOn => retry_on,
+        })
+    }
+
+    fn write(&self, value: &StatusSet) -> Option<Json> {
+        (*value != StatusSet::default()).then(|| json!(value.ranges()))
+    }
+
+    fn shown(&self, value: &StatusSet) -> Option<Json> {
+        self.write(value)
+    }
+
+    fn declare(&self, name: &'static str, about: &[&str]) -> Declaration {
+        let mut schema = json!({ "type": "array", "items": { "$ref": "#/$defs/statuses" } });
+        if *self == Self::Success {
+            schema["minItems"] = json!(1);
+        }
+        let about = joined(about);
+        Declaration { name, about, is_required: false, default: None, schema, fields: Vec::new() }
+    }
+
+    fn show(&self, path: String, value: &StatusSet, shown: &mut Vec<Shown>) {
+        let ranges = value.ranges();
+        let text = if ranges.is_empty() { "no status".to_owned() } else { ranges.join(" ") };
+        shown.push(Shown { path, value: json!(ranges), text });
+    }
+}
+
+impl Meaning {
+    /// Reports what is wrong with the list of one document.
+    fn check(&self, own: &Cursor<'_>, fields: &Fields<'_>) -> Option<()> {
+        let stated = list(own)?;
+        if *self == Self::Success && stated == StatusSet::default() {
+            return own.refuse("at least one status has to be a success");
+        }
+        for other in LISTS.iter().take(*self as usize) {
+            let earlier = list_in(fields.parent(), other);
+            if let Some(status) = earlier.and_then(|earlier| shared(&stated, &earlier)) {
+                own.error(format!("{status} is in {other} too; it can be only one of them"));
+            }
+        }
+        Some(())
+    }
+}
+
+/// Waits by status, which replace those of other documents as a whole.
+pub(crate) struct LeastWaits;
+
+impl Kind for LeastWaits {
+    type Value = Vec<(u16, u64)>;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        let mut waits = Vec::new();
+        for entry in at.entries()? {
+            let of = status(entry.name);
+            if of.is_none() {
+                let message = Message::new(format!("{} is not a status", quoted(entry.name)));
+                entry.key.error(message.help("a status is 100 to 599"));
+            }
+            let wait_ms = entry.value.duration_ms(1..=LIFETIME_MAX_MS);
+            waits.extend(of.zip(wait_ms));
+        }
+        waits.sort_unstable();
+        Some(waits)
+    }
+
+    fn write(&self, value: &Self::Value) -> Json {
+        let waits = value.iter().map(|(status, ms)| (status.to_string(), json!(format_ms(*ms))));
+        Json::Object(waits.collect())
+    }
+
+    fn schema(&self) -> Json {
+        json!({
+            "type": "object",
+            "propertyNames": { "pattern": "^[1-5][0-9]{2}$" },
+            "additionalProperties": { "$ref": "#/$defs/duration" },
+        })
+    }
+}

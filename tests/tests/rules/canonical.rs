@@ -1,0 +1,212 @@
+//! The canonical form means the same as what it was made from, in every dialect, and is made of itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use delivery::manifest::{Reading, Severity, Source, documents, read};
+use delivery::subscription::profile::Dialect;
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// The documents of a reading as one text.
+fn written(reading: &Reading) -> String {
+    Value::from(documents(&reading.catalogue)).to_string()
+}
+
+/// Reads the canonical form of a reading: it has the same topics and subscriptions, and the same canonical form.
+pub(crate) fn is_kept(reading: &Reading) {
+    let canonical = written(reading);
+    let again = read(&[Source { name: "canonical.json", text: &canonical }]);
+    let errors: Vec<_> =
+        again.findings.iter().filter(|of| of.severity == Severity::Error).collect();
+    assert!(errors.is_empty(), "{errors:#?}\n{canonical}");
+    for subscription in reading.catalogue.subscriptions() {
+        let read = again.catalogue.subscription(&subscription.name);
+        let [before, after] = [Some(subscription), read].map(|of| format!("{of:#?}"));
+        let differing = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+        assert_eq!(differing, None, "{canonical}");
+    }
+    assert!(again.catalogue == reading.catalogue, "{canonical}");
+    assert_eq!(written(&again), canonical);
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|of| of == "yaml" || of == "json") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn examples_and_samples_of_every_dialect_are_kept() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = Vec::new();
+    for folder in ["examples", "crates/delivery/fixtures/manifest"] {
+        files(&root.join(folder), &mut found);
+    }
+    let mut dialects = Vec::new();
+    for path in &found {
+        let text = fs::read_to_string(path).expect("text");
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+        let reading = read(&[Source { name, text: &text }]);
+        is_kept(&reading);
+        dialects.extend(reading.catalogue.subscriptions().map(|of| of.dialect));
+    }
+    // Those of Azure's own endpoints are among the files of others.
+    for dialect in Dialect::ALL.into_iter().filter(|of| *of != Dialect::EventGridResource) {
+        assert!(dialects.contains(&dialect), "{dialect:?} is in none of {found:?}");
+    }
+}
+
+/// What a `spec` may state in each of its sections; one of each may be chosen, or none.
+const SECTIONS: [(&str, &[&[&str]]); 4] = [
+    (
+        "destination",
+        &[
+            &["schema: eventgrid", "schema: custom", "schema: cloudevents-binary"],
+            &["plainJson: true", "plainJson: false"],
+            &["hidePath: true", "hidePath: false"],
+            &["timeout: PT1S", "timeout: PT10M", "timeout: PT90S"],
+            &["maxConcurrency: 1", "maxConcurrency: 1000"],
+            &[
+                "headers: [{name: a, value: b}, {name: c, path: data.id}]",
+                "headers: [{name: a, value: b, hidden: true}]",
+                "headers: [{name: k, secret: 'env:K'}]",
+            ],
+            &[
+                "auth: {basic: {user: u, password: 'env:P'}}",
+                "auth: {awsIdentity: {audience: a, lifetime: PT10M}}",
+                "auth: {oauth2: {tokenUrl: 'https://t.example.com/', clientId: c, clientSecret: 'env:S', parameters: {tenant: 7}}}",
+                "auth: {sigv4: {service: lambda, region: eu-west-1}}",
+                "auth: {clientCertificate: {certificate: 'env:C', key: 'env:D'}}",
+                "auth: {header: {name: x, value: 'env:V'}}",
+                "auth: {bearer: {token: 'env:T'}}",
+            ],
+            &[
+                "signing: {secrets: ['env:A', 'env:B']}",
+                "signing: {secrets: ['env:A'], publicKeys: ['whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=']}",
+            ],
+            &["notificationHeaders: true", "notificationHeaders: false"],
+            &["maxPerSecond: 7"],
+            &["slowAfter: PT9S"],
+            &["lateResponseWindow: PT0S", "lateResponseWindow: PT1M"],
+            &["probation: true", "probation: false"],
+            &["disable: {after: PT1H}", "disable: {after: P2D, then: deadLetter}"],
+            &[
+                "consent: {handshake: eventgrid}",
+                "consent: {handshake: cloudevents, origin: a.example.com, rate: 9}",
+            ],
+        ],
+    ),
+    (
+        "retry",
+        &[
+            &["maxAttempts: 1", "maxAttempts: 1000"],
+            &["timeToLive: PT1S", "timeToLive: P14D"],
+            &[
+                "schedule: {kind: linear, delay: PT1S}",
+                "schedule: {kind: linear, numbering: fromZero, max: P14D}",
+                "schedule: {delay: PT2S, max: PT3S}",
+                "schedule: {numbering: fromZero}",
+                "schedule: {kind: constant}",
+                "schedule: {kind: waits, waits: [PT1S, PT2S], max: PT1S}",
+                "schedule: {kind: moments, moments: [PT1S, PT2S]}",
+            ],
+            &["jitterPercent: 0", "jitterPercent: 100"],
+            &["success: [200]", "success: [200-299]", "success: [200-202, 404]"],
+            &["neverRetry: [500]", "neverRetry: [409, 500-599]"],
+            &["retryOn: [400]", "retryOn: [403, 410]"],
+            &["leastWaits: {503: PT9S}", "leastWaits: {}"],
+            &["otherwiseLeastWait: PT0S", "otherwiseLeastWait: PT3S"],
+            &["retryAfterMax: PT0S", "retryAfterMax: P1D"],
+            &["lastAttemptNamesTheLimit: true", "lastAttemptNamesTheLimit: false"],
+        ],
+    ),
+    (
+        "deadLetter",
+        &[
+            &[
+                "sink: 's3://letters/a'",
+                "sink: 'https://l.example.com/?k=v'",
+                "sink: 'sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost'",
+            ],
+            &["hidePath: true"],
+            &[
+                "format: namespace",
+                "format: eventgrid",
+                "format: cloudevents",
+                "format: custom",
+                "format: knative",
+                "format: byDeliverySchema",
+            ],
+            &["layout: flat", "layout: nested"],
+            &["eventsPerBlob: 9"],
+            &["errorData: base64"],
+            &["response: none", "response: beginning"],
+            &["delay: PT0S", "delay: PT15M"],
+            &["keepTryingFor: PT1M", "keepTryingFor: P3D"],
+        ],
+    ),
+    ("batch", &[&["maxEvents: 9"], &["preferredKilobytes: 9"], &["onRefused: all"]]),
+];
+
+const REST: [&[&str]; 4] = [
+    &[
+        "filter: {exact: {type: a}, not: {prefix: {subject: b}}}",
+        "filter: {any: [{suffix: {source: c}}, {cesql: 'n = 1'}]}",
+        "filter: {eventGrid: {operatorType: NumberInRange, key: data.n, values: [[1, 2], [3.5, '12345678901234567890']]}}",
+        "filter: {all: [{eventGrid: {operatorType: StringNotContains, key: subject, values: [Ä, b], arrays: elements}}, {exactText: {n: '5'}}]}",
+    ],
+    &["paused: true"],
+    &["reply: 'https://r.example.com/?a=b'", "reply: 'topic:n/t'"],
+    &["expires: 2030-01-01T00:00:00Z", "expires: 9999-12-31T23:59:59.9999999Z"],
+];
+
+/// Chooses one of each, or none.
+fn chosen(options: &[&[&str]], picks: &mut impl Iterator<Item = usize>) -> Vec<String> {
+    let choose = |of: &&[&str]| {
+        let pick = picks.next().unwrap_or_default() % (of.len() + 1);
+        of.get(pick).map(|text| (*text).to_owned())
+    };
+    options.iter().filter_map(choose).collect()
+}
+
+/// A document with these choices, and the defaults of its topic.
+fn document(picks: &[usize]) -> String {
+    let mut picks = picks.iter().copied();
+    let (profile, _) =
+        Dialect::PROFILES[picks.next().unwrap_or_default() % Dialect::PROFILES.len()];
+    let mut sections = |url: &str| {
+        let mut fields: Vec<String> = Vec::new();
+        for (section, options) in SECTIONS {
+            let mut of = chosen(options, &mut picks);
+            if section == "destination" && !url.is_empty() {
+                of.push(format!("url: '{url}'"));
+            }
+            fields.extend((!of.is_empty()).then(|| format!("{section}: {{{}}}", of.join(", "))));
+        }
+        fields
+    };
+    let delivery = sections("").join(", ");
+    let mut spec = sections("https://a.example.com/in?k=v");
+    spec.extend(chosen(&REST, &mut picks));
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {{namespace: n, name: t}}\nspec: {{delivery: {{{delivery}}}}}\n---\n\
+         apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: s}}\nprofile: {profile}\n\
+         spec: {{{}}}\n",
+        spec.join(", ")
+    )
+}
+
+proptest! {
+    #[test]
+    fn native_documents_are_kept(picks in prop::collection::vec(0..64_usize, 120)) {
+        let text = document(&picks);
+        let reading = read(&[Source { name: "native.yaml", text: &text }]);
+        is_kept(&reading);
+    }
+}
