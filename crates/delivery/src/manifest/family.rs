@@ -139,8 +139,8 @@ fn not_deployed(api_version: &str, document: &Cursor<'_>) -> Option<Message> {
     let schema = document.text_at("$schema").to_ascii_lowercase();
     schema.contains("deploymentparameters").then(|| {
         let message =
-            "the parameters of a deployment are not read: a template has its default values here";
-        Message::new(message).help("write the values into the template")
+            "the parameters of a deployment are not read: template expressions are not evaluated";
+        Message::new(message).help("check what az eventgrid event-subscription list -o json prints")
     })
 }
 

@@ -132,10 +132,8 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let findings = Findings::new(names.chain([DEPLOYED]));
     let deployed_at = files.len();
     let files = files.into_iter().enumerate();
-    let documents: Vec<Document> = files
-        .flat_map(|(file, of)| of.parsed.into_documents(file, &findings))
-        .map(|document| eventgrid::evaluated(document, &findings))
-        .collect();
+    let documents: Vec<Document> =
+        files.flat_map(|(file, of)| of.parsed.into_documents(file, &findings)).collect();
     let deployed_entries = destinations::deployed_entries(&deployment.destinations);
     let deployed_entries =
         deployed_entries.as_deref().map(|text| node::Parsed::new(DEPLOYED, text));

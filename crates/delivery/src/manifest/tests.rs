@@ -192,7 +192,7 @@ fn no_mutation_of_a_file_panics_and_every_finding_has_a_place() {
         include_str!("../../fixtures/manifest/eventgrid.json"),
         include_str!("../../fixtures/manifest/eventgrid-namespace.json"),
         include_str!("../../fixtures/manifest/eventgrid-kubernetes.json"),
-        include_str!("../../fixtures/manifest/eventgrid-template.json"),
+        include_str!("../../fixtures/manifest/templates/literal.json"),
     ];
     let mut numbers = Numbers(1);
     for seed in seeds {
