@@ -110,7 +110,7 @@ impl Parts {
 }
 
 /// Returns true if a text begins with `{` or `[`, after white space and comments of JSON. `{{` begins a template.
-pub(super) fn begins_like_json(text: &str) -> bool {
+pub(in super::super) fn begins_like_json(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {
         let comment_end = match rest.get(..2) {
