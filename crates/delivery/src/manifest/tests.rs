@@ -293,3 +293,71 @@ fn a_subscription_that_is_not_deployed_is_left_out_with_the_reason() {
     }
     assert_eq!(read_one(&native("s", "")).left_out, []);
 }
+
+/// What tools print of a cluster or of Azure, unchanged, and its subscriptions.
+const EXPORTS: [(&str, &str, &[&str]); 4] = [
+    (
+        "az-list.json",
+        include_str!("../../fixtures/manifest/exports/az-list.json"),
+        &["shop/orders/billing", "shop/orders/stock"],
+    ),
+    (
+        "az-show.json",
+        include_str!("../../fixtures/manifest/exports/az-show.json"),
+        &["shop/uploads/images"],
+    ),
+    (
+        "az-namespace-list.json",
+        include_str!("../../fixtures/manifest/exports/az-namespace-list.json"),
+        &["market/orders/billing"],
+    ),
+    (
+        "kubectl.yaml",
+        include_str!("../../fixtures/manifest/exports/kubectl.yaml"),
+        &["shop/default/billing", "shop/events/stock", "shop/orders/audit"],
+    ),
+];
+
+#[test]
+fn what_az_and_kubectl_print_has_no_finding_except_about_addresses() {
+    for (name, text, subscriptions) in EXPORTS {
+        let export = Source { name, text };
+        let is_of_address = |finding: &Finding| {
+            finding.reference.is_some()
+                || finding.message.contains("an exported URL is without its query")
+        };
+        let mut entries = serde_json::Map::new();
+        for finding in read(&[export]).findings {
+            assert!(finding.severity == Severity::Note || is_of_address(&finding), "{finding}");
+            if let Some(missing) = finding.reference {
+                let address = match missing.used_for {
+                    ReferenceUse::Events => "https://a.example.com/",
+                    ReferenceUse::DeadLetters | ReferenceUse::Token => "s3://dead-letters",
+                };
+                entries.insert(missing.key, address.into());
+            }
+        }
+        let destinations = serde_json::json!({"apiVersion": "lastmile.dev/v1", "kind": "Destinations", "spec": entries});
+        let destinations = Source { name: "d.json", text: &destinations.to_string() };
+        let reading = read(&[export, destinations]);
+        let names: Vec<String> =
+            reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
+        assert_eq!(names, subscriptions, "{name}: {:#?}", shown(&reading));
+    }
+}
+
+#[test]
+fn what_a_broker_owns_is_read_once_and_reported_once() {
+    let (_, text, _) = EXPORTS[3];
+    let found = shown(&read_one(text));
+    let owned: Vec<&String> = found.iter().filter(|of| of.contains("owns them")).collect();
+    assert_eq!(
+        owned,
+        [
+            "f:120:3: note: items[2]: ignored 1 of messaging.knative.dev: a Broker or Trigger owns them, and is read itself"
+        ]
+    );
+    // One that a person has made for a flow is read.
+    let flow = text.replace("eventing.knative.dev/v1\n      blockOwnerDeletion: true\n      controller: true\n      kind: Trigger", "flows.knative.dev/v1\n      kind: Sequence");
+    assert!(!shown(&read_one(&flow)).iter().any(|of| of.contains("owns them")));
+}
