@@ -134,7 +134,7 @@ impl Files {
     }
 }
 
-/// Whether a file of a folder has the name of one with subscriptions.
+/// Returns true for the name of a file that may have subscriptions.
 fn is_of_subscriptions(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("yaml" | "yml" | "json"))

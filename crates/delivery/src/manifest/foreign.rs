@@ -9,13 +9,13 @@ use super::node::begins_like_json;
 
 /// A form that is not read.
 struct Form {
-    /// What such a file is.
+    /// The words for such a file in a message.
     what: &'static str,
-    /// How its name ends, in lower case.
+    /// The ends of its names, in lower case.
     endings: &'static [&'static str],
     /// Recognises its text.
     is_form: fn(&str) -> bool,
-    /// What to do with a text of this form.
+    /// The help for a text of this form.
     next_step: fn(&str) -> &'static str,
 }
 
@@ -50,17 +50,18 @@ const FORMS: [Form; 4] = [
     },
 ];
 
-const AZURE: &str = "check what Azure has: az eventgrid event-subscription list --source-resource-id SOURCE_ID -o json";
+/// The next step for deliveries that Azure has.
+pub(super) const AZURE: &str = "check what Azure has: az eventgrid event-subscription list --source-resource-id SOURCE_ID -o json";
 const AWS: &str = "rules of EventBridge and subscriptions of SNS are not read; docs/from-eventbridge.md shows how to write them";
 const OTHER: &str = "docs/subscribe.md shows how to write a subscription";
 
-/// Whether a file of this name is of a form that is not read.
+/// Returns true for the name of a form that is not read, such as `main.bicep`.
 #[must_use]
 pub fn is_foreign(name: &str) -> bool {
     FORMS.iter().any(|form| form.is_named(name))
 }
 
-/// What a file is, and the next step; `None` for a file that may be read.
+/// The message for a file of a form that is not read, with the next step; `None` for any other file.
 pub(super) fn recognised(name: &str, text: &str) -> Option<Message> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let form = FORMS.iter().find(|form| form.is_named(name));
@@ -94,7 +95,7 @@ fn is_terraform(line: &str) -> bool {
     begins.iter().any(|begin| line.starts_with(begin)) && line.trim_end().ends_with('{')
 }
 
-/// Whether JSON has this key anywhere, or YAML in the first column.
+/// Returns true if JSON has this key anywhere, or YAML has it in the first column.
 fn has_key(text: &str, key: &str) -> bool {
     let is_json = begins_like_json(text);
     let quoted = format!("\"{key}\"");
@@ -109,7 +110,7 @@ fn has_key(text: &str, key: &str) -> bool {
     })
 }
 
-/// Whether a text has `Type: AWS::…`, with or without quotes.
+/// Returns true for a text with `Type: AWS::…`, with or without quotes.
 fn has_type_of_aws(text: &str) -> bool {
     let quotes = ['"', '\'', ' '];
     text.match_indices("AWS::").any(|(at, _)| {

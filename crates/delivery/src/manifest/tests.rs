@@ -294,7 +294,7 @@ fn a_subscription_that_is_not_deployed_is_left_out_with_the_reason() {
     assert_eq!(read_one(&native("s", "")).left_out, []);
 }
 
-/// What tools print of a cluster or of Azure, unchanged, and its subscriptions.
+/// Outputs of `az` and `kubectl`, unchanged, and the subscriptions in them.
 const EXPORTS: [(&str, &str, &[&str]); 4] = [
     (
         "az-list.json",
@@ -357,7 +357,13 @@ fn what_a_broker_owns_is_read_once_and_reported_once() {
             "f:120:3: note: items[2]: ignored 1 of messaging.knative.dev: a Broker or Trigger owns them, and is read itself"
         ]
     );
-    // One that a person has made for a flow is read.
+    let channel = "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata:\n  name: b-kne-trigger\n  \
+                   ownerReferences: [{apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}]\nspec:\n  \
+                   subscribers: [{uid: a, subscriberUri: 'http://h/'}]\n";
+    let reading = read_one(channel);
+    assert!(shown(&reading).iter().all(|of| of.contains("owns them")), "{:?}", shown(&reading));
+    assert_eq!(reading.catalogue, Catalogue::default());
+    // The owner of one may be another object, whose deliveries it makes.
     let flow = text.replace("eventing.knative.dev/v1\n      blockOwnerDeletion: true\n      controller: true\n      kind: Trigger", "flows.knative.dev/v1\n      kind: Sequence");
     assert!(!shown(&read_one(&flow)).iter().any(|of| of.contains("owns them")));
 }

@@ -130,7 +130,9 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<C
     let text = cursor.text()?;
     if is_base && !text.contains('?') && !destinations.completes(text) {
         let message = "an exported URL is without its query, and a secret in it is missing here";
-        cursor.warn(Message::new(message).help("state the whole URL as endpointUrl"));
+        cursor.warn(Message::new(message).help(
+            "state the whole URL as endpointUrl; az prints it with --include-full-endpoint-url true",
+        ));
     }
     let unknown = Message::new("not the address of a webhook").help("http://… or https://…");
     let target = destinations.resolve(text, &cursor).or_refuse(&cursor, unknown);

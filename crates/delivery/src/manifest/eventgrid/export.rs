@@ -33,7 +33,7 @@ const GROUPS: [Group; 3] = [
 /// Prints the URL of a webhook with its query.
 const FULL_URL: &str = " --include-full-endpoint-url true";
 
-/// What stands for names that the file does not state.
+/// The placeholders of names that the file does not state.
 const NAME: &str = "NAME";
 const GROUP: &str = "GROUP";
 

@@ -47,8 +47,9 @@ pub(in super::super) fn is_template(document: &Cursor<'_>) -> bool {
 /// The event subscriptions of a document: itself, or those of a template.
 pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
     // Azure writes ids: a resource that has one is exported, and its values are literal.
-    let is_exported = !document.text_at("id").is_empty();
-    let document = if is_exported { document.clone() } else { document.clone().in_template() };
+    let in_template = document.clone().in_template();
+    let is_exported = !in_template.text_at("id").is_empty();
+    let document = if is_exported { document.clone() } else { in_template };
     if !is_template(&document) {
         return vec![resource(&document, None)];
     }
@@ -110,7 +111,7 @@ fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>)
     }
 }
 
-/// Whether a resource is deployed: one that is only referred to is not, nor one whose `condition` is false.
+/// Returns false, with a warning, for a resource that the template only refers to or whose `condition` is false.
 fn is_deployed(resource: &Cursor<'_>) -> bool {
     if let Some(existing) = resource.peek("existing").filter(Cursor::is_true) {
         existing

@@ -18,9 +18,9 @@ pub(super) fn without_owned<'a>(objects: impl Iterator<Item = Object<'a>>) -> Ve
     others
 }
 
-/// Whether a Broker or Trigger owns an object.
+/// Returns true for a channel or Subscription that a Broker or Trigger owns.
 fn is_of_broker(object: &Object<'_>) -> bool {
-    let owners = object.document.peek("metadata.ownerReferences").filter(|at| at.is_list());
+    let owners = object.document.peek("metadata.ownerReferences").filter(Cursor::is_list);
     let owners = owners.and_then(|owners| owners.list()).unwrap_or_default();
     let is_broker = |owner: &Cursor<'_>| {
         owner.text_at("apiVersion").starts_with("eventing.knative.dev/")

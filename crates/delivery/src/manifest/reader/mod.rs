@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
         Self { is_silent: true, ..self }
     }
 
-    /// The same, but text is that of an ARM template from here on down: it may be an expression, which has no value.
+    /// A cursor for the text of an ARM template, from here on down: an expression is no text.
     pub(super) fn in_template(self) -> Self {
         Self { is_in_template: true, ..self }
     }
@@ -171,12 +171,12 @@ impl<'a> Cursor<'a> {
         matches!(self.node.value, Value::Bool(true))
     }
 
-    /// Whether this is an expression of a template; reports nothing.
+    /// Returns true for an expression of a template; reports nothing.
     pub(super) fn is_expression(&self) -> bool {
         matches!(&self.node.value, Value::Text(_)) && self.peek_text().is_none()
     }
 
-    /// Where this is in the files.
+    /// The position in the files, to compare it with others.
     pub(super) fn position(&self) -> SourcePosition {
         self.position
     }

@@ -224,7 +224,7 @@ fn an_exported_url_lacks_its_query_unless_it_is_mapped() {
     let base = webhook("", "").replace("endpointUrl", "endpointBaseUrl");
     let (_, findings) = loaded(&[&base]);
     let expected = "endpointBaseUrl: an exported URL is without its query, and a secret in it is missing here; \
-                    state the whole URL as endpointUrl";
+                    state the whole URL as endpointUrl; az prints it with --include-full-endpoint-url true";
     assert!(findings.len() == 1 && findings[0].ends_with(expected), "{findings:?}");
     let mapped = "{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {'http://h/': 'http://h/?code=1'}}";
     let (subscription, findings) = loaded(&[&base, mapped]);

@@ -236,6 +236,12 @@ fn brackets_are_an_expression_in_templates_and_resources_without_an_id_only() {
             && found[0].contains("maxDeliveryCount: template expressions are not evaluated"),
         "{found:?}"
     );
+    let named = super::webhook("", "").replace(super::ID, "'[i()]'");
+    let found = shown(&read_files(&[&named]));
+    assert!(
+        found.len() == 1 && found[0].contains("error: id: template expressions are not evaluated"),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn shown(reading: &Reading) -> Vec<String> {
     shown.map(ToString::to_string).collect()
 }
 
-/// What is noted about a text.
+/// The notes about a text.
 fn notes(text: &str) -> Vec<String> {
     let reading = read_one(text);
     let notes = reading.findings.iter().filter(|finding| finding.severity == Severity::Note);
