@@ -30,7 +30,7 @@ pub(crate) struct Files(Vec<(String, String)>);
 
 impl Files {
     /// Reads the files; of a folder all below it whose names end with `.yaml`, `.yml` or `.json`, in the order
-    /// of their names.
+    /// of their names. A folder without any has its files of other tools read, whose findings name the next step.
     ///
     /// # Errors
     /// A usage error when one cannot be read, or when a folder has none; names it.
@@ -38,9 +38,13 @@ impl Files {
         let mut files = Vec::new();
         for path in paths {
             let found = files.len();
-            read_into(path, &mut files).map_err(|(path, error)| {
-                usage_error(format!("{} cannot be read: {error}", text::path(&path)))
-            })?;
+            for is_read in [is_of_subscriptions, is_foreign] {
+                if files.len() == found {
+                    read_into(path, is_read, &mut files).map_err(|(path, error)| {
+                        usage_error(format!("{} cannot be read: {error}", text::path(&path)))
+                    })?;
+                }
+            }
             if files.len() == found {
                 let expected = "one that ends with .yaml, .yml or .json is expected";
                 return Err(usage_error(format!("{} has no file: {expected}", text::path(path))));
@@ -130,8 +134,22 @@ impl Files {
     }
 }
 
-/// Adds the file, or the files below the folder.
-fn read_into(path: &Path, files: &mut Vec<(String, String)>) -> Result<(), (PathBuf, io::Error)> {
+/// Returns true for the name of a file that may have subscriptions.
+fn is_of_subscriptions(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json"))
+}
+
+fn is_foreign(path: &Path) -> bool {
+    path.to_str().is_some_and(manifest::is_foreign)
+}
+
+/// Adds the file, or the files below the folder that `is_read` accepts.
+fn read_into(
+    path: &Path,
+    is_read: fn(&Path) -> bool,
+    files: &mut Vec<(String, String)>,
+) -> Result<(), (PathBuf, io::Error)> {
     let failed = |error| (path.to_owned(), error);
     if !path.is_dir() {
         let text = std::fs::read(path).and_then(text_of).map_err(failed)?;
@@ -146,14 +164,11 @@ fn read_into(path: &Path, files: &mut Vec<(String, String)>) -> Result<(), (Path
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
     };
     // A link to a folder above would lead in a circle.
-    let is_read = |path: &Path| {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        (path.is_dir() && !path.is_symlink()) || matches!(extension, Some("yaml" | "yml" | "json"))
-    };
+    let is_entered = |path: &Path| path.is_dir() && !path.is_symlink();
     below
         .iter()
-        .filter(|path| !is_hidden(path) && is_read(path))
-        .try_for_each(|path| read_into(path, files))
+        .filter(|path| !is_hidden(path) && (is_entered(path) || is_read(path)))
+        .try_for_each(|path| read_into(path, is_read, files))
 }
 
 /// The text of a file: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it.

@@ -107,6 +107,31 @@ fn of_a_folder_all_files_of_subscriptions_are_read() {
 }
 
 #[test]
+fn a_file_of_another_tool_is_an_error_with_the_next_step() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    };
+    std::fs::create_dir_all(folder.path().join("infra")).expect("a folder");
+    write("infra/main.bicep", "param endpoint string\n");
+    write("infra/main.tf", "resource \"aws_sns_topic\" \"orders\" {\n}\n");
+    let (printed, code) = run(folder.path(), &["check", "infra"]);
+    assert_eq!(code, Some(1), "{printed}");
+    for part in [
+        "infra/main.bicep:1:1: error: this is Bicep, which is not read; check what Azure has: az eventgrid ",
+        "infra/main.tf:1:1: error: this is a configuration of Terraform, which is not read; rules of EventBridge",
+    ] {
+        assert!(printed.contains(part), "{part} in {printed}");
+    }
+    // Beside files of subscriptions they are none of the folder's files.
+    write("infra/a.yaml", &document("a", ""));
+    let (printed, code) = run(folder.path(), &["check", "infra"]);
+    assert_eq!(code, Some(0), "{printed}");
+    let (printed, code) = run(folder.path(), &["check", "infra/a.yaml", "infra/main.tf"]);
+    assert_eq!(code, Some(1), "{printed}");
+}
+
+#[test]
 fn single_subscriptions_are_put_listed_read_and_deleted_and_the_history_says_by_whom() {
     let folder = tempfile::tempdir().expect("a folder");
     let uri = format!("file://{}/catalogue/", folder.path().display());

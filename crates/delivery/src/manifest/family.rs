@@ -3,11 +3,11 @@
 //! Separate because only this module knows all families; each has a module of its own. A document
 //! of no family is reported or counted here. In the formats of others an unknown field is a warning.
 
-use super::eventgrid;
 use super::findings::{Message, quoted};
 use super::hint::hint;
 use super::ignored::Ignored;
 use super::reader::Cursor;
+use super::{eventgrid, foreign};
 
 /// The version of our own format.
 pub(super) const NATIVE: &str = "lastmile.dev/v1";
@@ -139,8 +139,8 @@ fn not_deployed(api_version: &str, document: &Cursor<'_>) -> Option<Message> {
     let schema = document.text_at("$schema").to_ascii_lowercase();
     schema.contains("deploymentparameters").then(|| {
         let message =
-            "the parameters of a deployment are not read: a template has its default values here";
-        Message::new(message).help("write the values into the template")
+            "the parameters of a deployment are not read: template expressions are not evaluated";
+        Message::new(message).help(foreign::AZURE)
     })
 }
 

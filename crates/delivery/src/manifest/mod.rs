@@ -6,7 +6,7 @@
 //! documents; each document belongs to a family of dialects by its `apiVersion`, and each family is
 //! one module with one `read`.
 //!
-//! Steps: text → documents with positions (`node`) → by family (`family`) → what references resolve
+//! Steps: text, unless it is of another tool (`foreign`) → documents with positions (`node`) → by family (`family`) → what references resolve
 //! to (`destinations`) → subscriptions (`native`, `eventgrid`, `knative`), checked against their
 //! topics (`conversion`), the topics that their dead letters go to (`sinks`) and the hosts that may have
 //! their secrets (`secret_policy`). All of them report through one cursor (`reader`, `findings`).
@@ -28,6 +28,7 @@ mod deployment;
 mod destinations;
 mod eventgrid;
 mod family;
+mod foreign;
 mod ignored;
 mod knative;
 mod left_out;
@@ -52,6 +53,7 @@ pub use deployment::Deployment;
 use destinations::Destinations;
 pub use findings::{Finding, MissingReference, Needed, ReferenceUse, Severity};
 use findings::{Findings, Message};
+pub use foreign::is_foreign;
 use ignored::Ignored;
 pub use knative::is_stock_knative;
 pub use left_out::LeftOut;
@@ -114,7 +116,12 @@ const DEPLOYED: &str = "Destinations of the deployment";
 /// Parses one file. That takes most of the time, so a caller with many files may parse some at once.
 #[must_use]
 pub fn parse(file: Source<'_>) -> ParsedFile {
-    ParsedFile { name: file.name.to_owned(), parsed: node::Parsed::new(file.name, file.text) }
+    let Source { name, text } = file;
+    let parsed = match foreign::recognised(name, text) {
+        Some(message) => node::Parsed::unreadable(message),
+        None => node::Parsed::new(name, text),
+    };
+    ParsedFile { name: name.to_owned(), parsed }
 }
 
 /// Reads one set of files; a document may refer to documents before or after it, in any of them.
@@ -131,10 +138,8 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let findings = Findings::new(names.chain([DEPLOYED]));
     let deployed_at = files.len();
     let files = files.into_iter().enumerate();
-    let documents: Vec<Document> = files
-        .flat_map(|(file, of)| of.parsed.into_documents(file, &findings))
-        .map(|document| eventgrid::evaluated(document, &findings))
-        .collect();
+    let documents: Vec<Document> =
+        files.flat_map(|(file, of)| of.parsed.into_documents(file, &findings)).collect();
     let deployed_entries = destinations::deployed_entries(&deployment.destinations);
     let deployed_entries =
         deployed_entries.as_deref().map(|text| node::Parsed::new(DEPLOYED, text));

@@ -192,7 +192,7 @@ fn no_mutation_of_a_file_panics_and_every_finding_has_a_place() {
         include_str!("../../fixtures/manifest/eventgrid.json"),
         include_str!("../../fixtures/manifest/eventgrid-namespace.json"),
         include_str!("../../fixtures/manifest/eventgrid-kubernetes.json"),
-        include_str!("../../fixtures/manifest/eventgrid-template.json"),
+        include_str!("../../fixtures/manifest/templates/literal.json"),
     ];
     let mut numbers = Numbers(1);
     for seed in seeds {
@@ -292,4 +292,78 @@ fn a_subscription_that_is_not_deployed_is_left_out_with_the_reason() {
         assert!(why.starts_with(reason), "{why}");
     }
     assert_eq!(read_one(&native("s", "")).left_out, []);
+}
+
+/// Outputs of `az` and `kubectl`, unchanged, and the subscriptions in them.
+const EXPORTS: [(&str, &str, &[&str]); 4] = [
+    (
+        "az-list.json",
+        include_str!("../../fixtures/manifest/exports/az-list.json"),
+        &["shop/orders/billing", "shop/orders/stock"],
+    ),
+    (
+        "az-show.json",
+        include_str!("../../fixtures/manifest/exports/az-show.json"),
+        &["shop/uploads/images"],
+    ),
+    (
+        "az-namespace-list.json",
+        include_str!("../../fixtures/manifest/exports/az-namespace-list.json"),
+        &["market/orders/billing"],
+    ),
+    (
+        "kubectl.yaml",
+        include_str!("../../fixtures/manifest/exports/kubectl.yaml"),
+        &["shop/default/billing", "shop/events/stock", "shop/orders/audit"],
+    ),
+];
+
+#[test]
+fn what_az_and_kubectl_print_has_no_finding_except_about_addresses() {
+    for (name, text, subscriptions) in EXPORTS {
+        let export = Source { name, text };
+        let is_of_address = |finding: &Finding| {
+            finding.reference.is_some()
+                || finding.message.contains("an exported URL is without its query")
+        };
+        let mut entries = serde_json::Map::new();
+        for finding in read(&[export]).findings {
+            assert!(finding.severity == Severity::Note || is_of_address(&finding), "{finding}");
+            if let Some(missing) = finding.reference {
+                let address = match missing.used_for {
+                    ReferenceUse::Events => "https://a.example.com/",
+                    ReferenceUse::DeadLetters | ReferenceUse::Token => "s3://dead-letters",
+                };
+                entries.insert(missing.key, address.into());
+            }
+        }
+        let destinations = serde_json::json!({"apiVersion": "lastmile.dev/v1", "kind": "Destinations", "spec": entries});
+        let destinations = Source { name: "d.json", text: &destinations.to_string() };
+        let reading = read(&[export, destinations]);
+        let names: Vec<String> =
+            reading.catalogue.subscriptions().map(|of| of.name.to_string()).collect();
+        assert_eq!(names, subscriptions, "{name}: {:#?}", shown(&reading));
+    }
+}
+
+#[test]
+fn what_a_broker_owns_is_read_once_and_reported_once() {
+    let (_, text, _) = EXPORTS[3];
+    let found = shown(&read_one(text));
+    let owned: Vec<&String> = found.iter().filter(|of| of.contains("owns them")).collect();
+    assert_eq!(
+        owned,
+        [
+            "f:120:3: note: items[2]: ignored 1 of messaging.knative.dev: a Broker or Trigger owns them, and is read itself"
+        ]
+    );
+    let channel = "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata:\n  name: b-kne-trigger\n  \
+                   ownerReferences: [{apiVersion: eventing.knative.dev/v1, kind: Broker, name: b}]\nspec:\n  \
+                   subscribers: [{uid: a, subscriberUri: 'http://h/'}]\n";
+    let reading = read_one(channel);
+    assert!(shown(&reading).iter().all(|of| of.contains("owns them")), "{:?}", shown(&reading));
+    assert_eq!(reading.catalogue, Catalogue::default());
+    // The owner of one may be another object, whose deliveries it makes.
+    let flow = text.replace("eventing.knative.dev/v1\n      blockOwnerDeletion: true\n      controller: true\n      kind: Trigger", "flows.knative.dev/v1\n      kind: Sequence");
+    assert!(!shown(&read_one(&flow)).iter().any(|of| of.contains("owns them")));
 }

@@ -13,6 +13,7 @@ mod yaml;
 use std::thread;
 
 use parts::Parts;
+pub(crate) use parts::begins_like_json;
 
 use super::findings::{Findings, Message, Severity, SourcePosition};
 
@@ -99,17 +100,6 @@ pub(crate) enum Value {
     List(Vec<Node>),
     /// A mapping, in the order of the file.
     Map(Vec<(Key, Node)>),
-    /// An expression of a template whose value is not known.
-    Open(Open),
-}
-
-/// An expression of a template whose value is not known.
-#[derive(Clone)]
-pub(crate) struct Open {
-    /// The expression as it is written.
-    pub(crate) text: String,
-    /// What of it is not known.
-    pub(crate) why: String,
 }
 
 /// A number in its own digits: a double would round it.
@@ -160,7 +150,6 @@ impl Value {
             Self::Text(_) => "text",
             Self::List(_) => "a list",
             Self::Map(_) => "a mapping",
-            Self::Open(_) => "an expression",
         }
     }
 }
@@ -194,7 +183,7 @@ impl Parsed {
     }
 
     /// No documents, and why.
-    fn unreadable(value: Message) -> Self {
+    pub(crate) fn unreadable(value: Message) -> Self {
         Self { documents: Vec::new(), problems: vec![Placed { value, line: 1, column: 1 }] }
     }
 

@@ -25,7 +25,6 @@ fn show(node: &Node) -> String {
             };
             format!("{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
-        Value::Open(open) => open.text.clone(),
     };
     format!("{inner}@{}:{}", node.line, node.column)
 }

@@ -41,7 +41,7 @@ fn write_fractions(node: &mut Node, source: &Source<'_>) {
         Value::Fraction(number) => source.part(number.characters).clone_into(&mut number.written),
         Value::List(list) => list.iter_mut().for_each(|node| write_fractions(node, source)),
         Value::Map(map) => map.iter_mut().for_each(|(_, node)| write_fractions(node, source)),
-        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Text(_) | Value::Open(_) => {}
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Text(_) => {}
     }
 }
 

@@ -6,6 +6,7 @@
 //! missing one.
 
 mod fields;
+mod template_text;
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -14,7 +15,7 @@ pub(crate) use fields::Fields;
 
 use super::findings::{Finding, Findings, Message, Severity, SourcePosition, quoted};
 use super::hint::hint;
-use super::node::{Document, Key, Node, Open, Value};
+use super::node::{Document, Key, Node, Value};
 use crate::document::number::Number;
 use crate::time::duration;
 
@@ -26,6 +27,7 @@ pub(crate) struct Cursor<'a> {
     field: String,
     unknown: Severity,
     is_silent: bool,
+    is_in_template: bool,
     findings: &'a Findings,
 }
 
@@ -49,6 +51,7 @@ impl<'a> Cursor<'a> {
             field: String::new(),
             unknown: Severity::Error,
             is_silent: false,
+            is_in_template: false,
             findings,
         }
     }
@@ -75,6 +78,11 @@ impl<'a> Cursor<'a> {
         'a: 'b,
     {
         Cursor { node, field: String::new(), is_silent: true, ..self.clone() }
+    }
+
+    /// A cursor for the text of an ARM template, from here on down: an expression is no text.
+    pub(crate) fn in_template(self) -> Self {
+        Self { is_in_template: true, ..self }
     }
 
     fn report(&self, severity: Severity, message: Message) {
@@ -143,12 +151,8 @@ impl<'a> Cursor<'a> {
     }
 
     fn expected<T>(&self, what: &str) -> Option<T> {
-        if let Some(open) = self.open() {
-            let message =
-                format!("the value of {} is not known here: {}", quoted(&open.text), open.why);
-            return self.refuse(Message::new(message).help("write its value"));
-        }
-        let message = Message::new(format!("expected {what}, found {}", self.node.value.kind()));
+        let kind = if self.is_expression() { "an expression" } else { self.node.value.kind() };
+        let message = Message::new(format!("expected {what}, found {kind}"));
         let quotes = what == "text"
             && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
         self.refuse(if quotes { message.help("write it in quotes") } else { message })
@@ -171,7 +175,7 @@ impl<'a> Cursor<'a> {
             Value::Text(text) => text.is_empty(),
             Value::List(elements) => elements.is_empty(),
             Value::Map(entries) => entries.is_empty(),
-            Value::Bool(_) | Value::Integer(_) | Value::Fraction(_) | Value::Open(_) => false,
+            Value::Bool(_) | Value::Integer(_) | Value::Fraction(_) => false,
         }
     }
 
@@ -185,10 +189,14 @@ impl<'a> Cursor<'a> {
         matches!(self.node.value, Value::Bool(true))
     }
 
-    /// The expression here, if this is one whose value is not known; reports nothing.
-    pub(crate) fn open(&self) -> Option<&'a Open> {
-        let Value::Open(open) = &self.node.value else { return None };
-        Some(open)
+    /// Returns true for an expression of a template; reports nothing.
+    pub(crate) fn is_expression(&self) -> bool {
+        matches!(&self.node.value, Value::Text(_)) && self.peek_text().is_none()
+    }
+
+    /// The position in the files, to compare it with others.
+    pub(crate) fn position(&self) -> SourcePosition {
+        self.position
     }
 
     /// The value at a path of fields such as `spec.sink`, if there is one; reports nothing and marks
@@ -201,10 +209,10 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The text here, if this is text; reports nothing.
+    /// The text here, if this is text and no expression; reports nothing.
     pub(crate) fn peek_text(&self) -> Option<&'a str> {
         let Value::Text(text) = &self.node.value else { return None };
-        Some(text)
+        if self.is_in_template { template_text::literal(text) } else { Some(text) }
     }
 
     /// The text at a path of fields, empty where there is none; reports nothing.
@@ -228,12 +236,9 @@ impl<'a> Cursor<'a> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),
             Value::Integer(value) => Some(value.to_string()),
-            Value::Null
-            | Value::Fraction(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Open(_) => self.text().map(str::to_owned),
+            Value::Null | Value::Fraction(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+                self.text().map(str::to_owned)
+            }
         }
     }
 
@@ -258,12 +263,9 @@ impl<'a> Cursor<'a> {
         let text = match &self.node.value {
             Value::Integer(value) => value.to_string(),
             Value::Fraction(number) => number.json(),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Text(_)
-            | Value::List(_)
-            | Value::Map(_)
-            | Value::Open(_) => String::new(),
+            Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+                String::new()
+            }
         };
         Number::parse(&text).or_else(|| self.expected("a number"))
     }
@@ -361,7 +363,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// The value as JSON; an expression whose value is not known is its text.
+    /// The value as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         json(&self.node.value)
     }
@@ -397,7 +399,6 @@ fn json(value: &Value) -> serde_json::Value {
             number.json().parse().map_or(serde_json::Value::Null, serde_json::Value::Number)
         }
         Value::Text(text) => text.as_str().into(),
-        Value::Open(open) => open.text.as_str().into(),
         Value::List(elements) => elements.iter().map(|of| json(&of.value)).collect(),
         Value::Map(entries) => {
             entries.iter().map(|(key, of)| (key.value.clone(), json(&of.value))).collect()

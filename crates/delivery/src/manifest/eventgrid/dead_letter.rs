@@ -122,7 +122,7 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
     let cursor = fields.required("resourceId");
     let container = fields.given("blobContainerName");
     let cursor = cursor?;
-    let id = container_id(endpoint::key(&cursor)?.trim_end_matches('/'), container.as_ref())?;
+    let id = container_id(cursor.text()?.trim_end_matches('/'), container.as_ref())?;
     destinations.warn_unused_access(&id, &cursor, SINK_ACCESS);
     match destinations.resolve(&id, &cursor) {
         Resolved::Target(target) => Some(target.into()),
@@ -138,7 +138,7 @@ fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
 /// full already.
 fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
     let Some(container) = container else { return Some(id.to_owned()) };
-    let name = endpoint::key(container)?;
+    let name = container.text()?;
     let full = id
         .rsplit_once('/')
         .filter(|(around, _)| around.to_ascii_lowercase().ends_with("/containers"));

@@ -41,7 +41,8 @@ const SCHEMAS: [(&str, Schema); 3] = [
 const PROPERTIES: [(&str, ReadValue); 2] = [("Static", static_value), ("Dynamic", dynamic_value)];
 type ReadValue = fn(&Fields<'_>) -> Option<Value>;
 /// Fields without a meaning outside Azure.
-const UNUSED: [&str; 2] = ["minimumTlsVersionAllowed", "queueMessageTimeToLiveInSeconds"];
+pub(super) const UNUSED: [&str; 2] =
+    ["minimumTlsVersionAllowed", "queueMessageTimeToLiveInSeconds"];
 
 /// Fields that say where an endpoint is; which of them counts depends on its type.
 const ADDRESSES: [&str; 4] = ["endpointBaseUrl", "endpointUrl", "queueName", "resourceId"];
@@ -111,10 +112,10 @@ pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
     Some((words::read(&cursor, &SCHEMAS)?, cursor))
 }
 
-/// Warns of a field that has no effect.
+/// Notes a field that has no effect.
 pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
     if let Some(key) = fields.given_key(field) {
-        key.warn(format!("{field} is not used here"));
+        key.note(format!("{field} is not used here"));
     }
 }
 
@@ -126,15 +127,14 @@ fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<C
         (None, Some(cursor)) => (cursor, true),
         (None, None) => (fields.required("endpointUrl")?, false),
     };
-    let text = key(&cursor)?;
+    let text = cursor.text()?;
     if is_base && !text.contains('?') && !destinations.completes(text) {
         let message = "an exported URL is without its query, and a secret in it is missing here";
-        cursor.warn(Message::new(message).help("state the whole URL as endpointUrl"));
+        cursor.warn(Message::new(message).help(
+            "state the whole URL as endpointUrl; az prints it with --include-full-endpoint-url true",
+        ));
     }
-    let unknown = match cursor.open() {
-        Some(open) => unmapped(text, &format!("the URL is not known here: {}", open.why)),
-        None => Message::new("not the address of a webhook").help("http://… or https://…"),
-    };
+    let unknown = Message::new("not the address of a webhook").help("http://… or https://…");
     let target = destinations.resolve(text, &cursor).or_refuse(&cursor, unknown);
     let Some(url) = target.and_then(|target| target.for_events(&cursor)) else {
         destinations.warn_missing_token(&asked, text);
@@ -147,28 +147,25 @@ fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<
     entra::report_unused(fields);
     let queue = fields.given("queueName");
     let cursor = fields.required("resourceId")?;
-    let id = queue_id(key(&cursor)?, queue.as_ref())?;
-    let unknown = unmapped(&id, "this resource needs an address in a Destinations document");
+    let id = queue_id(cursor.text()?, queue.as_ref())?;
+    let unknown = unmapped(&id);
     let target = destinations.resolve(&id, &cursor).or_refuse(&cursor, unknown)?;
     let url = target.for_events(&cursor)?;
     Some(Called { url, key: id.into_owned(), at: cursor, asked: Asked::default() })
 }
 
-/// The text here; an expression whose value is not known is its own key of a `Destinations` document.
-pub(super) fn key<'a>(cursor: &Cursor<'a>) -> Option<&'a str> {
-    cursor.open().map(|open| open.text.as_str()).or_else(|| cursor.text())
-}
-
 /// What lacks an entry in a `Destinations` document; the whole key, however long, so that it can be copied.
-fn unmapped(key: &str, problem: &str) -> Message {
+fn unmapped(key: &str) -> Message {
     let help = format!("spec: {{\"{key}\": https://…}}");
-    Message::new(problem).help(help).about(key, ReferenceUse::Events)
+    Message::new("this resource needs an address in a Destinations document")
+        .help(help)
+        .about(key, ReferenceUse::Events)
 }
 
 /// The id of a queue: an account has many, and its own id does not tell them apart.
 fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>> {
     let Some(queue) = queue else { return Some(id.into()) };
-    let name = key(queue)?;
+    let name = queue.text()?;
     if id.contains("://") || id.to_ascii_lowercase().contains("/queues/") {
         return Some(id.into());
     }

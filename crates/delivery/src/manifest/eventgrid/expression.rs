@@ -1,191 +1,100 @@
-//! The syntax of template expressions, such as `[format('{0}-events', parameters('name'))]`.
+//! Finds what keeps a resource of a template from being read: an expression where its delivery needs a value.
 //!
-//! Separate from their evaluation, which needs the template. Length and nesting are bounded, so no text
-//! exhausts the stack.
+//! Separate because each resource has one finding, with the command that exports it (`export`), and not one for each
+//! expression. Expressions in other fields (`location`, `tags`, `dependsOn`, identities) are ignored.
 
-/// The longest expression that is read, in bytes.
-const LENGTH_MAX: usize = 8 * 1024;
-/// The deepest nesting of calls.
-const DEPTH_MAX: usize = 16;
+use super::super::findings::Message;
+use super::super::reader::{Cursor, Entry};
+use super::template::Resource;
+use super::{endpoint, export, source};
 
-/// An expression.
-#[derive(Debug, PartialEq)]
-pub(super) enum Expression {
-    /// Text in single quotes.
-    Text(String),
-    /// A whole number.
-    Integer(i64),
-    /// A call of a function.
-    Call {
-        /// Its name as written.
-        name: String,
-        /// Its arguments.
-        arguments: Vec<Expression>,
-    },
-    /// A member of a mapping, by its name, or of a list, by its index.
-    Member {
-        /// The mapping or list.
-        of: Box<Expression>,
-        /// The name or index.
-        key: Box<Expression>,
-    },
+/// The properties that delivery depends on.
+const NEEDED: [&str; 12] = [
+    COPY,
+    "deadLetterDestination",
+    "deadLetterDestinationWithResourceIdentity",
+    "deadLetterWithResourceIdentity",
+    "deliveryConfiguration",
+    "deliveryWithResourceIdentity",
+    "destination",
+    "eventDeliverySchema",
+    "expirationTimeUtc",
+    "filter",
+    "filtersConfiguration",
+    "retryPolicy",
+];
+/// The field that makes several resources of one, or several elements of a list.
+const COPY: &str = "copy";
+
+/// Reports the first needed field whose value only a deployment has; false if there is none.
+pub(super) fn report(resource: &Resource<'_>) -> bool {
+    let found = [copies(resource), of_topic(resource), of_name(resource), of_settings(resource)];
+    let Some(at) = found.into_iter().flatten().min_by_key(Cursor::position) else { return false };
+    let (problem, fix) = match at.is_expression() {
+        true => ("template expressions are not evaluated", "write the value"),
+        false => ("copy loops are not evaluated", "write each copy"),
+    };
+    let help = format!("{fix}, or check the output of: {}", export::command(resource));
+    at.error(Message::new(problem).help(help));
+    true
 }
 
-/// What a text of a template is.
-pub(super) enum Kind<'t> {
-    /// Text that begins with a bracket: two of them stand for one.
-    Escaped(&'t str),
-    /// An expression, without its brackets.
-    Expression(&'t str),
-    /// Any other text.
-    Plain,
+fn copies<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
+    resource.cursor.peek(COPY).filter(|copy| !copy.is_null())
 }
 
-/// Tells text from expressions.
-pub(super) fn kind(text: &str) -> Kind<'_> {
-    match text.strip_prefix('[') {
-        Some(escaped) if escaped.starts_with('[') => Kind::Escaped(escaped),
-        Some(rest) => rest.strip_suffix(']').map_or(Kind::Plain, Kind::Expression),
-        None => Kind::Plain,
+/// The expression that names the topic, unless another field does.
+fn of_topic<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
+    let is_named = source::of_resource(resource).is_some_and(|(of, _)| of.namespace.is_some());
+    if is_named || is_stated(resource, "lastmile.topic") {
+        return None;
     }
+    let fields = ["id", "properties.topic", "topic", "scope", "resourceGroup"];
+    let fields = fields.into_iter().filter_map(|field| resource.cursor.peek(field));
+    fields.filter(Cursor::is_expression).chain(resource.name_expression.clone()).next()
 }
 
-/// The expression of this text, which is without its brackets; `None` if it is none.
-pub(super) fn parse(text: &str) -> Option<Expression> {
-    let mut parser = Parser { rest: text.get(..).filter(|text| text.len() <= LENGTH_MAX)? };
-    let expression = parser.expression(0)?;
-    parser.skip_spaces();
-    parser.rest.is_empty().then_some(expression)
+fn of_name<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
+    let name = resource.cursor.peek("name").filter(Cursor::is_expression);
+    name.filter(|_| !is_stated(resource, "lastmile.name"))
 }
 
-/// The text that is not read yet.
-struct Parser<'t> {
-    rest: &'t str,
+fn of_settings<'a>(resource: &Resource<'a>) -> Option<Cursor<'a>> {
+    if let Some(own) = resource.cursor.peek("lastmile").and_then(|own| in_value(&own)) {
+        return Some(own);
+    }
+    let properties = resource.cursor.peek("properties").filter(|of| !of.is_null());
+    let properties = properties.unwrap_or_else(|| resource.cursor.clone());
+    if properties.is_expression() {
+        return Some(properties);
+    }
+    let fields = entries(&properties).into_iter();
+    fields.filter(|of| NEEDED.contains(&of.name)).find_map(|field| in_entry(&field))
 }
 
-impl<'t> Parser<'t> {
-    fn skip_spaces(&mut self) {
-        self.rest = self.rest.trim_start();
+/// The first expression in a value, except in fields without an effect here. The nesting of a document is bounded.
+fn in_value<'a>(value: &Cursor<'a>) -> Option<Cursor<'a>> {
+    if value.is_expression() {
+        return Some(value.clone());
     }
-
-    /// Skips this character, after spaces; false if there is another one.
-    fn skip(&mut self, expected: char) -> bool {
-        self.skip_spaces();
-        let rest = self.rest.strip_prefix(expected);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
-    /// The longest beginning of which every character is allowed; `None` if it is empty.
-    fn word(&mut self, is_allowed: fn(char) -> bool) -> Option<&'t str> {
-        let end = self.rest.find(|c| !is_allowed(c)).unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at_checked(end)?;
-        self.rest = rest;
-        (!word.is_empty()).then_some(word)
-    }
-
-    fn expression(&mut self, depth: usize) -> Option<Expression> {
-        if depth > DEPTH_MAX {
-            return None;
-        }
-        self.skip_spaces();
-        let mut expression = match self.rest.chars().next()? {
-            '\'' => Expression::Text(self.text()?),
-            '0'..='9' | '-' => {
-                let digits = self.word(|c| c.is_ascii_digit() || c == '-')?;
-                Expression::Integer(digits.parse().ok()?)
-            }
-            _ => self.call(depth)?,
-        };
-        loop {
-            let key = if self.skip('.') {
-                let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_')?;
-                Expression::Text(name.to_owned())
-            } else if self.skip('[') {
-                let key = self.expression(depth + 1)?;
-                self.skip(']').then_some(key)?
-            } else {
-                return Some(expression);
-            };
-            expression = Expression::Member { of: Box::new(expression), key: Box::new(key) };
-        }
-    }
-
-    /// Text in single quotes, of which two stand for one.
-    fn text(&mut self) -> Option<String> {
-        let mut text = String::new();
-        while let Some((part, rest)) =
-            self.rest.strip_prefix('\'').and_then(|of| of.split_once('\''))
-        {
-            text.push_str(part);
-            self.rest = rest;
-            if !rest.starts_with('\'') {
-                return Some(text);
-            }
-            text.push('\'');
-        }
-        None
-    }
-
-    fn call(&mut self, depth: usize) -> Option<Expression> {
-        let name = self.word(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))?.to_owned();
-        let mut arguments = Vec::new();
-        if !self.skip('(') {
-            return None;
-        }
-        while !self.skip(')') {
-            if !arguments.is_empty() && !self.skip(',') {
-                return None;
-            }
-            arguments.push(self.expression(depth + 1)?);
-        }
-        Some(Expression::Call { name, arguments })
-    }
+    let elements = if value.is_list() { value.list().unwrap_or_default() } else { Vec::new() };
+    let in_list = elements.iter().find_map(in_value);
+    in_list.or_else(|| entries(value).iter().find_map(in_entry))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn call(name: &str, arguments: Vec<Expression>) -> Expression {
-        Expression::Call { name: name.to_owned(), arguments }
+fn in_entry<'a>(entry: &Entry<'a>) -> Option<Cursor<'a>> {
+    if entry.name.eq_ignore_ascii_case(COPY) && entry.value.is_list() {
+        return Some(entry.key.clone());
     }
+    let is_unused = entry.name == "identity" || endpoint::UNUSED.contains(&entry.name);
+    if is_unused { None } else { in_value(&entry.value) }
+}
 
-    fn text(text: &str) -> Expression {
-        Expression::Text(text.to_owned())
-    }
+/// The entries of a mapping; none of any other value.
+fn entries<'a>(value: &Cursor<'a>) -> Vec<Entry<'a>> {
+    if value.is_mapping() { value.entries().unwrap_or_default() } else { Vec::new() }
+}
 
-    #[test]
-    fn calls_texts_numbers_and_members_are_read() {
-        let member = |of, key| Expression::Member { of: Box::new(of), key: Box::new(key) };
-        for (written, expected) in [
-            ("'it''s'", text("it's")),
-            ("''", text("")),
-            (" parameters( 'a' ) ", call("parameters", vec![text("a")])),
-            (
-                "f(1, 'x', g())",
-                call("f", vec![Expression::Integer(1), text("x"), call("g", vec![])]),
-            ),
-            (
-                "v('a').b[-1]",
-                member(member(call("v", vec![text("a")]), text("b")), Expression::Integer(-1)),
-            ),
-            ("own.name('a')", call("own.name", vec![text("a")])),
-        ] {
-            assert_eq!(parse(written), Some(expected), "{written}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_expression_is_none() {
-        let deep = format!("{}1{}", "f(".repeat(17), ")".repeat(17));
-        let long = format!("'{}'", "a".repeat(LENGTH_MAX));
-        for written in [
-            "", "'a", "f(", "f(1", "f(1 2)", "f(,1)", "a", "f()x", "f().", "f()[1", "-", "1-",
-            "é()", &deep, &long,
-        ] {
-            assert_eq!(parse(written), None, "{written}");
-        }
-        assert!(parse(&format!("{}1{}", "f(".repeat(16), ")".repeat(16))).is_some());
-    }
+fn is_stated(resource: &Resource<'_>, field: &str) -> bool {
+    resource.cursor.peek(field).is_some_and(|value| !value.is_null())
 }

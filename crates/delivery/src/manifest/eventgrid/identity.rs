@@ -137,7 +137,7 @@ pub(super) fn name<'a>(
 }
 
 /// The last part of a name such as `topic/subscription`.
-fn last(name: &str) -> &str {
+pub(super) fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
@@ -163,13 +163,6 @@ pub(super) fn topic_of(
             at.refuse(Message::new(message).help(help(topic)))
         }
         None => {
-            let open = ["id", "scope", "name"].into_iter().find_map(|field| {
-                resource.cursor.peek(field).filter(|cursor| cursor.open().is_some())
-            });
-            if let Some(open) = open {
-                // Its reading says what is not known.
-                open.text()?;
-            }
             let message =
                 "neither an id, a topic, a scope nor lastmile names the topic of this subscription";
             resource.cursor.refuse(Message::new(message).help(help("topic")))

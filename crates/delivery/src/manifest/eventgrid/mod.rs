@@ -5,19 +5,19 @@
 //! field is a warning, since a newer version may define it; a value outside the documented range is
 //! an error.
 //!
-//! Steps: document → resources (`template`, with its expressions evaluated before: `evaluation`) → what it takes
+//! Steps: document → resources (`template`) → those whose needed fields are literal (`expression`) → what it takes
 //! events of (`source`) → dialect and name (`identity`, `kubernetes`) → `properties` (`settings`, and one module for
 //! each part of it) → a subscription: the values of its dialect, those of its topic's `delivery`, its own.
 //!
 //! A resource may be as the REST API has it, or flat, as the command line of Azure prints it: without `properties`,
 //! at every level.
 //!
-//! Does not support pull delivery.
+//! Does not support pull delivery, and does not evaluate the expressions of templates.
 
 mod dead_letter;
 mod endpoint;
 mod entra;
-mod evaluation;
+mod export;
 mod expression;
 mod filter;
 mod identity;
@@ -30,8 +30,7 @@ mod topics;
 mod words;
 
 use super::destinations::Destinations;
-use super::findings::{Findings, Message, quoted};
-use super::node::Document;
+use super::findings::Message;
 use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
 use super::{Described, Draft, LeftOut};
@@ -79,23 +78,6 @@ impl Context<'_> {
     fn note(&mut self, field: &'static str, at: Option<&Cursor<'_>>) {
         note(&mut self.origins, field, at);
     }
-}
-
-/// A document with the expressions of a template evaluated. That a deployment may have other parameters is reported
-/// once.
-pub(super) fn evaluated(document: Document, findings: &Findings) -> Document {
-    let (root, defaults) = evaluation::evaluated(document.root);
-    let document = Document { file: document.file, root };
-    if !defaults.is_empty() {
-        let names: Vec<String> = defaults.into_iter().map(|name| quoted(&name)).collect();
-        let message = format!(
-            "these parameters have the default values of the template, and a deployment may have others: {}",
-            names.join(", ")
-        );
-        let root = Cursor::root(&document, findings);
-        root.peek("parameters").unwrap_or(root).warn(message);
-    }
-    document
 }
 
 /// Whether a document has a destination where Event Grid has it.
@@ -168,6 +150,9 @@ fn read_resource<'a>(
     topics: &SourceTopics,
     draft: &mut Draft<'a>,
 ) -> Option<Described<'a>> {
+    if expression::report(resource) {
+        return None;
+    }
     resource.cursor.mapping(|fields| {
         fields.accept(&IGNORED_FIELDS);
         let mut context = Context { destinations, origins: Origins::new() };

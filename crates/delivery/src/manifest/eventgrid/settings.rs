@@ -206,11 +206,6 @@ fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 
 /// When the subscription expires; `None` where that is never, or after the year 9999.
 fn expiration_ms(cursor: &Cursor<'_>) -> Option<u64> {
-    if let Some(open) = cursor.open() {
-        let message = format!("never, because it is not known here: {}", open.why);
-        cursor.warn(Message::new(message).help("write its value"));
-        return None;
-    }
     let text = cursor.text()?;
     let Some(expires) = AzureTime::parse(text) else {
         let message = Message::new(format!("{} is not an RFC 3339 time", quoted(text)));

@@ -8,6 +8,9 @@ use super::template::Resource;
 
 /// The kinds whose parent, a namespace or a domain, is the namespace here.
 const HELD: [&str; 2] = ["topics", "domaintopics"];
+/// The end of the type of an event subscription, and what an extension has before it.
+const SUBSCRIPTIONS: &str = "/eventsubscriptions";
+const PROVIDERS: &str = "/providers";
 
 /// The source of an event subscription.
 pub(super) struct Source<'t> {
@@ -40,6 +43,13 @@ pub(super) fn of_resource<'a>(resource: &'a Resource<'_>) -> Option<Located<'a>>
 }
 
 impl<'t> Source<'t> {
+    /// The names of its type, as far as they are known: of a held topic also that of its holder.
+    pub(super) fn names(&self) -> Vec<&'t str> {
+        let is_held = HELD.iter().any(|held| self.kind.ends_with(&format!("/{held}")));
+        let holder = self.namespace.filter(|_| is_held && self.kind.matches('/').count() > 1);
+        holder.into_iter().chain([self.topic]).collect()
+    }
+
     /// Of an id, `/subscriptions/…/resourceGroups/G/providers/P/type/name/…`, which may end with that of an event
     /// subscription; or of a scope without its beginning, `P/type/name`.
     fn of_id(id: &'t str) -> Option<Self> {
@@ -47,8 +57,7 @@ impl<'t> Source<'t> {
         let parts = without_subscription(&parts);
         let after = |name: &str| {
             let at = parts.iter().position(|part| part.eq_ignore_ascii_case(name))?;
-            // In braces it is the place of a deployment, which no file names.
-            parts.get(at + 1).copied().filter(|of| !of.starts_with('{'))
+            parts.get(at + 1).copied()
         };
         let (subscription, group) = (after("subscriptions"), after("resourceGroups"));
         let provider = parts.iter().rposition(|part| part.eq_ignore_ascii_case("providers"));
@@ -86,9 +95,9 @@ impl<'t> Source<'t> {
     /// Of the type and the full name of an event subscription, as templates have them: `topic/subscription`. An
     /// extension's name has its own provider in between, `account/Microsoft.EventGrid/subscription`.
     fn of_names(kind: &str, path: &'t str) -> Option<Self> {
-        let kind = kind.strip_suffix("/eventsubscriptions")?;
+        let kind = kind.strip_suffix(SUBSCRIPTIONS)?;
         let names: Vec<&str> = path.split('/').collect();
-        let (kind, around) = match (kind.strip_suffix("/providers"), names.as_slice()) {
+        let (kind, around) = match (kind.strip_suffix(PROVIDERS), names.as_slice()) {
             (Some(kind), [around @ .., provider, _])
                 if provider.eq_ignore_ascii_case("Microsoft.EventGrid") =>
             {
@@ -112,6 +121,15 @@ impl<'t> Source<'t> {
             [] => None,
         }
     }
+}
+
+/// The type of the source of a resource, in lower case; of an extension whose source is not known, only its provider.
+pub(super) fn kind_of(resource: &Resource<'_>, source: Option<&Located<'_>>) -> String {
+    let of_type = || {
+        let kind = resource.kind.strip_suffix(SUBSCRIPTIONS).unwrap_or(&resource.kind);
+        kind.strip_suffix(PROVIDERS).unwrap_or(kind).to_owned()
+    };
+    source.map_or_else(of_type, |(source, _)| source.kind.clone())
 }
 
 /// The id of a source, which may end with that of an event subscription.
@@ -139,7 +157,10 @@ mod tests {
         let group = "/subscriptions/s/resourceGroups/g";
         let grid = "providers/Microsoft.EventGrid";
         for (id, expected) in [
-            (format!("{group}/{grid}/topics/t"), Some(("microsoft.eventgrid/topics", Some("g"), "t"))),
+            (
+                format!("{group}/{grid}/topics/t"),
+                Some(("microsoft.eventgrid/topics", Some("g"), "t")),
+            ),
             (
                 format!("{group}/{grid}/topics/t/{grid}/eventSubscriptions/n"),
                 Some(("microsoft.eventgrid/topics", Some("g"), "t")),
@@ -157,16 +178,17 @@ mod tests {
                 Some(("microsoft.eventgrid/domains/domaintopics", Some("d"), "t")),
             ),
             (
-                format!("{group}/providers/Microsoft.EventHub/namespaces/h/{grid}/eventSubscriptions/n"),
+                format!(
+                    "{group}/providers/Microsoft.EventHub/namespaces/h/{grid}/eventSubscriptions/n"
+                ),
                 Some(("microsoft.eventhub/namespaces", Some("g"), "h")),
             ),
             (format!("{group}/{grid}/eventSubscriptions/n"), Some(("", Some("g"), "g"))),
             (group.to_owned(), Some(("", Some("g"), "g"))),
             (format!("/subscriptions/s/{grid}/eventSubscriptions/n"), Some(("", Some("s"), "s"))),
-            ("Microsoft.Storage/storageAccounts/a".to_owned(), Some(("microsoft.storage/storageaccounts", None, "a"))),
             (
-                "/subscriptions/{subscription}/resourceGroups/{resourceGroup}/providers/Microsoft.EventGrid/topics/t".to_owned(),
-                Some(("microsoft.eventgrid/topics", None, "t")),
+                "Microsoft.Storage/storageAccounts/a".to_owned(),
+                Some(("microsoft.storage/storageaccounts", None, "a")),
             ),
             (format!("{group}/{grid}/topics"), None),
             ("topics/t".to_owned(), None),

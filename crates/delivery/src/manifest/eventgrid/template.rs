@@ -1,7 +1,7 @@
 //! Finds the resources of a document, which may be a template of many.
 //!
 //! Separate because a template holds resources of every kind, nested in one another. Only event
-//! subscriptions are read; the others are warnings. Its expressions are evaluated before.
+//! subscriptions are read; the others are warnings.
 
 use super::super::findings::{Message, quoted};
 use super::super::reader::Cursor;
@@ -21,9 +21,9 @@ const PARTS: [&str; 11] = [
     "variables",
 ];
 /// The suffix of types of event subscriptions, in lower case.
-pub(super) const SUBSCRIPTIONS: &str = "eventsubscriptions";
+const SUBSCRIPTIONS: &str = "eventsubscriptions";
 /// The type of a deployment in a template, in lower case.
-pub(super) const DEPLOYMENTS: &str = "microsoft.resources/deployments";
+const DEPLOYMENTS: &str = "microsoft.resources/deployments";
 /// The provider of Event Grid, in lower case.
 const PROVIDER: &str = "microsoft.eventgrid/";
 
@@ -33,51 +33,55 @@ pub(super) struct Resource<'a> {
     pub(super) cursor: Cursor<'a>,
     /// Its full type, in lower case; empty where there is none.
     pub(super) kind: String,
-    /// Its full name with the names of its parent resources, as written; empty where there is none.
+    /// Its full name with the names of its parent resources, as written; empty where there is none, or an expression.
     pub(super) path: String,
+    /// The first expression among these names.
+    pub(super) name_expression: Option<Cursor<'a>>,
 }
 
 /// Whether a document is a template of resources.
 pub(in super::super) fn is_template(document: &Cursor<'_>) -> bool {
-    is_template_schema(document.text_at("$schema"))
-}
-
-/// Whether this is the `$schema` of a template of resources.
-pub(super) fn is_template_schema(schema: &str) -> bool {
-    schema.to_ascii_lowercase().contains("deploymenttemplate")
+    document.text_at("$schema").to_ascii_lowercase().contains("deploymenttemplate")
 }
 
 /// The event subscriptions of a document: itself, or those of a template.
 pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
-    let mut found = Vec::new();
-    if !is_template(document) {
-        found.push(resource(document, "", ""));
-        return found;
+    // Azure writes ids: a resource that has one is exported, and its values are literal.
+    let in_template = document.clone().in_template();
+    let is_exported = !in_template.text_at("id").is_empty();
+    let document = if is_exported { document.clone() } else { in_template };
+    if !is_template(&document) {
+        return vec![resource(&document, None)];
     }
+    let mut found = Vec::new();
     document.mapping(|fields| {
         fields.accept(&PARTS);
         if let Some(resources) = fields.required("resources") {
-            inside(&resources, "", "", &mut found);
+            inside(&resources, None, &mut found);
         }
     });
     found
 }
 
 /// The resources of a list, or of a mapping from symbolic names; each may hold further ones.
-fn inside<'a>(resources: &Cursor<'a>, kind: &str, path: &str, found: &mut Vec<Resource<'a>>) {
+fn inside<'a>(
+    resources: &Cursor<'a>,
+    parent: Option<&Resource<'a>>,
+    found: &mut Vec<Resource<'a>>,
+) {
     let elements = if resources.is_mapping() {
         resources.entries().map(|entries| entries.into_iter().map(|entry| entry.value).collect())
     } else {
         resources.list()
     };
     for cursor in elements.unwrap_or_default() {
-        let resource = resource(&cursor, kind, path);
+        let resource = resource(&cursor, parent);
         if resource.kind == DEPLOYMENTS {
             inside_deployment(&cursor, found);
             continue;
         }
         if let Some(nested) = cursor.peek("resources") {
-            inside(&nested, &resource.kind, &resource.path, found);
+            inside(&nested, Some(&resource), found);
         }
         if !resource.kind.ends_with(SUBSCRIPTIONS) {
             let kind = cursor
@@ -97,7 +101,7 @@ fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>)
         Some(_) if !is_deployed(deployment) => {}
         Some(template) => {
             if let Some(resources) = template.peek("resources") {
-                inside(&resources, "", "", found);
+                inside(&resources, None, found);
             }
         }
         None => deployment.warn(
@@ -107,49 +111,21 @@ fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>)
     }
 }
 
-/// Whether a resource is deployed: one that is only referred to is not, nor one whose `condition` is false or that is
-/// copied no times.
+/// Returns false, with a warning, for a resource that the template only refers to or whose `condition` is false.
 fn is_deployed(resource: &Cursor<'_>) -> bool {
     if let Some(existing) = resource.peek("existing").filter(Cursor::is_true) {
         existing
             .warn("not read: the resource exists already, and this template does not deploy it");
         return false;
     }
-    has_copies(resource) && is_condition_met(resource)
-}
-
-/// Whether there is a resource, by the number of its copies. That there are several is reported.
-fn has_copies(resource: &Cursor<'_>) -> bool {
-    let Some(copy) = resource.peek("copy").filter(|copy| !copy.is_null()) else { return true };
-    let Some(count) = copy.peek("count") else {
-        copy.error("count is missing");
-        return false;
-    };
-    if let Some(open) = count.open() {
-        count.warn(format!(
-            "read once, whatever the count is, which is not known here: {}",
-            open.why
-        ));
-        return true;
-    }
-    match count.integer(0..=800) {
-        Some(0) => count.warn("not read: there are no copies of it"),
-        Some(1) => return true,
-        Some(several) => {
-            let message =
-                format!("{several} resources are made of this one, which is not done here");
-            count.error(Message::new(message).help("write each of them"));
-        }
-        None => {}
-    }
-    false
+    is_condition_met(resource)
 }
 
 fn is_condition_met(resource: &Cursor<'_>) -> bool {
     let Some(condition) = resource.peek("condition") else { return true };
-    if let Some(open) = condition.open() {
-        condition
-            .warn(format!("read whatever its condition is, which is not known here: {}", open.why));
+    if condition.is_expression() {
+        let message = "template expressions are not evaluated: read as if the condition were true";
+        condition.warn(Message::new(message).help("remove what is not to be deployed"));
         return true;
     }
     let is_deployed = condition.boolean().unwrap_or(true);
@@ -160,15 +136,22 @@ fn is_condition_met(resource: &Cursor<'_>) -> bool {
 }
 
 /// A resource with the type and names of its parents.
-fn resource<'a>(cursor: &Cursor<'a>, around_kind: &str, around_path: &str) -> Resource<'a> {
-    let (kind, name) = (cursor.text_at("type").to_ascii_lowercase(), cursor.text_at("name"));
-    let is_full =
-        around_kind.is_empty() || kind.starts_with(PROVIDER) && around_kind.starts_with(PROVIDER);
-    let joined =
-        |around: &str, own: &str| if is_full { own.to_owned() } else { format!("{around}/{own}") };
+fn resource<'a>(cursor: &Cursor<'a>, parent: Option<&Resource<'a>>) -> Resource<'a> {
+    let kind = cursor.text_at("type").to_ascii_lowercase();
+    let around = parent.filter(|parent| {
+        let is_full = kind.starts_with(PROVIDER) && parent.kind.starts_with(PROVIDER);
+        !parent.kind.is_empty() && !is_full
+    });
+    let joined = |around: Option<&str>, own: &str| {
+        around.map_or_else(|| own.to_owned(), |around| format!("{around}/{own}"))
+    };
+    let own = cursor.peek("name").filter(Cursor::is_expression);
+    let name_expression = around.and_then(|around| around.name_expression.clone()).or(own);
+    let path = joined(around.map(|of| of.path.as_str()), cursor.text_at("name"));
     Resource {
         cursor: cursor.clone(),
-        kind: joined(around_kind, &kind),
-        path: joined(around_path, name),
+        kind: joined(around.map(|of| of.kind.as_str()), &kind),
+        path: if name_expression.is_none() { path } else { String::new() },
+        name_expression,
     }
 }

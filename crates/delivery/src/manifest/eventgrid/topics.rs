@@ -33,6 +33,11 @@ struct KnownSource {
     id: String,
 }
 
+/// The type of a source, of its two spellings the same one.
+pub(super) fn one_kind(kind: &str) -> String {
+    kind.replace("domaintopics", "topics")
+}
+
 impl SourceTopics {
     /// With the topics that native documents describe: their spelling counts.
     pub(super) fn of<'n>(described: impl Iterator<Item = &'n TopicName>) -> Self {
@@ -73,7 +78,7 @@ impl SourceTopics {
 
 impl KnownSource {
     fn of(source: &Source<'_>, at: &Cursor<'_>) -> Self {
-        let kind = source.kind.replace("domaintopics", "topics");
+        let kind = one_kind(&source.kind);
         let of_names = || format!("{} {}", source.kind, source.topic);
         Self {
             kind,

@@ -20,6 +20,7 @@ mod delivery;
 mod filter;
 mod object;
 mod old;
+mod owned;
 mod parent;
 mod partial;
 mod role;
@@ -78,6 +79,7 @@ pub(super) fn read<'a>(
     ignored: &mut Ignored<'a>,
 ) {
     let objects = documents.iter().map(|document| Object::of(document.clone()));
+    let objects = owned::without_owned(objects).into_iter();
     let mut objects: Vec<(Role, Object<'a>)> =
         objects.map(|object| (Role::of(&object), object)).collect();
     let topics = Topics::of(&mut objects);
@@ -280,7 +282,7 @@ impl<'a> Reader<'a, '_> {
         }
         let message =
             format!("the channel {topic} is not in any of the files: its delivery is not known");
-        fields.parent().warn(Message::new(message).help("put its Channel into the files"));
+        fields.parent().note(Message::new(message).help("put its Channel into the files"));
         let parent = if kind_name == "Channel" {
             let defaults = || self.config_maps.channel_defaults(&self.addresses, &topic.namespace);
             let class = Class::of_channel(api_version, kind_name);

@@ -233,8 +233,8 @@ const CHANNELS: [Row; 28] = [
 ];
 
 const SUBSCRIPTION: [Row; 11] = [
-    ("Subscription", "spec/channel/name", r#""other""#, Warning),
-    ("Subscription", "spec/channel/namespace", r#""other""#, Warning),
+    ("Subscription", "spec/channel/name", r#""other""#, Honoured),
+    ("Subscription", "spec/channel/namespace", r#""other""#, Honoured),
     ("Subscription", "spec/channel/kind", r#""KafkaChannel""#, BY_NAME),
     ("Subscription", "spec/channel/apiVersion", r#""messaging.knative.dev/v1beta1""#, BY_NAME),
     ("Subscription", "spec/channel", ABSENT, Error),

@@ -25,6 +25,13 @@ fn shown(reading: &Reading) -> Vec<String> {
     shown.map(ToString::to_string).collect()
 }
 
+/// The notes about a text.
+fn notes(text: &str) -> Vec<String> {
+    let reading = read_one(text);
+    let notes = reading.findings.iter().filter(|finding| finding.severity == Severity::Note);
+    notes.map(ToString::to_string).collect()
+}
+
 /// The one subscription of a text, and what is odd about it.
 fn subscription(text: &str) -> (Arc<Subscription>, Vec<String>) {
     let reading = read_one(text);

@@ -169,7 +169,7 @@ fn a_subscription_without_a_subscriber_sends_the_events_to_its_reply() {
 }
 
 #[test]
-fn a_channel_that_no_file_has_is_a_warning() {
+fn a_channel_that_no_file_has_is_a_note() {
     let text = |kind: &str| {
         format!(
             "apiVersion: messaging.knative.dev/v1\nkind: Subscription\nmetadata: {{name: s}}\nspec:\n  \
@@ -178,9 +178,9 @@ fn a_channel_that_no_file_has_is_a_warning() {
     };
     for kind in ["InMemoryChannel", "Channel"] {
         assert_eq!(
-            subscription(&text(kind)).1,
+            notes(&text(kind)),
             [
-                "f:5:12: warning: spec.channel: the channel default/c is not in any of the files: its delivery is not known; \
+                "f:5:12: note: spec.channel: the channel default/c is not in any of the files: its delivery is not known; \
                  put its Channel into the files"
             ]
         );
