@@ -78,6 +78,11 @@ impl<'a> Object<'a> {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
+    /// True if the field at a path is there and not `null`; reports nothing.
+    pub(super) fn states(&self, path: &str) -> bool {
+        self.document.peek(path).is_some_and(|at| !at.is_null())
+    }
+
     /// Reads the object: its metadata, and its spec, if it has one, with `read`.
     pub(super) fn read<T>(
         &self,
