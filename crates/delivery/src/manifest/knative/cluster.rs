@@ -4,7 +4,6 @@
 //! and what to write into the Broker or Channel instead. Knative finds the ConfigMaps by their names, which are the same
 //! in all clusters.
 
-use super::super::reader::Cursor;
 use super::address::TopicKind;
 use super::class::{ANNOTATION, CHANNEL_BASED, Class, GOOGLE_EVENTING};
 use super::object::Object;
@@ -156,9 +155,6 @@ fn is_generic(api_version: &str, kind: &str) -> bool {
 
 /// The class of a Broker, by its annotation or its group.
 fn class_of<'a>(broker: &Object<'a>) -> Option<&'a str> {
-    let annotations = broker.document.peek("metadata.annotations").filter(Cursor::is_mapping);
-    let entries = annotations.and_then(|at| at.entries()).unwrap_or_default();
-    let annotation = entries.into_iter().find(|entry| entry.name == ANNOTATION);
     let of_group = (broker.group() == GOOGLE_EVENTING).then_some(Class::GOOGLE_BROKER.name);
-    annotation.and_then(|entry| entry.value.peek_text()).or(of_group)
+    broker.annotation(ANNOTATION).and_then(|at| at.peek_text()).or(of_group)
 }

@@ -83,7 +83,7 @@ pub(super) fn read<'a>(
 ) -> Option<(Metadata<'a>, Parent<'a>)> {
     let read_spec = |metadata: &Metadata<'a>, spec: Option<&Fields<'a>>| {
         let stated = match topic_kind {
-            TopicKind::Broker => of_broker(metadata, spec, object, addresses, config_maps),
+            TopicKind::Broker => of_broker(spec, object, addresses, config_maps),
             TopicKind::Channel => of_channel(spec, object, addresses),
         };
         let unstated_at = metadata.named_at.clone().filter(|_| stated.is_none());
@@ -104,7 +104,6 @@ pub(super) fn read<'a>(
 }
 
 fn of_broker<'a>(
-    metadata: &Metadata<'a>,
     spec: Option<&Fields<'a>>,
     object: &Object<'a>,
     addresses: &Addresses<'_>,
@@ -113,13 +112,13 @@ fn of_broker<'a>(
     let template_at = spec.and_then(|spec| spec.given("channelTemplateSpec"));
     let channels = template_at.and_then(|at| template(&at, addresses, &object.name.namespace));
     let config = spec.and_then(|spec| config_map(spec, object));
-    let Some(at) = &metadata.class else {
+    let Some(at) = object.annotation(class::ANNOTATION) else {
         let is_google = object.group() == class::GOOGLE_EVENTING;
         return is_google.then_some((Class::GOOGLE_BROKER, None));
     };
     let name = at.text()?;
     if name != class::CHANNEL_BASED {
-        return Some((Class::of_broker(name, at, None), None));
+        return Some((Class::of_broker(name, &at, None), None));
     }
     let absent = config.filter(|(map, _)| channels.is_none() && !config_maps.contains(map));
     if let Some((map, map_at)) = absent {
@@ -130,7 +129,7 @@ fn of_broker<'a>(
         map_at.warn(Message::new(message).help(ClusterDefault::BrokerChannel.help()));
     }
     let (channel_class, delivery) = channels.unzip();
-    Some((Class::of_broker(name, at, channel_class), delivery.flatten()))
+    Some((Class::of_broker(name, &at, channel_class), delivery.flatten()))
 }
 
 /// The ConfigMap that a broker names, and where. A `config` of RabbitMQ has nothing for a delivery.
