@@ -293,7 +293,86 @@ fn two_hundred_other_objects_are_a_line_for_each_kind_and_a_lost_one_is_a_warnin
     let warnings = printed.lines().filter(|line| line.contains(" warning: ")).count();
     // Nothing says what the KafkaSink is here.
     assert_eq!(warnings, LOSSES.len() + 1, "{printed}");
-    assert_eq!(printed.matches("kubectl get broker -o yaml").count(), 2, "{printed}");
+    assert_eq!(printed.matches("the retry settings of stock Knative").count(), 1, "{printed}");
+}
+
+/// ConfigMaps as stock Knative ships them, and a plain Channel.
+const CONFIG_MAPS: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: config-br-defaults, namespace: knative-eventing}
+data:
+  default-br-config: |
+    clusterDefault:
+      brokerClass: MTChannelBasedBroker
+      apiVersion: v1
+      kind: ConfigMap
+      name: config-br-default-channel
+      namespace: knative-eventing
+      delivery: {retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: config-br-default-channel, namespace: knative-eventing}
+data:
+  channel-template-spec: |
+    apiVersion: messaging.knative.dev/v1
+    kind: InMemoryChannel
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: default-ch-webhook, namespace: knative-eventing}
+data:
+  default-ch-config: |
+    clusterDefault: {apiVersion: messaging.knative.dev/v1, kind: InMemoryChannel}
+---
+apiVersion: messaging.knative.dev/v1
+kind: Channel
+metadata: {name: plain, namespace: planted}
+---
+apiVersion: messaging.knative.dev/v1
+kind: Subscription
+metadata: {name: counting, namespace: planted}
+spec:
+  channel: {apiVersion: messaging.knative.dev/v1, kind: Channel, name: plain}
+  subscriber: {uri: 'https://count.example.com/'}
+";
+
+#[test]
+fn a_config_map_is_a_warning_for_the_subscriptions_that_depend_on_it() {
+    let folder = cluster();
+    fs::write(folder.path().join("maps.yaml"), CONFIG_MAPS).expect("the file can be written");
+    let printed = stdout(&check(folder.path(), &["."]));
+    names_each_loss(&printed);
+    shows_each_subscription(&printed);
+    for (name, concerned, others, command) in [
+        (
+            "config-br-defaults",
+            &["orders/billing", "orders/auditing", "payments/booking"][..],
+            &["plain/counting", "mails/mailing"][..],
+            "kubectl get broker -o yaml",
+        ),
+        (
+            "config-br-default-channel",
+            &["orders/billing", "orders/auditing"],
+            &["payments/booking", "plain/counting", "mails/mailing"],
+            "kubectl get broker -o yaml",
+        ),
+        (
+            "default-ch-webhook",
+            &["plain/counting"],
+            &["orders/billing", "mails/mailing"],
+            "kubectl get channel -o yaml",
+        ),
+    ] {
+        let message = format!("the ConfigMap knative-eventing/{name} is not read");
+        let lines: Vec<&str> = printed.lines().filter(|line| line.contains(&message)).collect();
+        let [line] = lines[..] else { panic!("{name}: {printed}") };
+        assert!(line.contains(" warning: ") && line.contains(command), "{line}");
+        assert!(concerned.iter().all(|of| line.contains(of)), "{line}");
+        assert!(!others.iter().any(|of| line.contains(of)), "{line}");
+    }
+    assert_eq!(ignored(&printed)["ConfigMap (v1)"], 20);
 }
 
 #[test]

@@ -102,8 +102,8 @@ fn sort_native<'a>(families: &mut Families<'a>, document: Cursor<'a>) {
     }
 }
 
-/// Objects of Knative and of the Google Cloud brokers and channels that follow it, and what holds
-/// their templates; any object with a sink is an event source.
+/// Objects of Knative and of the Google Cloud brokers and channels that follow it, and ConfigMaps, which
+/// may configure them; any object with a sink is an event source.
 fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let named = group == "knative.dev" || group.ends_with(".knative.dev");
@@ -113,8 +113,8 @@ fn is_knative(api_version: &str, document: &Cursor<'_>) -> bool {
     let source = !api_version.is_empty()
         && !group.ends_with("lastmile.dev")
         && document.peek("spec.sink").is_some_and(|sink| sink.is_mapping());
-    let template = api_version == "v1" && document.text_at("kind") == "ConfigMap";
-    named || google || source || template
+    let config_map = api_version == "v1" && document.text_at("kind") == "ConfigMap";
+    named || google || source || config_map
 }
 
 /// A resource of Event Grid, or a template of resources.

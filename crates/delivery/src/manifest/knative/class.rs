@@ -109,8 +109,8 @@ impl Class {
         ..class("googlecloud", Numbering::Zero, Support::GoogleCloud)
     };
 
-    /// The class of this name, which a broker has by its annotation or by default. `template` is the class of
-    /// its channels, where the files have it.
+    /// The class of brokers with this name in their annotation. `template` is the class of the broker's channels, if the
+    /// broker states it.
     pub(super) fn of_broker(name: &str, cursor: &Cursor<'_>, template: Option<Self>) -> Self {
         match BROKERS.into_iter().find(|class| class.name == name) {
             Some(class) if class.name == CHANNEL_BASED => {

@@ -105,7 +105,7 @@ impl<'a> Delivery<'a> {
         delivery
     }
 
-    /// The settings of a Broker that has none, and is not in a cluster with other defaults.
+    /// The settings of a Broker that has none.
     pub(super) fn stock() -> Self {
         Self { has_stock_defaults: true, ..Self::default() }
     }
@@ -149,21 +149,6 @@ impl<'a> Delivery<'a> {
                     );
                 }
             }
-        }
-    }
-
-    /// The same settings, written here: what they were read from does not last.
-    pub(super) fn located_at<'b>(self, at: &Cursor<'b>) -> Delivery<'b> {
-        Delivery {
-            retry: moved(self.retry, at),
-            policy: moved(self.policy, at),
-            delay_ms: moved(self.delay_ms, at),
-            max_ms: moved(self.max_ms, at),
-            timeout_ms: moved(self.timeout_ms, at),
-            retry_after_max_ms: moved(self.retry_after_max_ms, at),
-            sink: moved(self.sink, at),
-            format: moved(self.format, at),
-            has_stock_defaults: self.has_stock_defaults,
         }
     }
 
@@ -305,10 +290,6 @@ fn located<'a, T>(
 ) -> Option<Located<'a, T>> {
     let at = fields.given(name)?;
     read(&at).map(|value| Located { value, at })
-}
-
-fn moved<'b, T>(of: Option<Located<'_, T>>, to: &Cursor<'b>) -> Option<Located<'b, T>> {
-    of.map(|Located { value, .. }| Located { value, at: to.clone() })
 }
 
 fn value<T: Copy>(located: &Option<Located<'_, T>>) -> Option<T> {

@@ -15,7 +15,7 @@
 
 mod address;
 mod class;
-mod config_map;
+mod cluster;
 mod delivery;
 mod filter;
 mod object;
@@ -31,11 +31,11 @@ mod subscribers;
 mod topics;
 mod unread;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use address::{Addresses, ResolvedAddress, TopicKind};
 use class::Class;
-use config_map::ConfigMaps;
+use cluster::CONFIG_MAP;
 use delivery::Delivery;
 use object::Object;
 use parent::Parent;
@@ -43,7 +43,7 @@ use partial::PartialSubscription;
 use role::Role;
 use stock::StockDefaults;
 pub use stock::is_stock_knative;
-use topics::Topics;
+use topics::{PLAIN, Topics};
 
 use super::destinations::Destinations;
 use super::findings::{Finding, Message, quoted};
@@ -63,7 +63,8 @@ const BROKER: &str = "default";
 /// The context for reading objects.
 struct Reader<'a, 'd> {
     addresses: Addresses<'d>,
-    config_maps: ConfigMaps<'a>,
+    /// The names of all ConfigMaps in the files. None is read.
+    config_maps: BTreeSet<TopicName>,
     /// How many Subscriptions the files have of each channel.
     subscribed: BTreeMap<TopicName, usize>,
     /// By topic; `None` where it has errors, so that its subscriptions are left out.
@@ -83,9 +84,8 @@ pub(super) fn read<'a>(
     let mut objects: Vec<(Role, Object<'a>)> =
         objects.map(|object| (Role::of(&object), object)).collect();
     let topics = Topics::of(&mut objects);
-    let config_maps =
-        objects.iter().filter(|(role, _)| *role == Role::ConfigMap).map(|(_, object)| object);
-    let config_maps = ConfigMaps::of(config_maps);
+    let config_maps = objects.iter().filter(|(_, object)| object.kind == CONFIG_MAP);
+    let config_maps = config_maps.map(|(_, object)| object.name.clone()).collect();
     let mut subscribed = BTreeMap::new();
     for (role, object) in objects.iter().filter(|(role, _)| *role == Role::Subscription) {
         if let Some(name) = sketch::name_of(*role, object, &topics) {
@@ -107,9 +107,8 @@ pub(super) fn read<'a>(
     for (role, object) in &objects {
         reader.read_object(*role, object, draft, ignored);
     }
-    let Reader { addresses, config_maps, stock, .. } = reader;
-    unread::report(&objects, &addresses.topics, &config_maps, draft, ignored);
-    stock.report();
+    unread::report(&objects, &reader.addresses.topics, draft, ignored);
+    reader.stock.report();
 }
 
 /// Reads the spec of one kind of object.
@@ -147,10 +146,7 @@ impl<'a> Reader<'a, '_> {
             Role::BrokerConfig => return role::read_broker_config(object),
             Role::Unknown => return role::report_unknown(object),
             Role::Topic(TopicKind::Channel) => return self.read_subscribers(object, draft),
-            Role::Topic(TopicKind::Broker)
-            | Role::BackingChannel
-            | Role::ConfigMap
-            | Role::Unread => return,
+            Role::Topic(TopicKind::Broker) | Role::BackingChannel | Role::Unread => return,
         };
         let read = object.document.result_or_error(|| {
             if role != Role::Source {
@@ -283,15 +279,12 @@ impl<'a> Reader<'a, '_> {
         let message =
             format!("the channel {topic} is not in any of the files: its delivery is not known");
         fields.parent().note(Message::new(message).help("put its Channel into the files"));
-        let parent = if kind_name == "Channel" {
-            let defaults = || self.config_maps.channel_defaults(&self.addresses, &topic.namespace);
-            let class = Class::of_channel(api_version, kind_name);
-            let class = class.or_else(|| defaults().map(|(class, _)| class));
-            Parent::absent(class.unwrap_or(Class::LITERAL))
+        let class = if kind_name == PLAIN {
+            Class::of_channel(api_version, kind_name).unwrap_or(Class::LITERAL)
         } else {
-            Parent::absent(Class::of_channel_at(api_version, &kind))
+            Class::of_channel_at(api_version, &kind)
         };
-        Some((topic, parent))
+        Some((topic, Parent::absent(class)))
     }
 
     /// The required destination of this name.

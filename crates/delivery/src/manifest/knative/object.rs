@@ -10,7 +10,6 @@ use super::super::hint::hint;
 use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
 use super::super::{limits, names, statuses};
-use super::class;
 use super::delivery::Located;
 use crate::subscription::dead_letter_format::Response;
 use crate::subscription::name::TopicName;
@@ -78,6 +77,18 @@ impl<'a> Object<'a> {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
+    /// True if the field at a path is there and not `null`; reports nothing.
+    pub(super) fn states(&self, path: &str) -> bool {
+        self.document.peek(path).is_some_and(|at| !at.is_null())
+    }
+
+    /// An annotation, if it is there and not `null`; reports nothing.
+    pub(super) fn annotation(&self, name: &str) -> Option<Cursor<'a>> {
+        let annotations = self.document.peek("metadata.annotations").filter(Cursor::is_mapping)?;
+        let annotation = annotations.entries()?.into_iter().find(|entry| entry.name == name)?;
+        Some(annotation.value).filter(|at| !at.is_null())
+    }
+
     /// Reads the object: its metadata, and its spec, if it has one, with `read`.
     pub(super) fn read<T>(
         &self,
@@ -108,8 +119,6 @@ pub(super) fn namespace<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 pub(super) struct Metadata<'a> {
     /// Where the name is written; `None` where the object has no usable one.
     pub(super) named_at: Option<Cursor<'a>>,
-    /// The class of a broker.
-    pub(super) class: Option<Cursor<'a>>,
     /// How many deliveries replies may lead to, for each event of a broker or channel.
     pub(super) max_replies: Option<Located<'a, u32>>,
     /// The statuses with another meaning.
@@ -154,7 +163,6 @@ impl<'a> Metadata<'a> {
         report_unkept(&annotations);
         Self {
             named_at: named.filter(|_| in_namespace),
-            class: annotations.get(class::ANNOTATION).cloned(),
             max_replies: annotations.get(MAX_REPLIES).and_then(|at| {
                 Some(Located { value: limits::text(at, limits::REPLIES)?, at: at.clone() })
             }),

@@ -1,25 +1,31 @@
 //! Brokers and channels: the settings that their triggers and subscriptions inherit.
 //!
 //! Separate because the class is written in different places: for a broker in an annotation and,
-//! where that means "like its channel", in a template in the broker or in a ConfigMap; for a plain
-//! channel in its template; for any other channel it is the kind. What an object does not say, the defaults of
-//! the cluster may.
+//! where that means "like its channel", in a template; for a plain channel in its template; for any
+//! other channel it is the kind. An object that states no class is read literally, with a warning where
+//! the class makes a difference.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
 use super::address::{Addresses, TopicKind};
 use super::class::{self, Class, Inheritance};
-use super::config_map::{ConfigMaps, known_template};
+use super::cluster::{CONFIG_MAP, ClusterDefault};
 use super::delivery::Delivery;
 use super::object::{Metadata, Object, Overrides};
+use super::topics::PLAIN;
 use crate::subscription::name::TopicName;
 
 /// How files state a class.
-const CLASS_STATED: &str = "a broker has the annotation eventing.knative.dev/broker.class, a channel its \
-                            channelTemplate; or add the cluster's ConfigMaps config-br-defaults and default-ch-webhook";
+const CLASS_STATED: &str = "copy what the cluster has: for a Broker, the annotation eventing.knative.dev/broker.class that \
+                            kubectl get broker -o yaml shows; for a Channel, the spec.channelTemplate that kubectl get \
+                            channel -o yaml shows";
+
+/// The namespace and the name of the ConfigMap that stock Knative names in each Broker of channels.
+const STOCK_CHANNELS: (&str, &str) = ("knative-eventing", "config-br-default-channel");
 
 /// A broker or channel.
 #[derive(Clone)]
@@ -67,33 +73,33 @@ impl<'a> Parent<'a> {
     }
 }
 
-/// The class of a broker or channel, if it is stated, and the settings that it has if it states none.
-type Basis<'a> = (Option<Class>, Option<Delivery<'a>>);
+/// The class that the files state, and the settings of a broker or channel without `delivery`.
+type Stated<'a> = Option<(Class, Option<Delivery<'a>>)>;
 
-/// Reads a broker or channel. Its `spec` may be missing: nothing in it is required.
+/// Reads a broker or channel. Its `spec` may be missing: nothing in it is required. `config_maps` are the names of those
+/// in the files.
 pub(super) fn read<'a>(
     topic_kind: TopicKind,
     object: &Object<'a>,
     addresses: &Addresses<'_>,
-    maps: &ConfigMaps<'a>,
+    config_maps: &BTreeSet<TopicName>,
 ) -> Option<(Metadata<'a>, Parent<'a>)> {
     let read_spec = |metadata: &Metadata<'a>, spec: Option<&Fields<'a>>| {
-        let (stated, base) = match topic_kind {
-            TopicKind::Broker => of_broker(metadata, spec, object, addresses, maps),
-            TopicKind::Channel => of_channel(spec, object, addresses, maps),
+        let stated = match topic_kind {
+            TopicKind::Broker => of_broker(spec, object, addresses, config_maps),
+            TopicKind::Channel => of_channel(spec, object, addresses),
         };
-        let class = stated.unwrap_or(Class::LITERAL);
-        let namespace = &object.name.namespace;
+        let unstated_at = metadata.named_at.clone().filter(|_| stated.is_none());
+        let (class, base) = stated.unwrap_or((Class::LITERAL, None));
         let own = spec.and_then(|spec| {
+            let namespace = &object.name.namespace;
             spec.section("delivery", |of| Delivery::read(of, class, addresses, namespace))
         });
         let default = || (topic_kind == TopicKind::Broker).then(Delivery::stock);
-        let overrides = metadata.overrides.clone();
-        let unstated_at = metadata.named_at.clone().filter(|_| stated.is_none());
         Parent {
             class,
             delivery: own.or(base).or_else(default),
-            overrides,
+            overrides: metadata.overrides.clone(),
             unstated_at: Rc::new(Cell::new(unstated_at)),
         }
     };
@@ -101,41 +107,37 @@ pub(super) fn read<'a>(
 }
 
 fn of_broker<'a>(
-    metadata: &Metadata<'a>,
     spec: Option<&Fields<'a>>,
     object: &Object<'a>,
     addresses: &Addresses<'_>,
-    maps: &ConfigMaps<'a>,
-) -> Basis<'a> {
-    let namespace = &object.name.namespace;
-    let annotation =
-        metadata.class.as_ref().and_then(|at| Some((at.text()?.to_owned(), at.clone())));
-    let class_name = annotation.as_ref().map(|(name, _)| name.as_str());
-    let defaults = maps.broker_defaults(class_name, addresses, namespace);
-    let inline = spec.and_then(|spec| spec.given("channelTemplateSpec"));
-    let inline = inline.and_then(|of| known_template(&of, &of, addresses, namespace));
-    let config = spec.and_then(|spec| config_map(spec, object)).or(defaults.config);
-    let stated = annotation.or(defaults.class);
-    let is_channel_based = stated.as_ref().is_some_and(|(name, _)| name == class::CHANNEL_BASED);
-    let (template, of_channels) = match (inline, config) {
-        (Some((class, delivery)), _) => (Some(class), delivery),
-        (None, Some((name, at))) if is_channel_based => {
-            let found = maps.template(&name, &at, addresses, namespace);
-            found.map_or((None, None), |found| (found.class, found.delivery))
-        }
-        (None, _) => (None, None),
+    config_maps: &BTreeSet<TopicName>,
+) -> Stated<'a> {
+    let template_at = spec.and_then(|spec| spec.given("channelTemplateSpec"));
+    let channels = template_at.and_then(|at| template(&at, addresses, &object.name.namespace));
+    let config = spec.and_then(|spec| config_map(spec, object));
+    let Some(at) = object.annotation(class::ANNOTATION) else {
+        let is_google = object.group() == class::GOOGLE_EVENTING;
+        return is_google.then_some((Class::GOOGLE_BROKER, None));
     };
-    match stated {
-        _ if metadata.class.is_none() && object.group() == class::GOOGLE_EVENTING => {
-            (Some(Class::GOOGLE_BROKER), defaults.delivery)
-        }
-        Some((name, at)) => {
-            let of_channels = of_channels.filter(|_| is_channel_based);
-            let class = Class::of_broker(&name, &at, template);
-            (Some(class), defaults.delivery.or(of_channels))
-        }
-        None => (None, defaults.delivery),
+    let name = at.text()?;
+    if name != class::CHANNEL_BASED {
+        return Some((Class::of_broker(name, &at, None), None));
     }
+    let absent = config.filter(|(map, _)| channels.is_none() && !config_maps.contains(map));
+    if let Some((map, map_at)) = absent {
+        let message = format!(
+            "the ConfigMap {map}, which configures the channels of this Broker, is not read: retries are numbered from \
+             zero, as for InMemoryChannel"
+        );
+        let message = Message::new(message).help(ClusterDefault::BrokerChannel.help());
+        // Its stock content is an InMemoryChannel, and the brokers that kubectl prints come without it.
+        match (map.namespace.as_str(), map.topic.as_str()) == STOCK_CHANNELS {
+            true => map_at.note(message),
+            false => map_at.warn(message),
+        }
+    }
+    let (channel_class, delivery) = channels.unzip();
+    Some((Class::of_broker(name, &at, channel_class), delivery.flatten()))
 }
 
 /// The ConfigMap that a broker names, and where. A `config` of RabbitMQ has nothing for a delivery.
@@ -144,14 +146,12 @@ fn config_map<'a>(spec: &Fields<'a>, object: &Object<'a>) -> Option<(TopicName, 
         fields.accept(&["apiVersion"]);
         let kind = fields.given("kind");
         let of_kind = kind.as_ref().and_then(Cursor::peek_text);
-        let is_map = kind.is_none() || of_kind == Some("ConfigMap");
+        let is_map = kind.is_none() || of_kind == Some(CONFIG_MAP);
         let (name, namespace) = (fields.get("name")?, fields.given("namespace"));
         let namespace = namespace.map_or(Some(object.name.namespace.as_str()), |at| at.text())?;
         let of_rabbitmq = of_kind.is_some_and(|kind| kind.starts_with("Rabbitmq"));
         if let Some(kind) = kind.filter(|_| !is_map && !of_rabbitmq) {
-            kind.warn(
-                "not read: the config of a broker is a ConfigMap here, or a RabbitmqBrokerConfig",
-            );
+            kind.warn("not read: the config of a Broker is a ConfigMap or a RabbitmqBrokerConfig");
         }
         let topic = name.text()?.to_owned();
         is_map.then_some((TopicName { namespace: namespace.to_owned(), topic }, name))
@@ -163,8 +163,7 @@ fn of_channel<'a>(
     spec: Option<&Fields<'a>>,
     object: &Object<'a>,
     addresses: &Addresses<'_>,
-    maps: &ConfigMaps<'a>,
-) -> Basis<'a> {
+) -> Stated<'a> {
     // Settings of the messaging system have no effect here; subscribers are read elsewhere.
     if let Some(spec) = spec {
         spec.accept(&[
@@ -175,18 +174,29 @@ fn of_channel<'a>(
             "subscribers",
         ]);
     }
-    let namespace = &object.name.namespace;
-    let known = |(class, delivery)| (Some(class), delivery);
-    if object.kind != "Channel" {
-        let kind = object.document.peek("kind");
-        return (kind.map(|kind| Class::of_channel_at(object.api_version, &kind)), None);
+    if object.kind != PLAIN {
+        let kind = object.document.peek("kind")?;
+        return Some((Class::of_channel_at(object.api_version, &kind), None));
     }
-    if let Some(of) = spec.and_then(|spec| spec.given("channelTemplate")) {
-        return known_template(&of, &of, addresses, namespace).map_or((None, None), known);
+    if let Some(at) = spec.and_then(|spec| spec.given("channelTemplate")) {
+        return template(&at, addresses, &object.name.namespace);
     }
-    let of_backing = addresses.topics.class_of_backing(&object.name);
-    match Class::of_channel(object.api_version, object.kind).or(of_backing) {
-        Some(class) => (Some(class), None),
-        None => maps.channel_defaults(addresses, namespace).map_or((None, None), known),
-    }
+    let of_backing = || addresses.topics.class_of_backing(&object.name);
+    let class = Class::of_channel(object.api_version, object.kind).or_else(of_backing);
+    class.map(|class| (class, None))
+}
+
+/// The class and the settings of the channels that a template describes.
+fn template<'a>(at: &Cursor<'a>, addresses: &Addresses<'_>, namespace: &str) -> Stated<'a> {
+    at.mapping(|fields| {
+        fields.accept(&["metadata"]);
+        let api_version = fields.get("apiVersion").and_then(|at| at.text()).unwrap_or_default();
+        let class = Class::of_channel_at(api_version, &fields.required("kind")?);
+        let delivery = fields.section("spec", |spec| {
+            // The others are those of the messaging system.
+            spec.accept_rest();
+            spec.section("delivery", |of| Delivery::read(of, class, addresses, namespace))
+        });
+        Some((class, delivery.flatten()))
+    })?
 }

@@ -33,8 +33,6 @@ pub(super) enum Role {
     Subscription,
     /// An event source: any object with a sink.
     Source,
-    /// Perhaps the template of a broker's channels, or the defaults of a cluster.
-    ConfigMap,
     /// The settings of a broker's messaging system, which has none here.
     BrokerConfig,
     /// Known, without an effect here.
@@ -57,7 +55,6 @@ impl Role {
                 Self::Topic(TopicKind::Channel)
             }
             (GOOGLE, "Channel") => Self::Topic(TopicKind::Channel),
-            ("", "ConfigMap") => Self::ConfigMap,
             ("eventing.knative.dev", "RabbitmqBrokerConfig") => Self::BrokerConfig,
             // What has a sink there takes events itself, such as an EventTransform.
             (group, _) if has_sink && !is_core(group) => Self::Source,

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use super::super::reader::Cursor;
+use super::BROKER;
 use super::address::TopicKind;
+use super::cluster::ClusterDefault;
 use super::object::Object;
 use super::role::Role;
 use super::topics::Topics;
-use super::{BROKER, class};
 use crate::subscription::name::{SubscriptionName, TopicName};
 
 /// An object that another one refers to.
@@ -54,8 +55,8 @@ pub(super) struct Sketch {
     pub(super) parent: Option<(TopicKind, TopicName)>,
     /// The objects that it refers to, with the field of each.
     pub(super) references: Vec<(&'static str, Reference)>,
-    /// True if the class or the delivery of its broker or channel is a default of the cluster.
-    pub(super) has_cluster_defaults: bool,
+    /// The settings of its broker or channel that the files do not state.
+    pub(super) left_to_cluster: Vec<ClusterDefault>,
 }
 
 /// The names and the paths of the fields with a destination.
@@ -67,36 +68,27 @@ const DESTINATIONS: [(&str, &str); 5] = [
     (SINK, "spec.delivery.errorSink"),
 ];
 const SINK: &str = "deadLetterSink";
-/// The fields that leave a Trigger none of its Broker's retry settings.
-const RETRIES: [&str; 3] =
-    ["spec.delivery.retry", "spec.delivery.backoffPolicy", "spec.delivery.backoffDelay"];
 
 impl Sketch {
     /// All subscriptions of these objects.
     pub(super) fn all(objects: &[(Role, Object<'_>)], topics: &Topics) -> Vec<Self> {
-        let parents = objects.iter().filter_map(|(role, object)| match role {
-            Role::Topic(kind) => Some(((*kind, &object.name), object)),
-            Role::BackingChannel
-            | Role::Trigger
-            | Role::Subscription
-            | Role::Source
-            | Role::ConfigMap
-            | Role::BrokerConfig
-            | Role::Ignored
-            | Role::Unread
-            | Role::Unknown => None,
+        let parents = objects.iter().filter_map(|(role, object)| {
+            let Role::Topic(kind) = role else { return None };
+            Some(((*kind, &object.name), object))
         });
         let parents: BTreeMap<(TopicKind, &TopicName), &Object<'_>> = parents.collect();
         let sketch = |(role, object): &(Role, Object<'_>)| {
             let name = name_of(*role, object, topics)?;
             let parent = parent_of(*role, object);
-            let of_parent = parent.as_ref().and_then(|(kind, name)| parents.get(&(*kind, name)));
+            let found = parent.as_ref().and_then(|(kind, name)| parents.get(&(*kind, name)));
+            let found = found.copied();
+            let left_to_cluster = parent
+                .as_ref()
+                .map(|(kind, _)| ClusterDefault::left_by(object, *kind, found, topics));
             Some(Self {
                 name,
-                references: references(object, of_parent.copied()),
-                has_cluster_defaults: parent.as_ref().is_some_and(|(kind, _)| {
-                    has_cluster_defaults(*kind, object, of_parent.copied())
-                }),
+                references: references(object, found),
+                left_to_cluster: left_to_cluster.unwrap_or_default(),
                 parent,
             })
         };
@@ -140,7 +132,6 @@ fn parent_of(role: Role, object: &Object<'_>) -> Option<(TopicKind, TopicName)> 
         Role::Topic(_)
         | Role::BackingChannel
         | Role::Source
-        | Role::ConfigMap
         | Role::BrokerConfig
         | Role::Ignored
         | Role::Unread
@@ -161,37 +152,12 @@ fn references(object: &Object<'_>, parent: Option<&Object<'_>>) -> Vec<(&'static
     let Some(parent) = parent else { return found };
     let has_sink = found.iter().any(|(field, _)| *field == SINK);
     found.extend(destinations(parent).into_iter().filter(|(field, _)| *field == SINK && !has_sink));
-    let config = parent.document.peek("spec.config");
+    // A template in the Broker itself replaces the one in its config.
+    let has_template = parent.states("spec.channelTemplateSpec");
+    let config = parent.document.peek("spec.config").filter(|_| !has_template);
     let config = config.and_then(|at| Reference::in_config(&at, &parent.name.namespace));
     found.extend(config.map(|config| ("config of its Broker", config)));
     found
-}
-
-/// True if the files leave something to the defaults of the cluster: class or retry settings of a broker, or the
-/// template of a plain channel.
-fn has_cluster_defaults(
-    topic_kind: TopicKind,
-    object: &Object<'_>,
-    parent: Option<&Object<'_>>,
-) -> bool {
-    let states = |path: &str| {
-        let at = parent.and_then(|parent| parent.document.peek(path));
-        at.is_some_and(|at| !at.is_null())
-    };
-    match topic_kind {
-        TopicKind::Broker => {
-            let annotations =
-                parent.and_then(|parent| parent.document.peek("metadata.annotations"));
-            let entries = annotations.filter(Cursor::is_mapping).and_then(|at| at.entries());
-            let has_class = entries.into_iter().flatten().any(|of| of.name == class::ANNOTATION);
-            let has_retries = RETRIES.iter().all(|path| object.document.peek(path).is_some());
-            !has_class || !states("spec.delivery") && !has_retries
-        }
-        TopicKind::Channel => {
-            let kind = object.document.text_at("spec.channel.kind");
-            kind == "Channel" && !states("spec.channelTemplate")
-        }
-    }
 }
 
 /// The text at a path, if there is any.

@@ -16,7 +16,7 @@ use super::role::Role;
 use crate::subscription::name::TopicName;
 
 /// The kind of channels that are backed by others.
-const PLAIN: &str = "Channel";
+pub(super) const PLAIN: &str = "Channel";
 
 /// The brokers and channels of all files.
 #[derive(Default)]

@@ -13,7 +13,7 @@ use super::super::ignored::Ignored;
 use super::super::reader::Cursor;
 use super::super::{Draft, LeftOut};
 use super::address::{TopicKind, topic_kind};
-use super::config_map::ConfigMaps;
+use super::cluster::{self, ClusterDefault};
 use super::object::Object;
 use super::role::Role;
 use super::sketch::{Reference, Sketch};
@@ -22,18 +22,6 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 
 /// The most subscriptions that a warning names.
 const NAMED_MAX: usize = 100;
-/// The object of the Knative operator, with the defaults of a cluster.
-const OPERATOR: &str = "KnativeEventing";
-/// The paths of its defaults for brokers and channels. The operator accepts both names of a ConfigMap.
-const CLUSTER_DEFAULTS: [&str; 7] = [
-    "spec.config.config-br-defaults.default-br-config",
-    "spec.config.br-defaults.default-br-config",
-    "spec.config.config-br-default-channel",
-    "spec.config.br-default-channel",
-    "spec.config.default-ch-webhook.default-ch-config",
-    "spec.config.ch-webhook.default-ch-config",
-    "spec.defaultBrokerClass",
-];
 /// The object that states who may publish.
 const POLICY: &str = "EventPolicy";
 
@@ -41,24 +29,11 @@ const POLICY: &str = "EventPolicy";
 pub(super) fn report<'a>(
     objects: &[(Role, Object<'a>)],
     topics: &Topics,
-    maps: &ConfigMaps<'a>,
     draft: &mut Draft<'a>,
     ignored: &mut Ignored<'a>,
 ) {
-    let is_unread = |(role, object): &&(Role, Object<'a>)| match role {
-        Role::Unread => true,
-        Role::ConfigMap => !maps.reads(object),
-        Role::Topic(_)
-        | Role::BackingChannel
-        | Role::Trigger
-        | Role::Subscription
-        | Role::Source
-        | Role::BrokerConfig
-        | Role::Ignored
-        | Role::Unknown => false,
-    };
-    let unread = objects.iter().filter(is_unread).map(|(_, object)| object);
-    let unread: Vec<&Object<'a>> = unread.collect();
+    let unread = objects.iter().filter(|(role, _)| *role == Role::Unread);
+    let unread: Vec<&Object<'a>> = unread.map(|(_, object)| object).collect();
     let sketches = if unread.is_empty() { Vec::new() } else { Sketch::all(objects, topics) };
     let index = Index::of(&sketches, &unread);
     for object in unread {
@@ -102,18 +77,13 @@ fn warn(object: &Object<'_>, affected: &BTreeMap<String, &'static str>) {
 }
 
 /// A way to keep the deliveries.
-fn help(object: &Object<'_>) -> &'static str {
-    match object.kind {
-        OPERATOR => {
-            "copy class and delivery that kubectl get broker -o yaml shows into each Broker"
-        }
-        "ConfigMap" => {
-            "state in the Broker what it configures: class, delivery, channelTemplateSpec"
-        }
+fn help(object: &Object<'_>) -> String {
+    let other = || match object.kind {
         POLICY => "limit who may send to the events queue, or the keys of the HTTP ingress",
         _ if source_without_sink(object).is_some() => "add spec.sink",
         _ => "let an HTTP service do its work, and give its address in a Destinations document",
-    }
+    };
+    cluster::help(object).unwrap_or_else(|| other().to_owned())
 }
 
 /// A subscription or an object that refers to another object.
@@ -183,17 +153,13 @@ impl<'s> Index<'s> {
     /// The subscriptions that an object changes without naming them.
     fn of_whole_cluster(&self, object: &Object<'_>) -> Vec<(&'s Sketch, &'static str)> {
         let sketches = self.sketches.iter();
-        let sets_defaults =
-            || CLUSTER_DEFAULTS.iter().any(|path| object.document.peek(path).is_some());
-        if object.kind == OPERATOR && sets_defaults() {
-            let having = sketches.filter(|sketch| sketch.has_cluster_defaults);
-            return having.map(|sketch| (sketch, "cluster defaults")).collect();
-        }
         if object.kind == POLICY {
             let selected = |sketch: &&Sketch| is_selected(object, sketch);
             return sketches.filter(selected).map(|sketch| (sketch, "policy")).collect();
         }
-        Vec::new()
+        let set = ClusterDefault::set_by(object);
+        let is_left = |sketch: &&Sketch| sketch.left_to_cluster.iter().any(|of| set.contains(of));
+        sketches.filter(is_left).map(|sketch| (sketch, "cluster defaults")).collect()
     }
 }
 

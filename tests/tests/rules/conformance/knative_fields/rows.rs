@@ -146,7 +146,7 @@ const BROKER: [Row; 16] = [
         "Broker",
         "spec/config",
         r#"{"apiVersion":"v1","kind":"ConfigMap","name":"kafka-channels"}"#,
-        Honoured,
+        Warning,
     ),
     (
         "Broker",
@@ -295,38 +295,25 @@ const SOURCES: [Row; 36] = [
     ("RabbitmqBrokerConfig", "spec/queueType", r#""quorum""#, OF_BROKER),
 ];
 
-const CONFIG_MAPS: [Row; 16] = [
+const CONFIG_MAPS: [Row; 8] = [
     ("RabbitmqBrokerConfig", "spec/vhost", r#""x""#, OF_BROKER),
     ("RabbitmqBrokerConfig", "spec/rabbitmqClusterReference", "{}", OF_BROKER),
     ("RabbitmqBrokerConfig", "spec/other", "1", Warning),
-    ("config-br-defaults", "clusterDefault/brokerClass", r#""Kafka""#, Honoured),
-    ("config-br-defaults", "clusterDefault/delivery", r#"{"retry":2}"#, Honoured),
-    (
-        "config-br-defaults for a class",
-        "clusterDefault/brokerClasses",
-        r#"{"MTChannelBasedBroker":{"delivery":{"retry":2}}}"#,
-        Honoured,
-    ),
-    ("config-br-defaults", "clusterDefault/name", r#""absent""#, Warning),
-    ("config-br-defaults", "clusterDefault/disallowDifferentNamespaceConfig", "true", OF_CLUSTER),
-    ("config-br-defaults", "clusterDefault/other", "1", Warning),
     (
         "config-br-defaults",
-        "namespaceDefaults",
-        r#"{"default":{"brokerClass":"Kafka","delivery":{"retry":2}}}"#,
-        Honoured,
+        "data/default-br-config",
+        r#""clusterDefault: {brokerClass: Kafka}""#,
+        Warning,
     ),
-    ("default-ch-webhook", "clusterDefault/kind", r#""KafkaChannel""#, Honoured),
-    ("default-ch-webhook", "clusterDefault/spec", r#"{"delivery":{"retry":2}}"#, Honoured),
-    ("default-ch-webhook", "clusterDefault/other", "1", Warning),
+    ("config-br-default-channel", "data/channel-template-spec", r#""kind: KafkaChannel""#, Warning),
+    ("config-br-default-channel", "data/channelTemplateSpec", r#""kind: KafkaChannel""#, Warning),
     (
         "default-ch-webhook",
-        "namespaceDefaults",
-        r#"{"default":{"apiVersion":"messaging.knative.dev/v1","kind":"KafkaChannel"}}"#,
-        Honoured,
+        "data/default-ch-config",
+        r#""clusterDefault: {kind: KafkaChannel}""#,
+        Warning,
     ),
-    ("channel-template-spec", "kind", r#""KafkaChannel""#, Honoured),
-    ("channel-template-spec", "spec", r#"{"delivery":{"retry":2}}"#, Honoured),
+    ("default-ch-webhook", "data/_example", r#""x""#, Nothing("Knative does not read it either")),
 ];
 
 /// Objects that are not read: the API and the kind.

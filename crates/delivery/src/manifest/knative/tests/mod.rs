@@ -73,7 +73,7 @@ fn waits_ms(schedule: &Schedule, retries: u32) -> Vec<u64> {
 }
 
 mod classes;
-mod config_maps;
+mod cluster;
 mod described;
 mod filters;
 mod old;

@@ -135,29 +135,32 @@ fn defaults_of_the_operator_are_named_with_the_subscriptions_that_have_them() {
         object("operator.knative.dev/v1beta1", "KnativeEventing", &format!("{{{config}}}"))
     };
     let defaults = "config: {config-br-defaults: {default-br-config: 'clusterDefault: {delivery: {retry: 3}}'}}";
-    let of_broker = |spec: &str| format!("{}{}---\n", broker(&class("Kafka"), spec), trigger(""));
-    let warning = "warning: the KnativeEventing default/x is not read, which changes deliveries of default/b/t (cluster defaults)";
-    for config in [
-        defaults.to_owned(),
-        defaults.replace("config-br-", "br-"),
-        "defaultBrokerClass: Kafka".to_owned(),
-    ] {
-        for text in [of_broker("{}"), format!("{}---\n", trigger(""))] {
-            let found = found(&format!("{text}{}", operator(&config)));
-            assert!(found.iter().any(|finding| finding == warning), "{config} {found:?}");
+    let of_broker = |annotations: &str, spec: &str| {
+        format!("{}{}---\n", broker(annotations, spec), trigger(""))
+    };
+    let [kafka, channels] = ["Kafka", "MTChannelBasedBroker"].map(class);
+    let stated = "{delivery: {retry: 1}}";
+    let of_channels = "config: {br-default-channel: {channel-template-spec: 'kind: KafkaChannel'}}";
+    let is_named = |text: &str, config: &str| {
+        let found = found(&format!("{text}{}", operator(config)));
+        let warning = "warning: the KnativeEventing default/x is not read, which changes deliveries of default/b/t (cluster defaults)";
+        found.iter().any(|finding| finding == warning)
+    };
+    for config in [defaults, &defaults.replace("config-br-", "br-"), "defaultBrokerClass: Kafka"] {
+        for text in
+            [of_broker(&kafka, "{}"), of_broker("", stated), format!("{}---\n", trigger(""))]
+        {
+            assert!(is_named(&text, config), "{config} {text}");
         }
+        assert!(!is_named(&of_broker(&kafka, stated), config), "{config}");
     }
-    for text in [
-        format!("{}{}", of_broker("{delivery: {retry: 1}}"), operator(defaults)),
-        format!("{}{}", of_broker("{}"), operator("high-availability: {replicas: 2}")),
-    ] {
-        let found = found(&text);
-        assert!(!found.iter().any(|finding| finding.starts_with("warning")), "{found:?}");
-    }
+    assert!(is_named(&of_broker(&channels, stated), of_channels));
+    assert!(!is_named(&of_broker(&kafka, "{}"), of_channels));
+    assert!(!is_named(&of_broker(&kafka, "{}"), "high-availability: {replicas: 2}"));
 }
 
 #[test]
-fn a_config_map_that_a_broker_names_and_that_has_nothing_to_read_is_named() {
+fn a_config_map_that_a_broker_names_is_named_whatever_it_holds() {
     let broker = broker(&class("Kafka"), "{config: {name: x}, delivery: {retry: 1}}");
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\ndata: {a: b}\n---\n";
     let text = format!("{broker}{}---\n{}", trigger(""), map.replace("NAME", "x"));

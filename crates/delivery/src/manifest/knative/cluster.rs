@@ -1,0 +1,160 @@
+//! Settings that a Broker or Channel may leave to its cluster, and the objects that hold the cluster's defaults.
+//!
+//! Separate because none of these objects is read. A warning names the subscriptions that their defaults would change,
+//! and what to write into the Broker or Channel instead. Knative finds the ConfigMaps by their names, which are the same
+//! in all clusters.
+
+use super::address::TopicKind;
+use super::class::{ANNOTATION, CHANNEL_BASED, Class, GOOGLE_EVENTING};
+use super::object::Object;
+use super::topics::{PLAIN, Topics};
+
+/// The kind of objects with defaults, and with the channels of a Broker that names one.
+pub(super) const CONFIG_MAP: &str = "ConfigMap";
+/// The object of the Knative operator, which writes these ConfigMaps.
+const OPERATOR: &str = "KnativeEventing";
+/// The field of a KnativeEventing with the class of Brokers that state none.
+const OPERATOR_CLASS: &str = "spec.defaultBrokerClass";
+
+/// Settings of a Broker or Channel for which a cluster has defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClusterDefault {
+    /// The class and the delivery of a Broker.
+    Broker,
+    /// The channels of an MTChannelBasedBroker.
+    BrokerChannel,
+    /// The channel behind a plain Channel.
+    Channel,
+}
+
+/// A ConfigMap with defaults.
+struct DefaultsMap {
+    name: &'static str,
+    /// Knative reads the first of these keys that is there.
+    keys: &'static [&'static str],
+    sets: &'static [ClusterDefault],
+}
+
+const DEFAULTS_MAPS: [DefaultsMap; 3] = [
+    DefaultsMap {
+        name: "config-br-defaults",
+        keys: &["default-br-config"],
+        sets: &[ClusterDefault::Broker, ClusterDefault::BrokerChannel],
+    },
+    DefaultsMap {
+        name: "config-br-default-channel",
+        keys: &["channel-template-spec", "channelTemplateSpec"],
+        sets: &[ClusterDefault::BrokerChannel],
+    },
+    DefaultsMap {
+        name: "default-ch-webhook",
+        keys: &["default-ch-config"],
+        sets: &[ClusterDefault::Channel],
+    },
+];
+
+/// Help for a ConfigMap that is no default of the cluster, but the `config` of a Broker.
+const OF_ONE_BROKER: &str = "write the knative.dev/channelKind that kubectl get broker -o yaml shows into \
+                             spec.channelTemplateSpec.kind of an MTChannelBasedBroker; for other classes, leave the \
+                             ConfigMap out";
+
+impl ClusterDefault {
+    /// The settings for which an object has defaults.
+    pub(super) fn set_by(object: &Object<'_>) -> Vec<Self> {
+        let has = |path: &str| object.document.peek(path).is_some();
+        let is_set = |map: &&DefaultsMap| {
+            map.keys.iter().any(|key| match object.kind {
+                CONFIG_MAP => object.name.topic == map.name && has(&format!("data.{key}")),
+                OPERATOR => {
+                    operator_names(map.name).any(|name| has(&format!("spec.config.{name}.{key}")))
+                }
+                _ => false,
+            })
+        };
+        let of_maps = DEFAULTS_MAPS.iter().filter(is_set).flat_map(|map| map.sets);
+        let mut set: Vec<Self> = of_maps.copied().collect();
+        if object.kind == OPERATOR && has(OPERATOR_CLASS) && !set.contains(&Self::Broker) {
+            set.push(Self::Broker);
+        }
+        set
+    }
+
+    /// The settings that a Trigger or Subscription leaves to the cluster, with its broker or channel if a file has that.
+    pub(super) fn left_by(
+        subscription: &Object<'_>,
+        topic_kind: TopicKind,
+        parent: Option<&Object<'_>>,
+        topics: &Topics,
+    ) -> Vec<Self> {
+        match (topic_kind, parent) {
+            (TopicKind::Broker, Some(broker)) => left_by_broker(broker),
+            (TopicKind::Broker, None) => vec![Self::Broker],
+            (TopicKind::Channel, Some(channel)) => left_by_channel(channel, topics),
+            (TopicKind::Channel, None) => {
+                let [api_version, kind] = ["spec.channel.apiVersion", "spec.channel.kind"]
+                    .map(|path| subscription.document.text_at(path));
+                is_generic(api_version, kind).then_some(Self::Channel).into_iter().collect()
+            }
+        }
+    }
+
+    /// What to write into the files in place of such a default.
+    pub(super) fn help(self) -> &'static str {
+        match self {
+            Self::Broker => {
+                "copy the annotation eventing.knative.dev/broker.class and spec.delivery that kubectl get broker -o yaml \
+                 shows into each Broker"
+            }
+            Self::BrokerChannel => {
+                "write the knative.dev/channelKind that kubectl get broker -o yaml shows into \
+                 spec.channelTemplateSpec.kind of each MTChannelBasedBroker"
+            }
+            Self::Channel => {
+                "copy the spec.channelTemplate that kubectl get channel -o yaml shows into each Channel"
+            }
+        }
+    }
+}
+
+/// What to write into the files in place of an object that is not read, if it configures Brokers or Channels.
+pub(super) fn help(object: &Object<'_>) -> Option<String> {
+    let set = ClusterDefault::set_by(object);
+    if set.is_empty() {
+        return (object.kind == CONFIG_MAP).then(|| OF_ONE_BROKER.to_owned());
+    }
+    Some(set.into_iter().map(ClusterDefault::help).collect::<Vec<_>>().join("; "))
+}
+
+/// The names of a ConfigMap in a KnativeEventing, where the prefix `config-` may be left out.
+fn operator_names(name: &str) -> impl Iterator<Item = &str> {
+    [Some(name), name.strip_prefix("config-")].into_iter().flatten()
+}
+
+fn left_by_broker(broker: &Object<'_>) -> Vec<ClusterDefault> {
+    let class = class_of(broker);
+    let is_complete = class.is_some() && broker.states("spec.delivery");
+    let has_channels = class != Some(CHANNEL_BASED)
+        || broker.states("spec.channelTemplateSpec")
+        || broker.states("spec.config");
+    let broker_left = (!is_complete).then_some(ClusterDefault::Broker);
+    let channels_left = (!has_channels).then_some(ClusterDefault::BrokerChannel);
+    broker_left.into_iter().chain(channels_left).collect()
+}
+
+fn left_by_channel(channel: &Object<'_>, topics: &Topics) -> Vec<ClusterDefault> {
+    let has_template =
+        channel.states("spec.channelTemplate") || topics.class_of_backing(&channel.name).is_some();
+    let is_left = is_generic(channel.api_version, channel.kind) && !has_template;
+    is_left.then_some(ClusterDefault::Channel).into_iter().collect()
+}
+
+/// True for a channel that is of the kind in a template.
+fn is_generic(api_version: &str, kind: &str) -> bool {
+    kind == PLAIN && Class::of_channel(api_version, kind).is_none()
+}
+
+/// The class of a Broker, by its annotation or its group.
+fn class_of<'a>(broker: &Object<'a>) -> Option<&'a str> {
+    let of_group = (broker.group() == GOOGLE_EVENTING).then_some(Class::GOOGLE_BROKER.name);
+    broker.annotation(ANNOTATION).and_then(|at| at.peek_text()).or(of_group)
+}
