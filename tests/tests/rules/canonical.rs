@@ -187,7 +187,9 @@ fn document(picks: &[usize]) -> String {
             if section == "destination" && !url.is_empty() {
                 of.push(format!("url: '{url}'"));
             }
-            fields.extend((!of.is_empty()).then(|| format!("{section}: {{{}}}", of.join(", "))));
+            let drops = section == "deadLetter" && of.len() == 2;
+            let of = if drops { "none".to_owned() } else { format!("{{{}}}", of.join(", ")) };
+            fields.extend((of != "{}").then(|| format!("{section}: {of}")));
         }
         fields
     };

@@ -1,7 +1,7 @@
 //! `lastmile convert`: prints what subscription files mean, in the native form.
 //!
-//! Findings are on standard error. Exit code 0 means that all files could be read, 1 that one has an error: then what has none
-//! is printed. What it prints is read as the same subscriptions, and printed again as the same text.
+//! Findings are on standard error. Exit code 0 means that no document has an error, 1 that one has: the others are
+//! printed nevertheless. What it prints is read as the same subscriptions, and printed again as the same text.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use delivery::manifest::documents;
 use serde_json::Value;
 
 use crate::files::{Files, have_errors, print_findings};
-use crate::output::out;
+use crate::output::{out_json, out_raw};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -37,10 +37,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     reading.findings.extend(files.blank());
     print_findings(&reading.findings);
     let documents = documents(&reading.catalogue);
-    out(&match arguments.output {
-        Output::Yaml => yaml(&documents)?,
-        Output::Json => format!("{}\n", serde_json::to_string_pretty(&documents)?),
-    })?;
+    match arguments.output {
+        Output::Yaml => out_raw(yaml(&documents)?.as_bytes())?,
+        Output::Json => out_json(&serde_json::to_string_pretty(&documents)?)?,
+    }
     Ok(if have_errors(&reading.findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

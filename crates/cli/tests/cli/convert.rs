@@ -83,3 +83,25 @@ fn json_is_a_list_of_the_same_documents() {
     assert_eq!(json, yaml);
     assert!(json.iter().all(|of| of["apiVersion"] == "lastmile.dev/v1"), "{json:?}");
 }
+
+#[test]
+fn characters_that_cannot_be_seen_stay_what_they_are() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let file = folder.path().join("joined.json");
+    let subscription = "{\"apiVersion\": \"lastmile.dev/v1\", \"kind\": \"Subscription\", \
+                        \"metadata\": {\"namespace\": \"n\", \"topic\": \"t\", \"name\": \"s\"}, \"spec\": {\
+                        \"destination\": {\"url\": \"https://a.example.com/\"}, \
+                        \"filter\": {\"exact\": {\"subject\": \"\u{1f468}\u{200d}\u{1f469}\"}}}}";
+    fs::write(&file, subscription).expect("the file can be written");
+    for output in ["yaml", "json"] {
+        let path = file.to_str().expect("a path");
+        let printed = text(&lastmile(&["convert", path, "--output", output]).stdout);
+        let documents: Vec<Value> = match output {
+            "json" => serde_json::from_str(&printed).expect("JSON"),
+            _ => serde_saphyr::from_multiple(&printed).expect("YAML"),
+        };
+        let of_subscription = documents.iter().find(|of| of["kind"] == "Subscription");
+        let subject = &of_subscription.expect("it is there")["spec"]["filter"]["exact"]["subject"];
+        assert_eq!(subject, "\u{1f468}\u{200d}\u{1f469}", "{printed}");
+    }
+}

@@ -19,7 +19,7 @@ pub(crate) trait Kind {
     /// What is read.
     type Value;
 
-    /// Whether `null` means that the field is absent: exported resources have it for absent mappings.
+    /// Treats `null` as absent: exported resources have it for absent mappings.
     const NULL_IS_ABSENT: bool = false;
 
     /// Reads the value at the cursor; an invalid one is reported.

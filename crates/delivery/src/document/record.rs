@@ -22,7 +22,7 @@ pub(crate) trait Record: Sized {
     /// The fields as a document states them.
     fn write(&self) -> Map<String, Json>;
 
-    /// The same without what is shown nowhere.
+    /// The fields as they are shown, without secrets.
     fn shown(&self) -> Map<String, Json>;
 
     /// The declarations of its fields, in their order.
@@ -59,7 +59,7 @@ pub(crate) struct Shown {
     pub(crate) text: String,
 }
 
-/// How a field is stated: what it is if no document has it.
+/// The presence of a field: required, optional, or with a default.
 pub(crate) trait Presence {
     /// The value of the field.
     type Value;

@@ -1,10 +1,13 @@
 //! The canonical form: every subscription as a native document, whatever dialect it was written in.
 //!
-//! Separate because it writes what the rest of this room reads. A document has `spec`, which states what differs from the
+//! Separate because it writes what the rest of this module reads. A document has `spec`, which states what differs from the
 //! defaults of its profile, and beside it the name of the profile and these defaults: what was written keeps its meaning
-//! when the defaults of a later version are others. Members are sorted. Secrets are given by their names.
+//! when the defaults of a later version are others. Members are sorted. Secrets are given by their names; credentials that a file has in
+//! clear text, in a URL or a hidden header, are printed as they are.
 //!
 //! Promises: reading the documents gives the same topics and subscriptions, and writing those gives the same documents.
+
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -116,8 +119,17 @@ fn subscription(of: &Subscription) -> Json {
     document
 }
 
+/// The defaults of each profile, which are the same for every subscription.
+static DEFAULTS: LazyLock<Vec<(Dialect, Json)>> =
+    LazyLock::new(|| Dialect::ALL.map(|dialect| (dialect, defaults_of(dialect))).to_vec());
+
 /// The defaults of a profile as a document, without an address.
 pub(super) fn written_defaults(dialect: Dialect) -> Json {
+    let found = DEFAULTS.iter().find(|(of, _)| *of == dialect);
+    found.map_or_else(|| defaults_of(dialect), |(_, defaults)| defaults.clone())
+}
+
+fn defaults_of(dialect: Dialect) -> Json {
     let address = url::Url::parse(NO_ADDRESS).expect("a URL");
     let mut written = Json::Object(DeliverySettings::of(dialect, address).write());
     if let Some(destination) = written["destination"].as_object_mut() {
@@ -129,7 +141,7 @@ pub(super) fn written_defaults(dialect: Dialect) -> Json {
 /// An address of settings that have none.
 pub(super) const NO_ADDRESS: &str = "https://subscriber.invalid/";
 
-/// What a document has to state for these settings, over these defaults.
+/// The fields of these settings that differ from the defaults.
 fn differences(own: &DeliverySettings, defaults: &DeliverySettings) -> Json {
     let (mut written, base) = (own.write(), defaults.write());
     if let Some(retry) = written.get_mut("retry").and_then(Json::as_object_mut) {

@@ -49,37 +49,36 @@ record! {
         /// The form in which events are sent; without it, the one in which they were published: an Event Grid event in an
         /// array of one, other JSON as plainJson says.
         "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
-        /// true sends JSON that is no event as it was published, and not in an array of one.
+        /// true sends JSON that is no event unchanged; false sends it in an array of one.
         "plainJson" => pub plain_json: bool = Required(Flag),
         /// true treats the path of the URL as a credential: it is shown nowhere, and hidden in responses.
         "hidePath" => pub hide_path: bool = Required(Flag),
-        /// How long to wait for a complete response; at most PT10M.
+        /// The time limit for a complete response; at most PT10M.
         "timeout" => pub response_timeout_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
         /// The most requests in flight at once, of all running functions together; without it 50 for each of them.
         "maxConcurrency" => pub max_concurrency: Concurrency = Or(Concurrencies, Concurrency::DEFAULT),
         /// Headers of every request.
         "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),
-        /// How the destination learns who is calling.
+        /// How requests authenticate: exactly one of these.
         "auth" => pub auth: Option<Auth> = Optional(OneOf::<Auth>::new(), "none"),
-        /// What its certificate is checked by.
+        /// Certificate authorities for its certificate.
         "tls" => pub tls: Option<Tls> = Optional(Whole::<Tls>::new(), "none"),
         /// Secrets that sign every request.
         "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::new(), "none"),
         /// true adds the headers of Event Grid (aeg-…).
         "notificationHeaders" => pub notification_headers: bool = Required(Flag),
-        /// The most requests per second, of all running functions together; what is over it waits for its turn, uncounted.
-        /// Without it there is no limit.
+        /// The most requests per second, of all running functions together. Excess requests wait; waiting is no attempt.
         "maxPerSecond" => pub max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
         /// A name: subscriptions of this namespace that have it share maxConcurrency and maxPerSecond, which have to be the
         /// same in all of them. Without it those of one address do.
         "sharedLimit" => pub shared_limit: Option<String> = Optional(names::Name, "its own"),
-        /// A response that takes longer is slow: then deliveries to this destination are attempted where others do not wait
-        /// for them; at most PT10M.
+        /// The response time above which the destination counts as slow; at most PT10M. Its deliveries then have a queue of
+        /// their own.
         "slowAfter" => pub slow_after_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
         /// How long after the timeout a response still counts; PT0S to PT10M, PT0S means not at all.
         "lateResponseWindow" => pub late_window_ms: u64 = Required(Duration(0..=RESPONSE_TIMEOUT_MAX_MS)),
-        /// true defers deliveries while the destination keeps failing: after ten failures, of at least two events, where each
-        /// success takes away half of those before it.
+        /// true defers deliveries while the destination keeps failing. This begins after ten failures of at least two events;
+        /// each success halves the count.
         "probation" => pub probation: bool = Required(Flag),
         /// When it is disabled because it keeps failing.
         "disable" => pub disable: Option<Disable> = Optional(Whole::<Disable>::new(), "never"),
@@ -90,10 +89,10 @@ record! {
 }
 
 record! {
-    /// What the certificate of a destination is checked by.
+    /// Certificate authorities for the certificate of a destination.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Tls {
-        /// Certificate authorities in PEM that are trusted besides those that everybody trusts.
+        /// Additional trusted authorities, in PEM.
         "caBundle" => pub ca_bundle: CaBundle = Required(CaBundles),
     }
 }
@@ -114,7 +113,7 @@ record! {
     /// When a destination that keeps failing is disabled, until an operator enables it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Disable {
-        /// How long it has to keep failing; PT1H to P14D.
+        /// The time that it has to keep failing; PT1H to P14D.
         "after" => pub after_ms: u64 = Required(Duration(HOUR_MS..=14 * DAY_MS)),
         /// What happens to its deliveries: they wait, for 14 days from publication at most, or become dead letters.
         "then" => pub then: Disabled = Or(Word(&Disabled::ALL, Disabled::as_str), Disabled::Hold),
@@ -137,9 +136,9 @@ alternatives! {
     /// The handshake by which a destination consents to receive events, before the first delivery.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Consent by "handshake" {
-        /// Event Grid's: it echoes a code, or a person opens the validation URL.
+        /// The handshake of Event Grid: it echoes a code, or a person opens the validation URL.
         "eventgrid" => EventGrid(NoFields),
-        /// That of CloudEvents: an OPTIONS request ("HTTP 1.1 Web Hooks for Event Delivery").
+        /// The handshake of CloudEvents: an OPTIONS request ("HTTP 1.1 Web Hooks for Event Delivery").
         "cloudevents" => CloudEvents(CloudEventsHandshake),
     }
 }
@@ -440,10 +439,10 @@ record! {
     /// How events of a topic are delivered: the fields that a Subscription and the `delivery` of its Topic have in common.
     #[derive(Debug, Clone, PartialEq)]
     pub struct DeliverySettings {
-        /// Where requests go and what they carry.
-        "destination" => pub destination: Destination = Required(Merged::<Destination>::new()),
         /// How deliveries are retried.
         "retry" => pub retry: RetryPolicy = Required(Merged::<RetryPolicy>::new()),
+        /// Where requests go and what they carry.
+        "destination" => pub destination: Destination = Required(Merged::<Destination>::new()),
         /// Events that travel in one request; maxEvents or preferredKilobytes asks for it.
         "batch" => pub batch: Option<Batch> = Batches,
         /// What happens to an event that cannot be delivered: none drops it.

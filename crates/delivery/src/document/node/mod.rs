@@ -74,6 +74,21 @@ impl Node {
         Self { value, line: 0, column: 0 }
     }
 
+    /// This mapping with the fields of another one in place of its own, down to this depth.
+    pub(crate) fn with_fields_of(mut self, other: &Self, depth: usize) -> Self {
+        let (Value::Map(own), Value::Map(others)) = (&mut self.value, &other.value) else {
+            return other.clone();
+        };
+        for (key, node) in others {
+            match own.iter_mut().find(|(of, _)| of.value == key.value) {
+                Some((_, old)) if depth > 1 => *old = old.clone().with_fields_of(node, depth - 1),
+                Some((_, old)) => *old = node.clone(),
+                None => own.push((key.clone(), node.clone())),
+            }
+        }
+        self
+    }
+
     /// The value at a path of fields, to change it.
     pub(crate) fn at_mut(&mut self, path: &str) -> Option<&mut Self> {
         path.split('.').try_fold(self, |of, name| {

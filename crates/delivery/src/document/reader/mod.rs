@@ -72,6 +72,11 @@ impl<'a> Cursor<'a> {
         Document { file: self.position.file, root: self.node.clone() }
     }
 
+    /// A mapping with the fields of this one in place of its own: in it, and in the mappings in it.
+    pub(crate) fn laid_over(&self, base: Node) -> Node {
+        base.with_fields_of(self.node, 2)
+    }
+
     /// A value that is in no file, of which nothing is reported.
     pub(crate) fn beside<'b>(&self, node: &'b Node) -> Cursor<'b>
     where

@@ -50,13 +50,13 @@ fn what_is_added_changed_and_removed_is_reported_by_subscription_and_field() {
             format!("{kept} destination.url: https://a.example.com/ -> https://b.example.com/"),
             format!("{kept} filter: every event -> type is \"x\""),
             format!("{kept} paused: false -> true"),
-            format!("{kept} timeout: PT30S -> PT5S"),
             format!("{kept} maxAttempts: 20 -> 3"),
             format!(
                 "{kept} neverRetry: 100-199 300-399 400-401 403-406 410 413-415 422 431 451 -> \
                  100-199 300-399 400-401 403-406 409-410 413-415 422 431 451"
             )
             .replace("300-399 400-401", "300-401"),
+            format!("{kept} timeout: PT30S -> PT5S"),
             format!(
                 "{kept} deadLetter.sink: the default container of the deployment -> s3://letters/shop"
             ),

@@ -81,10 +81,9 @@ pub(super) fn over_dialect<'a>(
     delivery: &Cursor<'a>,
     of_dialect: Subscription,
 ) -> (Subscription, Stated<'a>) {
-    let stated = Stated::of(delivery, None);
+    let stated = Stated::of(delivery, None, None);
     let base = Node::of_json(&Json::Object(DeliverySettings::from(&of_dialect).write()));
-    // It was read before, with its Topic.
-    let delivery = delivery.clone().silent();
+    // What is wrong with it has been reported with its Topic, unless it does not fit these values.
     let read = delivery.mapping_over(&[delivery.beside(&base)], DeliverySettings::read).flatten();
     (read.map_or(of_dialect.clone(), |settings| of_dialect.with(settings)), stated)
 }
@@ -186,23 +185,27 @@ fn read_subscription<'a>(
         let input = || draft.topics.iter().find(of_topic).map_or(Input::default(), |of| of.input);
         let profile = fields.read("profile", |at| at.choice(&Dialect::PROFILES));
         let dialect = profile.unwrap_or(Dialect::Native);
-        let own_defaults = fields.given("defaults").filter(Cursor::is_mapping);
+        let own_defaults = fields.given("defaults");
         if let Some(own) = &own_defaults {
             check_defaults(own, defaults);
         }
+        let own_defaults = own_defaults.filter(Cursor::is_mapping);
         let of_profile = Node::of_json(&written_defaults(dialect));
+        let of_profile = match &own_defaults {
+            Some(own) => own.laid_over(of_profile),
+            None => of_profile,
+        };
         let spec = fields.required("spec").and_then(|spec| {
             let delivery = delivery.cloned().map(Cursor::silent);
             let of_profile = spec.beside(&of_profile);
-            let own_defaults = own_defaults.map(Cursor::silent);
-            let bases: Vec<Cursor<'_>> =
-                delivery.into_iter().chain(own_defaults).chain([of_profile]).collect();
+            let bases: Vec<Cursor<'_>> = delivery.into_iter().chain([of_profile]).collect();
             spec.mapping_over(&bases, |fields| {
                 let filter = fields
                     .get("filter")
                     .map_or(Some(Filter::EVERYTHING), |filter| filter::read(&filter, input()));
                 // A missing one would be that of the defaults, which has no address.
-                let destination = fields.required("destination");
+                let own = fields.own("destination").filter(|at| !at.is_null());
+                let destination = own.or_else(|| fields.report_missing("destination"));
                 let settings = DeliverySettings::read(fields).filter(|_| destination.is_some());
                 let reply = fields.given("reply").map(|at| replies::read(&at));
                 let expires_ms = fields.given("expires").map(|at| expiration(&at));
@@ -214,7 +217,7 @@ fn read_subscription<'a>(
         if draft.broken_topics.contains(&name.topic) {
             return None;
         }
-        let stated = Stated::of(&spec, delivery);
+        let stated = Stated::of(&spec, delivery, own_defaults.as_ref());
         let settings = with_access(settings?, written, &spec, destinations)?;
         let subscription = Subscription {
             filter: filter?,

@@ -2,14 +2,19 @@
 //!
 //! Separate because it only looks for positions: the values are read and checked elsewhere.
 
+use std::sync::LazyLock;
+
 use crate::document::reader::Cursor;
-use crate::document::record::{self, Record as _};
+use crate::document::record::{self, Declaration, Record as _};
 use crate::subscription::DeliverySettings;
 use crate::subscription::policy::setting_name;
 use crate::subscription::secret::SecretName;
 
 use super::super::origins::Origins;
 use super::super::sinks::DeadLettersAt;
+
+/// The fields that are looked for, which are the same for every subscription.
+static DECLARED: LazyLock<Vec<Declaration>> = LazyLock::new(DeliverySettings::declarations);
 
 /// The positions of the values that documents state.
 #[derive(Default)]
@@ -29,12 +34,16 @@ pub(in crate::manifest) struct Stated<'a> {
 }
 
 impl<'a> Stated<'a> {
-    /// The positions in a Subscription's `spec`, else in its Topic's `delivery`.
-    pub(super) fn of(spec: &Cursor<'a>, delivery: Option<&Cursor<'a>>) -> Self {
+    /// The positions in a Subscription's `spec`, else in its Topic's `delivery`, else in the `defaults` beside `spec`.
+    pub(super) fn of(
+        spec: &Cursor<'a>,
+        delivery: Option<&Cursor<'a>>,
+        defaults: Option<&Cursor<'a>>,
+    ) -> Self {
         let documents: Vec<Cursor<'a>> =
-            [Some(spec), delivery].into_iter().flatten().cloned().collect();
+            [Some(spec), delivery, defaults].into_iter().flatten().cloned().collect();
         let mut found = Vec::new();
-        record::origins(&DeliverySettings::declarations(), &documents, "", &mut found);
+        record::origins(&DECLARED, &documents, "", &mut found);
         let at = |path: &str| found.iter().find(|(of, _)| of == path).map(|(_, at)| at.clone());
         let origins = found.iter().map(|(path, at)| {
             // `none` stands for all of a mapping, of which the sink is one field.

@@ -11,6 +11,8 @@ use crate::subscription::kinds::address::Resolved;
 
 /// The field of a Subscription that is an endpoint.
 pub(super) const URL: &str = "spec.destination.url";
+/// The field of a Subscription with the address for replies.
+const REPLY: &str = "spec.reply";
 /// The fields that are sinks: of a Subscription, and of a Topic.
 const SINKS: [&str; 2] = ["spec.deadLetter.sink", "spec.delivery.deadLetter.sink"];
 /// An address in place of one that cannot be used, which has been reported: the other fields are read nevertheless.
@@ -19,10 +21,10 @@ const UNUSABLE: &str = "https://unusable.invalid/";
 /// The document with addresses in place of its references.
 pub(super) fn resolved(document: &Cursor<'_>, destinations: &Destinations<'_>) -> Document {
     let mut copy = document.to_document();
-    for path in [URL].into_iter().chain(SINKS) {
+    for path in [URL, REPLY].into_iter().chain(SINKS) {
         let Some(at) = document.peek(path) else { continue };
         let Some(text) = at.peek_text() else { continue };
-        if path != URL {
+        if SINKS.contains(&path) {
             destinations.warn_unused_access(text, &at, SINK_ACCESS);
         }
         if !destinations.maps(text) {

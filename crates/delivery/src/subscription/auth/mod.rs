@@ -28,7 +28,7 @@ use crate::subscription::secret::{Keyring, SecretName};
 pub const AUTHORIZATION: &str = "authorization";
 
 alternatives! {
-    /// How the destination learns who is calling: one of these.
+    /// How requests authenticate: exactly one of these.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Auth by field {
         /// A user and a password, in the header authorization (RFC 7617).
@@ -39,11 +39,11 @@ alternatives! {
         "header" => Header(SecretHeader),
         /// A token of OAuth 2.0, which is fetched before the request.
         "oauth2" => OAuth2(Box<ClientCredentials>),
-        /// A certificate of TLS.
+        /// A certificate of TLS, shown by https only.
         "clientCertificate" => ClientCertificate(ClientCertificate),
         /// A signature with credentials of AWS.
         "sigv4" => Sigv4(SigningScope),
-        /// A token in which AWS says who is calling.
+        /// A token issued by AWS that identifies the caller.
         "awsIdentity" => AwsIdentity(WebIdentity),
     }
 }
@@ -83,9 +83,9 @@ record! {
     /// A certificate of TLS and its key, both in PEM.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ClientCertificate {
-        /// The secret that is the certificate, and those between it and its authority.
+        /// The secret that is the certificate, in PEM, and those between it and its authority.
         "certificate" => pub certificate: SecretName = Required(SECRET),
-        /// The secret that is its key.
+        /// The secret that is its key, in PEM, without a password.
         "key" => pub key: SecretName = Required(SECRET),
     }
 }

@@ -92,7 +92,12 @@ impl Kind for Parameters {
             "type": "object",
             "maxProperties": PARAMETERS_MAX,
             "propertyNames": { "not": { "enum": NAMED_PARAMETERS } },
-            "additionalProperties": { "type": ["string", "integer", "boolean"], "minLength": 1, "pattern": STATED_PATTERN },
+            "additionalProperties": {
+                "type": ["string", "integer", "boolean"],
+                "minLength": 1,
+                "maxLength": HEADER_VALUE_MAX_BYTES,
+                "pattern": STATED_PATTERN,
+            },
         })
     }
 

@@ -40,12 +40,12 @@ impl SigningService {
 }
 
 record! {
-    /// For whom requests are signed with credentials of AWS.
+    /// For whom requests are signed with credentials of AWS: those of the role InvokeRoleArn, or of the function.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SigningScope {
-        /// The service.
+        /// The service behind the endpoint: API Gateway, the URL of a function, or VPC Lattice.
         "service" => pub service: SigningService = Required(Word(&SigningService::ALL, SigningService::as_str)),
-        /// Its region.
+        /// The region of the service, such as eu-west-1.
         "region" => pub region: String = Required(Checked { check: check_region, schema: region_schema }),
     }
 }

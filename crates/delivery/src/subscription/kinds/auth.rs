@@ -10,9 +10,9 @@ use crate::subscription::auth::Auth;
 /// Checks the `auth` that a document states; the address may have more, which is checked with it.
 pub(crate) fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let Some(message) = listed_too(destination) else { return Some(()) };
-    // What a Topic states is silent here.
+    // The values of a Topic report nothing here.
     let own = fields.own("auth").or_else(|| fields.own("headers"));
-    own.or_else(|| fields.given("auth"))?.refuse(message)
+    own.unwrap_or_else(|| fields.parent().clone()).refuse(message)
 }
 
 /// Returns true if the `auth` of a destination can be shown to it; otherwise that is reported at the cursor.

@@ -208,6 +208,9 @@ fn header_value(fields: &Fields<'_>) -> Option<Value> {
             let is_hidden = hidden.map_or(Some(false), |at| at.boolean())?;
             value.map(if is_hidden { Value::Concealed } else { Value::Static })
         }
+        [None, _, _] if hidden.is_some() => {
+            hidden?.refuse("hidden belongs to value: a path and a secret are not shown anyway")
+        }
         [None, Some(path), None] => PATH.read(&path).map(Value::Path),
         [None, None, Some(name)] => SECRET.read(&name).map(Value::Secret),
         [None, None, None] => fields.parent().refuse("value, path or secret is missing"),

@@ -237,7 +237,7 @@ fn properties() -> Json {
     ])
 }
 
-/// That a kind needs its list, and has neither a delay nor the list of the other.
+/// Requires the list of a kind, and forbids the parameters of others.
 fn needs_list(kind: &str) -> Json {
     let other = if kind == "waits" { "moments" } else { "waits" };
     json!({

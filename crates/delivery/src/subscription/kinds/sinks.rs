@@ -7,10 +7,10 @@ use crate::document::findings::{Message, quoted};
 use crate::document::kind::{Kind, Merged};
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Declaration, Record as _, Shown};
-use crate::subscription::DeadLetterPolicy;
 use crate::subscription::name::TopicName;
 use crate::subscription::policy::sink_text;
 use crate::subscription::sink::Sink;
+use crate::subscription::{DeadLetterPolicy, display};
 
 /// The form of a sink that is a topic, for messages.
 const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
@@ -39,6 +39,18 @@ impl Kind for Sinks {
             Sink::Address(url) => json!(url.as_str()),
             Sink::Topic(topic) => json!({ "topic": topic.to_string() }),
             Sink::DefaultContainer | Sink::None => Json::Null,
+        }
+    }
+
+    /// An address without credentials and query.
+    fn shown(&self, value: &Sink) -> Json {
+        match value {
+            Sink::Address(url) => json!(display(url)),
+            Sink::DefaultContainer
+            | Sink::Container(_)
+            | Sink::Queue(_)
+            | Sink::Topic(_)
+            | Sink::None => self.write(value),
         }
     }
 
@@ -88,8 +100,7 @@ impl Kind for DeadLetters {
                 at.warn(
                     message.help("leave deadLetter out to store them in the default container"),
                 );
-                let (first, rest) = bases.split_first()?;
-                let defaults = first.mapping_over(rest, DeadLetterPolicy::read)??;
+                let defaults = bases.last()?.mapping(DeadLetterPolicy::read)??;
                 Some(DeadLetterPolicy { sink: Sink::None, ..defaults })
             }
             Some(other) => {

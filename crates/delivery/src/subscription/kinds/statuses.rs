@@ -117,7 +117,19 @@ impl Presence for Meaning {
             never_retry.clone().unwrap_or_default().with(&retry_on.clone().unwrap_or_default());
         let retry_on = retry_on.unwrap_or_else(|| of_base("retryOn"));
         Some(match self {
-            Self::Success => success.unwrap_or_else(|| of_base("success")).difference(&changed),
+            Self::Success => {
+                let success = success.unwrap_or_else(|| of_base("success")).difference(&changed);
+                // Two lists of one document that share a status have a finding of their own.
+                let own = ["neverRetry", "retryOn"].map(|name| list_in(fields.parent(), name));
+                let own_success = list_in(fields.parent(), "success").unwrap_or_default();
+                let has_finding = own.iter().flatten().any(|of| shared(of, &own_success).is_some());
+                if success == StatusSet::default() && !has_finding {
+                    let message = Message::new("no status is a success")
+                        .help("leave one of those in success out of neverRetry and retryOn");
+                    return fields.parent().refuse(message);
+                }
+                success
+            }
             Self::NeverRetry => {
                 of_base("neverRetry").with(&never_retry.unwrap_or_default()).difference(&retry_on)
             }

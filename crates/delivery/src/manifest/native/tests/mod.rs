@@ -333,7 +333,7 @@ fn statuses_of_a_document_override_topic_and_profile() {
     for (of_topic, own, success, never_retry) in [
         ("{}", "{neverRetry: [204]}", false, true),
         ("{}", "{retryOn: [204]}", false, false),
-        ("{success: [204]}", "{retryOn: [204]}", false, false),
+        ("{success: [200, 204]}", "{retryOn: [204]}", false, false),
         ("{neverRetry: [204]}", "{success: [204]}", true, false),
         ("{retryOn: [204]}", "{neverRetry: [204]}", false, true),
     ] {

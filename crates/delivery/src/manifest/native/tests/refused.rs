@@ -123,6 +123,10 @@ fn bad_retries_are_refused_at_their_position() {
                 "retry.retryOn: 400 is in neverRetry too",
             ),
             ("retry: {success: [404], retryOn: ^[404]}", "retry.retryOn: 404 is in success too"),
+            (
+                "retry: ^{neverRetry: [200-299]}",
+                "retry: no status is a success; leave one of those",
+            ),
             ("retry: {leastWaits: {^50: PT1S}}", "retry.leastWaits.50: \"50\" is not a status"),
             (
                 "retry: {leastWaits: {503: ^PT0S}}",
