@@ -16,7 +16,7 @@ use crate::time::duration::format_ms;
 
 /// A kind of value.
 pub(crate) trait Kind {
-    /// What is read.
+    /// The type of the values.
     type Value;
 
     /// Treats `null` as absent: exported resources have it for absent mappings.
@@ -25,7 +25,7 @@ pub(crate) trait Kind {
     /// Reads the value at the cursor; an invalid one is reported.
     fn read(&self, at: &Cursor<'_>) -> Option<Self::Value>;
 
-    /// The same where further documents state fields that are missing here.
+    /// Reads the value over further documents, which state fields that are missing here.
     fn read_over<'a>(&self, at: &Cursor<'a>, _bases: &[Cursor<'a>]) -> Option<Self::Value> {
         self.read(at)
     }
@@ -148,9 +148,9 @@ impl<T: Copy> Kind for Word<T> {
 
 /// Text that is parsed into a type of its own. It is not quoted in messages: it may be a secret by mistake.
 pub(crate) struct Parsed<T> {
-    /// What it is, for messages.
+    /// The name of the kind, for messages.
     what: &'static str,
-    /// How it is written, for messages.
+    /// The rule for its text, for messages.
     rule: &'static str,
     /// Its definition in the JSON Schema.
     definition: &'static str,
@@ -215,9 +215,9 @@ impl Kind for Checked {
 pub(crate) struct Distinct<K> {
     /// The kind of each.
     pub(crate) of: K,
-    /// What they are, for messages: one, and several.
+    /// The word for one of them, and for several, in messages.
     pub(crate) what: [&'static str; 2],
-    /// How many there may be.
+    /// The numbers of elements that are allowed.
     pub(crate) count: RangeInclusive<usize>,
 }
 
@@ -368,7 +368,7 @@ pub(crate) fn properties(declarations: Vec<Declaration>) -> Json {
 pub(crate) trait Alternatives: Sized {
     /// The name of its type.
     const NAME: &'static str;
-    /// What it is, in a sentence.
+    /// Its description.
     const ABOUT: &'static [&'static str];
     /// The field whose word says which one; `None` if each is a field of its own.
     const TAG: Option<&'static str>;
@@ -409,7 +409,7 @@ impl<A: Alternatives> Kind for OneOf<A> {
         match A::TAG {
             Some(tag) => at.mapping(|fields| {
                 let key = fields.required(tag).and_then(|at| at.choice(&words));
-                // Whether the other fields are known depends on the word, which has a finding.
+                // The word decides which other fields are known, and it has a finding.
                 let Some(key) = key else {
                     fields.accept_rest();
                     return None;

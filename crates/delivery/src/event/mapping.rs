@@ -50,6 +50,22 @@ pub struct Mapping {
     pub data_version: Field,
 }
 
+impl Mapping {
+    /// Every field with its name in documents.
+    #[must_use]
+    pub const fn fields(&self) -> [(&'static str, &Field); 6] {
+        let Self { id, topic, event_time, event_type, subject, data_version } = self;
+        [
+            ("id", id),
+            ("topic", topic),
+            ("eventTime", event_time),
+            ("eventType", event_type),
+            ("subject", subject),
+            ("dataVersion", data_version),
+        ]
+    }
+}
+
 /// The mapped attributes of one custom event, with defaults for fields that are not mapped.
 ///
 /// Its fields are those of version 1 of the wire format.

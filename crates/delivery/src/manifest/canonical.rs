@@ -75,16 +75,7 @@ fn publisher(publisher: &Publisher) -> Json {
 }
 
 fn mapped(mapping: &Mapping) -> Map<String, Json> {
-    let Mapping { id, topic, event_time, event_type, subject, data_version } = mapping;
-    let fields = [
-        ("id", id),
-        ("topic", topic),
-        ("eventTime", event_time),
-        ("eventType", event_type),
-        ("subject", subject),
-        ("dataVersion", data_version),
-    ];
-    let written = fields.into_iter().filter(|(_, of)| **of != Field::default());
+    let written = mapping.fields().into_iter().filter(|(_, of)| **of != Field::default());
     written.map(|(name, of)| (name.to_owned(), field(of))).collect()
 }
 

@@ -146,16 +146,7 @@ fn topic_changes(old: &Topic, new: &Topic) -> Vec<FieldChange> {
 }
 
 fn mapping_text(mapping: &Mapping) -> String {
-    let Mapping { id, topic, event_time, event_type, subject, data_version } = mapping;
-    let fields = [
-        ("id", id),
-        ("topic", topic),
-        ("eventTime", event_time),
-        ("eventType", event_type),
-        ("subject", subject),
-        ("dataVersion", data_version),
-    ];
-    listed(fields.into_iter().filter_map(|(name, field)| field_text(name, field)))
+    listed(mapping.fields().into_iter().filter_map(|(name, field)| field_text(name, field)))
 }
 
 fn field_text(name: &str, field: &Field) -> Option<String> {

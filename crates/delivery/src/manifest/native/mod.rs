@@ -162,6 +162,14 @@ fn check_defaults(delivery: &Cursor<'_>, defaults: &Node) {
     });
 }
 
+/// The defaults of a profile, with those that a document states beside its `spec` in their place.
+fn profile_defaults(dialect: Dialect, own: Option<&Cursor<'_>>, native: &Node) -> Node {
+    let of_profile = Node::of_json(&written_defaults(dialect));
+    let Some(own) = own else { return of_profile };
+    check_defaults(own, native);
+    if own.is_mapping() { own.laid_over(of_profile) } else { of_profile }
+}
+
 fn read_subscription<'a>(
     written: &Cursor<'a>,
     document: &Cursor<'a>,
@@ -186,15 +194,7 @@ fn read_subscription<'a>(
         let profile = fields.read("profile", |at| at.choice(&Dialect::PROFILES));
         let dialect = profile.unwrap_or(Dialect::Native);
         let own_defaults = fields.given("defaults");
-        if let Some(own) = &own_defaults {
-            check_defaults(own, defaults);
-        }
-        let own_defaults = own_defaults.filter(Cursor::is_mapping);
-        let of_profile = Node::of_json(&written_defaults(dialect));
-        let of_profile = match &own_defaults {
-            Some(own) => own.laid_over(of_profile),
-            None => of_profile,
-        };
+        let of_profile = profile_defaults(dialect, own_defaults.as_ref(), defaults);
         let spec = fields.required("spec").and_then(|spec| {
             let delivery = delivery.cloned().map(Cursor::silent);
             let of_profile = spec.beside(&of_profile);
