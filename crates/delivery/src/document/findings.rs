@@ -5,6 +5,7 @@
 //! finding is one line of text: control characters from the file are replaced.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -135,6 +136,11 @@ pub(crate) struct SourcePosition {
     pub(crate) column: u64,
 }
 
+impl SourcePosition {
+    /// The position of what no file states.
+    pub(crate) const NOWHERE: Self = Self { file: usize::MAX, line: 0, column: 0 };
+}
+
 /// The text of a finding: what is wrong, and perhaps what would be right.
 pub(crate) struct Message {
     text: String,
@@ -201,13 +207,16 @@ pub(crate) struct Findings {
     gathered: RefCell<Vec<(SourcePosition, Finding)>>,
     /// The indexes of the errors among them.
     errors: RefCell<Vec<usize>>,
+    /// The fields at the positions of translated values, as their own documents name them.
+    translated: RefCell<BTreeMap<SourcePosition, String>>,
 }
 
 impl Findings {
     /// None yet, about files of these names.
     pub(crate) fn new<'a>(files: impl Iterator<Item = &'a str>) -> Self {
         let files = files.map(str::to_owned).collect();
-        Self { files, gathered: RefCell::default(), errors: RefCell::default() }
+        let (gathered, errors) = (RefCell::default(), RefCell::default());
+        Self { files, gathered, errors, translated: RefCell::default() }
     }
 
     /// Adds one.
@@ -220,7 +229,7 @@ impl Findings {
     ) {
         let finding = Finding {
             severity,
-            file: self.files[position.file].clone(),
+            file: self.file(position.file).to_owned(),
             line: position.line,
             column: position.column,
             field: one_line(field),
@@ -233,6 +242,16 @@ impl Findings {
             self.errors.borrow_mut().push(gathered.len());
         }
         gathered.push((position, finding));
+    }
+
+    /// Notes that the value at a position is translated from this field.
+    pub(crate) fn note_translated(&self, position: SourcePosition, field: &str) {
+        self.translated.borrow_mut().insert(position, field.to_owned());
+    }
+
+    /// The field at the position of a translated value, as its own document names it.
+    pub(crate) fn translated_field(&self, position: SourcePosition) -> Option<String> {
+        self.translated.borrow().get(&position).cloned()
     }
 
     /// How many errors there are so far, to compare before and after a part is read.
@@ -248,12 +267,12 @@ impl Findings {
 
     /// The name of a file.
     pub(crate) fn file(&self, file: usize) -> &str {
-        &self.files[file]
+        self.files.get(file).map_or("", String::as_str)
     }
 
     /// A position as text.
     pub(crate) fn location(&self, position: SourcePosition) -> String {
-        format!("{}:{}:{}", self.files[position.file], position.line, position.column)
+        format!("{}:{}:{}", self.file(position.file), position.line, position.column)
     }
 
     /// All of them, in the order of files and lines, each once: a part of a template may be read several times. Notes come

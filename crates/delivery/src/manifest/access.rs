@@ -6,22 +6,23 @@
 //!
 //! Promises: what a file asks for and nothing supplies is a warning, with the entry that would supply it.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use url::Url;
 
 use super::destinations::Destinations;
 use super::findings::{Message, Needed, ReferenceUse};
+use super::limits;
 use super::node::Node;
-use super::origins::Origins;
 use super::reader::{Cursor, Fields};
-use crate::document::kind::{Kind as _, OneOf};
+use crate::document::kind::{Integer, Kind, OneOf};
 use crate::document::record::Record as _;
+use crate::subscription::Tls;
 use crate::subscription::auth::Auth;
 use crate::subscription::auth::oauth2::{ClientCredentials, Style};
-use crate::subscription::kinds::auth::can_be_shown;
+use crate::subscription::concurrency::Concurrencies;
+use crate::subscription::kinds::auth::obstacle;
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address::topic_of;
-use crate::subscription::{Destination, Tls};
 
 /// What a request to a sink lacks.
 pub(super) const SINK_ACCESS: &str =
@@ -29,9 +30,11 @@ pub(super) const SINK_ACCESS: &str =
 
 /// What an entry says besides an address, and where.
 #[derive(Clone, Default)]
-pub(super) struct Access {
-    auth: Option<(Supplied, String)>,
-    ca_bundle: Option<(CaBundle, String)>,
+pub(super) struct Access<'a> {
+    auth: Option<(Supplied, Cursor<'a>)>,
+    tls: Option<(Tls, Cursor<'a>)>,
+    /// Limits of the destination: the field, its value and where that is written.
+    limits: Vec<(&'static str, Json, Cursor<'a>)>,
 }
 
 /// What a file says itself about a destination.
@@ -41,10 +44,6 @@ pub(super) struct Asked<'a> {
     pub(super) token: Option<AskedToken<'a>>,
     /// It trusts these authorities.
     pub(super) ca_bundle: Option<(CaBundle, Cursor<'a>)>,
-    /// It has an `auth`, which no entry replaces.
-    pub(super) states_auth: bool,
-    /// It has a `tls`, which no entry replaces.
-    pub(super) states_tls: bool,
 }
 
 /// A token that a file of others asks for, as far as it says which.
@@ -96,17 +95,21 @@ fn supplied(at: &Cursor<'_>) -> Option<Supplied> {
     Some(Supplied::Client(Client { credentials, has_token_url, has_style }))
 }
 
-impl Access {
+impl<'a> Access<'a> {
     /// Reads the fields of an entry that has more than an address.
-    pub(super) fn read(fields: &Fields<'_>) -> Self {
-        let auth = fields.given("auth");
-        let tls = fields.given("tls");
-        let bundle =
-            |at: Cursor<'_>| Some((at.mapping(Tls::read).flatten()?.ca_bundle, at.location()));
-        Self {
-            auth: auth.and_then(|at| Some((supplied(&at)?, at.location()))),
-            ca_bundle: tls.and_then(bundle),
-        }
+    pub(super) fn read(fields: &Fields<'a>) -> Self {
+        let auth = fields.given("auth").and_then(|at| Some((supplied(&at)?, at)));
+        let tls = fields.given("tls").and_then(|at| Some((at.mapping(Tls::read).flatten()?, at)));
+        let per_second = Integer(limits::PER_SECOND);
+        let limits = [
+            ("maxPerSecond", limit(fields, "maxPerSecond", &per_second)),
+            ("maxConcurrency", limit(fields, "maxConcurrency", &Concurrencies)),
+        ];
+        let limits = limits.into_iter().filter_map(|(name, limit)| {
+            let (value, at) = limit?;
+            Some((name, value, at))
+        });
+        Self { auth, tls, limits: limits.collect() }
     }
 
     /// Whether it says who is calling.
@@ -115,50 +118,80 @@ impl Access {
     }
 
     /// How the destination of an entry learns who is calling; the error is what the entry lacks, and the file too.
-    fn auth_for(&self, asked: &Asked<'_>) -> Option<Result<Auth, Message>> {
-        let (supplied, at) = self.auth.as_ref().filter(|_| !asked.states_auth)?;
+    fn auth_for(&self, asked: &Asked<'_>) -> Option<Result<(Auth, &Cursor<'a>), Message>> {
+        let (supplied, at) = self.auth.as_ref()?;
         Some(match supplied {
-            Supplied::Whole(auth) => Ok(auth.clone()),
+            Supplied::Whole(auth) => Ok((auth.clone(), at)),
             Supplied::Client(client) => match completed(client, asked.token.as_ref()) {
-                Ok(client) => Ok(Auth::OAuth2(Box::new(client))),
-                Err(needed) => Err(Message::new(format!(
-                    "neither this file nor the Destinations document at {at} has the {} of its oauth2",
-                    needed.as_str()
-                ))
-                .help(format!("{at}: oauth2: {{{}, …}}", needed.example()))),
+                Ok(client) => Ok((Auth::OAuth2(Box::new(client)), at)),
+                Err(needed) => {
+                    let entry = at.location();
+                    Err(Message::new(format!(
+                        "neither this file nor the Destinations document at {entry} has the {} of its oauth2",
+                        needed.as_str()
+                    ))
+                    .help(format!("{entry}: oauth2: {{{}, …}}", needed.example())))
+                }
             },
         })
     }
 }
 
+/// A limit of an entry.
+fn limit<'a, K: Kind>(
+    fields: &Fields<'a>,
+    name: &'static str,
+    kind: &K,
+) -> Option<(Json, Cursor<'a>)> {
+    let at = fields.given(name)?;
+    Some((kind.write(&kind.read(&at)?), at))
+}
+
 impl Destinations<'_> {
-    /// The destination with what its entry supplies and its file asks for. `None` where that cannot be used, which is
-    /// reported at the cursor, where the address is written; `key` is that of the entry.
-    pub(super) fn with_access(
+    /// Adds to the `destination` of a native document what its entry supplies and its file asks for. What the document
+    /// states itself stays. `None` where that cannot be used, which is reported at the cursor, where the address is
+    /// written; `key` is that of the entry.
+    pub(super) fn complete(
         &self,
-        destination: Destination,
+        document: &mut Node,
         asked: &Asked<'_>,
         (key, at): (&str, &Cursor<'_>),
-    ) -> Option<Destination> {
-        if topic_of(&destination.url).is_some() {
+    ) -> Option<()> {
+        let states = |document: &Node, field: &str| {
+            document.get(&format!("{DESTINATION}.{field}")).is_some_and(|of| !of.is_null())
+        };
+        if document.get(URL).and_then(Node::text).is_some_and(is_topic) {
             asked.warn_unused("the destination is a topic, which is not called");
-            return Some(destination);
+            return Some(());
         }
         let supplied = self.access(key);
-        let auth = match supplied.and_then(|access| access.auth_for(asked)) {
-            Some(Ok(auth)) => Some(auth),
-            Some(Err(message)) => return at.refuse(message),
-            None => destination.auth,
-        };
-        if auth.is_none() {
-            self.warn_missing_token(asked, key);
+        if !states(document, "auth") {
+            match supplied.and_then(|access| access.auth_for(asked)) {
+                Some(Ok((auth, of_entry))) => {
+                    let [headers, url] = [HEADERS, URL].map(|path| document.get(path));
+                    let url = url.and_then(Node::text).unwrap_or_default();
+                    if let Some(message) = obstacle(&auth, header_names(headers), url) {
+                        return at.refuse(message);
+                    }
+                    let auth = OneOf::<Auth>::new().write(&auth);
+                    document.set(&format!("{DESTINATION}.auth"), of_entry.translation(&auth));
+                }
+                Some(Err(message)) => return at.refuse(message),
+                None => self.warn_missing_token(asked, key),
+            }
         }
-        let of_entry = supplied.filter(|_| !asked.states_tls).and_then(|it| it.ca_bundle.as_ref());
-        let of_entry = of_entry.map(|(bundle, _)| bundle);
-        let ca_bundle = of_entry.or(asked.ca_bundle.as_ref().map(|(bundle, _)| bundle)).cloned();
-        let tls = ca_bundle.map(|ca_bundle| Tls { ca_bundle }).or(destination.tls);
-        let destination = Destination { auth, tls, ..destination };
-        can_be_shown(&destination, at).then_some(destination)
+        let of_entry = supplied.and_then(|access| access.tls.clone());
+        let of_file = || asked.ca_bundle.clone().map(|(ca_bundle, at)| (Tls { ca_bundle }, at));
+        if let Some((tls, at)) = of_entry.or_else(of_file).filter(|_| !states(document, "tls")) {
+            let tls = Json::Object(tls.write());
+            document.set(&format!("{DESTINATION}.tls"), at.translation(&tls));
+        }
+        for (field, value, at) in supplied.into_iter().flat_map(|access| &access.limits) {
+            if !states(document, field) {
+                document.set(&format!("{DESTINATION}.{field}"), at.translation(value));
+            }
+        }
+        Some(())
     }
 
     /// Warns of a token that is asked for and that nothing supplies.
@@ -171,26 +204,29 @@ impl Destinations<'_> {
 
     /// Warns of what the entry of an address has that gets no events, besides that address; and why that is not used.
     pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>, why: &str) {
-        let has_more = |of: &Access| of.auth.is_some() || of.ca_bundle.is_some();
+        let has_more = |of: &Access<'_>| of.auth.is_some() || of.tls.is_some();
         if self.access(key).is_some_and(has_more) {
             at.warn(format!("auth and tls of its Destinations entry are not used: {why}"));
         }
     }
+}
 
-    /// Notes where it is written what [`Destinations::with_access`] adds.
-    pub(super) fn note_access(&self, asked: &Asked<'_>, key: &str, origins: &mut Origins) {
-        let supplied = self.access(key);
-        if let Some((_, at)) =
-            supplied.and_then(|it| it.auth.as_ref()).filter(|_| !asked.states_auth)
-        {
-            origins.insert("auth".to_owned(), at.clone());
-        }
-        let of_entry = supplied.filter(|_| !asked.states_tls).and_then(|it| it.ca_bundle.as_ref());
-        let of_file = || asked.ca_bundle.as_ref().map(|(_, at)| at.location());
-        origins.extend(
-            of_entry.map(|(_, at)| at.clone()).or_else(of_file).map(|at| ("tls".to_owned(), at)),
-        );
-    }
+/// The field that an entry completes.
+const DESTINATION: &str = "spec.destination";
+/// Its address.
+const URL: &str = "spec.destination.url";
+/// Its headers.
+const HEADERS: &str = "spec.destination.headers";
+
+/// Whether an address is a topic.
+fn is_topic(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| topic_of(&url).is_some())
+}
+
+/// The names of the headers in a list.
+fn header_names(headers: Option<&Node>) -> impl Iterator<Item = &str> {
+    let headers = headers.into_iter().flat_map(Node::elements);
+    headers.filter_map(|header| header.get("name").and_then(Node::text))
 }
 
 impl Asked<'_> {

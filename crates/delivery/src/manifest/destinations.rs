@@ -36,7 +36,7 @@ struct Documented<'a> {
     written: String,
     /// `None` if the address cannot be used, which has been reported.
     target: Option<Target>,
-    access: Access,
+    access: Access<'a>,
     /// It is a mapping, and no text.
     is_whole: bool,
 }
@@ -64,7 +64,7 @@ impl<'a> Destinations<'a> {
     }
 
     /// What the entry of a key says besides an address.
-    pub(super) fn access(&self, key: &str) -> Option<&Access> {
+    pub(super) fn access(&self, key: &str) -> Option<&Access<'a>> {
         self.entry(&comparable(key)).map(|of| &of.access)
     }
 
@@ -147,7 +147,7 @@ fn whole<'a>(
     name: &'a str,
     key: &Cursor<'a>,
     value: &Cursor<'a>,
-) -> (Cursor<'a>, Option<&'a str>, Access) {
+) -> (Cursor<'a>, Option<&'a str>, Access<'a>) {
     let read = value.mapping(|fields| {
         let access = Access::read(fields);
         match fields.own("url") {

@@ -38,6 +38,7 @@ mod origins;
 mod schema;
 mod secret_policy;
 mod sinks;
+mod translation;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -57,11 +58,12 @@ pub use foreign::is_foreign;
 use ignored::Ignored;
 pub use knative::is_stock_knative;
 pub use left_out::LeftOut;
-use node::Document;
+use node::Node;
 pub use origins::Origins;
 use reader::Cursor;
 pub use schema::definitions;
 use sinks::{DeadLettersAt, Routes, UnusedSettings};
+use translation::{ObjectTopic, Translated};
 
 use crate::event::envelope::Publisher;
 use crate::subscription::Subscription;
@@ -138,7 +140,7 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let findings = Findings::new(names.chain([DEPLOYED]));
     let deployed_at = files.len();
     let files = files.into_iter().enumerate();
-    let documents: Vec<Document> =
+    let documents: Vec<Node> =
         files.flat_map(|(file, of)| of.parsed.into_documents(file, &findings)).collect();
     let deployed_entries = destinations::deployed_entries(&deployment.destinations);
     let deployed_entries =
@@ -156,19 +158,23 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
         deployed_entries.as_ref(),
     );
     let defaults = native::defaults();
-    let topics = native::resolved(&families.topics, &destinations);
-    let subscriptions = native::resolved(&families.subscriptions, &destinations);
-    let topics: Vec<Cursor<'_>> =
-        topics.iter().map(|(_, document)| Cursor::root(document, &findings)).collect();
-    let subscriptions: Vec<_> = subscriptions
-        .iter()
-        .map(|(written, document)| (written.clone(), Cursor::root(document, &findings)))
-        .collect();
+    let resolved = |document: &Cursor<'_>| native::Written::resolved(document, &destinations);
+    let topics: Vec<native::Written> = families.topics.iter().map(resolved).collect();
+    let topics = topics.iter().map(|of| Cursor::root(of.document(), &findings).translated());
+    let topics: Vec<Cursor<'_>> = topics.collect();
+    let mut subscriptions: Vec<native::Written> =
+        families.subscriptions.iter().map(resolved).collect();
     let mut draft = Draft::default();
-    native::read(&topics, &subscriptions, &defaults, &destinations, &mut draft);
-    eventgrid::read(&families.event_grid, &destinations, &mut draft);
-    knative::read(&families.knative, &destinations, &mut draft, &mut ignored);
+    native::read_topics(&topics, &defaults, &mut draft);
+    let described = draft.described_topics.keys().cloned().collect();
+    let mut translated = Translated::default();
+    eventgrid::translate(&families.event_grid, &destinations, &described, &mut translated);
+    knative::translate(&families.knative, &destinations, &mut translated, &mut ignored);
     ignored.report();
+    draft.add_translated(&translated.topics);
+    subscriptions.extend(translated.subscriptions.into_iter().map(Into::into));
+    native::read(&subscriptions, &findings, &defaults, &mut draft);
+    draft.left_out.extend(translated.left_out);
     let secrets = secret_policy::read(&families.secret_policies);
     let built = draft.into_catalogue(&deployment.secrets.clone().with(&secrets));
     let Built { mut catalogue, origins, left_out } = built;
@@ -235,6 +241,19 @@ impl<'a> Draft<'a> {
             delivery.error(Message::new(message).help("remove delivery here, and set it there"));
         }
         take(&mut self.object_topics, name, at, "topic")
+    }
+
+    /// Adds the topics that objects of other families define.
+    fn add_translated(&mut self, topics: &[ObjectTopic<'a>]) {
+        for ObjectTopic { name, at, max_replies } in topics {
+            if at.without_error(|| self.name_object(name, at).then_some(())).is_none() {
+                // Its subscriptions are left out as well.
+                self.broken_topics.insert(name.clone());
+            } else {
+                let max_replies = max_replies.as_ref().map(|(number, at)| (*number, at));
+                self.add_object_topic(name, max_replies);
+            }
+        }
     }
 
     /// Adds the topic that an object of another family defines, unless a native document describes

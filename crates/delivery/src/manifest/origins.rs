@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use super::reader::Cursor;
 use crate::subscription::Subscription;
 use crate::subscription::policy::settings;
 use crate::subscription::profile::Profile;
@@ -17,11 +16,6 @@ use crate::subscription::profile::Profile;
 ///
 /// The fields are those of [`settings`], and `url`.
 pub type Origins = BTreeMap<String, String>;
-
-/// Records that the value of a field is stated at the cursor; does nothing without a cursor.
-pub(super) fn note(origins: &mut Origins, field: &str, at: Option<&Cursor<'_>>) {
-    origins.extend(at.map(|at| (field.to_owned(), at.location())));
-}
 
 /// Whether each origin is that of a field that can have one.
 pub(super) fn are_known(origins: &Origins, subscription: &Subscription) -> bool {

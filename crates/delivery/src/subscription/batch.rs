@@ -4,7 +4,7 @@
 
 use crate::document::kind::{Integer, Word};
 use crate::document::record::Or;
-use crate::subscription::kinds::batches::Kilobytes;
+use crate::subscription::kinds::batches::{KILOBYTES, Kilobytes};
 
 words! {
     /// What a never-retried answer to several events means.
@@ -25,7 +25,7 @@ record! {
         /// The most events in one request.
         "maxEvents" => pub max_events: u32 = Or(EVENTS, BATCH_EVENTS_MAX),
         /// No further event past a body of this many times 1,024 bytes; a single larger event has a request of its own.
-        "preferredKilobytes" => pub preferred_bytes: u64 = Or(Kilobytes(1..=1_024), BATCH_BYTES),
+        "preferredKilobytes" => pub preferred_bytes: u64 = Or(Kilobytes(KILOBYTES), BATCH_BYTES),
         /// After a response that is never retried: split retries each event once by itself, all applies it to all of them.
         "onRefused" => pub on_refused: OnRefused = Or(ON_REFUSED, OnRefused::Split),
     }

@@ -8,7 +8,7 @@
 pub mod auth;
 mod batch;
 pub mod catalogue;
-mod concurrency;
+pub(crate) mod concurrency;
 pub mod credentials;
 pub mod dead_letter_format;
 pub mod filter;

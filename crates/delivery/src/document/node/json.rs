@@ -12,7 +12,7 @@ use jsonc_parser::common::Ranged as _;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 
-use super::super::findings::Message;
+use super::super::findings::{Message, SourcePosition};
 use super::{DEPTH_MAX, Fraction, Key, Node, Placed, Problem, Value, too_deep};
 
 /// Every option is set here, not left to the parser's defaults, which accept more.
@@ -69,7 +69,8 @@ impl Place<'_> {
             }
         }
         self.offset = self.offset.max(offset);
-        Placed { value, line: self.line, column: self.column }
+        let (line, column) = (self.line, self.column);
+        Placed { value, position: SourcePosition { file: 0, line, column } }
     }
 }
 

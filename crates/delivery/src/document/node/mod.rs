@@ -25,21 +25,13 @@ const DEPTH_MAX: usize = 64;
 /// The stack that the parser may use. It recurses: 64 levels take 3 MiB without optimisation, and a thread has 2.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
-/// One document of a file.
-pub(crate) struct Document {
-    /// The index of its file.
-    pub(crate) file: usize,
-    /// Its outermost value.
-    pub(crate) root: Node,
-}
-
 /// What is somewhere in a file, and its position.
 #[derive(Clone)]
 pub(crate) struct Placed<T> {
     /// What is there.
     pub(crate) value: T,
-    line: u64,
-    column: u64,
+    /// Its position.
+    pub(crate) position: SourcePosition,
 }
 
 /// A value and its position.
@@ -51,6 +43,11 @@ pub(crate) type Key = Placed<String>;
 impl Node {
     /// A value that is in no file.
     pub(crate) fn of_json(value: &serde_json::Value) -> Self {
+        Self::of_json_at(value, SourcePosition::NOWHERE)
+    }
+
+    /// A value that something at this position stands for.
+    pub(crate) fn of_json_at(value: &serde_json::Value, position: SourcePosition) -> Self {
         use serde_json::Value as Json;
 
         let value = match value {
@@ -63,15 +60,42 @@ impl Node {
                 }
             },
             Json::String(text) => Value::Text(text.clone()),
-            Json::Array(elements) => Value::List(elements.iter().map(Self::of_json).collect()),
+            Json::Array(elements) => {
+                Value::List(elements.iter().map(|of| Self::of_json_at(of, position)).collect())
+            }
             Json::Object(fields) => {
                 let field = |(key, value): (&String, &Json)| {
-                    (Key { value: key.clone(), line: 0, column: 0 }, Self::of_json(value))
+                    (Key { value: key.clone(), position }, Self::of_json_at(value, position))
                 };
                 Value::Map(fields.iter().map(field).collect())
             }
         };
-        Self { value, line: 0, column: 0 }
+        Self { value, position }
+    }
+
+    /// An empty mapping at this position.
+    pub(crate) const fn empty(position: SourcePosition) -> Self {
+        Self { value: Value::Map(Vec::new()), position }
+    }
+
+    /// Sets the value at a path of fields. Mappings on the way that are not there yet are at its position.
+    pub(crate) fn set(&mut self, path: &str, node: Self) {
+        let position = node.position;
+        let mut of = self;
+        for name in path.split('.') {
+            if !matches!(of.value, Value::Map(_)) {
+                of.value = Value::Map(Vec::new());
+            }
+            let Value::Map(entries) = &mut of.value else { return };
+            let found = entries.iter().position(|(key, _)| key.value == name);
+            let index = found.unwrap_or(entries.len());
+            if found.is_none() {
+                let key = Key { value: name.to_owned(), position };
+                entries.push((key, Self::empty(position)));
+            }
+            of = &mut entries[index].1;
+        }
+        *of = node;
     }
 
     /// This mapping with the fields of another one in place of its own, down to this depth.
@@ -89,11 +113,50 @@ impl Node {
         self
     }
 
-    /// The value at a path of fields, to change it.
-    pub(crate) fn at_mut(&mut self, path: &str) -> Option<&mut Self> {
+    /// Puts the value and all that is in it into this file.
+    fn put_into(&mut self, file: usize) {
+        self.position.file = file;
+        match &mut self.value {
+            Value::List(elements) => elements.iter_mut().for_each(|of| of.put_into(file)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(key, of)| {
+                key.position.file = file;
+                of.put_into(file);
+            }),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Integer(_)
+            | Value::Fraction(_)
+            | Value::Text(_) => {}
+        }
+    }
+
+    /// Whether this is `null`.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    /// The text here, if this is text.
+    pub(crate) fn text(&self) -> Option<&str> {
+        let Value::Text(text) = &self.value else { return None };
+        Some(text)
+    }
+
+    /// The elements of a list; none of any other value.
+    pub(crate) fn elements(&self) -> &[Self] {
+        let Value::List(elements) = &self.value else { return &[] };
+        elements
+    }
+
+    /// Whether this is a mapping.
+    pub(crate) fn is_mapping(&self) -> bool {
+        matches!(self.value, Value::Map(_))
+    }
+
+    /// The value at a path of fields.
+    pub(crate) fn get(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |of, name| {
-            let Value::Map(entries) = &mut of.value else { return None };
-            entries.iter_mut().find(|(key, _)| key.value == name).map(|(_, node)| node)
+            let Value::Map(entries) = &of.value else { return None };
+            entries.iter().find(|(key, _)| key.value == name).map(|(_, node)| node)
         })
     }
 }
@@ -145,12 +208,7 @@ impl Fraction {
 impl<T> Placed<T> {
     /// Another value at the same position.
     pub(crate) fn with<U>(&self, value: U) -> Placed<U> {
-        Placed { value, line: self.line, column: self.column }
-    }
-
-    /// The position, in this file.
-    pub(crate) fn position(&self, file: usize) -> SourcePosition {
-        SourcePosition { file, line: self.line, column: self.column }
+        Placed { value, position: self.position }
     }
 }
 
@@ -199,7 +257,8 @@ impl Parsed {
 
     /// No documents, and why.
     pub(crate) fn unreadable(value: Message) -> Self {
-        Self { documents: Vec::new(), problems: vec![Placed { value, line: 1, column: 1 }] }
+        let position = SourcePosition { file: 0, line: 1, column: 1 };
+        Self { documents: Vec::new(), problems: vec![Placed { value, position }] }
     }
 
     fn parse(name: &str, text: &str) -> Self {
@@ -211,7 +270,7 @@ impl Parsed {
         parsed.problems.extend(problems);
         parsed.documents.extend(of_yaml.documents);
         // Both are in the order of the file, which documents of the two formats may share.
-        parsed.documents.sort_by_key(|node| (node.line, node.column));
+        parsed.documents.sort_by_key(|node| node.position);
         parsed
     }
 
@@ -227,12 +286,13 @@ impl Parsed {
     }
 
     /// The documents, with the file's index among those that are read together; reports its problems.
-    pub(crate) fn into_documents(self, file: usize, findings: &Findings) -> Vec<Document> {
+    pub(crate) fn into_documents(mut self, file: usize, findings: &Findings) -> Vec<Node> {
         for problem in self.problems {
-            let position = problem.position(file);
+            let position = SourcePosition { file, ..problem.position };
             findings.add(Severity::Error, position, "", problem.value);
         }
-        self.documents.into_iter().map(|root| Document { file, root }).collect()
+        self.documents.iter_mut().for_each(|node| node.put_into(file));
+        self.documents
     }
 }
 

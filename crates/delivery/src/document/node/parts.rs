@@ -36,8 +36,9 @@ pub(crate) struct Doubts(BTreeMap<u64, (u64, Problem)>);
 impl Doubts {
     /// The problem to report for one of YAML: that of JSON in the same document, if there is one.
     pub(crate) fn resolve(&mut self, of_yaml: Problem) -> Problem {
-        let before = self.0.range(..=of_yaml.line).next_back();
-        let first = before.filter(|(_, (last, _))| of_yaml.line <= *last).map(|(first, _)| *first);
+        let before = self.0.range(..=of_yaml.position.line).next_back();
+        let first =
+            before.filter(|(_, (last, _))| of_yaml.position.line <= *last).map(|(first, _)| *first);
         let found = first.and_then(|first| self.0.remove(&first));
         found.map_or(of_yaml, |(_, problem)| problem)
     }

@@ -7,7 +7,7 @@ fn parse(text: &str) -> (Vec<String>, Vec<String>) {
 fn parse_named(name: &str, text: &str) -> (Vec<String>, Vec<String>) {
     let findings = Findings::new([name].into_iter());
     let documents = Parsed::new(name, text).into_documents(0, &findings);
-    let shown = documents.iter().map(|document| show(&document.root)).collect();
+    let shown = documents.iter().map(show).collect();
     (shown, findings.into_sorted().iter().map(ToString::to_string).collect())
 }
 
@@ -21,12 +21,18 @@ fn show(node: &Node) -> String {
         Value::List(list) => format!("[{}]", list.iter().map(show).collect::<Vec<_>>().join(", ")),
         Value::Map(map) => {
             let entry = |(key, node): &(Key, Node)| {
-                format!("{}@{}:{} {}", key.value, key.line, key.column, show(node))
+                format!(
+                    "{}@{}:{} {}",
+                    key.value,
+                    key.position.line,
+                    key.position.column,
+                    show(node)
+                )
             };
             format!("{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
         }
     };
-    format!("{inner}@{}:{}", node.line, node.column)
+    format!("{inner}@{}:{}", node.position.line, node.position.column)
 }
 
 #[test]

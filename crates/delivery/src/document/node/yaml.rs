@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Location, MessageFormatter as _, Spanned};
 
-use super::super::findings::Message;
+use super::super::findings::{Message, SourcePosition};
 use super::parts::begins_like_json;
 use super::{DEPTH_MAX, FILE_MAX_BYTES, Fraction, Node, Parsed, Placed, Value, too_deep};
 
@@ -24,9 +24,9 @@ pub(crate) fn read(text: &str) -> Parsed {
         match read {
             Ok(root) => parsed.add(root),
             Err(error) => {
-                let (line, column) = error.location().map_or((1, 1), |at| line_and_column(&at));
+                let position = error.location().map_or(BEGINNING, |at| position(&at));
                 let value = syntax_message(&error, text);
-                parsed.problems.push(Placed { value, line, column });
+                parsed.problems.push(Placed { value, position });
             }
         }
     }
@@ -115,9 +115,12 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-/// Line and column from 1; a value without a position is at the first character.
-fn line_and_column(at: &Location) -> (u64, u64) {
-    (at.line().max(1), at.column().max(1))
+/// The first character.
+const BEGINNING: SourcePosition = SourcePosition { file: 0, line: 1, column: 1 };
+
+/// A value without a position is at the first character.
+fn position(at: &Location) -> SourcePosition {
+    SourcePosition { file: 0, line: at.line().max(1), column: at.column().max(1) }
 }
 
 /// A value that may need its position.
@@ -141,8 +144,7 @@ impl<'de, T: Deserialize<'de> + Written> Deserialize<'de> for Placed<T> {
         let Spanned { mut value, referenced, defined }: Spanned<T> =
             Spanned::deserialize(deserializer)?;
         value.at(&defined);
-        let (line, column) = line_and_column(&referenced);
-        Ok(Self { value, line, column })
+        Ok(Self { value, position: position(&referenced) })
     }
 }
 

@@ -124,7 +124,7 @@ impl<'a> Fields<'a> {
     /// A cursor that reports at the key of a field, if it is there.
     pub(crate) fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
         let (key, node) = self.find(name)?;
-        Some(Cursor { position: key.position(self.of.position.file), ..self.of.child(key, node) })
+        Some(Cursor { position: key.position, ..self.of.child(key, node) })
     }
 
     /// The same, unless the field is `null`.
@@ -142,8 +142,7 @@ impl<'a> Fields<'a> {
         let is_unknown =
             |(key, node): &&(Key, Node)| !known.contains(&key.value.as_str()) && !is_absent(node);
         for (key, _) in self.entries.iter().filter(is_unknown) {
-            let (position, field) =
-                (key.position(self.of.position.file), self.of.path_to(&key.value));
+            let (position, field) = (key.position, self.of.path_to(&key.value));
             let at = Cursor { position, field, ..self.of.clone() };
             if key.value.starts_with("//") || key.value.starts_with("/*") {
                 // Whatever it hides, a filter perhaps, would be missing.

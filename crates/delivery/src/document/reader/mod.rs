@@ -15,7 +15,7 @@ pub(crate) use fields::Fields;
 
 use super::findings::{Finding, Findings, Message, Severity, SourcePosition, quoted};
 use super::hint::hint;
-use super::node::{Document, Key, Node, Value};
+use super::node::{Key, Node, Value};
 use crate::document::number::Number;
 use crate::time::duration;
 
@@ -26,9 +26,21 @@ pub(crate) struct Cursor<'a> {
     position: SourcePosition,
     field: String,
     unknown: Severity,
-    is_silent: bool,
+    reported: Reported,
+    is_translated: bool,
     is_in_template: bool,
     findings: &'a Findings,
+}
+
+/// What a cursor reports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reported {
+    /// Everything.
+    All,
+    /// Errors only.
+    Errors,
+    /// Nothing.
+    Nothing,
 }
 
 /// An entry of a free mapping, whose keys are not field names.
@@ -43,14 +55,14 @@ pub(crate) struct Entry<'a> {
 
 impl<'a> Cursor<'a> {
     /// The outermost value of a document.
-    pub(crate) fn root(document: &'a Document, findings: &'a Findings) -> Self {
-        let position = document.root.position(document.file);
+    pub(crate) fn root(document: &'a Node, findings: &'a Findings) -> Self {
         Self {
-            node: &document.root,
-            position,
+            node: document,
+            position: document.position,
             field: String::new(),
             unknown: Severity::Error,
-            is_silent: false,
+            reported: Reported::All,
+            is_translated: false,
             is_in_template: false,
             findings,
         }
@@ -64,12 +76,28 @@ impl<'a> Cursor<'a> {
 
     /// The same, but nothing is reported from here on down: it was read before.
     pub(crate) fn silent(self) -> Self {
-        Self { is_silent: true, ..self }
+        Self { reported: Reported::Nothing, ..self }
     }
 
-    /// A copy of the document whose outermost value this is.
-    pub(crate) fn to_document(&self) -> Document {
-        Document { file: self.position.file, root: self.node.clone() }
+    /// The same, but only errors are reported from here on down: the values were checked when they were translated.
+    pub(crate) fn errors_only(self) -> Self {
+        Self { reported: Reported::Errors, ..self }
+    }
+
+    /// The same, in a document that was translated: a finding names the field of the original.
+    pub(crate) fn translated(self) -> Self {
+        Self { is_translated: true, ..self }
+    }
+
+    /// A value in another form, at the position of this one. Findings about it name this field.
+    pub(crate) fn translation(&self, value: &serde_json::Value) -> Node {
+        self.findings.note_translated(self.position, &self.field);
+        Node::of_json_at(value, self.position)
+    }
+
+    /// The value here, with its positions.
+    pub(crate) fn to_node(&self) -> Node {
+        self.node.clone()
     }
 
     /// A mapping with the fields of this one in place of its own: in it, and in the mappings in it.
@@ -82,7 +110,7 @@ impl<'a> Cursor<'a> {
     where
         'a: 'b,
     {
-        Cursor { node, field: String::new(), is_silent: true, ..self.clone() }
+        Cursor { node, field: String::new(), reported: Reported::Nothing, ..self.clone() }
     }
 
     /// A cursor for the text of an ARM template, from here on down: an expression is no text.
@@ -91,8 +119,21 @@ impl<'a> Cursor<'a> {
     }
 
     fn report(&self, severity: Severity, message: Message) {
-        if !self.is_silent {
-            self.findings.add(severity, self.position, &self.field, message);
+        let is_reported = match self.reported {
+            Reported::All => true,
+            Reported::Errors => severity == Severity::Error,
+            Reported::Nothing => false,
+        };
+        if is_reported {
+            let original =
+                self.is_translated.then(|| self.findings.translated_field(self.position));
+            let field = original.flatten();
+            self.findings.add(
+                severity,
+                self.position,
+                field.as_ref().unwrap_or(&self.field),
+                message,
+            );
         }
     }
 
@@ -197,6 +238,11 @@ impl<'a> Cursor<'a> {
     /// Returns true for an expression of a template; reports nothing.
     pub(crate) fn is_expression(&self) -> bool {
         matches!(&self.node.value, Value::Text(_)) && self.peek_text().is_none()
+    }
+
+    /// Whether a file states it.
+    pub(crate) fn is_stated(&self) -> bool {
+        self.position != SourcePosition::NOWHERE
     }
 
     /// The position in the files, to compare it with others.
@@ -326,7 +372,7 @@ impl<'a> Cursor<'a> {
         };
         let element = |(index, node): (usize, &'a Node)| Self {
             node,
-            position: node.position(self.position.file),
+            position: node.position,
             field: format!("{}[{index}]", self.field),
             ..*self
         };
@@ -342,11 +388,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn entries(&self) -> Option<Vec<Entry<'a>>> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);
-            Entry {
-                name: &key.value,
-                key: Self { position: key.position(self.position.file), ..value.clone() },
-                value,
-            }
+            Entry { name: &key.value, key: Self { position: key.position, ..value.clone() }, value }
         };
         self.map().map(|entries| entries.iter().map(entry).collect())
     }
@@ -379,12 +421,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn child(&self, key: &Key, node: &'a Node) -> Self {
-        Self {
-            node,
-            position: node.position(self.position.file),
-            field: self.path_to(&key.value),
-            ..*self
-        }
+        Self { node, position: node.position, field: self.path_to(&key.value), ..*self }
     }
 
     fn path_to(&self, name: &str) -> String {

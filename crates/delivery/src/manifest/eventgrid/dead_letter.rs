@@ -5,16 +5,14 @@
 //! `Destinations` document maps is only a warning, since dead letters are stored in the default
 //! container.
 
+use serde_json::json;
+
 use super::super::access::SINK_ACCESS;
-use super::super::destinations::Destinations;
 use super::super::findings::{Message, ReferenceUse};
 use super::super::reader::{Cursor, Fields};
-use super::identity::LastmileSection;
 use super::{Context, endpoint, words};
-use crate::subscription::DeadLetterPolicy;
 use crate::subscription::kinds::address::Resolved;
-use crate::subscription::sink::Sink;
-use crate::time::duration::DAY_MS;
+use crate::time::duration::{DAY_MS, format_ms};
 
 /// The spellings of a dead-letter destination.
 const SPELLINGS: [&str; 3] = [
@@ -30,86 +28,58 @@ const DESTINATION_FIELDS: [&str; 5] =
 /// How long storing is tried.
 const PERIOD: &str = "deliveryRetryPeriodInDays";
 
-/// The dead-letter settings of a resource.
-#[derive(Default)]
-pub(super) struct DeadLetters {
-    sink: Option<Sink>,
-    keep_trying_for_ms: Option<u64>,
+/// Translates the destination, which has one of several names.
+pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
+    if let Some(key) = fields.given_key(PERIOD) {
+        let message = Message::new(format!("{PERIOD} belongs inside the dead-letter destination"));
+        key.warn(message.help(format!("here it counts all the same; inside {}", SPELLINGS[1])));
+        period(fields, context);
+    }
+    let mut first = None;
+    for name in SPELLINGS {
+        let Some(cursor) = fields.given(name) else { continue };
+        if is_identity_alone(&cursor) {
+            cursor.mapping(|of| {
+                of.accept(&DESTINATION_FIELDS);
+                endpoint::unused(of, "identity");
+            });
+            continue;
+        }
+        if let Some(first) = first {
+            cursor.error(format!("{first} is given too; it can be only one of them"));
+            continue;
+        }
+        first = Some(name);
+        cursor.mapping(|of| destination(of, context));
+    }
 }
 
-impl DeadLetters {
-    /// Reads the destination, which has one of several names.
-    pub(super) fn read(fields: &Fields<'_>, context: &mut Context<'_>) -> Self {
-        let mut letters = Self::default();
-        if let Some(key) = fields.given_key(PERIOD) {
-            let message =
-                Message::new(format!("{PERIOD} belongs inside the dead-letter destination"));
-            key.warn(message.help(format!("here it counts all the same; inside {}", SPELLINGS[1])));
-            letters.period(fields, context);
-        }
-        let mut first = None;
-        for name in SPELLINGS {
-            let Some(cursor) = fields.given(name) else { continue };
-            if is_identity_alone(&cursor) {
-                cursor.mapping(|of| {
-                    of.accept(&DESTINATION_FIELDS);
-                    endpoint::unused(of, "identity");
-                });
-                continue;
-            }
-            if let Some(first) = first {
-                cursor.error(format!("{first} is given too; it can be only one of them"));
-                continue;
-            }
-            first = Some(name);
-            cursor.mapping(|of| letters.destination(of, context));
-        }
-        letters
+/// The fields of a destination; one with an identity may have the destination itself a level
+/// deeper.
+fn destination(fields: &Fields<'_>, context: &mut Context<'_>) {
+    endpoint::unused(fields, "identity");
+    period(fields, context);
+    if let Some(inner) = fields.given("deadLetterDestination") {
+        inner.mapping(|inner| destination(inner, context));
+        return;
     }
+    if let Some(kind) = fields.required("endpointType") {
+        words::read(&kind, &[("StorageBlob", ())]);
+    }
+    let container = |properties: &Fields<'_>| {
+        period(properties, context);
+        sink(properties, context);
+    };
+    match fields.given("StorageBlob") {
+        Some(blob) => blob.mapping(container),
+        None => super::properties(fields, container),
+    };
+}
 
-    /// The fields of a destination; one with an identity may have the destination itself a level
-    /// deeper.
-    fn destination(&mut self, fields: &Fields<'_>, context: &mut Context<'_>) {
-        endpoint::unused(fields, "identity");
-        self.period(fields, context);
-        if let Some(inner) = fields.given("deadLetterDestination") {
-            inner.mapping(|inner| self.destination(inner, context));
-            return;
-        }
-        if let Some(kind) = fields.required("endpointType") {
-            words::read(&kind, &[("StorageBlob", ())]);
-        }
-        let container = |properties: &Fields<'_>| {
-            self.period(properties, context);
-            context.note("deadLetter.sink", properties.given("resourceId").as_ref());
-            self.sink = sink(properties, context.destinations);
-        };
-        match fields.given("StorageBlob") {
-            Some(blob) => blob.mapping(container),
-            None => super::properties(fields, container),
-        };
-    }
-
-    fn period(&mut self, fields: &Fields<'_>, context: &mut Context<'_>) {
-        let Some(days) = fields.given(PERIOD) else { return };
-        context.note("deadLetter.keepTryingFor", Some(&days));
-        self.keep_trying_for_ms = days.integer(1..=2).map(|days| u64::from(days) * DAY_MS);
-    }
-
-    /// The policy: these values and those of the `lastmile` section, over those of the topic or the dialect.
-    pub(super) fn complete(
-        self,
-        base: DeadLetterPolicy,
-        own: &LastmileSection<'_>,
-    ) -> DeadLetterPolicy {
-        DeadLetterPolicy {
-            sink: self.sink.unwrap_or(base.sink),
-            keep_trying_for_ms: self.keep_trying_for_ms.unwrap_or(base.keep_trying_for_ms),
-            response: own.response.unwrap_or(base.response),
-            hide_path: own.hide_path.unwrap_or(base.hide_path),
-            ..base
-        }
-    }
+fn period(fields: &Fields<'_>, context: &mut Context<'_>) {
+    let Some(at) = fields.given(PERIOD) else { return };
+    let ms = at.integer(1..=2).map(|days| u64::from(days) * DAY_MS);
+    context.to.set_some("deadLetter.keepTryingFor", ms, |ms| json!(format_ms(ms)), Some(&at));
 }
 
 /// Returns true for an identity without a destination, which changes nothing.
@@ -118,20 +88,21 @@ fn is_identity_alone(cursor: &Cursor<'_>) -> bool {
     has("identity") && !DESTINATION_FIELDS.iter().any(|field| has(field))
 }
 
-fn sink(fields: &Fields<'_>, destinations: &Destinations<'_>) -> Option<Sink> {
+fn sink(fields: &Fields<'_>, context: &mut Context<'_>) -> Option<()> {
+    let destinations = context.destinations;
     let cursor = fields.required("resourceId");
     let container = fields.given("blobContainerName");
     let cursor = cursor?;
     let id = container_id(cursor.text()?.trim_end_matches('/'), container.as_ref())?;
     destinations.warn_unused_access(&id, &cursor, SINK_ACCESS);
     match destinations.resolve(&id, &cursor) {
-        Resolved::Target(target) => Some(target.into()),
-        Resolved::Reported => None,
-        Resolved::Unknown => {
-            unmapped(&cursor, &id);
-            None
+        Resolved::Target(target) => {
+            context.to.set("deadLetter.sink", &json!(target.to_string()), &cursor);
         }
+        Resolved::Reported => {}
+        Resolved::Unknown => unmapped(&cursor, &id),
     }
+    Some(())
 }
 
 /// The full id of a container: joined from the account's id and the container's name, unless it is

@@ -5,18 +5,21 @@
 
 use std::borrow::Cow;
 
+use serde_json::json;
 use url::Url;
 
 use super::super::access::Asked;
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, ReferenceUse};
 use super::super::reader::{Cursor, Fields};
+use super::super::translation::Translation;
 use super::super::{batches, headers};
 use super::{Context, entra, words};
+use crate::document::kind::Kind as _;
 use crate::event::path::PATH_RULE;
 use crate::event::schema::Schema;
-use crate::subscription::Batch;
 use crate::subscription::header::{Header, Value};
+use crate::subscription::kinds::headers::Headers;
 
 /// Every type of endpoint, and whether it is a resource of Azure.
 const TYPES: [(&str, bool); 10] = [
@@ -53,12 +56,8 @@ pub(super) struct Endpoint<'a> {
     pub(super) called: Called<'a>,
     /// It is a resource of Azure.
     pub(super) is_resource: bool,
-    /// Headers of every request, where they are stated.
-    pub(super) headers: Option<Vec<Header>>,
     /// The delivery schema, and where it is written.
     pub(super) schema: Option<(Schema, Cursor<'a>)>,
-    /// Whether and how to batch, where that is stated, and where it is written.
-    pub(super) batch: Option<(Option<Batch>, Cursor<'a>)>,
 }
 
 /// Where requests go.
@@ -74,21 +73,19 @@ pub(super) struct Called<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    /// Reads `destination`.
+    /// Translates `destination`.
     pub(super) fn read(cursor: &Cursor<'a>, context: &mut Context<'_>) -> Option<Self> {
         cursor.mapping(|fields| {
             let is_resource =
                 fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
             super::properties(fields, |properties| {
-                let batch = batch(properties, context);
+                batch(properties, &mut context.to);
                 UNUSED.into_iter().for_each(|field| unused(properties, field));
                 let schema = schema(properties);
                 let mappings = properties.given("deliveryAttributeMappings");
-                context.note("headers", mappings.as_ref());
-                let headers = match mappings {
-                    Some(mappings) => headers::list(&mappings, header).map(Some),
-                    None => Some(None),
-                };
+                let headers = mappings.as_ref().and_then(|at| headers::list(at, header));
+                let written = |headers| Headers.write(&headers);
+                context.to.set_some("destination.headers", headers, written, mappings.as_ref());
                 let Some(is_resource) = is_resource else {
                     // Which of them is used depends on the type, which has its own finding.
                     properties.accept(&ADDRESSES);
@@ -99,8 +96,8 @@ impl<'a> Endpoint<'a> {
                     true => resource(properties, context.destinations),
                     false => webhook(properties, context.destinations),
                 }?;
-                context.note("url", Some(&called.at));
-                Some(Self { called, is_resource, headers: headers?, schema, batch })
+                context.to.set("destination.url", &json!(called.url.as_str()), &called.at);
+                Some(Self { called, is_resource, schema })
             })?
         })?
     }
@@ -174,21 +171,16 @@ fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>>
 
 /// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is not a batch,
 /// whatever the size: exported resources without batching have it.
-fn batch<'a>(
-    fields: &Fields<'a>,
-    context: &mut Context<'_>,
-) -> Option<(Option<Batch>, Cursor<'a>)> {
+fn batch(fields: &Fields<'_>, to: &mut Translation) {
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
     let events = events_at.as_ref().and_then(batches::events);
-    let bytes = size_at.as_ref().and_then(batches::preferred_bytes);
-    context.note("batch.maxEvents", events_at.as_ref());
+    let kilobytes = size_at.as_ref().and_then(batches::preferred_kilobytes);
     if events == Some(1) {
-        return Some((None, events_at?));
+        return to.set_some("batch", events, |_| json!(batches::NONE), events_at.as_ref());
     }
-    context.note("batch.preferredKilobytes", size_at.as_ref());
-    let batch = batches::of(events, bytes)?;
-    Some((Some(batch), events_at.or(size_at)?))
+    to.set_some("batch.maxEvents", events, |of| json!(of), events_at.as_ref());
+    to.set_some("batch.preferredKilobytes", kilobytes, |of| json!(of), size_at.as_ref());
 }
 
 fn header(fields: &Fields<'_>) -> Option<Header> {

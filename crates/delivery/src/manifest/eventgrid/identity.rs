@@ -4,17 +4,19 @@
 //! name, the name of the file, and the optional `lastmile` section. That section overrides everything else, since
 //! it is written for this program.
 
+use serde_json::json;
+
 use super::super::findings::Message;
 use super::super::reader::{Cursor, Fields};
-use super::super::{Draft, batches, limits, names, statuses};
+use super::super::{batches, limits, names, statuses};
 use super::source::{Located, Source};
 use super::template::Resource;
 use super::topics::SourceTopics;
 use super::{Context, kubernetes};
+use crate::subscription::OnRefused;
 use crate::subscription::dead_letter_format::Response;
 use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::profile::{Dialect, StatusSet};
-use crate::subscription::{Batch, OnRefused};
 
 /// The kind of the topics of namespaces.
 const NAMESPACE_TOPICS: &str = "microsoft.eventgrid/namespaces/topics";
@@ -30,70 +32,47 @@ const DIALECTS: [(&str, Dialect); 3] = [
 pub(super) struct LastmileSection<'a> {
     /// The dialect.
     pub(super) dialect: Option<Dialect>,
-    /// Statuses that are never retried.
-    pub(super) never_retry: StatusSet,
-    /// Statuses that are retried.
-    pub(super) retry_on: StatusSet,
-    /// How many requests a second the destination takes.
-    pub(super) max_per_second: Option<u32>,
-    /// Whether the path of the destination is a credential, and that of an address for dead letters.
-    pub(super) hide_path: Option<bool>,
-    /// How much of the last answer dead letters store.
-    pub(super) response: Option<Response>,
     /// The topic.
     pub(super) topic: Option<TopicName>,
-    on_refused: Option<(OnRefused, Cursor<'a>)>,
+    /// What a refusal of several events means, and where that is written.
+    pub(super) on_refused: Option<(OnRefused, Cursor<'a>)>,
     name: Option<(String, Cursor<'a>)>,
 }
 
 impl<'a> LastmileSection<'a> {
-    /// Reads the fields of `lastmile`.
+    /// Reads the fields of `lastmile`, and translates those of a delivery.
     pub(super) fn read(fields: &Fields<'a>, context: &mut Context<'_>) -> Self {
         let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
-        context.note("neverRetry", never_retry.as_ref());
-        context.note("retryOn", retry_on.as_ref());
-        let per_second = fields.given("maxPerSecond");
-        context.note("maxPerSecond", per_second.as_ref());
-        let [hide_path, response] =
-            ["hidePath", "deadLetterResponse"].map(|field| fields.given(field));
-        context.note("hidePath", hide_path.as_ref());
-        context.note("deadLetter.hidePath", hide_path.as_ref());
-        context.note("deadLetter.response", response.as_ref());
-        let on_refused = fields.given("onRefused");
-        context.note("batch.onRefused", on_refused.as_ref());
-        let list = |cursor: &Option<Cursor<'_>>| {
-            cursor.as_ref().and_then(statuses::list).unwrap_or_default()
-        };
+        let list = |cursor: &Option<Cursor<'_>>| cursor.as_ref().and_then(statuses::list);
         let (never, retried) = (list(&never_retry), list(&retry_on));
-        if let (Some(status), Some(cursor)) = (statuses::shared(&never, &retried), &retry_on) {
+        if let (Some(never), Some(retried)) = (&never, &retried)
+            && let (Some(status), Some(cursor)) = (statuses::shared(never, retried), &retry_on)
+        {
             cursor.error(format!("{status} is in neverRetry too; it can be only one of them"));
         }
+        let to = &mut context.to;
+        let ranges = |list: StatusSet| json!(list.ranges());
+        to.set_some("retry.neverRetry", never, ranges, never_retry.as_ref());
+        to.set_some("retry.retryOn", retried, ranges, retry_on.as_ref());
+        if let Some(at) = fields.given("maxPerSecond") {
+            let most = at.integer(limits::PER_SECOND);
+            to.set_some("destination.maxPerSecond", most, |of| json!(of), Some(&at));
+        }
+        if let Some(at) = fields.given("hidePath") {
+            let is_hidden = at.boolean();
+            to.set_some("destination.hidePath", is_hidden, |of| json!(of), Some(&at));
+            to.set_some("deadLetter.hidePath", is_hidden, |of| json!(of), Some(&at));
+        }
+        if let Some(at) = fields.given("deadLetterResponse") {
+            let response = at.word(&Response::ALL, Response::as_str);
+            to.set_some("deadLetter.response", response, |of| json!(of.as_str()), Some(&at));
+        }
+        let on_refused = fields.given("onRefused");
         Self {
             dialect: fields.given("dialect").and_then(|cursor| cursor.choice(&DIALECTS)),
-            never_retry: never,
-            retry_on: retried,
-            max_per_second: per_second.and_then(|cursor| cursor.integer(limits::PER_SECOND)),
-            hide_path: hide_path.and_then(|cursor| cursor.boolean()),
-            response: response.and_then(|cursor| cursor.word(&Response::ALL, Response::as_str)),
             on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
             topic: fields.given("topic").and_then(|cursor| names::topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),
-        }
-    }
-}
-
-impl LastmileSection<'_> {
-    /// The batch settings of a resource, with `onRefused` of this section.
-    pub(super) fn refine(&self, batch: Option<Batch>) -> Option<Batch> {
-        match (batch, &self.on_refused) {
-            (Some(batch), Some((on_refused, _))) => {
-                Some(Batch { on_refused: *on_refused, ..batch })
-            }
-            (None, Some((_, at))) => {
-                batches::report_without_batch(at, "maxEventsPerBatch: 100 enables batches");
-                None
-            }
-            (batch, None) => batch,
         }
     }
 }
@@ -115,15 +94,13 @@ pub(super) fn detect_dialect(resource: &Resource<'_>, source: Option<&Located<'_
     }
 }
 
-/// The full name of a subscription, registered in the draft: that of `lastmile`, else the
-/// resource's own, else the file's.
+/// The full name of a subscription, and where it is written: that of `lastmile`, else the resource's own, else the file's.
 pub(super) fn name<'a>(
     resource: &Resource<'a>,
     fields: &Fields<'a>,
     topic: Option<TopicName>,
     own: &LastmileSection<'a>,
-    draft: &mut Draft<'a>,
-) -> Option<SubscriptionName> {
+) -> Option<(SubscriptionName, Cursor<'a>)> {
     let (name, at) = match (&own.name, fields.given("name")) {
         (Some((name, cursor)), _) => (name.clone(), cursor.clone()),
         (None, Some(cursor)) => (names::checked(last(cursor.text()?), &cursor)?, cursor),
@@ -132,8 +109,7 @@ pub(super) fn name<'a>(
             resource.cursor.clone(),
         ),
     };
-    let name = SubscriptionName { topic: topic?, name };
-    draft.name_subscription(&name, &at).then_some(name)
+    Some((SubscriptionName { topic: topic?, name }, at))
 }
 
 /// The last part of a name such as `topic/subscription`.

@@ -7,7 +7,7 @@
 //!
 //! Steps: document → resources (`template`) → those whose needed fields are literal (`expression`) → what it takes
 //! events of (`source`) → dialect and name (`identity`, `kubernetes`) → `properties` (`settings`, and one module for
-//! each part of it) → a subscription: the values of its dialect, those of its topic's `delivery`, its own.
+//! each part of it) → a Subscription in the native form.
 //!
 //! A resource may be as the REST API has it, or flat, as the command line of Azure prints it: without `properties`,
 //! at every level.
@@ -29,13 +29,15 @@ mod template;
 mod topics;
 mod words;
 
+use std::collections::BTreeSet;
+
+use super::LeftOut;
 use super::destinations::Destinations;
 use super::findings::Message;
-use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
-use super::{Described, Draft, LeftOut};
+use super::translation::{Translated, Translation};
+use crate::subscription::name::TopicName;
 use identity::LastmileSection;
-use settings::Settings;
 use template::Resource;
 use topics::SourceTopics;
 
@@ -65,19 +67,12 @@ const IGNORED_FIELDS: [&str; 17] = [
 /// The delivery schema of old editions that is not sent here.
 const OLD_SCHEMA: &str = "CloudEventV01Schema";
 
-/// What reading a resource needs and fills in.
+/// What the translation of a resource needs and fills in.
 struct Context<'d> {
     /// The `Destinations` documents.
     destinations: &'d Destinations<'d>,
-    /// Where the values are written.
-    origins: Origins,
-}
-
-impl Context<'_> {
-    /// Notes where the value of a field is written; does nothing without a cursor.
-    fn note(&mut self, field: &'static str, at: Option<&Cursor<'_>>) {
-        note(&mut self.origins, field, at);
-    }
+    /// The translation.
+    to: Translation,
 }
 
 /// Whether a document has a destination where Event Grid has it.
@@ -101,26 +96,28 @@ fn properties<'a, T>(fields: &Fields<'a>, read: impl FnOnce(&Fields<'a>) -> T) -
     }
 }
 
-/// Reads all Event Grid documents into the draft.
-pub(super) fn read<'a>(
-    documents: &[Cursor<'a>],
+/// Translates all Event Grid documents. The spelling of topics that native documents describe counts.
+pub(super) fn translate(
+    documents: &[Cursor<'_>],
     destinations: &Destinations<'_>,
-    draft: &mut Draft<'a>,
+    described: &BTreeSet<TopicName>,
+    translated: &mut Translated<'_>,
 ) {
-    let topics = SourceTopics::of(draft.described_topics.keys());
-    let resources: Vec<Resource<'a>> = documents.iter().flat_map(template::resources).collect();
+    let topics = SourceTopics::of(described.iter());
+    let resources: Vec<Resource<'_>> = documents.iter().flat_map(template::resources).collect();
     // With none but old ones, nothing would be deployed: then each is an error.
     let is_other = |resource: &Resource<'_>| old_schema(&resource.cursor).is_none();
     let has_others = resources.iter().any(is_other);
     for resource in resources {
         let at = &resource.cursor;
         if has_others && is_of_old_schema(at) {
-            draft.left_out.push(LeftOut::because(at, &[&resource.path], OLD_SCHEMA_REASON));
+            let left_out = LeftOut::because(at, &[&resource.path], OLD_SCHEMA_REASON);
+            translated.left_out.push(left_out);
             continue;
         }
-        match at.result_or_error(|| read_resource(&resource, destinations, &topics, draft)) {
-            Ok(described) => draft.add_subscription(described),
-            Err(error) => draft.left_out.push(LeftOut::at(at, &[&resource.path], error)),
+        match at.result_or_error(|| translate_resource(&resource, destinations, &topics)) {
+            Ok(subscription) => translated.subscriptions.push(subscription),
+            Err(error) => translated.left_out.push(LeftOut::at(at, &[&resource.path], error)),
         }
     }
 }
@@ -144,18 +141,17 @@ fn old_schema<'a>(resource: &Cursor<'a>) -> Option<Cursor<'a>> {
     is_old.then_some(schema)
 }
 
-fn read_resource<'a>(
-    resource: &Resource<'a>,
+fn translate_resource(
+    resource: &Resource<'_>,
     destinations: &Destinations<'_>,
     topics: &SourceTopics,
-    draft: &mut Draft<'a>,
-) -> Option<Described<'a>> {
+) -> Option<Translation> {
     if expression::report(resource) {
         return None;
     }
     resource.cursor.mapping(|fields| {
         fields.accept(&IGNORED_FIELDS);
-        let mut context = Context { destinations, origins: Origins::new() };
+        let mut context = Context { destinations, to: Translation::new(&resource.cursor) };
         let own = fields
             .section("lastmile", |own| LastmileSection::read(own, &mut context))
             .unwrap_or_default();
@@ -164,11 +160,12 @@ fn read_resource<'a>(
             own.dialect.unwrap_or_else(|| identity::detect_dialect(resource, source.as_ref()));
         let topic =
             own.topic.clone().or_else(|| identity::topic_of(resource, source.as_ref(), topics));
-        let name = identity::name(resource, fields, topic, &own, draft);
-        let settings = properties(fields, |of| Settings::read(of, dialect, &mut context))?;
-        let name = name?;
-        let delivery = draft.deliveries.get(&name.topic);
-        settings.complete(name, dialect, &own, delivery, context)
+        let name = identity::name(resource, fields, topic, &own);
+        let dialect =
+            properties(fields, |of| settings::translate(of, dialect, &own, &mut context))?;
+        let (name, at) = name?;
+        context.to.name(&name, &at, dialect?);
+        Some(context.to)
     })?
 }
 

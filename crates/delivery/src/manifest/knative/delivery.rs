@@ -6,19 +6,21 @@
 //! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own. The delivery of a Broker
 //! without any is that of stock Knative.
 
+use serde_json::json;
+
 use super::super::access::SINK_ACCESS;
 use super::super::destinations::Destinations;
 use super::super::findings::{Message, ReferenceUse, quoted};
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
+use super::super::translation::Translation;
 use super::address::{Address, Addresses, ResolvedAddress, entry};
 use super::class::{Class, Policy, Support};
 use super::old;
+use crate::document::kind::Kind as _;
 use crate::event::schema::Schema;
-use crate::subscription::DeadLetterPolicy;
-use crate::subscription::profile::{
-    ATTEMPTS_MAX, LIFETIME_MAX_MS, Profile, RESPONSE_TIMEOUT_MAX_MS, RetryPolicy,
-};
+use crate::subscription::kinds::schedule::Waits;
+use crate::subscription::kinds::sinks::Sinks;
+use crate::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RESPONSE_TIMEOUT_MAX_MS};
 use crate::subscription::schedule::Schedule;
 use crate::subscription::sink::Sink;
 use crate::time::duration::{self, SECOND_MS};
@@ -115,6 +117,11 @@ impl<'a> Delivery<'a> {
         self.has_stock_defaults && self.stated_retries().contains(&false)
     }
 
+    /// True if an event is retried.
+    pub(super) fn retries(&self) -> bool {
+        value(&self.retry).map_or(self.has_stock_defaults, |retries| retries > 0)
+    }
+
     /// True if documents state a retry setting.
     pub(super) fn states_retries(&self) -> bool {
         self.stated_retries().contains(&true)
@@ -172,78 +179,53 @@ impl<'a> Delivery<'a> {
         Self { sink: self.sink.or_else(|| base.sink.clone()), ..self }
     }
 
-    /// The schema of events, and where it is written.
-    pub(super) fn schema(&self) -> Option<&Located<'a, Schema>> {
-        self.format.as_ref()
+    /// Translates these settings. Retries are numbered as the class does; `at` is the object.
+    pub(super) fn translate(&self, class: Class, at: &Cursor<'_>, to: &mut Translation) {
+        self.translate_retries(class, at, to);
+        let duration = |ms: u64| json!(duration::format_ms(ms));
+        let located = [
+            ("destination.timeout", &self.timeout_ms),
+            ("retry.retryAfterMax", &self.retry_after_max_ms),
+        ];
+        for (path, located) in located {
+            to.set_some(path, value(located), duration, self::at(located));
+        }
+        let schema = value(&self.format).map(Schema::as_str);
+        to.set_some("destination.schema", schema, |of| json!(of), self::at(&self.format));
+        if let Some(Located { value, at }) = &self.sink
+            && *value != Sink::DefaultContainer
+        {
+            to.set("deadLetter.sink", &Sinks.write(value), at);
+        }
     }
 
-    /// Where the sink is written.
-    pub(super) fn sink_at(&self) -> Option<Cursor<'a>> {
-        self.sink.as_ref().map(|sink| sink.at.clone())
-    }
-
-    /// The response timeout.
-    pub(super) fn timeout_ms(&self, profile: &Profile) -> u64 {
-        value(&self.timeout_ms).unwrap_or(profile.response_timeout_ms)
-    }
-
-    /// The retry policy, with the profile's values for missing fields.
-    pub(super) fn retry_policy(&self, class: Class, profile: &Profile) -> RetryPolicy {
-        let of_profile = profile.retry.clone();
-        let missing = if self.has_stock_defaults {
-            STOCK
-        } else {
-            RetrySettings {
-                retries: of_profile.max_attempts - 1,
-                policy: Policy::Exponential,
-                delay_ms: DELAY_DEFAULT_MS,
-            }
-        };
-        let policy = value(&self.policy).unwrap_or(missing.policy);
-        let delay_ms = value(&self.delay_ms).unwrap_or(missing.delay_ms);
+    /// The number of attempts and the waits. What stock Knative adds is in no file, and a schedule may be written in parts.
+    fn translate_retries(&self, class: Class, object: &Cursor<'_>, to: &mut Translation) {
+        let policy = value(&self.policy).unwrap_or(STOCK.policy);
+        let missing_ms = if self.has_stock_defaults { STOCK.delay_ms } else { DELAY_DEFAULT_MS };
+        let delay_ms = value(&self.delay_ms).unwrap_or(missing_ms);
+        // A delay above the cap never applies.
+        let delay_ms = delay_ms.min(value(&self.max_ms).unwrap_or(delay_ms));
         let schedule = class.schedule(policy, delay_ms, value(&self.max_ms));
-        let stated = self.retry.as_ref().map(|retry| max_attempts(retry, &schedule));
-        RetryPolicy {
-            max_attempts: stated.unwrap_or(missing.retries + 1),
-            schedule,
-            retry_after_max_ms: value(&self.retry_after_max_ms)
-                .unwrap_or(of_profile.retry_after_max_ms),
-            ..of_profile
+        if let Some(retry) = &self.retry {
+            to.set("retry.maxAttempts", &json!(max_attempts(retry, &schedule)), &retry.at);
+        } else if self.has_stock_defaults {
+            to.imply("retry.maxAttempts", &json!(STOCK.retries + 1));
+            to.origins.insert("maxAttempts".to_owned(), STOCK_ORIGIN.to_owned());
         }
-    }
-
-    /// What happens to failed deliveries.
-    pub(super) fn dead_letter_policy(&self, profile: &Profile) -> DeadLetterPolicy {
-        let of_profile = DeadLetterPolicy::of(profile);
-        DeadLetterPolicy {
-            sink: self.sink.as_ref().map_or(of_profile.sink, |sink| sink.value.clone()),
-            ..of_profile
-        }
-    }
-
-    /// Where the values are written. A schedule may be written in parts, and its numbering is the
-    /// class's.
-    pub(super) fn origins(&self, class: Class) -> Origins {
-        let mut origins = Origins::new();
         let parts = [at(&self.policy), at(&self.delay_ms), at(&self.max_ms)];
-        let mut schedule: Vec<String> = parts.into_iter().flatten().map(Cursor::location).collect();
-        if self.has_stock_defaults {
-            origins.insert("maxAttempts".to_owned(), STOCK_ORIGIN.to_owned());
-            let is_stock = self.policy.is_none() || self.delay_ms.is_none();
-            schedule.extend(is_stock.then(|| STOCK_ORIGIN.to_owned()));
-        }
-        schedule
+        let mut origin: Vec<String> = parts.into_iter().flatten().map(Cursor::location).collect();
+        let is_stock =
+            self.has_stock_defaults && (self.policy.is_none() || self.delay_ms.is_none());
+        origin.extend(is_stock.then(|| STOCK_ORIGIN.to_owned()));
+        origin
             .extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
-        note(&mut origins, "maxAttempts", at(&self.retry));
-        if !schedule.is_empty() {
-            origins.insert("schedule".to_owned(), schedule.join(", "));
+        if origin.is_empty() {
+            return;
         }
-        note(&mut origins, "timeout", at(&self.timeout_ms));
-        note(&mut origins, "schema", at(&self.format));
-        note(&mut origins, "retryAfterMax", at(&self.retry_after_max_ms));
-        let followed = self.sink.as_ref().filter(|sink| sink.value != Sink::DefaultContainer);
-        note(&mut origins, "deadLetter.sink", followed.map(|sink| &sink.at));
-        origins
+        let at = parts.into_iter().flatten().next().unwrap_or(object);
+        to.set("retry.schedule", &Waits.write(&schedule), at);
+        to.origins.insert("schedule".to_owned(), origin.join(", "));
     }
 }
 

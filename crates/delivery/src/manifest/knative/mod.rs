@@ -36,10 +36,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use address::{Addresses, ResolvedAddress, TopicKind};
 use class::Class;
 use cluster::CONFIG_MAP;
-use delivery::Delivery;
+use delivery::{Delivery, Located};
 use object::Object;
 use parent::Parent;
-use partial::PartialSubscription;
+use partial::{Called, PartialSubscription};
 use role::Role;
 use stock::StockDefaults;
 pub use stock::is_stock_knative;
@@ -48,14 +48,13 @@ use topics::{PLAIN, Topics};
 use super::destinations::Destinations;
 use super::findings::{Finding, Message, quoted};
 use super::ignored::Ignored;
-use super::origins::{Origins, note};
 use super::reader::{Cursor, Fields};
-use super::{Draft, LeftOut, names};
+use super::translation::{ObjectTopic, Translated};
+use super::{LeftOut, names};
+use crate::subscription::ReplyTo;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::profile::{Dialect, Profile};
 use crate::subscription::topic_address::topic_of;
-use crate::subscription::{Destination, ReplyTo};
 
 /// The broker of a Trigger that names none.
 const BROKER: &str = "default";
@@ -72,11 +71,11 @@ struct Reader<'a, 'd> {
     stock: StockDefaults<'a>,
 }
 
-/// Reads all documents of this family into the draft.
-pub(super) fn read<'a>(
+/// Translates all documents of this family.
+pub(super) fn translate<'a>(
     documents: &[Cursor<'a>],
     destinations: &Destinations<'_>,
-    draft: &mut Draft<'a>,
+    translated: &mut Translated<'a>,
     ignored: &mut Ignored<'a>,
 ) {
     let objects = documents.iter().map(|document| Object::of(document.clone()));
@@ -101,13 +100,13 @@ pub(super) fn read<'a>(
     };
     for (role, object) in &objects {
         if let Role::Topic(topic_kind) = role {
-            reader.read_topic(*topic_kind, object, draft);
+            reader.read_topic(*topic_kind, object, translated);
         }
     }
     for (role, object) in &objects {
-        reader.read_object(*role, object, draft, ignored);
+        reader.read_object(*role, object, translated, ignored);
     }
-    unread::report(&objects, &reader.addresses.topics, draft, ignored);
+    unread::report(&objects, &reader.addresses.topics, &mut translated.left_out, ignored);
     reader.stock.report();
 }
 
@@ -115,18 +114,21 @@ pub(super) fn read<'a>(
 type ReadSpec<'a, R> = fn(&R, &Fields<'a>, &Object<'a>) -> Option<PartialSubscription<'a>>;
 
 impl<'a> Reader<'a, '_> {
-    fn read_topic(&mut self, topic_kind: TopicKind, object: &Object<'a>, draft: &mut Draft<'a>) {
+    fn read_topic(
+        &mut self,
+        topic_kind: TopicKind,
+        object: &Object<'a>,
+        translated: &mut Translated<'a>,
+    ) {
         let read = object.document.without_error(|| {
             role::report_version(object);
-            let (metadata, parent) =
-                parent::read(topic_kind, object, &self.addresses, &self.config_maps)?;
-            let is_named = draft.name_object(&object.topic, &metadata.named_at?);
-            is_named.then_some((metadata.max_replies, parent))
+            parent::read(topic_kind, object, &self.addresses, &self.config_maps)
         });
-        let parent = read.map(|(max_replies, parent)| {
-            let stated = max_replies.as_ref().map(|stated| (stated.value, &stated.at));
-            draft.add_object_topic(&object.topic, stated);
-            parent
+        let parent = read.and_then(|(metadata, parent)| {
+            let max_replies = metadata.max_replies.map(|stated| (stated.value, stated.at));
+            let (name, at) = (object.topic.clone(), metadata.named_at?);
+            translated.topics.push(ObjectTopic { name, at, max_replies });
+            Some(parent)
         });
         self.parents.entry(object.topic.clone()).or_insert(parent);
     }
@@ -135,7 +137,7 @@ impl<'a> Reader<'a, '_> {
         &self,
         role: Role,
         object: &Object<'a>,
-        draft: &mut Draft<'a>,
+        translated: &mut Translated<'a>,
         ignored: &mut Ignored<'a>,
     ) {
         let read_spec: ReadSpec<'a, Self> = match role {
@@ -145,7 +147,7 @@ impl<'a> Reader<'a, '_> {
             Role::Ignored => return ignored.count(&object.document),
             Role::BrokerConfig => return role::read_broker_config(object),
             Role::Unknown => return role::report_unknown(object),
-            Role::Topic(TopicKind::Channel) => return self.read_subscribers(object, draft),
+            Role::Topic(TopicKind::Channel) => return self.read_subscribers(object, translated),
             Role::Topic(TopicKind::Broker) | Role::BackingChannel | Role::Unread => return,
         };
         let read = object.document.result_or_error(|| {
@@ -162,15 +164,27 @@ impl<'a> Reader<'a, '_> {
             let (partial, at) = (partial?, metadata.named_at.clone()?);
             let name =
                 SubscriptionName { topic: partial.topic.clone(), name: object.name.topic.clone() };
-            let topic_is_taken = role == Role::Source && !draft.name_object(&name.topic, &at);
-            if topic_is_taken || !draft.name_subscription(&name, &at) {
-                return None;
-            }
-            partial.complete(name, metadata, &self.stock)
+            let topic = (role == Role::Source).then(|| ObjectTopic {
+                name: name.topic.clone(),
+                at: at.clone(),
+                max_replies: None,
+            });
+            let destinations = self.addresses.destinations;
+            let translation = partial.translate(
+                &object.document,
+                (&name, &at),
+                metadata,
+                &self.stock,
+                destinations,
+            )?;
+            Some((topic, translation))
         });
         match read {
-            Ok(described) => draft.add_subscription(described),
-            Err(error) => self.leave_out(role, object, error, draft),
+            Ok((topic, subscription)) => {
+                translated.topics.extend(topic);
+                translated.subscriptions.push(subscription);
+            }
+            Err(error) => self.leave_out(role, object, error, translated),
         }
     }
 
@@ -180,7 +194,7 @@ impl<'a> Reader<'a, '_> {
         role: Role,
         object: &Object<'a>,
         error: Option<Box<Finding>>,
-        draft: &mut Draft<'a>,
+        translated: &mut Translated<'a>,
     ) {
         if role == Role::Source && error.is_none() {
             return;
@@ -188,7 +202,7 @@ impl<'a> Reader<'a, '_> {
         if let Some(name) = sketch::name_of(role, object, &self.addresses.topics) {
             let parts = [&name.topic.namespace, &name.topic.topic, &name.name];
             let parts = parts.map(String::as_str);
-            draft.left_out.push(LeftOut::at(&object.document, &parts, error));
+            translated.left_out.push(LeftOut::at(&object.document, &parts, error));
         }
     }
 
@@ -214,11 +228,13 @@ impl<'a> Reader<'a, '_> {
                 self.broker(name, broker.as_ref().unwrap_or(spec.parent()))
             });
         let class = topic_and_parent.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
-        let filter = filter::read(spec, class);
+        let filter_at = ["filters", "filter"].into_iter().find_map(|field| spec.given(field));
+        let at = filter_at.unwrap_or_else(|| spec.parent().clone());
+        let filter = filter::read(spec, class).map(|value| Located { value, at });
         let subscriber = self.destination(spec, "subscriber", object);
         let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
         // Replies of a trigger's subscriber go back to its broker; a topic does not reply.
-        let reply = (!partial.goes_on()).then(|| ReplyTo::Topic(partial.topic.clone()));
+        let reply = (!partial.goes_on()).then(|| (ReplyTo::Topic(partial.topic.clone()), None));
         Some(PartialSubscription { filter, reply, ..partial })
     }
 
@@ -255,13 +271,14 @@ impl<'a> Reader<'a, '_> {
         let reply = reply.and_then(|reply| self.addresses.read(&reply, namespace));
         let reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
         let reply = reply.and_then(|reply| reply.reply(self.addresses.destinations));
+        let reply = reply.map(|reply| (reply, reply_at.clone()));
         let subscriber = self.destination(spec, "subscriber", object);
         let partial = self.partial(spec, subscriber, object, topic_and_parent)?;
         if let Some(at) = reply_at.as_ref().filter(|_| partial.goes_on()) {
             at.warn("not used: the subscriber is a topic, which does not reply");
             return Some(partial);
         }
-        Some(PartialSubscription { reply, reply_at, ..partial })
+        Some(PartialSubscription { reply, ..partial })
     }
 
     /// The channel of a subscription; if no file has it, its class follows from its kind.
@@ -310,44 +327,25 @@ impl<'a> Reader<'a, '_> {
         let class = topic_and_parent.as_ref().map_or(Class::LITERAL, |(_, parent)| parent.class);
         let delivery =
             spec.section("delivery", |of| Delivery::read(of, class, &self.addresses, namespace));
-        let url_at = destination.as_ref().map(|resolved| resolved.at.clone());
-        let (destination, origins) = self.called(destination).unwrap_or_default();
-        let url = destination.as_ref().map(|destination| &destination.url);
+        let called = destination.and_then(|resolved| self.called(resolved));
         let (topic, parent) = topic_and_parent?;
-        if let (Some(at), Some(to)) = (&url_at, url.and_then(topic_of))
-            && to == topic
+        if let Some(Called { url, at, .. }) = &called
+            && topic_of(url).as_ref() == Some(&topic)
         {
             at.error(format!("{topic} would get each of its events again and again"));
         }
-        Some(PartialSubscription {
-            topic,
-            parent,
-            delivery,
-            destination,
-            origins,
-            filter: Some(Filter::EVERYTHING),
-            reply: None,
-            reply_at: None,
-        })
+        let filter = Some(Located { value: Filter::EVERYTHING, at: spec.parent().clone() });
+        Some(PartialSubscription { topic, parent, delivery, called, filter, reply: None })
     }
 
-    /// What events are sent to, and where documents state it.
-    fn called(
-        &self,
-        resolved: Option<ResolvedAddress<'a>>,
-    ) -> Option<(Option<Destination>, Origins)> {
-        let ResolvedAddress { key, asked, at, .. } = &resolved.clone()?;
-        let destinations = self.addresses.destinations;
-        let mut origins = Origins::new();
-        note(&mut origins, "url", Some(at));
-        destinations.note_access(asked, key, &mut origins);
-        let Some(url) = resolved?.endpoint() else {
-            destinations.warn_missing_token(asked, key);
+    /// What events are sent to.
+    fn called(&self, resolved: ResolvedAddress<'a>) -> Option<Called<'a>> {
+        let (key, asked, at) = (resolved.key.clone(), resolved.asked.clone(), resolved.at.clone());
+        let Some(url) = resolved.endpoint() else {
+            self.addresses.destinations.warn_missing_token(&asked, &key);
             return None;
         };
-        let timeout_ms = Profile::of(Dialect::Knative).response_timeout_ms;
-        let destination = Destination::new(url, timeout_ms);
-        Some((destinations.with_access(destination, asked, (key, at)), origins))
+        Some(Called { url, key, asked, at })
     }
 }
 

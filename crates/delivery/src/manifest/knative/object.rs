@@ -5,15 +5,17 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
+
 use super::super::findings::{Message, quoted};
 use super::super::hint::hint;
-use super::super::origins::{Origins, note};
 use super::super::reader::{Cursor, Fields};
+use super::super::translation::Translation;
 use super::super::{limits, names, statuses};
 use super::delivery::Located;
 use crate::subscription::dead_letter_format::Response;
 use crate::subscription::name::TopicName;
-use crate::subscription::profile::{RetryPolicy, StatusSet};
+use crate::subscription::profile::StatusSet;
 
 /// The namespace of an object that names none.
 const NAMESPACE: &str = "default";
@@ -249,35 +251,24 @@ impl<'a> Overrides<'a> {
         }
     }
 
-    /// Changes the policy.
-    pub(super) fn apply(&self, policy: &mut RetryPolicy) {
-        statuses::override_meaning(policy, &set(&self.never_retry), &set(&self.retry_on));
-    }
-
-    /// How many requests a second the subscriber takes.
-    pub(super) fn max_per_second(&self) -> Option<u32> {
-        self.max_per_second.as_ref().map(|located| located.value)
-    }
-
-    /// Whether the path of each address is a credential: of the subscriber, for replies, for dead letters.
-    pub(super) fn hide_path(&self) -> bool {
-        self.hide_path.as_ref().is_some_and(|located| located.value)
-    }
-
-    /// How much of the last answer dead letters store.
-    pub(super) fn response(&self) -> Response {
-        self.response.as_ref().map_or_else(Response::default, |located| located.value)
-    }
-
-    /// Adds where they are written.
-    pub(super) fn note(&self, origins: &mut Origins) {
-        note(origins, "neverRetry", self.never_retry.as_ref().map(|list| &list.at));
-        note(origins, "retryOn", self.retry_on.as_ref().map(|list| &list.at));
-        note(origins, "maxPerSecond", self.max_per_second.as_ref().map(|rate| &rate.at));
-        let hide_path_at = self.hide_path.as_ref().map(|hidden| &hidden.at);
-        note(origins, "hidePath", hide_path_at);
-        note(origins, "deadLetter.hidePath", hide_path_at);
-        note(origins, "deadLetter.response", self.response.as_ref().map(|of| &of.at));
+    /// Translates them.
+    pub(super) fn translate(&self, to: &mut Translation) {
+        let lists = [("retry.neverRetry", &self.never_retry), ("retry.retryOn", &self.retry_on)];
+        for (path, list) in lists {
+            if let Some(Located { value, at }) = list {
+                to.set(path, &json!(value.ranges()), at);
+            }
+        }
+        if let Some(Located { value, at }) = &self.max_per_second {
+            to.set("destination.maxPerSecond", &json!(value), at);
+        }
+        if let Some(Located { value, at }) = &self.hide_path {
+            to.set("destination.hidePath", &json!(value), at);
+            to.set("deadLetter.hidePath", &json!(value), at);
+        }
+        if let Some(Located { value, at }) = &self.response {
+            to.set("deadLetter.response", &json!(value.as_str()), at);
+        }
     }
 }
 

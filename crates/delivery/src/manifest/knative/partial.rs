@@ -1,21 +1,26 @@
-//! A trigger, subscription or source while it is read, and what it becomes.
+//! A trigger, subscription or source while it is read, and its translation.
 //!
-//! Separate because all of them end as a subscription in the same way: settings of their own, those that they
-//! inherit, and the defaults of the profile.
+//! Separate because all of them end as a Subscription in the same way: settings of their own, over those that they
+//! inherit.
 
-use super::super::Described;
-use super::super::origins::{Origins, note};
+use serde_json::json;
+use url::Url;
+
+use super::super::access::Asked;
+use super::super::conditions;
+use super::super::destinations::Destinations;
 use super::super::reader::Cursor;
-use super::super::sinks::DeadLettersAt;
-use super::delivery::Delivery;
+use super::super::translation::Translation;
+use super::delivery::{Delivery, Located};
 use super::object::Metadata;
 use super::parent::Parent;
 use super::stock::StockDefaults;
+use crate::subscription::ReplyTo;
 use crate::subscription::filter::Filter;
+use crate::subscription::kinds::replies;
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::profile::{Dialect, Profile};
+use crate::subscription::profile::Dialect;
 use crate::subscription::topic_address::topic_of;
-use crate::subscription::{DeadLetterPolicy, Destination, ReplyTo, Subscription};
 
 /// A subscription that is not complete yet.
 pub(super) struct PartialSubscription<'a> {
@@ -26,35 +31,44 @@ pub(super) struct PartialSubscription<'a> {
     /// Its own settings, if it has any.
     pub(super) delivery: Option<Delivery<'a>>,
     /// What its events are sent to.
-    pub(super) destination: Option<Destination>,
-    /// Where documents state that.
-    pub(super) origins: Origins,
-    /// Which events it delivers.
-    pub(super) filter: Option<Filter>,
-    /// Where replies go.
-    pub(super) reply: Option<ReplyTo>,
-    /// Where that is written.
-    pub(super) reply_at: Option<Cursor<'a>>,
+    pub(super) called: Option<Called<'a>>,
+    /// Which events it delivers, and where that is written.
+    pub(super) filter: Option<Located<'a, Filter>>,
+    /// Where replies go, and where that is written: nowhere if it follows from the kind of the object.
+    pub(super) reply: Option<(ReplyTo, Option<Cursor<'a>>)>,
+}
+
+/// What events are sent to.
+pub(super) struct Called<'a> {
+    /// The address.
+    pub(super) url: Url,
+    /// Its key in a `Destinations` document.
+    pub(super) key: String,
+    /// What is asked for beside the address.
+    pub(super) asked: Asked<'a>,
+    /// Where it is written.
+    pub(super) at: Cursor<'a>,
 }
 
 impl<'a> PartialSubscription<'a> {
     /// Whether its events go on to a topic, which does not reply.
     pub(super) fn goes_on(&self) -> bool {
-        self.destination.as_ref().is_some_and(|to| topic_of(&to.url).is_some())
+        self.called.as_ref().is_some_and(|to| topic_of(&to.url).is_some())
     }
 
-    /// The subscription with defaults filled in, and where the documents state its values.
-    pub(super) fn complete(
+    /// The Subscription in the native form, in place of the object at the cursor.
+    pub(super) fn translate(
         self,
-        name: SubscriptionName,
+        object: &Cursor<'a>,
+        (name, named_at): (&SubscriptionName, &Cursor<'a>),
         metadata: Metadata<'a>,
         stock: &StockDefaults<'a>,
-    ) -> Option<Described<'a>> {
-        let profile = Profile::of(Dialect::Knative);
+        destinations: &Destinations<'_>,
+    ) -> Option<Translation> {
+        let mut to = Translation::new(object);
+        to.name(name, named_at, Dialect::Knative);
         let delivery = self.parent.delivery_of(self.delivery);
-        let overrides = metadata.overrides.with_fallback(&self.parent.overrides);
-        let mut retry = delivery.retry_policy(self.parent.class, &profile);
-        if retry.max_attempts > 1 {
+        if delivery.retries() {
             let is_stock = delivery.uses_stock_defaults();
             stock.count(metadata.named_at.filter(|_| is_stock));
             // Without any settings in the files, that note stands for the class too.
@@ -62,44 +76,20 @@ impl<'a> PartialSubscription<'a> {
                 self.parent.report_unstated();
             }
         }
-        overrides.apply(&mut retry);
-        let mut origins = delivery.origins(self.parent.class);
-        overrides.note(&mut origins);
-        origins.extend(self.origins);
-        note(&mut origins, "reply", self.reply_at.as_ref().filter(|_| self.reply.is_some()));
-        let schema = delivery.schema();
-        let dead_letters_at =
-            DeadLettersAt { sink: delivery.sink_at(), ..DeadLettersAt::default() };
-        let destination = self.destination?;
-        let new = Subscription::new(name, profile.dialect, destination.url);
-        let subscription = Subscription {
-            destination: Destination {
-                schema: schema.map(|located| located.value),
-                response_timeout_ms: delivery.timeout_ms(&profile),
-                max_per_second: overrides.max_per_second(),
-                hide_path: overrides.hide_path(),
-                auth: destination.auth,
-                tls: destination.tls,
-                ..new.destination
-            },
-            filter: self.filter?,
-            retry,
-            dead_letter: DeadLetterPolicy {
-                response: overrides.response(),
-                hide_path: overrides.hide_path(),
-                ..delivery.dead_letter_policy(&profile)
-            },
-            reply: self.reply,
-            ..new
-        };
-        let schema_at = schema.map(|located| located.at.clone());
-        Some(Described {
-            subscription,
-            origins,
-            schema_at,
-            batch_at: None,
-            dead_letters_at,
-            secrets_at: Vec::new(),
-        })
+        delivery.translate(self.parent.class, object, &mut to);
+        metadata.overrides.with_fallback(&self.parent.overrides).translate(&mut to);
+        let Located { value: filter, at } = self.filter?;
+        if filter != Filter::EVERYTHING {
+            to.set("filter", &conditions::written(&filter), &at);
+        }
+        match self.reply {
+            Some((reply, Some(at))) => to.set("reply", &replies::written(&reply), &at),
+            Some((reply, None)) => to.imply("reply", &replies::written(&reply)),
+            None => {}
+        }
+        let Called { url, key, asked, at } = self.called?;
+        to.set("destination.url", &json!(url.as_str()), &at);
+        destinations.complete(&mut to.document, &asked, (&key, &at))?;
+        Some(to)
     }
 }

@@ -3,10 +3,11 @@
 //! Separate because an export of a cluster has both. They are read only where the files have no Subscription of the
 //! channel: then nothing else says where its events go.
 
+use super::super::LeftOut;
 use super::super::findings::Message;
 use super::super::names;
 use super::super::reader::{Cursor, Fields};
-use super::super::{Described, Draft, LeftOut};
+use super::super::translation::{Translated, Translation};
 use super::Reader;
 use super::address::{self, ResolvedAddress};
 use super::object::{Metadata, Object};
@@ -17,7 +18,7 @@ const PATHS: [&str; 2] = ["spec.subscribers", "spec.subscribable.subscribers"];
 
 impl<'a> Reader<'a, '_> {
     /// Reads the subscribers of a channel without Subscriptions.
-    pub(super) fn read_subscribers(&self, object: &Object<'a>, draft: &mut Draft<'a>) {
+    pub(super) fn read_subscribers(&self, object: &Object<'a>, translated: &mut Translated<'a>) {
         let list = PATHS.iter().find_map(|path| object.document.peek(path));
         let Some(list) = list.filter(|list| !list.is_null()) else { return };
         let subscribers = list.list().unwrap_or_default();
@@ -39,15 +40,15 @@ impl<'a> Reader<'a, '_> {
         }
         for (index, at) in subscribers.iter().enumerate() {
             let read = at.result_or_error(|| {
-                at.mapping(|fields| self.subscriber(fields, index, object, draft)).flatten()
+                at.mapping(|fields| self.subscriber(fields, index, object)).flatten()
             });
             match read {
-                Ok(described) => draft.add_subscription(described),
+                Ok(subscription) => translated.subscriptions.push(subscription),
                 Err(error) => {
                     let TopicName { namespace, topic } = &object.topic;
                     let name = name_of(at, index);
                     let name = [namespace, topic, &name].map(String::as_str);
-                    draft.left_out.push(LeftOut::at(at, &name, error));
+                    translated.left_out.push(LeftOut::at(at, &name, error));
                 }
             }
         }
@@ -58,8 +59,7 @@ impl<'a> Reader<'a, '_> {
         fields: &Fields<'a>,
         index: usize,
         object: &Object<'a>,
-        draft: &mut Draft<'a>,
-    ) -> Option<Described<'a>> {
+    ) -> Option<Translation> {
         fields.accept(&["generation"]);
         let uid = fields.given("uid");
         let name =
@@ -81,10 +81,13 @@ impl<'a> Reader<'a, '_> {
         let reply = reply.map(|reply| ResolvedAddress { asked, ..reply });
         let parent = self.parents.get(&object.topic)?.clone()?;
         let mut partial = self.partial(fields, to, object, Some((object.topic.clone(), parent)))?;
-        partial.reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
-        partial.reply = reply.and_then(|reply| reply.reply(self.addresses.destinations));
-        let is_named = draft.name_subscription(&name, fields.parent());
-        is_named.then(|| partial.complete(name, Metadata::default(), &self.stock)).flatten()
+        let destinations = self.addresses.destinations;
+        partial.reply = reply.and_then(|reply| {
+            let at = reply.at.clone();
+            Some((reply.reply(destinations)?, Some(at)))
+        });
+        let at = fields.parent();
+        partial.translate(at, (&name, at), Metadata::default(), &self.stock, destinations)
     }
 }
 

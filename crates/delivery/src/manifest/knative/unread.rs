@@ -8,10 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::LeftOut;
 use super::super::findings::{Message, shortened};
 use super::super::ignored::Ignored;
 use super::super::reader::Cursor;
-use super::super::{Draft, LeftOut};
 use super::address::{TopicKind, topic_kind};
 use super::cluster::{self, ClusterDefault};
 use super::object::Object;
@@ -29,7 +29,7 @@ const POLICY: &str = "EventPolicy";
 pub(super) fn report<'a>(
     objects: &[(Role, Object<'a>)],
     topics: &Topics,
-    draft: &mut Draft<'a>,
+    left_out: &mut Vec<LeftOut>,
     ignored: &mut Ignored<'a>,
 ) {
     let unread = objects.iter().filter(|(role, _)| *role == Role::Unread);
@@ -41,7 +41,7 @@ pub(super) fn report<'a>(
         if let Some(source) = source_without_sink(object) {
             let name = [&source.topic.namespace, &source.topic.topic, &source.name];
             let name = name.map(String::as_str);
-            draft.left_out.push(LeftOut::because(&object.document, &name, "spec.sink is missing"));
+            left_out.push(LeftOut::because(&object.document, &name, "spec.sink is missing"));
             affected.insert(source.to_string(), "sink");
         }
         if affected.is_empty() {

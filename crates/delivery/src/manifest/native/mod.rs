@@ -14,16 +14,17 @@ mod references;
 
 use std::sync::Arc;
 
-pub(super) use origins::Stated;
+use origins::Stated;
 use publishers::LocatedPublisher;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-use super::access::Asked;
 use super::canonical::{NO_ADDRESS, written_defaults};
 use super::destinations::Destinations;
+use super::origins::Origins;
+use super::translation::Translation;
 use super::{Described, Draft, LeftOut};
-use crate::document::findings::Message;
-use crate::document::node::{Document, Node};
+use crate::document::findings::{Finding, Findings, Message};
+use crate::document::node::Node;
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::Record as _;
 use crate::event::Input;
@@ -36,14 +37,41 @@ use crate::subscription::profile::Dialect;
 use crate::subscription::{DeliverySettings, Subscription};
 use crate::time::moment;
 
-/// Native documents with addresses in place of references, each beside the one that was written.
-pub(super) fn resolved<'a>(
-    documents: &[Cursor<'a>],
-    destinations: &Destinations<'_>,
-) -> Vec<(Cursor<'a>, Document)> {
-    let of =
-        |document: &Cursor<'a>| (document.clone(), references::resolved(document, destinations));
-    documents.iter().map(of).collect()
+/// A Subscription in the native form: as it is written, or translated.
+pub(super) struct Written {
+    /// The document.
+    document: Node,
+    /// Where values come from, if no position says it.
+    origins: Origins,
+    /// Its values were checked when they were translated.
+    is_checked: bool,
+    /// Why it cannot be used, whatever the rest says.
+    error: Option<Option<Box<Finding>>>,
+}
+
+impl From<Translation> for Written {
+    fn from(Translation { document, origins }: Translation) -> Self {
+        Self { document, origins, is_checked: true, error: None }
+    }
+}
+
+impl Written {
+    /// A native document, with addresses in place of its references.
+    pub(super) fn resolved(document: &Cursor<'_>, destinations: &Destinations<'_>) -> Self {
+        let mut copy = None;
+        let completed = document.result_or_error(|| {
+            let (resolved, completed) = references::resolved(document, destinations);
+            copy = Some(resolved);
+            completed
+        });
+        let document = copy.unwrap_or_else(|| document.to_node());
+        Self { document, origins: Origins::new(), is_checked: false, error: completed.err() }
+    }
+
+    /// Its document.
+    pub(super) fn document(&self) -> &Node {
+        &self.document
+    }
 }
 
 /// The defaults of the native profile, as a document.
@@ -51,44 +79,36 @@ pub(super) fn defaults() -> Node {
     Node::of_json(&written_defaults(Dialect::Native))
 }
 
-/// Reads all native documents into the draft.
+/// Reads all Topics into the draft.
+pub(super) fn read_topics<'a>(topics: &[Cursor<'a>], defaults: &Node, draft: &mut Draft<'a>) {
+    topics.iter().for_each(|document| read_topic(document, defaults, draft));
+}
+
+/// Reads all Subscriptions into the draft, after all topics.
 pub(super) fn read<'a>(
-    topics: &[Cursor<'a>],
-    subscriptions: &[(Cursor<'a>, Cursor<'a>)],
-    defaults: &'a Node,
-    destinations: &Destinations<'_>,
+    subscriptions: &'a [Written],
+    findings: &'a Findings,
+    defaults: &Node,
     draft: &mut Draft<'a>,
 ) {
-    for document in topics {
-        read_topic(document, defaults, draft);
-    }
-    for (written, document) in subscriptions {
-        let read = || read_subscription(written, document, defaults, destinations, draft);
-        match document.result_or_error(read) {
-            Ok(described) => draft.add_subscription(described),
-            Err(error) => {
-                let name = ["metadata.namespace", "metadata.topic", "metadata.name"];
-                let name = name.map(|field| document.text_at(field));
-                draft.left_out.push(LeftOut::at(document, &name, error));
+    for written in subscriptions {
+        let document = Cursor::root(&written.document, findings).translated();
+        let read =
+            document.result_or_error(|| read_subscription(written, &document, defaults, draft));
+        let error = match (written.error.clone(), read) {
+            (None, Ok(described)) => {
+                draft.add_subscription(described);
+                continue;
             }
-        }
+            (Some(error), _) | (None, Err(error)) => error,
+        };
+        let name = ["metadata.namespace", "metadata.topic", "metadata.name"];
+        let name = name.map(|field| document.text_at(field));
+        draft.left_out.push(LeftOut::at(&document, &name, error));
     }
 }
 
-/// A subscription of another family before its own settings: what its topic's `delivery` states, over the
-/// values of its dialect; and where that is written.
-pub(super) fn over_dialect<'a>(
-    delivery: &Cursor<'a>,
-    of_dialect: Subscription,
-) -> (Subscription, Stated<'a>) {
-    let stated = Stated::of(delivery, None, None);
-    let base = Node::of_json(&Json::Object(DeliverySettings::from(&of_dialect).write()));
-    // What is wrong with it has been reported with its Topic, unless it does not fit these values.
-    let read = delivery.mapping_over(&[delivery.beside(&base)], DeliverySettings::read).flatten();
-    (read.map_or(of_dialect.clone(), |settings| of_dialect.with(settings)), stated)
-}
-
-fn read_topic<'a>(document: &Cursor<'a>, defaults: &'a Node, draft: &mut Draft<'a>) {
+fn read_topic<'a>(document: &Cursor<'a>, defaults: &Node, draft: &mut Draft<'a>) {
     let mut named = None;
     let read = document.without_error(|| {
         document.mapping(|fields| {
@@ -134,7 +154,7 @@ struct TopicSpec<'a> {
 }
 
 impl<'a> TopicSpec<'a> {
-    fn read(spec: &Fields<'a>, defaults: &'a Node) -> Self {
+    fn read(spec: &Fields<'a>, defaults: &Node) -> Self {
         let input =
             spec.read("input", |input| input.word(&Input::ALL, Input::as_str)).unwrap_or_default();
         let from = publishers::read(spec);
@@ -171,13 +191,14 @@ fn profile_defaults(dialect: Dialect, own: Option<&Cursor<'_>>, native: &Node) -
 }
 
 fn read_subscription<'a>(
-    written: &Cursor<'a>,
+    written: &Written,
     document: &Cursor<'a>,
-    defaults: &'a Node,
-    destinations: &Destinations<'_>,
+    defaults: &Node,
     draft: &mut Draft<'a>,
 ) -> Option<Described<'a>> {
-    document.mapping(|fields| {
+    let reported =
+        if written.is_checked { document.clone().errors_only() } else { document.clone() };
+    reported.mapping(|fields| {
         fields.accept(&["apiVersion", "kind"]);
         let name = metadata(fields, |metadata| {
             let [namespace, topic, name] =
@@ -186,7 +207,7 @@ fn read_subscription<'a>(
                 topic: TopicName { namespace: namespace?, topic: topic? },
                 name: name?,
             };
-            draft.name_subscription(&name, &metadata.get("name")?).then_some(name)
+            draft.name_subscription(&name, &document.peek("metadata.name")?).then_some(name)
         });
         let delivery = name.as_ref().and_then(|name| draft.deliveries.get(&name.topic));
         let of_topic = |topic: &&Topic| name.as_ref().is_some_and(|of| of.topic == topic.name);
@@ -218,19 +239,15 @@ fn read_subscription<'a>(
             return None;
         }
         let stated = Stated::of(&spec, delivery, own_defaults.as_ref());
-        let settings = with_access(settings?, written, &spec, destinations)?;
         let subscription = Subscription {
             filter: filter?,
             reply: reply.map_or(Some(None), |reply| reply.map(Some))?,
             expires_ms: expires_ms.map_or(Some(None), |ms| ms.map(Some))?,
-            ..Subscription::with_settings(name, dialect, settings)
+            ..Subscription::with_settings(name, dialect, settings?)
         };
         let Stated { mut origins, schema_at, batch_at, on_refused_at, dead_letters_at, secrets_at } =
             stated;
-        if let Some(destination) = spec.peek("destination") {
-            let key = written.text_at(references::URL);
-            destinations.note_access(&asked(&destination), key, &mut origins);
-        }
+        origins.extend(written.origins.clone());
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at, "batch: {maxEvents: 100} enables batches");
         }
@@ -238,32 +255,10 @@ fn read_subscription<'a>(
     })?
 }
 
-/// The settings with what the entry of their address in a `Destinations` document has besides it.
-fn with_access(
-    settings: DeliverySettings,
-    written: &Cursor<'_>,
-    spec: &Cursor<'_>,
-    destinations: &Destinations<'_>,
-) -> Option<DeliverySettings> {
-    let of_spec = spec.peek("destination")?;
-    let at = of_spec.peek("auth").or_else(|| of_spec.peek("url"))?;
-    let key = written.text_at(references::URL);
-    let destination =
-        destinations.with_access(settings.destination, &asked(&of_spec), (key, &at))?;
-    Some(DeliverySettings { destination, ..settings })
-}
-
 /// The time from which on it takes no new events.
 fn expiration(at: &Cursor<'_>) -> Option<u64> {
     let ms = moment::read(at.text()?);
     ms.or_else(|| at.refuse(Message::new("not a time").help("such as 2026-12-01T00:00:00Z")))
-}
-
-/// What the `destination` of a Subscription states itself.
-fn asked<'a>(destination: &Cursor<'a>) -> Asked<'a> {
-    let [states_auth, states_tls] =
-        ["auth", "tls"].map(|field| destination.peek(field).is_some_and(|at| !at.is_null()));
-    Asked { states_auth, states_tls, ..Asked::default() }
 }
 
 fn metadata<'a, T>(fields: &Fields<'a>, read: impl FnOnce(&Fields<'a>) -> Option<T>) -> Option<T> {

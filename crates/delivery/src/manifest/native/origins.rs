@@ -18,19 +18,19 @@ static DECLARED: LazyLock<Vec<Declaration>> = LazyLock::new(DeliverySettings::de
 
 /// The positions of the values that documents state.
 #[derive(Default)]
-pub(in crate::manifest) struct Stated<'a> {
+pub(super) struct Stated<'a> {
     /// Where each value is written.
-    pub(in crate::manifest) origins: Origins,
+    pub(super) origins: Origins,
     /// Where the schema is written.
-    pub(in crate::manifest) schema_at: Option<Cursor<'a>>,
+    pub(super) schema_at: Option<Cursor<'a>>,
     /// Where batches are asked for.
-    pub(in crate::manifest) batch_at: Option<Cursor<'a>>,
+    pub(super) batch_at: Option<Cursor<'a>>,
     /// Where the Subscription itself states `onRefused`.
-    pub(in crate::manifest) on_refused_at: Option<Cursor<'a>>,
+    pub(super) on_refused_at: Option<Cursor<'a>>,
     /// Where options are stated that not every dead letter uses.
-    pub(in crate::manifest) dead_letters_at: DeadLettersAt<'a>,
+    pub(super) dead_letters_at: DeadLettersAt<'a>,
     /// Where secrets are named.
-    pub(in crate::manifest) secrets_at: Vec<Cursor<'a>>,
+    pub(super) secrets_at: Vec<Cursor<'a>>,
 }
 
 impl<'a> Stated<'a> {
@@ -45,12 +45,19 @@ impl<'a> Stated<'a> {
         let mut found = Vec::new();
         record::origins(&DECLARED, &documents, "", &mut found);
         let at = |path: &str| found.iter().find(|(of, _)| of == path).map(|(_, at)| at.clone());
-        let origins = found.iter().map(|(path, at)| {
-            // `none` stands for all of a mapping, of which the sink is one field.
-            let path = if path == "deadLetter" { "deadLetter.sink" } else { path };
+        let reply = spec.peek("reply").filter(|at| !at.is_null());
+        let stated = found.iter().map(|(path, at)| (path.as_str(), at));
+        let stated = stated.chain(reply.as_ref().map(|at| ("reply", at)));
+        let origins = stated.filter(|(_, at)| at.is_stated()).map(|(path, at)| {
+            // `none` stands for all of a mapping.
+            let path = match path {
+                "deadLetter" => "deadLetter.sink",
+                "batch" => "batch.maxEvents",
+                path => path,
+            };
             (setting_name(path), at.location())
         });
-        let batch = |of: &Cursor<'a>| of.peek("batch").filter(|batch| !batch.is_null());
+        let batch = |of: &Cursor<'a>| of.peek("batch").filter(Cursor::is_mapping);
         let dead_letters_at = DeadLettersAt {
             // A sink that is a topic is at the name of the topic.
             sink: at("deadLetter.sink").map(|sink| sink.peek("topic").unwrap_or(sink)),

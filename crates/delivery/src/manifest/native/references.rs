@@ -3,14 +3,16 @@
 //!
 //! Separate because declared fields have addresses only. What is no reference stays as it is written.
 
-use super::super::access::SINK_ACCESS;
+use serde_json::json;
+
+use super::super::access::{Asked, SINK_ACCESS};
 use super::super::destinations::Destinations;
-use crate::document::node::{Document, Value};
+use crate::document::node::Node;
 use crate::document::reader::Cursor;
 use crate::subscription::kinds::address::Resolved;
 
 /// The field of a Subscription that is an endpoint.
-pub(super) const URL: &str = "spec.destination.url";
+const URL: &str = "spec.destination.url";
 /// The field of a Subscription with the address for replies.
 const REPLY: &str = "spec.reply";
 /// The fields that are sinks: of a Subscription, and of a Topic.
@@ -18,9 +20,12 @@ const SINKS: [&str; 2] = ["spec.deadLetter.sink", "spec.delivery.deadLetter.sink
 /// An address in place of one that cannot be used, which has been reported: the other fields are read nevertheless.
 const UNUSABLE: &str = "https://unusable.invalid/";
 
-/// The document with addresses in place of its references.
-pub(super) fn resolved(document: &Cursor<'_>, destinations: &Destinations<'_>) -> Document {
-    let mut copy = document.to_document();
+/// The document with addresses in place of its references, and with what the entry of its destination supplies.
+pub(super) fn resolved(
+    document: &Cursor<'_>,
+    destinations: &Destinations<'_>,
+) -> (Node, Option<()>) {
+    let mut copy = document.to_node();
     for path in [URL, REPLY].into_iter().chain(SINKS) {
         let Some(at) = document.peek(path) else { continue };
         let Some(text) = at.peek_text() else { continue };
@@ -34,9 +39,11 @@ pub(super) fn resolved(document: &Cursor<'_>, destinations: &Destinations<'_>) -
             Resolved::Target(target) => target.to_string(),
             Resolved::Reported | Resolved::Unknown => UNUSABLE.to_owned(),
         };
-        if let Some(node) = copy.root.at_mut(path) {
-            node.value = Value::Text(address);
-        }
+        copy.set(path, at.translation(&json!(address)));
     }
-    copy
+    let completed = document.peek(URL).map_or(Some(()), |at| {
+        let Some(key) = at.peek_text() else { return Some(()) };
+        destinations.complete(&mut copy, &Asked::default(), (key, &at))
+    });
+    (copy, completed)
 }

@@ -6,14 +6,18 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value as Json, json};
 
-use crate::document::findings::Message;
+use crate::document::findings::{Message, quoted};
 use crate::document::kind::{Integer, Kind, Merged, Word};
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Declaration, Optional, Presence, Record as _, Shown};
-use crate::subscription::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
+use crate::subscription::{BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
 
+/// The word by which a Subscription does without the batches of its Topic.
+pub(crate) const NONE: &str = "none";
 /// The text of the fields where each event has a request of its own.
-const NONE: &str = "no batches";
+const NO_BATCHES: &str = "no batches";
+/// The sizes of a body that can be preferred.
+pub(crate) const KILOBYTES: RangeInclusive<u32> = 1..=1_024;
 
 /// A number of bytes that documents state in kilobytes.
 pub(crate) struct Kilobytes(pub(crate) RangeInclusive<u32>);
@@ -40,25 +44,13 @@ pub(crate) fn events(cursor: &Cursor<'_>) -> Option<u32> {
 }
 
 /// Reads the preferred size of a body.
-pub(crate) fn preferred_bytes(cursor: &Cursor<'_>) -> Option<u64> {
-    Kilobytes(1..=1_024).read(cursor)
+pub(crate) fn preferred_kilobytes(cursor: &Cursor<'_>) -> Option<u32> {
+    cursor.integer(KILOBYTES)
 }
 
 /// Reads what a never-retried response to several events means.
 pub(crate) fn on_refused(cursor: &Cursor<'_>) -> Option<OnRefused> {
     Word(&OnRefused::ALL, OnRefused::as_str).read(cursor)
-}
-
-/// The batch with these numbers; `None` if neither is given.
-pub(crate) fn of(events: Option<u32>, bytes: Option<u64>) -> Option<Batch> {
-    if events.is_none() && bytes.is_none() {
-        return None;
-    }
-    Some(Batch {
-        max_events: events.unwrap_or(BATCH_EVENTS_MAX),
-        preferred_bytes: bytes.unwrap_or(BATCH_BYTES),
-        on_refused: OnRefused::Split,
-    })
 }
 
 /// Reports `onRefused` where nothing is batched.
@@ -77,6 +69,13 @@ impl Presence for Batches {
 
     fn read(&self, fields: &Fields<'_>, name: &'static str) -> Option<Option<Batch>> {
         let Some(at) = fields.given(name) else { return Some(None) };
+        match at.peek_text() {
+            Some(NONE) => return Some(None),
+            Some(other) => {
+                return at.refuse(format!("expected none or a mapping, found {}", quoted(other)));
+            }
+            None => {}
+        }
         let asked = |of: &Fields<'_>| {
             ["maxEvents", "preferredKilobytes"].iter().any(|name| of.given(name).is_some())
         };
@@ -97,7 +96,9 @@ impl Presence for Batches {
     }
 
     fn declare(&self, name: &'static str, about: &[&str]) -> Declaration {
-        Optional(Merged::<Batch>::new(), NONE).declare(name, about)
+        let mut declared = Optional(Merged::<Batch>::new(), NO_BATCHES).declare(name, about);
+        declared.schema = json!({ "oneOf": [{ "const": NONE }, declared.schema] });
+        declared
     }
 
     fn show(&self, path: String, value: &Option<Batch>, shown: &mut Vec<Shown>) {
@@ -106,7 +107,7 @@ impl Presence for Batches {
         }
         for Declaration { name, .. } in Batch::declarations() {
             let path = format!("{path}.{name}");
-            shown.push(Shown { path, value: Json::Null, text: NONE.to_owned() });
+            shown.push(Shown { path, value: Json::Null, text: NO_BATCHES.to_owned() });
         }
     }
 }

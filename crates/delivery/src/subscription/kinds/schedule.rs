@@ -120,7 +120,7 @@ fn numbered(kind: Kind, from_zero: bool, at: &Cursor<'_>) -> Option<Kind> {
 fn delay_ms(fields: &Fields<'_>) -> Option<u64> {
     fields
         .get("delay")
-        .map_or(Some(DELAY_DEFAULT_MS), |cursor| cursor.duration_ms(1..=LIFETIME_MAX_MS))
+        .map_or(Some(DELAY_DEFAULT_MS), |cursor| cursor.duration_ms(0..=LIFETIME_MAX_MS))
 }
 
 /// The schedule with its cap. A delay above the cap would never apply, so it is refused.
@@ -217,7 +217,7 @@ fn told(schedule: &Schedule) -> String {
 fn properties() -> Json {
     let duration = |about: &str| json!({ "description": about, "$ref": "#/$defs/duration" });
     let durations = |about: &str| json!({ "description": about, "$ref": "#/$defs/durations" });
-    let mut delay = duration("d, for linear, exponential and constant.");
+    let mut delay = duration("d, for linear, exponential and constant; PT0S means no wait.");
     delay["default"] = json!(format_ms(DELAY_DEFAULT_MS));
     json!([
         ["kind", {

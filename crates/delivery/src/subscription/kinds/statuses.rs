@@ -10,7 +10,7 @@ use crate::document::findings::{Message, quoted};
 use crate::document::kind::Kind;
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Declaration, Presence, Shown, text as joined};
-use crate::subscription::profile::{LIFETIME_MAX_MS, RetryPolicy, StatusSet};
+use crate::subscription::profile::{LIFETIME_MAX_MS, StatusSet};
 use crate::time::duration::format_ms;
 
 /// Statuses of HTTP.
@@ -37,19 +37,6 @@ pub(crate) fn status(text: &str) -> Option<u16> {
 /// The smallest status in both sets.
 pub(crate) fn shared(a: &StatusSet, b: &StatusSet) -> Option<u16> {
     STATUSES.into_iter().find(|status| a.contains(*status) && b.contains(*status))
-}
-
-/// Changes the meaning of statuses: those of `never_retry` are never retried, those of `retry_on`
-/// are, and neither is a success any more.
-pub(crate) fn override_meaning(
-    policy: &mut RetryPolicy,
-    never_retry: &StatusSet,
-    retry_on: &StatusSet,
-) {
-    let [success, never] = [&mut policy.success, &mut policy.never_retry].map(std::mem::take);
-    policy.success = success.difference(&never_retry.with(retry_on));
-    policy.never_retry = never.with(never_retry).difference(retry_on);
-    policy.retry_on = policy.retry_on.difference(never_retry).with(retry_on);
 }
 
 fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {

@@ -37,8 +37,8 @@ fn bad_schedules_are_refused_at_their_position() {
                 "retry.schedule.kind: \"linaer\" is not known here; did you mean linear?",
             ),
             (
-                "retry: {schedule: {delay: ^PT0S}}",
-                "retry.schedule.delay: has to be PT0.001S to P14D, is \"PT0S\"",
+                "retry: {schedule: {delay: ^P15D}}",
+                "retry.schedule.delay: has to be PT0S to P14D, is \"P15D\"",
             ),
             (
                 "retry: {schedule: {delay: ^5}}",
