@@ -67,7 +67,8 @@ pub(crate) fn lints_at(
     let cut_to_ms = stack.map(Stack::dispatch_timeout_ms).transpose()?;
     let cut_to_ms = cut_to_ms.map(|timeout_ms| timeout_ms.saturating_sub(RESPONSE_MARGIN_MS));
     let rules = AddressRules::of(stack)?;
-    let limits = SharedLimits::of(catalogue);
+    let concurrency = StatedLimits::concurrency(catalogue);
+    let rate = StatedLimits::rate(catalogue);
     let mut attempts = Attempts::default();
     let mut lints = Vec::new();
     for subscription in catalogue.subscriptions() {
@@ -77,7 +78,8 @@ pub(crate) fn lints_at(
             ("reply", unsubscribed_reply(subscription, catalogue)),
             ("url", unsubscribed_destination(subscription, catalogue)),
             ("timeout", shortened_timeout(subscription, cut_to_ms)),
-            ("sharedLimit", limits.problem(subscription)),
+            (concurrency.field, concurrency.problem(subscription)),
+            (rate.field, rate.problem(subscription)),
             ("url", placeholder(subscription)),
             ("auth", stack.and_then(|stack| without_identity(subscription, stack))),
         ];
@@ -278,47 +280,57 @@ fn has_no_subscription(topic: &TopicName, catalogue: &Catalogue) -> bool {
     catalogue.topic_subscriptions(topic).is_none_or(|of| of.is_empty())
 }
 
-/// Of each shared limit, by namespace and name: the first subscription, and the first one that has
-/// other numbers.
-struct SharedLimits<'a>(HashMap<(&'a str, &'a str), (&'a Subscription, Option<&'a Subscription>)>);
+/// A limit that subscriptions state, and those that state it for each address: the first one, and the first one with
+/// another number. Functions count requests by address, so subscriptions with the same address share its limits.
+struct StatedLimits<'a> {
+    field: &'static str,
+    number: fn(&Destination) -> Option<u32>,
+    by_address: HashMap<&'a str, (&'a Subscription, Option<&'a Subscription>)>,
+}
 
-impl<'a> SharedLimits<'a> {
-    fn of(catalogue: &'a Catalogue) -> Self {
-        let mut limits = HashMap::new();
+impl<'a> StatedLimits<'a> {
+    fn concurrency(catalogue: &'a Catalogue) -> Self {
+        Self::of(catalogue, "maxConcurrency", |to| to.max_concurrency.shared())
+    }
+
+    fn rate(catalogue: &'a Catalogue) -> Self {
+        Self::of(catalogue, "maxPerSecond", |to| to.max_per_second)
+    }
+
+    fn of(
+        catalogue: &'a Catalogue,
+        field: &'static str,
+        number: fn(&Destination) -> Option<u32>,
+    ) -> Self {
+        let mut by_address = HashMap::new();
         for subscription in catalogue.subscriptions() {
-            let Some(shared) = &subscription.destination.shared_limit else { continue };
-            let key = (subscription.name.topic.namespace.as_str(), shared.as_str());
-            let (first, other) = limits.entry(key).or_insert((subscription.as_ref(), None));
-            if other.is_none() && numbers(first) != numbers(subscription) {
+            let destination = &subscription.destination;
+            // No request is made to a topic.
+            if number(destination).is_none() || destination.topic().is_some() {
+                continue;
+            }
+            let address = destination.url.as_str();
+            let (first, other) = by_address.entry(address).or_insert((subscription.as_ref(), None));
+            if other.is_none() && number(&first.destination) != number(destination) {
                 *other = Some(subscription.as_ref());
             }
         }
-        Self(limits)
+        Self { field, number, by_address }
     }
 
-    /// Another subscription with the same shared limit and other numbers.
+    /// Another subscription with the same address that states another number.
     fn problem(&self, subscription: &Subscription) -> Option<String> {
-        let shared = subscription.destination.shared_limit.as_deref()?;
-        let name = &subscription.name;
-        if numbers(subscription) == (None, None) {
-            return Some(format!(
-                "{name} shares the limit {shared}, but has neither maxConcurrency nor maxPerSecond"
-            ));
-        }
-        let (first, other) = self.0.get(&(name.topic.namespace.as_str(), shared))?;
-        let is_first = numbers(first) == numbers(subscription);
+        let Self { field, number, by_address } = self;
+        let stated = number(&subscription.destination)?;
+        let (first, other) = by_address.get(subscription.destination.url.as_str())?;
+        let is_first = number(&first.destination) == Some(stated);
         let other = if is_first { (*other)? } else { first };
+        let others = number(&other.destination)?;
         Some(format!(
-            "{name} and {} share the limit {shared}, but not maxConcurrency and maxPerSecond",
-            other.name
+            "{} and {} have the same address and share its {field}, but state {stated} and {others}: state one number",
+            subscription.name, other.name
         ))
     }
-}
-
-/// The numbers of a limit, as far as it can be shared.
-fn numbers(of: &Subscription) -> (Option<u32>, Option<u32>) {
-    let Destination { max_concurrency, max_per_second, .. } = of.destination;
-    (max_concurrency.shared(), max_per_second)
 }
 
 /// What the environment of this command says that the deployment allows.

@@ -196,15 +196,16 @@ fn what_is_in_isolation_is_attempted_there_without_a_slot() {
 }
 
 #[test]
-fn subscriptions_of_two_addresses_share_a_rate_by_name() {
-    let shares = |name, limit: &str| {
+fn subscriptions_share_a_rate_only_if_they_have_the_same_address() {
+    let limited = |name, url: &str| {
         let mut subscription = subscription(name);
         subscription.destination.max_per_second = Some(1);
-        subscription.destination.shared_limit = Some(limit.to_owned());
+        subscription.destination.url = url.parse().expect("an address");
         subscription
     };
-    for (second, waiting) in [("partner", 1), ("another", 0)] {
-        let both = [shares("shop/orders/s0", "partner"), shares("shop/orders/s1", second)];
+    const FIRST: &str = "https://s0.example.com/in";
+    for (second, waiting) in [(FIRST, 1), ("https://s0.example.com/other", 0)] {
+        let both = [limited("shop/orders/s0", FIRST), limited("shop/orders/s1", second)];
         let process = Process::with(FakePorts::new(catalogue_of(both)));
         // Two events: two slots of each limit, and the second one a second later in place.
         let sent = process.invoke(&events(2));

@@ -59,7 +59,6 @@ spec:
       tls: {caBundle: \"-----BEGIN CERTIFICATE-----\\nMA==\\n-----END CERTIFICATE-----\\n\"}
       signing: {secrets: ['env:A'], publicKeys: ['whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=']}
       maxPerSecond: 10000
-      sharedLimit: partner
       slowAfter: PT10S
       lateResponseWindow: PT0S
       probation: false
@@ -91,7 +90,7 @@ spec:
 apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: orders, name: slow}
-spec: {destination: {url: 'https://slow.example.com/', auth: {clientCertificate: {certificate: 'env:C', key: 'env:K'}}, hidePath: false, slowAfter: PT10S, maxPerSecond: 1, sharedLimit: partner, disable: {after: PT1H, then: hold}}}
+spec: {destination: {url: 'https://slow.example.com/', auth: {clientCertificate: {certificate: 'env:C', key: 'env:K'}}, hidePath: false, slowAfter: PT10S, maxPerSecond: 1, disable: {after: PT1H, then: hold}}}
 ---
 apiVersion: lastmile.dev/v1
 kind: Subscription

@@ -60,14 +60,16 @@ fn a_catalogue_is_checked_for_what_no_owner_sees_in_files_of_his_own() {
     assert_eq!(code, Some(1), "{printed}");
     assert!(printed.contains("there is no catalogue yet"), "{printed}");
 
-    let limited =
-        |name, rate: u32| subscription(name, &format!(", maxPerSecond: {rate}, sharedLimit: one"));
+    let limited = |name, rate: u32| {
+        let limited = subscription(name, &format!(", maxPerSecond: {rate}"));
+        limited.replace(&format!("https://{name}.example.com"), "https://one.example.com")
+    };
     apply(folder.path(), "a", &[limited("a", 1), subscription("more", "")]);
     apply(folder.path(), "b", &[limited("b", 2)]);
     let (printed, code) = run(folder.path(), &["check", "--to", &to]);
     assert_eq!(code, Some(0), "{printed}");
     for part in [
-        "shop/orders/a:1:1: warning: sharedLimit: shop/orders/a and shop/orders/b share the limit one",
+        "shop/orders/a:1:1: warning: maxPerSecond: shop/orders/a and shop/orders/b have the same address",
         "owner \"a\": 2 subscriptions\n",
         "owner \"b\": 1 subscription\n",
         "subscriptions without an error: 3; errors: 0; warnings: 2\n",

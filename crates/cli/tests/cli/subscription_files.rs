@@ -330,29 +330,62 @@ fn check_warns_of_valid_files_that_behave_unexpectedly() {
 }
 
 #[test]
-fn subscriptions_that_share_a_limit_by_name_have_the_same_one() {
-    let document = |namespace: &str, name: &str, limits: &str| {
+fn check_warns_of_subscriptions_with_one_address_that_state_different_limits() {
+    let document = |name: &str, destination: &str| {
         format!(
             "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
-             metadata: {{namespace: {namespace}, topic: orders, name: {name}}}\n\
-             spec: {{destination: {{url: \"https://{name}.example.com/\", sharedLimit: partner{limits}}}}}\n"
+             metadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+             spec: {{destination: {{url: {destination}}}}}\n"
         )
     };
-    let checked = |documents: [String; 2]| {
-        let folder = folder(&[("two.yaml", &documents.join("---\n"))]);
-        text(&run(folder.path(), &["check", "two.yaml"]).stdout)
+    let warnings = |destinations: &[&str]| {
+        let documents: Vec<String> =
+            ["a", "b", "c"].iter().zip(destinations).map(|(name, to)| document(name, to)).collect();
+        let folder = folder(&[("all.yaml", &documents.join("---\n"))]);
+        let printed = text(&run(folder.path(), &["check", "all.yaml"]).stdout);
+        let warnings = printed.lines().filter(|line| line.contains("have the same address"));
+        warnings.map(ToOwned::to_owned).collect::<Vec<_>>()
     };
-    let a = || document("shop", "a", ", maxPerSecond: 5");
-    for (other, warning) in [
-        (document("shop", "b", ", maxPerSecond: 5"), None),
-        (document("other", "b", ", maxPerSecond: 6"), None),
-        (document("shop", "b", ", maxPerSecond: 6"), Some("share the limit partner, but not")),
-        (document("shop", "b", ""), Some("has neither maxConcurrency nor maxPerSecond")),
+    const FIVE: &str = "'https://one.example.com/', maxPerSecond: 5";
+    const SIX: &str = "'https://one.example.com/', maxPerSecond: 6";
+    for agreed in [
+        [FIVE, FIVE],
+        [FIVE, "'https://two.example.com/', maxPerSecond: 6"],
+        // The path and the query are parts of the address.
+        [FIVE, "'https://one.example.com/?tenant=b', maxPerSecond: 6"],
+        // It states no rate, and the other one no concurrency.
+        [FIVE, "'https://one.example.com/', maxConcurrency: 6"],
+        [FIVE, "'https://one.example.com/'"],
+        // No request is made.
+        ["'topic:shop/refunds', maxPerSecond: 5", "'topic:shop/refunds', maxPerSecond: 6"],
     ] {
-        let all = checked([a(), other.clone()]);
-        assert_eq!(all.contains("the limit partner"), warning.is_some(), "{other}: {all}");
-        assert!(warning.is_none_or(|warning| all.contains(warning)), "{all}");
+        assert_eq!(warnings(&agreed), [""; 0], "{agreed:?}");
     }
+    let warning = |line: u32, column: u32, field: &str, subscriptions: &str, numbers: &str| {
+        format!(
+            "all.yaml:{line}:{column}: warning: {field}: {subscriptions} have the same address and share its {field}, \
+             but state {numbers}: state one number"
+        )
+    };
+    const A_B: &str = "shop/orders/a and shop/orders/b";
+    const B_A: &str = "shop/orders/b and shop/orders/a";
+    assert_eq!(
+        warnings(&[FIVE, SIX, FIVE]),
+        [
+            warning(4, 69, "maxPerSecond", A_B, "5 and 6"),
+            warning(9, 69, "maxPerSecond", B_A, "6 and 5"),
+            warning(14, 69, "maxPerSecond", "shop/orders/c and shop/orders/b", "5 and 6"),
+        ]
+    );
+    let [five, six] =
+        ["5", "6"].map(|of| format!("'https://one.example.com/', maxConcurrency: {of}"));
+    assert_eq!(
+        warnings(&[&five, &six]),
+        [
+            warning(4, 71, "maxConcurrency", A_B, "5 and 6"),
+            warning(9, 71, "maxConcurrency", B_A, "6 and 5"),
+        ]
+    );
 }
 
 #[test]

@@ -56,6 +56,7 @@ record! {
         /// The time limit for a complete response; at most PT10M.
         "timeout" => pub response_timeout_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
         /// The most requests in flight at once, of all running functions together; without it 50 for each of them.
+        /// Subscriptions with the same address share it.
         "maxConcurrency" => pub max_concurrency: Concurrency = Or(Concurrencies, Concurrency::DEFAULT),
         /// Headers of every request.
         "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),
@@ -67,11 +68,9 @@ record! {
         "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::new(), "none"),
         /// true adds the headers of Event Grid (aeg-…).
         "notificationHeaders" => pub notification_headers: bool = Required(Flag),
-        /// The most requests per second, of all running functions together. Excess requests wait; waiting is no attempt.
+        /// The most requests per second, of all running functions together. Subscriptions with the same address share it.
+        /// Excess requests wait; waiting is no attempt.
         "maxPerSecond" => pub max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
-        /// A name: subscriptions of this namespace that have it share maxConcurrency and maxPerSecond, which have to be the
-        /// same in all of them. Without it those of one address do.
-        "sharedLimit" => pub shared_limit: Option<String> = Optional(names::Name, "its own"),
         /// The response time above which the destination counts as slow; at most PT10M. Its deliveries then have a queue of
         /// their own.
         "slowAfter" => pub slow_after_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
@@ -174,7 +173,6 @@ impl Destination {
             notification_headers: false,
             max_concurrency: Concurrency::DEFAULT,
             max_per_second: None,
-            shared_limit: None,
             slow_after_ms: SLOW_AFTER_MS,
             late_window_ms: 0,
             probation: false,

@@ -3,7 +3,6 @@
 mod abandon;
 
 use delivery::delivery::Delivery;
-use delivery::delivery::health::DestinationKey;
 use delivery::delivery::outcome::{Exchange, Unsendable};
 use delivery::machine::answer::{self, SentCredentials};
 use delivery::ports::{DispatchPorts, Late};
@@ -13,6 +12,7 @@ use delivery::subscription::secret::Keyring;
 use futures::FutureExt as _;
 
 use crate::dispatch::{Dispatch, Invocation};
+use crate::memory::health::key_of;
 use crate::progress::{InFlightDelivery, Stage};
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -44,7 +44,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         };
         admitted.record(&exchange);
         if destination.max_concurrency.is_shared {
-            let key = DestinationKey::of_limit(subscription);
+            let key = key_of(subscription);
             self.leases.of(key).held().note_taken(exchange.duration_ms);
         }
         self.note_load(subscription, due, &exchange, of);

@@ -164,9 +164,6 @@ impl Drop for Waiting<'_> {
 
 #[cfg(test)]
 mod tests {
-    use delivery::subscription::Subscription;
-    use delivery::subscription::profile::Dialect;
-
     use super::*;
 
     #[test]
@@ -189,7 +186,7 @@ mod tests {
     #[test]
     fn a_lease_is_idle_while_nobody_uses_or_wants_it() {
         let leases = Leases::default();
-        let own = leases.of(DestinationKey::of_limit(&subscription()));
+        let own = leases.of(DestinationKey::of(&"https://example.com/".parse().unwrap()));
         let idle = || leases.idle().len();
         assert_eq!(idle(), 0, "nothing to return");
         *own.held() = Held { count: 1, until_ms: 10, ..Held::default() };
@@ -204,10 +201,5 @@ mod tests {
             drop(waiting);
         }
         assert_eq!(idle(), 1);
-    }
-
-    fn subscription() -> Subscription {
-        let url = "https://example.com/".parse().unwrap();
-        Subscription::new("n/t/s".parse().unwrap(), Dialect::Native, url)
     }
 }

@@ -23,6 +23,7 @@ use uuid::Uuid;
 use super::GATHER_MS;
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, Invocation};
+use crate::memory::health::key_of;
 use crate::memory::leases::{LeasedPermit, OwnLease, Waiting};
 use crate::progress::{InFlightDelivery, Unfinished};
 use crate::sharing::NotUpdated;
@@ -69,7 +70,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         has_waited: bool,
         of: &Invocation<'_>,
     ) -> Result<LeasedPermit, NoPermit> {
-        let own = self.leases.of(DestinationKey::of_limit(subscription));
+        let own = self.leases.of(key_of(subscription));
         if !has_waited {
             let turn_ms = match self.ask_as_new(subscription, &own, of).await {
                 Ok(permit) => return Ok(permit),
@@ -171,7 +172,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             held.count = held.in_use;
         }
         self.ports.sleep(GATHER_MS).await;
-        let key = DestinationKey::of_limit(subscription);
+        let key = key_of(subscription);
         let most = subscription.destination.max_concurrency.most.max(1);
         let until_ms = ends_ms.saturating_add(LEASE_MARGIN_MS);
         let wanted = || {

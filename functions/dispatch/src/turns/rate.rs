@@ -22,6 +22,7 @@ use futures::FutureExt as _;
 use super::GATHER_MS;
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, Invocation};
+use crate::memory::health::key_of;
 use crate::memory::rates::{Own, Wants};
 use crate::progress::{InFlightDelivery, Unfinished};
 use crate::sharing::NotUpdated;
@@ -55,7 +56,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Vec<InFlightDelivery> {
         let latest_ms = latest_ms(&due, subscription);
-        let key = DestinationKey::of_limit(subscription);
+        let key = key_of(subscription);
         let rate = Rate { key, per_second, latest_ms, deadline: of.deadline };
         let Taken { slots, is_full } = self.next_slots(&rate, due.len()).await;
         let now_ms = self.ports.now_ms();

@@ -156,13 +156,12 @@ fn consent() -> impl Strategy<Value = Consent> {
 fn destination() -> impl Strategy<Value = Destination> {
     let disable = (any::<u64>(), select(&Disabled::ALL[..]));
     let disable = disable.prop_map(|(after_ms, then)| Disable { after_ms, then });
-    let shared = arbitrary::name().prop_map(|name| name.name);
     let signing = (vec(secret(), 0..3), vec(select(&PUBLIC_KEYS[..]), 0..3));
     (
         (recipient(), any::<[bool; 5]>(), any::<[u64; 3]>(), option::of(select(&Schema::ALL[..]))),
         (vec(header(), 0..4), option::of(auth()), option::of(ca_bundle()), signing),
         (option::of(disable), option::of(consent())),
-        (1..=u32::MAX, option::of(1..=u32::MAX), option::of(shared)),
+        (1..=u32::MAX, option::of(1..=u32::MAX)),
     )
         .prop_map(
             |(first, (headers, auth, ca_bundle, signing), (disable, consent), limits)| {
@@ -174,7 +173,7 @@ fn destination() -> impl Strategy<Value = Destination> {
                 let (url, flags, [response_timeout_ms, slow_after_ms, late_window_ms], schema) =
                     first;
                 let [hide_path, plain_json, notification_headers, is_shared, probation] = flags;
-                let (most, max_per_second, shared_limit) = limits;
+                let (most, max_per_second) = limits;
                 Destination {
                     url,
                     hide_path,
@@ -188,7 +187,6 @@ fn destination() -> impl Strategy<Value = Destination> {
                     notification_headers,
                     max_concurrency: Concurrency { most, is_shared },
                     max_per_second,
-                    shared_limit,
                     slow_after_ms,
                     late_window_ms,
                     probation,

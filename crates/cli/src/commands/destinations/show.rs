@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::permits::Permits;
 use delivery::delivery::health::shared::DestinationState;
 use delivery::delivery::health::slots::Slots;
@@ -48,11 +47,8 @@ async fn given_out(
     destination: &Destination,
     now_ms: u64,
 ) -> anyhow::Result<GivenOut> {
-    // That of the first: `check` warns where they differ.
-    let limited = destination.subscriptions.iter().find(|it| it.destination.shared_limit.is_some());
-    let limit = limited.map_or(destination.key, |it| DestinationKey::of_limit(it));
-    let slots = place.document::<Slots>(&limit.slots_document()).await?;
-    let permits = place.document::<Permits>(&limit.permits_document()).await?;
+    let slots = place.document::<Slots>(&destination.key.slots_document()).await?;
+    let permits = place.document::<Permits>(&destination.key.permits_document()).await?;
     Ok(GivenOut {
         next_slot_ms: slots.map(|slots| slots.next_ms()),
         permits: permits.map(|permits| permits.held(now_ms)),

@@ -20,8 +20,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use crate::subscription::Subscription;
-
 /// Where documents about destinations are, beside the subscriptions.
 pub const FOLDER: &str = "_destinations";
 /// Half of a SHA-256: enough to tell addresses apart.
@@ -53,24 +51,9 @@ impl DestinationKey {
     /// That of this address.
     #[must_use]
     pub fn of(url: &Url) -> Self {
-        Self::hash(url.as_str())
-    }
-
-    fn hash(text: &str) -> Self {
         let mut key = [0; KEY_BYTES];
-        key.copy_from_slice(&Sha256::digest(text)[..KEY_BYTES]);
+        key.copy_from_slice(&Sha256::digest(url.as_str())[..KEY_BYTES]);
         Self(key)
-    }
-
-    /// That of the limits of a subscription, which it may share with other addresses.
-    #[must_use]
-    pub fn of_limit(subscription: &Subscription) -> Self {
-        let Some(name) = &subscription.destination.shared_limit else {
-            return Self::of(&subscription.destination.url);
-        };
-        let namespace = &subscription.name.topic.namespace;
-        // No address has a space.
-        Self::hash(&format!("limit {namespace}/{name}"))
     }
 
     /// The key of the document that says who may make how many requests at once.

@@ -6,7 +6,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::document::findings::Message;
-use crate::document::kind::{Checked, Kind};
+use crate::document::kind::Checked;
 use crate::document::reader::Cursor;
 use crate::subscription::name::{NAME_RULE, RESERVED, TopicName, is_name};
 
@@ -34,25 +34,6 @@ pub(crate) fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
             .refuse(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"))
     })?;
     Some(TopicName { namespace: checked(namespace, cursor)?, topic: checked(topic, cursor)? })
-}
-
-/// A name of a namespace, a topic, a subscription or a limit.
-pub(crate) struct Name;
-
-impl Kind for Name {
-    type Value = String;
-
-    fn read(&self, at: &Cursor<'_>) -> Option<String> {
-        read(at)
-    }
-
-    fn write(&self, value: &String) -> Json {
-        json!(value)
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "$ref": "#/$defs/name" })
-    }
 }
 
 /// A name of DNS (RFC 1035, 2.3.4).

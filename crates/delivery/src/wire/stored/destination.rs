@@ -7,7 +7,6 @@ use super::words::{DisabledV1, SchemaV1};
 use super::{address_or_topic, at_least_one, of_field};
 use crate::document::record::NoFields;
 use crate::subscription::header::{self, Header, Value};
-use crate::subscription::name;
 use crate::subscription::public_key::PublicKey;
 use crate::subscription::secret::SecretName;
 use crate::subscription::tls::CaBundle;
@@ -43,8 +42,6 @@ pub(super) struct DestinationV1 {
     shares_concurrency: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_per_second: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shared_limit: Option<String>,
     slow_after_ms: u64,
     late_response_window_ms: u64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -104,7 +101,6 @@ impl From<&Destination> for DestinationV1 {
             notification_headers,
             max_concurrency,
             max_per_second,
-            shared_limit,
             slow_after_ms,
             late_window_ms,
             probation,
@@ -126,7 +122,6 @@ impl From<&Destination> for DestinationV1 {
             max_concurrency: max_concurrency.most,
             shares_concurrency: max_concurrency.is_shared,
             max_per_second: *max_per_second,
-            shared_limit: shared_limit.clone(),
             slow_after_ms: *slow_after_ms,
             late_response_window_ms: *late_window_ms,
             probation: *probation,
@@ -165,7 +160,6 @@ impl DestinationV1 {
                 is_shared: self.shares_concurrency,
             },
             max_per_second: self.max_per_second.map(per_second).transpose()?,
-            shared_limit: self.shared_limit.map(shared_limit).transpose()?,
             slow_after_ms: self.slow_after_ms,
             late_window_ms: self.late_response_window_ms,
             probation: self.probation,
@@ -179,11 +173,6 @@ impl DestinationV1 {
 
 fn ca_bundle(pem: String) -> Result<CaBundle, String> {
     of_field("destination.caBundle", CaBundle::new(&pem))
-}
-
-fn shared_limit(name: String) -> Result<String, String> {
-    let valid = if name::is_name(&name) { Ok(name) } else { Err(name::NAME_RULE) };
-    of_field("destination.sharedLimit", valid)
 }
 
 impl From<&Header> for HeaderV1 {
