@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use delivery::manifest::{Source, read};
+use dialects::{Source, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,6 +1,6 @@
 //! What several targets need: an input in parts, and the subscriptions of a document.
 
-use delivery::manifest::{Source, read};
+use dialects::{Source, read};
 use delivery::subscription::catalogue::Catalogue;
 
 /// The time at which everything happens: 2026-11-20, in milliseconds.

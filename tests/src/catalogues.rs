@@ -8,14 +8,14 @@ use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::machine::Machine;
 use adapters::storage::StoredObject;
 use catalogue::{Changes, Namespace, NodeCache};
-use delivery::manifest::{self, Source};
+use dialects::Source;
 
 /// Adds the subscriptions of this text, or replaces those of the same names.
 ///
 /// # Panics
 /// When the text has errors, or the catalogue cannot be written.
 pub async fn apply(folder: &StoredObject, text: &str) {
-    let read = manifest::read(&[Source { name: "test", text }]);
+    let read = dialects::read(&[Source { name: "test", text }]);
     let read = read.into_result().expect("the file is right");
     let mut all = entries_of("test", &read);
     all.entry(DEPLOYMENT.to_owned()).or_default().extend([mark()]);
@@ -45,7 +45,7 @@ pub async fn commit(folder: &StoredObject, namespace: &str, changes: &Changes) {
 /// When the text has errors or no entry.
 #[must_use]
 pub fn value(text: &str) -> String {
-    let read = manifest::read(&[Source { name: "test", text }]);
+    let read = dialects::read(&[Source { name: "test", text }]);
     let read = read.into_result().expect("the file is right");
     let all = entries_of("test", &read).into_values().flatten();
     all.map(|(_, value)| value).next().expect("an entry")

@@ -16,10 +16,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use aws_sdk_s3::Client;
-use delivery::manifest::{self, Source};
 use delivery::ports::{Clock, SubscriptionSource};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
+use dialects::Source;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::machine::Machine;
@@ -200,9 +200,9 @@ impl<C: Clock> LiveSubscriptions<C> {
     fn parse(&self, text: &str) -> Result<Catalogue, String> {
         let name = self.source.to_string();
         let source = Source { name: &name, text };
-        let blank = manifest::blank(source).filter(|_| self.refuses_blank);
+        let blank = dialects::blank(source).filter(|_| self.refuses_blank);
         let read =
-            blank.map_or_else(|| manifest::read(&[source]).into_result(), |it| Err(vec![it]));
+            blank.map_or_else(|| dialects::read(&[source]).into_result(), |it| Err(vec![it]));
         read.map_err(|findings| {
             let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
             lines.join("\n")

@@ -17,10 +17,10 @@ use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::subscriptions::Location;
 use anyhow::{Context as _, bail};
 use catalogue::{Entry, Namespace, NodeCache, ReadError, Snapshot};
-use delivery::manifest::{self, Finding, Reading, Severity, Source};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::{Catalogue, Settings, TopicSubscriptions};
 use delivery::subscription::name::{SubscriptionName, TopicName};
+use dialects::{Finding, Reading, Severity, Source};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use indicatif::ProgressBar;
 
@@ -88,7 +88,7 @@ pub(crate) async fn read(location: &Location, wanted: Wanted) -> anyhow::Result<
     let source = store.name();
     let content = store.read().await?;
     let content = content.with_context(|| format!("{source} does not exist"))?;
-    let reading = manifest::read(&[Source { name: &source, text: &content }]);
+    let reading = dialects::read(&[Source { name: &source, text: &content }]);
     Ok(Deployed { reading, source, owners: None })
 }
 

@@ -12,10 +12,10 @@ use adapters::live_catalogue::objects::CatalogueObjects;
 use adapters::subscriptions::Location;
 use anyhow::{Context as _, bail};
 use catalogue::{Namespace, NodeCache};
-use delivery::manifest::{self, Deployment};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::{display, host_of};
+use dialects::Deployment;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -114,7 +114,7 @@ fn problems(catalogue: &Catalogue) -> BTreeSet<(SubscriptionName, String)> {
     let of_subscriptions = catalogue.subscriptions().flat_map(|subscription| {
         let name = &subscription.name;
         let topic = catalogue.topic(&name.topic);
-        let problems = topic.map(|topic| manifest::problems(subscription, topic, secrets));
+        let problems = topic.map(|topic| delivery::native::problems(subscription, topic, secrets));
         problems.unwrap_or_default().into_iter().map(|problem| (name.clone(), problem))
     });
     of_subscriptions.collect()

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use adapters::machine::Machine;
 use delivery::event::Input;
-use delivery::manifest::{Finding, Severity};
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::time::moment;
+use dialects::{Finding, Severity};
 use local::watch::Line;
 use serde_json::{Value, json};
 
@@ -199,7 +199,7 @@ fn next(queue: &str, catalogue: &Catalogue) -> String {
         lines.push_str(&format!("  lastmile subscriber --port {port}\n"));
     }
     let topic = &local.unwrap_or(first).name.topic;
-    let kind = match catalogue.topic(topic).map_or(Input::Auto, |topic| topic.input) {
+    let kind = match catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input) {
         Input::EventGrid => "eventgrid",
         Input::Custom | Input::Opaque => "json",
         Input::Auto
@@ -242,7 +242,7 @@ fn findings_json(findings: &[Finding]) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use delivery::manifest::{self, Source};
+    use dialects::Source;
 
     use super::*;
 
@@ -252,7 +252,7 @@ mod tests {
              ---\napiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: n, topic: t, name: a}}\n\
              spec: {{destination: {{url: \"{url}\"}}}}\n"
         );
-        manifest::read(&[Source { name: "s", text: &text }]).catalogue
+        dialects::read(&[Source { name: "s", text: &text }]).catalogue
     }
 
     #[test]

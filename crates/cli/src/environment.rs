@@ -216,9 +216,9 @@ pub(crate) fn report(receivers: &Receivers) {
 
 #[cfg(test)]
 mod tests {
-    use delivery::manifest::{self, Source};
     use delivery::subscription::auth::Auth;
     use delivery::subscription::auth::identity::WebIdentity;
+    use dialects::Source;
 
     use super::*;
 
@@ -231,7 +231,7 @@ mod tests {
             .iter()
             .map(|(name, url)| FILE.replace("NAME", name).replace("URL", url))
             .collect();
-        manifest::read(&[Source { name: "f", text: &text.join("---\n") }]).catalogue
+        dialects::read(&[Source { name: "f", text: &text.join("---\n") }]).catalogue
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
             .map(|text| text.replace("headers: [{name: a, secret: 'env:TOKEN'}]", signed))
             .collect();
         let sources = [Source { name: "f", text: &text.join("---\n") }];
-        let catalogue = manifest::read(&sources).catalogue;
+        let catalogue = dialects::read(&sources).catalogue;
         let all = || catalogue.subscriptions().map(AsRef::as_ref);
         let seen = "a.example.com: a signature for lambda in eu-west-1";
         assert_eq!(shown_elsewhere(all()), BTreeSet::from([seen.to_owned()]));

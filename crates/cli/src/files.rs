@@ -1,7 +1,7 @@
 //! Subscription files as arguments: reads them and prints findings.
 //!
 //! Separate because `check`, `explain`, `apply`, `cost` and `validate` start alike: text into
-//! memory, [`manifest::read`] over all of it, findings for people. A file that cannot be read is a
+//! memory, [`dialects::read`] over all of it, findings for people. A file that cannot be read is a
 //! usage error, exit code 2.
 
 use std::io;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, available_parallelism};
 
-use delivery::manifest::{self, Deployment, Finding, ParsedFile, Reading, Severity, Source};
+use dialects::{Deployment, Finding, ParsedFile, Reading, Severity, Source};
 
 use crate::output::note;
 use crate::{progress, text};
@@ -60,7 +60,7 @@ impl Files {
 
     /// Findings about files without any document: errors, if there is no other.
     pub(crate) fn blank(&self) -> Vec<Finding> {
-        let blank = self.0.iter().filter_map(|(name, text)| manifest::blank(Source { name, text }));
+        let blank = self.0.iter().filter_map(|(name, text)| dialects::blank(Source { name, text }));
         let mut blank: Vec<Finding> = blank.collect();
         if blank.len() < self.0.len() {
             blank.iter_mut().for_each(|finding| finding.severity = Severity::Warning);
@@ -74,7 +74,7 @@ impl Files {
     }
 
     fn reading_for(&self, deployment: &Deployment) -> Reading {
-        manifest::read_parsed(deployment, self.parsed())
+        dialects::read_parsed(deployment, self.parsed())
     }
 
     /// The files, as many parsed at once as there are processors.
@@ -86,7 +86,7 @@ impl Files {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some((name, text)) = self.0.get(at) else { return parsed };
-                parsed.push((at, manifest::parse(Source { name, text })));
+                parsed.push((at, dialects::parse(Source { name, text })));
                 bar.inc(1);
             }
         };
@@ -141,7 +141,7 @@ fn is_of_subscriptions(path: &Path) -> bool {
 }
 
 fn is_foreign(path: &Path) -> bool {
-    path.to_str().is_some_and(manifest::is_foreign)
+    path.to_str().is_some_and(dialects::is_foreign)
 }
 
 /// Adds the file, or the files below the folder that `is_read` accepts.

@@ -17,7 +17,6 @@ use anyhow::Context as _;
 use delivery::address::{
     AddressPolicy, OwnAddresses, PrivateDestinations, Refusal, is_public_host,
 };
-use delivery::manifest::{Finding, Reading};
 use delivery::subscription::auth::TokenSource;
 use delivery::subscription::catalogue::{Catalogue, Settings};
 use delivery::subscription::name::TopicName;
@@ -25,6 +24,7 @@ use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{Destination, ReplyTo, Subscription};
 use delivery::time::duration::{SECOND_MS, format_ms};
+use dialects::{Finding, Reading};
 use dispatch::RESPONSE_MARGIN_MS;
 use url::Url;
 

@@ -10,9 +10,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use delivery::manifest::{Finding, Needed, ReferenceUse};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
+use dialects::{Finding, Needed, ReferenceUse};
 
 use crate::files::{Files, have_errors, usage_error};
 use crate::output::note;

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use delivery::manifest::{self, Finding, Source};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
+use dialects::{Finding, Source};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::files::have_errors;
@@ -95,8 +95,8 @@ impl SavedFile {
             Err(error) => return Saved::Unreadable(format!("{name} cannot be read: {error}")),
         };
         let source = Source { name: &name, text: &text };
-        let mut reading = manifest::read(&[source]);
-        reading.findings.extend(manifest::blank(source));
+        let mut reading = dialects::read(&[source]);
+        reading.findings.extend(dialects::blank(source));
         if have_errors(&reading.findings) {
             return Saved::Broken(reading.findings);
         }
@@ -143,7 +143,7 @@ mod tests {
     fn started(folder: &tempfile::TempDir, text: &str) -> SavedFile {
         let path = folder.path().join("s.yaml");
         std::fs::write(&path, text).expect("a file can be written");
-        let catalogue = manifest::read(&[Source { name: "s", text }]).catalogue;
+        let catalogue = dialects::read(&[Source { name: "s", text }]).catalogue;
         SavedFile::new(path, &catalogue)
     }
 

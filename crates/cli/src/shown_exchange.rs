@@ -194,8 +194,8 @@ fn shown(body: &[u8]) -> ShownBody {
 #[cfg(test)]
 mod tests {
     use delivery::delivery::outcome::{Content, TransportResult};
-    use delivery::manifest::{self, Source};
     use delivery::request::{Method, Needs};
+    use dialects::Source;
 
     use super::*;
 
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn only_what_is_no_secret_is_shown_and_a_response_does_not_repeat_one() {
-        let reading = manifest::read(&[Source { name: "f", text: FILE }]);
+        let reading = dialects::read(&[Source { name: "f", text: FILE }]);
         let subscription = reading.catalogue.subscriptions().next().expect("it is valid");
         let shown = ShownExchange::of(&request(), &exchange(), Some(subscription));
         let expected =

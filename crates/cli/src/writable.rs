@@ -6,10 +6,10 @@
 //!
 //! Does not evaluate the policies of buckets and queues.
 
-use delivery::manifest::{Finding, Severity};
 use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, segment};
 use delivery::subscription::sink::{Container, Sink, SinkQueue};
+use dialects::{Finding, Severity};
 
 use crate::arn::covers;
 use crate::stack::Stack;

@@ -54,7 +54,7 @@ macro_rules! words {
 }
 
 #[macro_use]
-mod document;
+pub mod document;
 
 pub mod address;
 pub mod deadletter;
@@ -62,7 +62,7 @@ pub mod delivery;
 pub mod event;
 pub mod explain;
 pub mod machine;
-pub mod manifest;
+pub mod native;
 pub mod ports;
 pub mod publish;
 pub mod request;

@@ -212,7 +212,7 @@ fn unread_body(problem: &BytesRejection, headers: &HeaderMap) -> Refusal {
 
 async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
     let catalogue = ingress.newest(Some(topic)).await?;
-    catalogue.topic(topic).map(|topic| topic.input).ok_or_else(|| {
+    catalogue.topic(topic).map(|topic| topic.settings.input).ok_or_else(|| {
         let known: Vec<String> = catalogue.topics().map(|topic| topic.name.to_string()).collect();
         let others = match catalogue.topics_read().next() {
             None => format!("; the topics are: {}", known.join(", ")),

@@ -5,7 +5,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, DeliveryTarget};
-use delivery::manifest::{self, Source};
 use delivery::ports::{Message, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::dead_letter_format::{DeadLetterFormat, Format, Response};
@@ -13,6 +12,7 @@ use delivery::subscription::header::{Header, Value as HeaderValue};
 use delivery::subscription::profile::StatusSet;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::{ReplyTo, Subscription};
+use dialects::Source;
 use lastmile_tests::spellings::{Spelling, spellings};
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ spec:
   deadLetter: {{{dead_letter}}}
 "
     );
-    manifest::read(&[Source { name: "test", text: &text }])
+    dialects::read(&[Source { name: "test", text: &text }])
         .into_result()
         .expect("the subscription is valid")
 }

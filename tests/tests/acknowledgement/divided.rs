@@ -3,6 +3,7 @@
 //!
 //! Whatever a record holds, every delivery is made once, with the id that it would have had undivided.
 
+use delivery::subscription::topic_settings::TopicSettings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::deadletter::{MALFORMED, UNKNOWN_TOPIC};
@@ -196,7 +197,10 @@ fn a_subscription_that_is_added_or_removed_meanwhile_changes_nothing_for_the_oth
 
 #[test]
 fn an_input_that_changes_meanwhile_changes_no_index() {
-    let topic = |input| Topic { input, ..Topic::new("shop/orders".parse().expect("a topic")) };
+    let topic = |input| Topic {
+        settings: TopicSettings { input, ..TopicSettings::default() },
+        ..Topic::new("shop/orders".parse().expect("a topic"))
+    };
     let catalogue = |input| {
         let mut catalogue = Catalogue::default();
         catalogue.add_topic(topic(input));
@@ -267,7 +271,10 @@ fn malformed_elements_keep_their_index_and_no_good_one_is_lost() {
 
 #[test]
 fn the_records_of_an_s3_notification_are_divided_too() {
-    let uploads = Topic { input: Input::S3, ..Topic::new("shop/orders".parse().expect("a topic")) };
+    let uploads = Topic {
+        settings: TopicSettings { input: Input::S3, ..TopicSettings::default() },
+        ..Topic::new("shop/orders".parse().expect("a topic"))
+    };
     let mut catalogue = Catalogue::default();
     catalogue.add_topic(uploads);
     catalogue.add_subscription(subscription("shop/orders/s0"));
@@ -378,8 +385,10 @@ fn batches_of_several_subscriptions_are_full_however_many_events_there_are() {
 #[test]
 fn batches_are_full_although_not_all_deliveries_are_counted() {
     // Of elements so small, a record has more than are counted.
-    let topic =
-        Topic { input: Input::Custom, ..Topic::new("shop/orders".parse().expect("a topic")) };
+    let topic = Topic {
+        settings: TopicSettings { input: Input::Custom, ..TopicSettings::default() },
+        ..Topic::new("shop/orders".parse().expect("a topic"))
+    };
     let mut catalogue = Catalogue::default();
     catalogue.add_topic(topic);
     catalogue.add_subscription(batching("shop/orders/s0", 5_000));

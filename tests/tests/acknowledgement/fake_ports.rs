@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted};
-use delivery::manifest;
-use delivery::manifest::Source;
 use delivery::ports::{
     AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
     PutBlob, PutError, PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets,
@@ -23,6 +21,7 @@ use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::sink::{Container, SinkQueue};
+use dialects::Source;
 use uuid::Uuid;
 
 use crate::reactions::{Reaction, Reactions};
@@ -72,7 +71,7 @@ pub(crate) fn subscriptions_with_destination(more: &str) -> Catalogue {
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: s0}}\n\
          spec: {{destination: {{url: 'https://s0.example.com/', {more}}}, retry: {{jitterPercent: 0, timeToLive: PT1H, schedule: {{kind: exponential, delay: PT1S, max: PT1H}}}}}}\n"
     );
-    manifest::read(&[Source { name: "test", text: &text }])
+    dialects::read(&[Source { name: "test", text: &text }])
         .into_result()
         .expect("the subscriptions are valid")
 }
@@ -88,7 +87,7 @@ fn catalogue(count: usize, more: &str) -> Catalogue {
         )
     };
     let text = (0..count).map(subscription).fold(topic, |text, next| text + &next);
-    manifest::read(&[Source { name: "test", text: &text }])
+    dialects::read(&[Source { name: "test", text: &text }])
         .into_result()
         .expect("the subscriptions are valid")
 }

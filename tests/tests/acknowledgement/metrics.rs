@@ -9,11 +9,10 @@ use deadletter::DeadLetters;
 use delivery::delivery::DeadLetter;
 use delivery::delivery::outcome::TransportResult;
 use delivery::delivery::reason::Reason;
-use delivery::manifest;
-use delivery::manifest::Source;
 use delivery::ports::{Clock as _, PutError, QueueName, Record};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::{Disable, Disabled};
+use dialects::Source;
 use dispatch::{Deadline, Dispatch};
 use serde_json::Value;
 
@@ -56,7 +55,7 @@ spec: {destination: {url: 'https://picky.example.com/'}, filter: {exact: {type: 
 ";
 
 fn catalogue() -> Catalogue {
-    manifest::read(&[Source { name: "test", text: SUBSCRIPTIONS }])
+    dialects::read(&[Source { name: "test", text: SUBSCRIPTIONS }])
         .into_result()
         .expect("the subscriptions are valid")
 }

@@ -4,6 +4,7 @@
 //! resolves. So is what the functions may call on AWS.
 
 mod aws_calls;
+mod files;
 mod modules;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Package
 /// ours.
 const LAYERS: [&[&str]; 8] = [
     &["delivery", FROZEN],
-    &["catalogue"],
+    &["catalogue", "dialects"],
     &["adapters"],
     &["dispatch", "deadletter", "ingress", "deadletters"],
     &["local"],

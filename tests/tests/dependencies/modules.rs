@@ -131,7 +131,7 @@ fn paths(tree: &UseTree) -> Vec<Vec<String>> {
 }
 
 /// Every path of a `use`, and the name it has from then on.
-fn bindings(tree: &UseTree) -> Vec<(Vec<String>, String)> {
+pub(super) fn bindings(tree: &UseTree) -> Vec<(Vec<String>, String)> {
     let leaf = |name: &syn::Ident| (vec![name.to_string()], name.to_string());
     match tree {
         UseTree::Path(path) => {
@@ -194,7 +194,7 @@ fn top(file: &str) -> Option<String> {
     (!matches!(first, "lib" | "main" | "bin")).then(|| first.to_owned())
 }
 
-fn module_of(file: &str) -> Vec<String> {
+pub(super) fn module_of(file: &str) -> Vec<String> {
     let path = file.trim_end_matches(".rs");
     let path = path.strip_suffix("/mod").unwrap_or(path);
     if matches!(path, "lib" | "main") {

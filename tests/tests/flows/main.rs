@@ -17,7 +17,7 @@ mod slow;
 mod trust;
 
 use axum::http::StatusCode;
-use delivery::manifest::{Source, read};
+use dialects::{Source, read};
 use serde_json::Value;
 
 use crate::app_fixture::AppFixture;

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use delivery::manifest::{Reading, Severity, Source, documents, read};
+use delivery::native::documents;
 use delivery::subscription::profile::Dialect;
+use dialects::{Reading, Severity, Source, read};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -45,7 +46,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 fn examples_and_samples_of_every_dialect_are_kept() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = Vec::new();
-    for folder in ["examples", "crates/delivery/fixtures/manifest"] {
+    for folder in ["examples", "crates/dialects/fixtures"] {
         files(&root.join(folder), &mut found);
     }
     let mut dialects = Vec::new();

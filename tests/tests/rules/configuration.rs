@@ -6,10 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use delivery::manifest;
-use delivery::manifest::Source;
 use delivery::subscription::Subscription;
 use delivery::subscription::schedule::Moments;
+use dialects::Source;
 use lastmile_tests::document;
 use serde_json::{Value, json};
 
@@ -39,7 +38,7 @@ fn put(document: &mut Value, path: &str, value: &Value) {
 fn subscribed(spec: &Value) -> Arc<Subscription> {
     let metadata = json!({"namespace": "shop", "topic": "orders", "name": "billing"});
     let subscription = json!({"apiVersion": "lastmile.dev/v1", "kind": "Subscription", "metadata": metadata, "spec": spec});
-    let reading = manifest::read(&[Source { name: "a.json", text: &subscription.to_string() }]);
+    let reading = dialects::read(&[Source { name: "a.json", text: &subscription.to_string() }]);
     assert!(reading.findings.is_empty(), "{subscription:#} {:#?}", reading.findings);
     let found = reading.catalogue.subscriptions().next().expect("one subscription");
     Arc::clone(found)

@@ -4,11 +4,11 @@
 //! same documents, every field of the one is a field of the other, and both refuse what is out of
 //! range.
 
-use delivery::manifest::{Severity, Source, read};
+use dialects::{Severity, Source, read};
 use serde_json::Value;
 
 const SCHEMA: &str = include_str!("../../../schemas/native.schema.json");
-const FULL: &str = include_str!("../../../crates/delivery/fixtures/manifest/full.yaml");
+const FULL: &str = include_str!("../../../crates/dialects/fixtures/full.yaml");
 const EXAMPLES: [&str; 2] =
     [include_str!("../../../examples/native.yaml"), include_str!("../../../examples/demo.yaml")];
 

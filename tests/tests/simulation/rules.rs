@@ -4,6 +4,7 @@
 //! The engine computes its waits from schedules; here they are the lists that the documentation
 //! prints. So the checks find a fault in the engine's arithmetic instead of repeating it.
 
+use delivery::subscription::topic_settings::TopicSettings;
 use std::sync::Arc;
 
 use delivery::delivery::outcome::TransportResult;
@@ -229,7 +230,10 @@ pub(crate) fn catalogue(subscriptions: impl IntoIterator<Item = Subscription>) -
     let mut catalogue = Catalogue::default();
     // Chains of replies end here by their length; how many may follow from one event is a table of its own.
     let topic = Topic::new(TOPIC.parse().expect("a topic"));
-    catalogue.add_topic(Topic { max_replies: u32::MAX, ..topic });
+    catalogue.add_topic(Topic {
+        settings: TopicSettings { max_replies: u32::MAX, ..topic.settings.clone() },
+        ..topic
+    });
     subscriptions.into_iter().for_each(|subscription| catalogue.add_subscription(subscription));
     Arc::new(catalogue)
 }

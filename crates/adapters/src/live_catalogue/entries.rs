@@ -126,7 +126,7 @@ pub fn topic_of(name: &TopicName, entries: &[Entry]) -> Result<Option<TopicSubsc
         return Ok(None);
     }
     let (topic, subscriptions) = own_of(name, entries)?;
-    let subscriptions = subscriptions_of(name, &topic.mapping, subscriptions)?;
+    let subscriptions = subscriptions_of(name, &topic.settings.mapping, subscriptions)?;
     Ok(Some(TopicSubscriptions::new(topic).replaced([], subscriptions)))
 }
 
@@ -286,7 +286,7 @@ pub fn is_of_topic(entry: &Entry, topic: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use delivery::manifest::{self, Source};
+    use dialects::Source;
 
     use super::*;
 
@@ -326,7 +326,7 @@ mod tests {
         let text =
             [("a", "x"), ("a", "y"), ("b", "x")].map(|(topic, name)| subscription(topic, name));
         let text = text.join("---\n");
-        let read = manifest::read(&[Source { name: "test", text: &text }]).into_result().unwrap();
+        let read = dialects::read(&[Source { name: "test", text: &text }]).into_result().unwrap();
         let entries = entries_of("one", &read).remove("shop").unwrap_or_default().into_iter();
         let mut entries: Vec<Entry> =
             entries.map(|(key, value)| Entry { key: key.into(), value: value.into() }).collect();

@@ -82,7 +82,7 @@ fn joined(
     if gone.iter().chain(new).any(|leaf| leaf.may_have_own()) && own != *topic.topic() {
         return Ok(None);
     }
-    let subscriptions = subscriptions_of(name, &topic.topic().mapping, subscriptions)?;
+    let subscriptions = subscriptions_of(name, &topic.topic().settings.mapping, subscriptions)?;
     let joined = topic.replaced(gone.into_iter().map(|leaf| &leaf.names), subscriptions);
     Ok(Some(joined).filter(|joined| !joined.is_empty()))
 }

@@ -13,10 +13,10 @@ use adapters::subscriptions::Location;
 use catalogue::Committed;
 use clap::builder::NonEmptyStringValueParser;
 use delivery::explain::diff::{Change, FieldChange, Subject, diff};
-use delivery::manifest::{self, Reading, Source};
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
+use dialects::{Reading, Source};
 
 use crate::comparison::{Comparison, who};
 use crate::confirm::may_proceed;
@@ -76,7 +76,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = SubscriptionStore::at(&location).await;
     let text = files.joined();
     // The target is one file: names that collide only there are found here.
-    let joined = manifest::read(&[Source { name: &store.name(), text: &text }]);
+    let joined = dialects::read(&[Source { name: &store.name(), text: &text }]);
     if have_errors(&joined.findings) || joined.catalogue != reading.catalogue {
         print_findings(&joined.findings);
         anyhow::bail!(
@@ -202,7 +202,7 @@ pub(crate) fn current_catalogue(store: &SubscriptionStore, text: Option<&str>) -
         note(format_args!("{}: does not exist yet", store.name()));
         return Catalogue::default();
     };
-    let reading = manifest::read(&[Source { name: &store.name(), text }]);
+    let reading = dialects::read(&[Source { name: &store.name(), text }]);
     if have_errors(&reading.findings) {
         print_findings(&reading.findings);
         note(format_args!(

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use delivery::manifest::documents;
+use delivery::native::documents;
 use serde_json::Value;
 
 use crate::files::{Files, have_errors, print_findings};

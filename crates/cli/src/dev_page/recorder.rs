@@ -80,7 +80,8 @@ impl Recorder {
     fn received(&self, record: &Record) {
         let name = record.topic.as_deref().and_then(|topic| topic.parse().ok());
         let last = self.app.sources.last();
-        let input = name.and_then(|name| last.reading.catalogue.topic(&name).map(|it| it.input));
+        let input =
+            name.and_then(|name| last.reading.catalogue.topic(&name).map(|it| it.settings.input));
         let all = published(record, input.unwrap_or(Input::Auto));
         self.app.change(|feed| {
             all.into_iter().for_each(|event| feed.publish(record.sent_ms, event));

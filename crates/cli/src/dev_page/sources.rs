@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use adapters::machine::Machine;
 use adapters::subscriptions::Location;
-use delivery::manifest::{self, Finding, Reading, Severity, Source};
 use delivery::ports::Clock as _;
 use delivery::time::duration::SECOND_MS;
+use dialects::{Finding, Reading, Severity, Source};
 
 use super::app::SharedApp;
 use crate::deployed::{self, Wanted};
@@ -43,7 +43,7 @@ pub(super) struct SourcesRead {
 
 impl Default for SourcesRead {
     fn default() -> Self {
-        Self { reading: manifest::read(&[]), problem: None, at_ms: 0, text: None }
+        Self { reading: dialects::read(&[]), problem: None, at_ms: 0, text: None }
     }
 }
 
@@ -141,12 +141,12 @@ impl Sources {
         }
         let name = self.path.display().to_string();
         let source = Source { name: &name, text: &text };
-        if let Some(finding) = manifest::blank(source) {
+        if let Some(finding) = dialects::blank(source) {
             let problem = Some(format!("{finding}. What was read before stays in use."));
             let is_new = problem != last.problem;
             return is_new.then(|| SourcesRead { problem, at_ms, ..last.clone() });
         }
-        let reading = manifest::read(&[source]);
+        let reading = dialects::read(&[source]);
         Some(SourcesRead { reading, problem: None, at_ms, text: Some(text) })
     }
 }

@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use delivery::manifest::{Finding, Severity};
 use delivery::subscription::Subscription;
 use delivery::subscription::policy::settings;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+use dialects::{Finding, Severity};
 use maud::{Markup, html};
 
 use super::app::{Section, SharedApp};

@@ -1,7 +1,7 @@
 //! `schemas/native.schema.json`: the definitions of declared fields. All others are written by hand.
 
 use delivery::event::Members;
-use delivery::manifest::definitions;
+use dialects::definitions;
 use serde_json::Value;
 
 /// The schema with every generated definition written anew.

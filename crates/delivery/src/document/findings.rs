@@ -104,12 +104,12 @@ words! {
 
 impl Finding {
     /// `file:line:column`.
-    pub(crate) fn location(&self) -> String {
+    pub fn location(&self) -> String {
         format!("{}:{}:{}", self.file, self.line, self.column)
     }
 
     /// `field: message`.
-    pub(crate) fn problem(&self) -> String {
+    pub fn problem(&self) -> String {
         if self.field.is_empty() {
             return self.message.clone();
         }
@@ -127,22 +127,22 @@ impl fmt::Display for Finding {
 
 /// A position in one of the files that are read together; ordered as they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SourcePosition {
+pub struct SourcePosition {
     /// Which file.
-    pub(crate) file: usize,
+    pub file: usize,
     /// The line, from 1.
-    pub(crate) line: u64,
+    pub line: u64,
     /// The column, from 1.
-    pub(crate) column: u64,
+    pub column: u64,
 }
 
 impl SourcePosition {
     /// The position of what no file states.
-    pub(crate) const NOWHERE: Self = Self { file: usize::MAX, line: 0, column: 0 };
+    pub const NOWHERE: Self = Self { file: usize::MAX, line: 0, column: 0 };
 }
 
 /// The text of a finding: what is wrong, and perhaps what would be right.
-pub(crate) struct Message {
+pub struct Message {
     text: String,
     help: Option<String>,
     reference: Option<MissingReference>,
@@ -150,31 +150,31 @@ pub(crate) struct Message {
 
 impl Message {
     /// What is wrong.
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), help: None, reference: None }
     }
 
     /// Adds what would be right.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
     /// Adds the reference that needs an address.
-    pub(crate) fn about(mut self, key: &str, used_for: ReferenceUse) -> Self {
+    pub fn about(mut self, key: &str, used_for: ReferenceUse) -> Self {
         self.reference =
             Some(MissingReference { key: key.to_owned(), used_for, needs: Vec::new() });
         self
     }
 
     /// Says what the entry of that reference has to have.
-    pub(crate) fn needs(mut self, needs: Vec<Needed>) -> Self {
+    pub fn needs(mut self, needs: Vec<Needed>) -> Self {
         self.reference = self.reference.map(|reference| MissingReference { needs, ..reference });
         self
     }
 
     /// A finding of it in a file as a whole.
-    pub(crate) fn at_beginning(self, severity: Severity, file: String, field: &str) -> Finding {
+    pub fn at_beginning(self, severity: Severity, file: String, field: &str) -> Finding {
         let Self { text: message, help, reference } = self;
         let field = field.to_owned();
         Finding { severity, file, line: 1, column: 1, field, message, help, reference }
@@ -202,7 +202,7 @@ impl From<&str> for Message {
 
 /// The findings of all files so far. They are added through a shared reference, since many cursors
 /// report at once.
-pub(crate) struct Findings {
+pub struct Findings {
     files: Vec<String>,
     gathered: RefCell<Vec<(SourcePosition, Finding)>>,
     /// The indexes of the errors among them.
@@ -213,20 +213,14 @@ pub(crate) struct Findings {
 
 impl Findings {
     /// None yet, about files of these names.
-    pub(crate) fn new<'a>(files: impl Iterator<Item = &'a str>) -> Self {
+    pub fn new<'a>(files: impl Iterator<Item = &'a str>) -> Self {
         let files = files.map(str::to_owned).collect();
         let (gathered, errors) = (RefCell::default(), RefCell::default());
         Self { files, gathered, errors, translated: RefCell::default() }
     }
 
     /// Adds one.
-    pub(crate) fn add(
-        &self,
-        severity: Severity,
-        position: SourcePosition,
-        field: &str,
-        message: Message,
-    ) {
+    pub fn add(&self, severity: Severity, position: SourcePosition, field: &str, message: Message) {
         let finding = Finding {
             severity,
             file: self.file(position.file).to_owned(),
@@ -245,39 +239,39 @@ impl Findings {
     }
 
     /// Notes that the value at a position is translated from this field.
-    pub(crate) fn note_translated(&self, position: SourcePosition, field: &str) {
+    pub fn note_translated(&self, position: SourcePosition, field: &str) {
         self.translated.borrow_mut().insert(position, field.to_owned());
     }
 
     /// The field at the position of a translated value, as its own document names it.
-    pub(crate) fn translated_field(&self, position: SourcePosition) -> Option<String> {
+    pub fn translated_field(&self, position: SourcePosition) -> Option<String> {
         self.translated.borrow().get(&position).cloned()
     }
 
     /// How many errors there are so far, to compare before and after a part is read.
-    pub(crate) fn errors(&self) -> usize {
+    pub fn errors(&self) -> usize {
         self.errors.borrow().len()
     }
 
     /// The first error after so many errors.
-    pub(crate) fn error_after(&self, errors: usize) -> Option<Box<Finding>> {
+    pub fn error_after(&self, errors: usize) -> Option<Box<Finding>> {
         let at = *self.errors.borrow().get(errors)?;
         Some(Box::new(self.gathered.borrow().get(at)?.1.clone()))
     }
 
     /// The name of a file.
-    pub(crate) fn file(&self, file: usize) -> &str {
+    pub fn file(&self, file: usize) -> &str {
         self.files.get(file).map_or("", String::as_str)
     }
 
     /// A position as text.
-    pub(crate) fn location(&self, position: SourcePosition) -> String {
+    pub fn location(&self, position: SourcePosition) -> String {
         format!("{}:{}:{}", self.file(position.file), position.line, position.column)
     }
 
     /// All of them, in the order of files and lines, each once: a part of a template may be read several times. Notes come
     /// last: each is about many objects.
-    pub(crate) fn into_sorted(self) -> Vec<Finding> {
+    pub fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
         // Stable: findings at one position keep the order in which they were found.
         gathered.sort_by_key(|(position, finding)| (finding.severity == Severity::Note, *position));
@@ -300,12 +294,12 @@ fn one_line(text: &str) -> String {
 const QUOTED_MAX: usize = 80;
 
 /// A text of a file within a message: in quotes, truncated where it is long.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shortened(text))
 }
 
 /// A name of a file within a message: truncated if it is long.
-pub(crate) fn shortened(text: &str) -> String {
+pub fn shortened(text: &str) -> String {
     match text.char_indices().nth(QUOTED_MAX).and_then(|(end, _)| text.get(..end)) {
         Some(beginning) => format!("{beginning}…"),
         None => text.to_owned(),

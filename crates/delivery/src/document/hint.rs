@@ -4,7 +4,7 @@
 
 /// The hint for an unknown word: the nearest known one, else the list. A word that is known but not
 /// allowed in its place is not suggested for itself.
-pub(crate) fn hint(word: &str, known: &[&str]) -> String {
+pub fn hint(word: &str, known: &[&str]) -> String {
     let near = |candidate: &&&str| {
         **candidate != word && distance(word, candidate) <= (candidate.chars().count() / 3).max(1)
     };

@@ -15,7 +15,7 @@ use super::record::{Declaration, Record, Shown, text};
 use crate::time::duration::format_ms;
 
 /// A kind of value.
-pub(crate) trait Kind {
+pub trait Kind {
     /// The type of the values.
     type Value;
 
@@ -54,7 +54,7 @@ pub(crate) trait Kind {
 }
 
 /// A value of JSON for people.
-pub(crate) fn for_people(value: &Json) -> String {
+pub fn for_people(value: &Json) -> String {
     match value {
         Json::Null => "none".to_owned(),
         Json::Bool(_) | Json::Number(_) => value.to_string(),
@@ -70,7 +70,7 @@ pub(crate) fn for_people(value: &Json) -> String {
 }
 
 /// `true` or `false`.
-pub(crate) struct Flag;
+pub struct Flag;
 
 impl Kind for Flag {
     type Value = bool;
@@ -89,7 +89,7 @@ impl Kind for Flag {
 }
 
 /// A whole number within a range.
-pub(crate) struct Integer(pub(crate) RangeInclusive<u32>);
+pub struct Integer(pub RangeInclusive<u32>);
 
 impl Kind for Integer {
     type Value = u32;
@@ -108,7 +108,7 @@ impl Kind for Integer {
 }
 
 /// A duration within a range, in milliseconds.
-pub(crate) struct Duration(pub(crate) RangeInclusive<u64>);
+pub struct Duration(pub RangeInclusive<u64>);
 
 impl Kind for Duration {
     type Value = u64;
@@ -128,7 +128,7 @@ impl Kind for Duration {
 }
 
 /// One of these words.
-pub(crate) struct Word<T: 'static>(pub(crate) &'static [T], pub(crate) fn(T) -> &'static str);
+pub struct Word<T: 'static>(pub &'static [T], pub fn(T) -> &'static str);
 
 impl<T: Copy> Kind for Word<T> {
     type Value = T;
@@ -147,7 +147,7 @@ impl<T: Copy> Kind for Word<T> {
 }
 
 /// Text that is parsed into a type of its own. It is not quoted in messages: it may be a secret by mistake.
-pub(crate) struct Parsed<T> {
+pub struct Parsed<T> {
     /// The name of the kind, for messages.
     what: &'static str,
     /// The rule for its text, for messages.
@@ -159,11 +159,7 @@ pub(crate) struct Parsed<T> {
 
 impl<T> Parsed<T> {
     /// The kind with these words for messages, and the name of its definition.
-    pub(crate) const fn new(
-        what: &'static str,
-        rule: &'static str,
-        definition: &'static str,
-    ) -> Self {
+    pub const fn new(what: &'static str, rule: &'static str, definition: &'static str) -> Self {
         Self { what, rule, definition, parsed: PhantomData }
     }
 }
@@ -185,11 +181,11 @@ impl<T: FromStr + Display> Kind for Parsed<T> {
 }
 
 /// Text that a function checks; its error says what would be right.
-pub(crate) struct Checked {
+pub struct Checked {
     /// The check.
-    pub(crate) check: fn(&str) -> Result<(), String>,
+    pub check: fn(&str) -> Result<(), String>,
     /// The members of the JSON Schema beside its type.
-    pub(crate) schema: fn() -> Json,
+    pub schema: fn() -> Json,
 }
 
 impl Kind for Checked {
@@ -212,13 +208,13 @@ impl Kind for Checked {
 }
 
 /// A list of different values.
-pub(crate) struct Distinct<K> {
+pub struct Distinct<K> {
     /// The kind of each.
-    pub(crate) of: K,
+    pub of: K,
     /// The word for one of them, and for several, in messages.
-    pub(crate) what: [&'static str; 2],
+    pub what: [&'static str; 2],
     /// The numbers of elements that are allowed.
-    pub(crate) count: RangeInclusive<usize>,
+    pub count: RangeInclusive<usize>,
 }
 
 impl<K: Kind<Value: PartialEq>> Kind for Distinct<K> {
@@ -256,22 +252,41 @@ impl<K: Kind<Value: PartialEq>> Kind for Distinct<K> {
     }
 }
 
+/// A list.
+pub struct Each<K>(pub K);
+
+impl<K: Kind> Kind for Each<K> {
+    type Value = Vec<K::Value>;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        at.each(|element| self.0.read(element))
+    }
+
+    fn write(&self, value: &Self::Value) -> Json {
+        value.iter().map(|of| self.0.write(of)).collect()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "array", "items": self.0.schema() })
+    }
+}
+
 /// A record that is merged field by field: a field that this document leaves out has the value of the next one.
-pub(crate) struct Merged<R>(PhantomData<R>);
+pub struct Merged<R>(PhantomData<R>);
 
 /// A record that replaces that of other documents as a whole.
-pub(crate) struct Whole<R>(PhantomData<R>);
+pub struct Whole<R>(PhantomData<R>);
 
 impl<R> Merged<R> {
     /// The kind of this record.
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self(PhantomData)
     }
 }
 
 impl<R> Whole<R> {
     /// The kind of this record.
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self(PhantomData)
     }
 }
@@ -333,10 +348,10 @@ impl<R: Record> Kind for Whole<R> {
 }
 
 /// The member of a schema that names its definition, under which the schema of all documents has it once.
-pub(crate) const DEFINITION: &str = "$definition";
+pub const DEFINITION: &str = "$definition";
 
 /// The JSON Schema of a mapping with these fields. Its properties are a list of pairs, since their order matters to readers.
-pub(crate) fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) -> Json {
+pub fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) -> Json {
     let required: Vec<&str> =
         declarations.iter().filter(|of| of.is_required).map(|of| of.name).collect();
     let mut schema = json!({
@@ -353,7 +368,7 @@ pub(crate) fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declarati
 }
 
 /// The properties of a mapping with these fields, as a list of pairs.
-pub(crate) fn properties(declarations: Vec<Declaration>) -> Json {
+pub fn properties(declarations: Vec<Declaration>) -> Json {
     let property = |Declaration { name, about, default, mut schema, .. }: Declaration| {
         schema["description"] = json!(about);
         if let Some(default) = default {
@@ -365,7 +380,7 @@ pub(crate) fn properties(declarations: Vec<Declaration>) -> Json {
 }
 
 /// An enumeration of records, of which a document states one.
-pub(crate) trait Alternatives: Sized {
+pub trait Alternatives: Sized {
     /// The name of its type.
     const NAME: &'static str;
     /// Its description.
@@ -389,11 +404,11 @@ pub(crate) trait Alternatives: Sized {
 }
 
 /// One of several records.
-pub(crate) struct OneOf<A>(PhantomData<A>);
+pub struct OneOf<A>(PhantomData<A>);
 
 impl<A> OneOf<A> {
     /// The kind of these alternatives.
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self(PhantomData)
     }
 }

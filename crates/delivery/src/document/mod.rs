@@ -4,11 +4,11 @@
 //! room of the crate beside `time`.
 
 #[macro_use]
-pub(crate) mod record;
+pub mod record;
 
-pub(crate) mod findings;
-pub(crate) mod hint;
-pub(crate) mod kind;
-pub(crate) mod node;
+pub mod findings;
+pub mod hint;
+pub mod kind;
+pub mod node;
 pub mod number;
-pub(crate) mod reader;
+pub mod reader;

@@ -4,13 +4,15 @@
 //! the reference, and the names by which `explain` shows values and their origins. A record is read from several
 //! documents at once: each field has the value of the first of them that states it.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value as Json};
 
 use super::kind::Kind;
 use super::reader::{Cursor, Fields};
 
 /// A mapping with declared fields.
-pub(crate) trait Record: Sized {
+pub trait Record: Sized {
     /// The name of its type.
     const NAME: &'static str;
     /// What it is, in a sentence.
@@ -33,34 +35,34 @@ pub(crate) trait Record: Sized {
 }
 
 /// The declaration of a field.
-pub(crate) struct Declaration {
+pub struct Declaration {
     /// Its name.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it means.
-    pub(crate) about: String,
+    pub about: String,
     /// Whether some document has to state it.
-    pub(crate) is_required: bool,
+    pub is_required: bool,
     /// The default where no document states it.
-    pub(crate) default: Option<Json>,
+    pub default: Option<Json>,
     /// The JSON Schema of its values.
-    pub(crate) schema: Json,
+    pub schema: Json,
     /// The fields of a mapping that is merged field by field.
-    pub(crate) fields: Vec<Declaration>,
+    pub fields: Vec<Declaration>,
 }
 
 /// A setting as it is shown.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Shown {
+pub struct Shown {
     /// The names of its fields, joined by dots.
-    pub(crate) path: String,
+    pub path: String,
     /// Its value, without secrets.
-    pub(crate) value: Json,
+    pub value: Json,
     /// Its value for people.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// The presence of a field: required, optional, or with a default.
-pub(crate) trait Presence {
+pub trait Presence {
     /// The value of the field.
     type Value;
 
@@ -81,16 +83,16 @@ pub(crate) trait Presence {
 }
 
 /// A field that some document has to state: that of a user, or the defaults of a profile.
-pub(crate) struct Required<K>(pub(crate) K);
+pub struct Required<K>(pub K);
 
 /// A field without a default; the text says what its absence means.
-pub(crate) struct Optional<K>(pub(crate) K, pub(crate) &'static str);
+pub struct Optional<K>(pub K, pub &'static str);
 
 /// A field with a default of its own.
-pub(crate) struct Or<K, V>(pub(crate) K, pub(crate) V);
+pub struct Or<K, V>(pub K, pub V);
 
 /// The lines of a doc comment as one text.
-pub(crate) fn text(lines: &[&str]) -> String {
+pub fn text(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
@@ -98,6 +100,16 @@ pub(crate) fn text(lines: &[&str]) -> String {
 fn stated<K: Kind>(kind: &K, fields: &Fields<'_>, name: &'static str) -> Option<Option<K::Value>> {
     let at = if K::NULL_IS_ABSENT { fields.given(name) } else { fields.get(name) };
     at.map(|at| kind.read_over(&at, &fields.bases_of(name, &at)))
+}
+
+/// Whether a default says nothing that the absence of the field does not say.
+fn is_empty(default: &Json) -> bool {
+    match default {
+        Json::Null => true,
+        Json::Array(elements) => elements.is_empty(),
+        Json::Object(fields) => fields.is_empty(),
+        Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
+    }
 }
 
 fn declaration<K: Kind>(kind: &K, name: &'static str, about: &[&str]) -> Declaration {
@@ -179,7 +191,7 @@ impl<K: Kind, V: Clone + Into<K::Value>> Presence for Or<K, V> {
     }
 
     fn declare(&self, name: &'static str, about: &[&str]) -> Declaration {
-        let default = Some(self.0.write(&self.1.clone().into())).filter(|of| !of.is_null());
+        let default = Some(self.0.write(&self.1.clone().into())).filter(|of| !is_empty(of));
         Declaration { default, ..declaration(&self.0, name, about) }
     }
 
@@ -189,7 +201,7 @@ impl<K: Kind, V: Clone + Into<K::Value>> Presence for Or<K, V> {
 }
 
 /// The first position that states each field, with its path: the settings of a record, and where they are written.
-pub(crate) fn origins<'a>(
+pub fn origins<'a>(
     declarations: &[Declaration],
     documents: &[Cursor<'a>],
     path: &str,
@@ -208,19 +220,20 @@ pub(crate) fn origins<'a>(
 }
 
 /// Declares a record: a type whose fields state their name in documents and their kind of value.
+#[macro_export]
 macro_rules! record {
     (
         $(#[doc = $about:literal])+
         $(#[derive($($derive:ident),+)])?
-        pub struct $name:ident {
-            $($(#[doc = $sentence:literal])+ $key:literal => pub $field:ident: $type:ty = $presence:expr,)+
+        $vis:vis struct $name:ident {
+            $($(#[doc = $sentence:literal])+ $key:literal => $of_field:vis $field:ident: $type:ty = $presence:expr,)+
         }
         $(check $check:path;)?
     ) => {
         $(#[doc = $about])+
         $(#[derive($($derive),+)])?
-        pub struct $name {
-            $($(#[doc = $sentence])+ pub $field: $type,)+
+        $vis struct $name {
+            $($(#[doc = $sentence])+ $of_field $field: $type,)+
         }
 
         impl $crate::document::record::Record for $name {
@@ -353,6 +366,31 @@ impl Record for NoFields {
 }
 
 impl<R: Record> Record for Box<R> {
+    const NAME: &'static str = R::NAME;
+    const ABOUT: &'static [&'static str] = R::ABOUT;
+
+    fn read(fields: &Fields<'_>) -> Option<Self> {
+        R::read(fields).map(Self::new)
+    }
+
+    fn write(&self) -> Map<String, Json> {
+        R::write(self)
+    }
+
+    fn shown(&self) -> Map<String, Json> {
+        R::shown(self)
+    }
+
+    fn declarations() -> Vec<Declaration> {
+        R::declarations()
+    }
+
+    fn show(&self, path: &str, shown: &mut Vec<Shown>) {
+        R::show(self, path, shown);
+    }
+}
+
+impl<R: Record> Record for Arc<R> {
     const NAME: &'static str = R::NAME;
     const ABOUT: &'static [&'static str] = R::ABOUT;
 

@@ -6,8 +6,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
-use crate::event::path::Path;
+use crate::document::findings::Message;
+use crate::document::kind::{DEFINITION, Kind};
+use crate::document::reader::{Cursor, Fields};
+use crate::document::record::Or;
+use crate::event::path::{PATH_RULE, Path};
 use crate::event::{Event, Members};
 use crate::time::moment;
 
@@ -33,37 +38,106 @@ impl Field {
     }
 }
 
-/// Which fields of a topic's custom events are its attributes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mapping {
-    /// The event's id; unmapped: the id of its delivery's record and its index there.
-    pub id: Field,
-    /// The Event Grid topic, or the CloudEvents source; unmapped: `namespace/topic`.
-    pub topic: Field,
-    /// When it happened, RFC 3339; unmapped: publication.
-    pub event_time: Field,
-    /// Its type; it has to be mapped or have a default.
-    pub event_type: Field,
-    /// Its subject; for the Event Grid schema it has to be mapped or have a default.
-    pub subject: Field,
-    /// The version of its data; unmapped: empty.
-    pub data_version: Field,
+record! {
+    /// Which fields of custom events are their id, type, subject; for what is converted from them.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct Mapping {
+        /// The event's id; unmapped: that of its message.
+        "id" => pub id: Field = Or(FOUND, Field::default()),
+        /// The Event Grid topic, or the CloudEvents source; unmapped: namespace/topic.
+        "topic" => pub topic: Field = Or(FOUND, Field::default()),
+        /// When it happened, RFC 3339; unmapped: publication.
+        "eventTime" => pub event_time: Field = Or(FOUND, Field::default()),
+        /// Its type.
+        "eventType" => pub event_type: Field = Or(FOUND_OR_DEFAULT, Field::default()),
+        /// Its subject.
+        "subject" => pub subject: Field = Or(FOUND_OR_DEFAULT, Field::default()),
+        /// The version of its data; unmapped: empty.
+        "dataVersion" => pub data_version: Field = Or(FOUND_OR_DEFAULT, Field::default()),
+    }
 }
 
-impl Mapping {
-    /// Every field with its name in documents.
-    #[must_use]
-    pub const fn fields(&self) -> [(&'static str, &Field); 6] {
-        let Self { id, topic, event_time, event_type, subject, data_version } = self;
-        [
-            ("id", id),
-            ("topic", topic),
-            ("eventTime", event_time),
-            ("eventType", event_type),
-            ("subject", subject),
-            ("dataVersion", data_version),
-        ]
+/// An attribute that differs from event to event.
+const FOUND: Attribute = Attribute { may_have_default: false };
+/// An attribute that may be the same for every event.
+const FOUND_OR_DEFAULT: Attribute = Attribute { may_have_default: true };
+
+/// The field of an event that is an attribute, and perhaps its value where the event has none (Event Grid, "input schema
+/// mapping").
+struct Attribute {
+    may_have_default: bool,
+}
+
+impl Kind for Attribute {
+    type Value = Field;
+
+    const NULL_IS_ABSENT: bool = true;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Field> {
+        at.mapping(
+            |fields| if self.may_have_default { found_or_default(fields) } else { found(fields) },
+        )?
     }
+
+    fn write(&self, Field { path, default }: &Field) -> Json {
+        let path = path.as_ref().map(|path| ("field".to_owned(), json!(path.to_string())));
+        let default = default.as_ref().map(|default| ("default".to_owned(), json!(default)));
+        Json::Object(path.into_iter().chain(default).collect())
+    }
+
+    fn schema(&self) -> Json {
+        let path = json!({ "$ref": "#/$defs/path", "description": "Its path in the event." });
+        let default = json!({
+            "description": "The value where the event has none.",
+            "type": ["string", "integer", "boolean"],
+            "minLength": 1,
+        });
+        let mut schema = json!({ "type": ["object", "null"], "additionalProperties": false });
+        if self.may_have_default {
+            schema[DEFINITION] = json!("MappedOrDefault");
+            schema["minProperties"] = json!(1);
+            schema["properties"] = json!([["field", path], ["default", default]]);
+        } else {
+            schema[DEFINITION] = json!("Mapped");
+            schema["required"] = json!(["field"]);
+            schema["properties"] = json!([["field", path]]);
+        }
+        schema
+    }
+}
+
+/// An attribute that differs from event to event.
+fn found(fields: &Fields<'_>) -> Option<Field> {
+    if let Some(key) = fields.key("default") {
+        let message = format!("{} has no default", fields.parent().name());
+        key.error(Message::new(message).help("field: its path in the event"));
+    }
+    let path = fields.required("field").and_then(|at| at.parsed("a path", PATH_RULE));
+    Some(Field { path: Some(path?), default: None })
+}
+
+/// An attribute that may be the same for every event.
+fn found_or_default(fields: &Fields<'_>) -> Option<Field> {
+    let (path, default) = (fields.get("field"), fields.get("default"));
+    if path.is_none() && default.is_none() {
+        let message = Message::new("field or default is missing");
+        let help = "such as {field: data.kind, default: order}";
+        return fields.parent().refuse(message.help(help));
+    }
+    // Both are read, even after an error.
+    let path = path.map(|at| at.parsed("a path", PATH_RULE));
+    let default = default.map(|at| not_empty(&at));
+    let path = path.map_or(Some(None), |read| read.map(Some));
+    let default = default.map_or(Some(None), |read| read.map(Some));
+    Some(Field { path: path?, default: default? })
+}
+
+fn not_empty(at: &Cursor<'_>) -> Option<String> {
+    let text = at.scalar()?;
+    if text.is_empty() {
+        return at.refuse("a default cannot be empty");
+    }
+    Some(text)
 }
 
 /// The mapped attributes of one custom event, with defaults for fields that are not mapped.

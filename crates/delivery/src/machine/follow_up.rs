@@ -75,7 +75,7 @@ fn to_topic(
     if from == name || via.contains(name) {
         return dead_letter(letter.store_in_default(format!("topic {name} is where it came from")));
     }
-    let input = catalogue.topic(name).map_or(Input::Auto, |topic| topic.input);
+    let input = catalogue.topic(name).map_or(Input::Auto, |topic| topic.settings.input);
     let event = match decode_one(&enriched(&letter).json.into(), input) {
         Element::Event(event) => event,
         Element::Malformed { why, .. } => {

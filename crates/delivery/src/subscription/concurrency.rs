@@ -41,7 +41,7 @@ impl Concurrency {
 }
 
 /// A number of requests that a document states: it is that of all running functions together.
-pub(crate) struct Concurrencies;
+pub struct Concurrencies;
 
 /// The numbers that a document may state.
 const STATED: Integer = Integer(1..=1_000);

@@ -8,12 +8,12 @@
 pub mod auth;
 mod batch;
 pub mod catalogue;
-pub(crate) mod concurrency;
+pub mod concurrency;
 pub mod credentials;
 pub mod dead_letter_format;
 pub mod filter;
 pub mod header;
-pub(crate) mod kinds;
+pub mod kinds;
 pub mod name;
 pub mod policy;
 pub mod profile;
@@ -27,6 +27,7 @@ pub mod sink;
 mod subscription;
 pub mod tls;
 pub mod topic_address;
+pub mod topic_settings;
 
 pub use crate::document::record::NoFields;
 pub use batch::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};

@@ -11,10 +11,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde_json::{Value as Json, json};
 use url::{Host, Url};
 
 use super::Destination;
 use super::secret::SecretName;
+use crate::document::findings::{Message, quoted};
+use crate::document::kind::{Each, Kind, Parsed};
+use crate::document::reader::Cursor;
+use crate::document::record::Required;
 
 /// What names of secrets in policies may be, for error messages.
 pub const NAME_PATTERN_RULE: &str =
@@ -29,13 +34,40 @@ pub struct SecretPolicy {
     rules: Option<Vec<SecretRule>>,
 }
 
-/// Some secrets, and the hosts to which they may be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretRule {
-    /// Which secrets.
-    pub name: NamePattern,
-    /// Which hosts.
-    pub hosts: Vec<HostPattern>,
+record! {
+    /// Some secrets, and the hosts to which they may be sent.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct SecretRule {
+        /// The secret as subscriptions name it, with its members where no member is named; or the beginning of names and a *.
+        "name" => pub name: NamePattern = Required(NAME),
+        /// The hosts of destinations that may have it, without ports; *.example.com for all below example.com.
+        "hosts" => pub hosts: Vec<HostPattern> = Required(Each(Hosts)),
+    }
+}
+
+/// The kind of `name`.
+const NAME: Parsed<NamePattern> =
+    Parsed::new("the name of a secret", NAME_PATTERN_RULE, "secretPattern");
+
+/// The kind of one of `hosts`.
+struct Hosts;
+
+impl Kind for Hosts {
+    type Value = HostPattern;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<HostPattern> {
+        let text = at.text()?;
+        let message = || Message::new(format!("{} is not a host", quoted(text)));
+        text.parse().ok().or_else(|| at.refuse(message().help(HOST_PATTERN_RULE)))
+    }
+
+    fn write(&self, value: &HostPattern) -> Json {
+        json!(value.to_string())
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": r"^(\*\.)?[^*/]+$" })
+    }
 }
 
 /// Which secrets are meant.

@@ -215,8 +215,7 @@ fn to_subscription(delivery: Delivery, catalogue: &Catalogue, now_ms: u64) -> De
 #[cfg(test)]
 mod tests {
     use delivery::delivery::Origin;
-    use delivery::manifest;
-    use delivery::manifest::Source;
+    use dialects::Source;
 
     use super::*;
 
@@ -233,7 +232,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
 ";
 
     fn catalogue() -> Catalogue {
-        manifest::read(&[Source { name: "test", text: SUBSCRIPTIONS }])
+        dialects::read(&[Source { name: "test", text: SUBSCRIPTIONS }])
             .into_result()
             .expect("the file is right")
     }
@@ -335,7 +334,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
             .replace("audit.example.com/'}", &format!("audit.example.com/'}}, {wants}"));
         let batching = two.replacen(wants, &format!("{wants}, batch: {{maxEvents: 1000}}"), 1);
         for (text, wanted) in [(&two, 2), (&two, 40), (&batching, 40)] {
-            let catalogue = manifest::read(&[Source { name: "test", text }]).into_result().unwrap();
+            let catalogue = dialects::read(&[Source { name: "test", text }]).into_result().unwrap();
             let wanted = vec![event("order.created"); wanted].join(",");
             let body = format!("[{wanted},{},{wanted}]", event("nobody.wants"));
             let all = read_all(record(&body, Some("shop/orders")), &catalogue);
@@ -353,7 +352,7 @@ spec: {destination: {url: 'https://audit.example.com/'}}
             let from = format!("from: [{{snsTopic: '{arn}'}}], input: {input}");
             let text =
                 FROM.replace("from: [{bucket: pictures}, {eventSource: com.example}]", &from);
-            let catalogue = manifest::read(&[Source { name: "test", text: &text }]);
+            let catalogue = dialects::read(&[Source { name: "test", text: &text }]);
             let catalogue = catalogue.into_result().unwrap();
             for (kind, is_event) in [("Notification", true), ("SubscriptionConfirmation", false)] {
                 let body = format!(
@@ -406,7 +405,7 @@ spec: {destination: {url: 'https://resize.example.com/'}}
         default_topic: Option<&str>,
     ) -> Vec<(String, u32, String)> {
         let text = format!("{SUBSCRIPTIONS}---{FROM}");
-        let catalogue = manifest::read(&[Source { name: "test", text: &text }])
+        let catalogue = dialects::read(&[Source { name: "test", text: &text }])
             .into_result()
             .expect("the file is right");
         let default_topic = default_topic.map(|name| name.parse().expect("a topic"));

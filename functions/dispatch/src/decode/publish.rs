@@ -54,7 +54,7 @@ impl<'a> Published<'a> {
         let from = publisher.as_ref().and_then(|publisher| catalogue.topic_from(publisher));
         let name = from.cloned().unwrap_or_else(|| topic_of(named, default_topic));
         let topic = catalogue.topic(&name);
-        let input = match (topic.map_or(Input::Auto, |topic| topic.input), &publisher) {
+        let input = match (topic.map_or(Input::Auto, |topic| topic.settings.input), &publisher) {
             (Input::Auto, Some(publisher)) if topic.is_some() => envelope::input_of(publisher),
             (input, _) => input,
         };

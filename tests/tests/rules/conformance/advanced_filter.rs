@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use delivery::event::Members;
-use delivery::manifest::{Source, read};
 use delivery::subscription::Subscription;
+use dialects::{Source, read};
 use serde_json::{Value, json};
 
 /// The comparison of arrays.

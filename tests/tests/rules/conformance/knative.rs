@@ -14,12 +14,12 @@ use delivery::machine::follow_up::{FollowUp, send_to_sink};
 use delivery::machine::forward::forward;
 use delivery::machine::reply::follow_ups;
 use delivery::machine::step::{Arrival, End, arrive, settle};
-use delivery::manifest::{Source, read};
 use delivery::request::{AttemptContext, Request, compose};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{ALL_NAMES, TopicName};
 use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::Keyring;
+use dialects::{Source, read};
 use lastmile_tests::conformance::{BROKER, CHANNEL, HEADERS, Results};
 
 use crate::samples::PUBLISHED_MS;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use delivery::manifest::{Finding, Reading, ReferenceUse, Severity, Source, read};
+use dialects::{Finding, Reading, ReferenceUse, Severity, Source, read};
 use lastmile_tests::document::assert_table;
 use serde_json::{Map, Value, json};
 

@@ -6,6 +6,7 @@ use delivery::subscription::auth::Basic;
 use delivery::subscription::auth::Bearer;
 use delivery::subscription::auth::ClientCertificate;
 use delivery::subscription::auth::SecretHeader;
+use delivery::subscription::topic_settings::TopicSettings;
 use delivery::subscription::{Signing, Tls};
 use std::collections::BTreeSet;
 use std::fs;
@@ -76,8 +77,17 @@ fn a_topic_of_version_1_is_read_and_written_back_to_the_same_text() {
         data_version: field(None, Some("")),
     };
     let bare = Topic::new("shop/orders".parse().expect("a name"));
-    let full = Topic { input: Input::Custom, mapping: full.into(), max_replies: 0, ..bare.clone() };
-    let bare = Topic { max_replies: 64, ..bare };
+    let full = Topic {
+        settings: TopicSettings {
+            input: Input::Custom,
+            mapping: full.into(),
+            max_replies: 0,
+            ..bare.settings.clone()
+        },
+        ..bare.clone()
+    };
+    let bare =
+        Topic { settings: TopicSettings { max_replies: 64, ..bare.settings.clone() }, ..bare };
     for (name, topic) in TOPICS.into_iter().zip([bare, full]) {
         let text = fixture(name);
         assert_eq!(write_topic(&topic), text, "{name}");
@@ -90,7 +100,10 @@ fn of_a_mapping_only_the_fields_are_written_that_it_maps() {
     let subject = Field { path: None, default: Some("s".to_owned()) };
     let mapping = Mapping { subject, ..Mapping::default() };
     let topic = Topic::new("shop/orders".parse().expect("a name"));
-    let text = write_topic(&Topic { mapping: mapping.into(), ..topic });
+    let text = write_topic(&Topic {
+        settings: TopicSettings { mapping: mapping.into(), ..topic.settings.clone() },
+        ..topic
+    });
     assert!(text.contains(r#""mapping":{"subject":{"default":"s"}}"#), "{text}");
 }
 
@@ -122,7 +135,10 @@ fn every_word_of_a_topic_keeps_its_meaning() {
     ];
     let topic = Topic::new("shop/orders".parse().expect("a name"));
     for (input, word) in Input::ALL.into_iter().zip(INPUTS) {
-        let text = write_topic(&Topic { input, ..topic.clone() });
+        let text = write_topic(&Topic {
+            settings: TopicSettings { input, ..topic.settings.clone() },
+            ..topic.clone()
+        });
         assert!(text.contains(&format!(r#""input":"{word}""#)), "{text}");
     }
 }

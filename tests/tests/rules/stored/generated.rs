@@ -35,6 +35,7 @@ use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::tls::CaBundle;
 use delivery::subscription::topic_address::address_of;
+use delivery::subscription::topic_settings::TopicSettings;
 use delivery::subscription::{
     Batch, Consent, DeadLetterPolicy, Destination, Disable, Disabled, OnRefused, ReplyTo,
     Subscription,
@@ -380,7 +381,7 @@ proptest! {
         mapping in mapping(),
         max_replies in any::<u32>(),
     ) {
-        assert_topic_is_kept(&Topic { name, input, mapping, from: Vec::new(), max_replies });
+        assert_topic_is_kept(&Topic { name, settings: TopicSettings { input, mapping, from: Vec::new(), max_replies } });
     }
 }
 

@@ -6,15 +6,16 @@ mod fixtures;
 mod generated;
 mod refused;
 
+use delivery::subscription::topic_settings::TopicSettings;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use delivery::manifest::{self, Finding, Reading, Source};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Topic;
 use delivery::wire::stored::{read_subscription, read_topic, write_subscription, write_topic};
+use dialects::{Finding, Reading, Source};
 
 /// Writes it, reads that, and returns the text.
 #[track_caller]
@@ -33,7 +34,14 @@ fn assert_topic_is_kept(topic: &Topic) -> String {
     let text = write_topic(topic);
     let read = read_topic(topic.name.clone(), &text);
     let read = read.unwrap_or_else(|error| panic!("{error}: {text}"));
-    assert_eq!(read, Topic { from: Vec::new(), ..topic.clone() }, "{text}");
+    assert_eq!(
+        read,
+        Topic {
+            settings: TopicSettings { from: Vec::new(), ..topic.settings.clone() },
+            ..topic.clone()
+        },
+        "{text}"
+    );
     assert_eq!(write_topic(&read), text);
     text
 }
@@ -49,14 +57,14 @@ fn reading(path: &Path) -> Reading {
     let name = path.display().to_string();
     let file = Source { name: &name, text: &text };
     let asked: BTreeSet<_> =
-        manifest::read(&[file]).findings.iter().filter_map(asked_for).collect();
+        dialects::read(&[file]).findings.iter().filter_map(asked_for).collect();
     let entries: Vec<_> =
         asked.into_iter().map(|(key, address)| format!("\"{key}\": {address}")).collect();
     let addresses = format!(
         "{{apiVersion: lastmile.dev/v1, kind: Destinations, spec: {{{}}}}}",
         entries.join(", ")
     );
-    manifest::read(&[file, Source { name: "addresses", text: &addresses }])
+    dialects::read(&[file, Source { name: "addresses", text: &addresses }])
 }
 
 /// The key that a `Destinations` document needs, and an address for it.
@@ -99,7 +107,7 @@ pub(crate) fn kept_of(folder: &Path) -> (usize, usize) {
 
 #[test]
 fn subscriptions_and_topics_of_every_file_are_kept() {
-    for (folder, least) in [("examples", 6), ("crates/delivery/fixtures/manifest", 5)] {
+    for (folder, least) in [("examples", 6), ("crates/dialects/fixtures", 5)] {
         let (subscriptions, topics) = kept_of(&repository(folder));
         assert!(subscriptions >= least && topics >= 1, "{folder}: {subscriptions}, {topics}");
     }
@@ -126,7 +134,7 @@ fn neither_the_name_nor_the_mapping_is_in_the_text() {
              metadata: {{namespace: n, topic: t, name: {subject}}}, \
              spec: {{destination: {{url: \"https://h/\"}}}}}}"
         );
-        manifest::read(&[Source { name: "f", text: &text }]).into_result().expect("valid")
+        dialects::read(&[Source { name: "f", text: &text }]).into_result().expect("valid")
     };
     let [(a, first), (b, second)] = ["a", "b"].map(|subject| {
         let catalogue = mapped(subject);

@@ -19,11 +19,12 @@ use adapters::aws_identity::Identity;
 use adapters::live_catalogue::entries::subscription_key;
 use adapters::machine::Machine;
 use clap::{ArgGroup, ValueEnum};
-use delivery::manifest::{Finding, Severity, mismatches};
+use delivery::native::mismatches;
 use delivery::ports::{AwsIdentity as _, Clock as _};
 use delivery::subscription::Subscription;
 use delivery::subscription::auth::TokenSource;
 use delivery::subscription::catalogue::Catalogue;
+use dialects::{Finding, Severity};
 use serde::Serialize;
 
 use crate::deployed::{self, Deployed, Wanted, entry_name};

@@ -6,10 +6,10 @@
 
 use std::collections::HashSet;
 
-use delivery::manifest::{LeftOut, Reading, is_stock_knative};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
+use dialects::{LeftOut, Reading, is_stock_knative};
 
 use crate::attempts::{Attempts, Tries};
 use crate::lints::AddressRules;
@@ -114,7 +114,7 @@ fn tried<'a>(
 
 #[cfg(test)]
 mod tests {
-    use delivery::manifest::{Source, read};
+    use dialects::{Source, read};
 
     use super::*;
 

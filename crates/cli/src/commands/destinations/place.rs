@@ -4,8 +4,8 @@ use std::path::Path;
 
 use adapters::storage::{Storage, StoredObject};
 use adapters::subscriptions::Location;
-use delivery::manifest::{self, Source};
 use delivery::subscription::catalogue::Catalogue;
+use dialects::Source;
 
 use super::failure::{Doing, failure};
 use crate::deployed::{self, Wanted};
@@ -146,7 +146,7 @@ fn read(source: &str, bytes: Vec<u8>) -> (Catalogue, Option<String>) {
     let Ok(text) = String::from_utf8(bytes) else {
         return (Catalogue::default(), Some(format!("{source} is not UTF-8 text")));
     };
-    let reading = manifest::read(&[Source { name: source, text: &text }]);
+    let reading = dialects::read(&[Source { name: source, text: &text }]);
     let problem = have_errors(&reading.findings).then(|| left_out(source, ""));
     (reading.catalogue, problem)
 }

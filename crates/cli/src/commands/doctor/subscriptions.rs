@@ -1,9 +1,9 @@
 //! The subscriptions: that they are where the functions read them, and can be read.
 
 use adapters::machine::Machine;
-use delivery::manifest::{Finding, Severity};
 use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
+use dialects::{Finding, Severity};
 
 use super::item::Item;
 use crate::advice::is_denied;

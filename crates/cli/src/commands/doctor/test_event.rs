@@ -93,7 +93,7 @@ pub(super) async fn sent(
 /// A sample event as the topic of the subscription takes it.
 fn event(catalogue: &Catalogue, subscription: &Subscription) -> anyhow::Result<Event> {
     let topic = &subscription.name.topic;
-    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.input);
+    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input);
     let text = sample_for(subscription, input)?.into();
     let event = elements(catalogue, topic, &text).into_iter().find_map(|element| match element {
         Element::Event(event) => Some(event),

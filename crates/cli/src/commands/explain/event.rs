@@ -134,7 +134,7 @@ pub(super) fn run(
 /// The events of a record of this topic. A message of another service is read as such where the topic has it in
 /// `from`; published with the name of a topic, it is an event like any other.
 pub(crate) fn elements(catalogue: &Catalogue, topic: &TopicName, text: &Arc<str>) -> Vec<Element> {
-    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.input);
+    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input);
     let publisher = envelope::publisher(text)
         .filter(|publisher| input == Input::Auto && catalogue.topic_from(publisher) == Some(topic));
     decode(text, publisher.map_or(input, |publisher| envelope::input_of(&publisher)))

@@ -25,13 +25,13 @@ use clap::ValueEnum;
 use delivery::delivery::outcome::retry_after_ms;
 use delivery::explain::{Always, Endpoint, Life, ProbationTerms, explain, probation};
 use delivery::machine::reply::HOPS_MAX;
-use delivery::manifest::{self, Reading};
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
+use dialects::Reading;
 use dispatch::RESPONSE_MARGIN_MS;
 
 pub(crate) use self::event::elements;
@@ -260,7 +260,7 @@ async fn read_onward(
 /// Where the values of settings come from.
 enum Origins {
     /// Documents state them.
-    Files(BTreeMap<SubscriptionName, manifest::Origins>),
+    Files(BTreeMap<SubscriptionName, dialects::Origins>),
     /// An entry of a catalogue has all of them, whoever applied it.
     Owners(BTreeMap<SubscriptionName, Arc<str>>),
 }

@@ -7,7 +7,7 @@ mod in_catalogue;
 
 use std::process::ExitCode;
 
-use delivery::manifest::{self, Source};
+use dialects::Source;
 
 use crate::commands::apply::{current_catalogue, may_replace, print_changes};
 use crate::files::{have_errors, print_findings, usage_error};
@@ -64,7 +64,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         anyhow::bail!("{}: there is no such version", store.name());
     };
     let text = store.read_version(&version.id).await?;
-    let earlier = manifest::read(&[Source { name: &store.name(), text: &text }]);
+    let earlier = dialects::read(&[Source { name: &store.name(), text: &text }]);
     // It may be older than a rule that it breaks now.
     if have_errors(&earlier.findings) {
         print_findings(&earlier.findings);

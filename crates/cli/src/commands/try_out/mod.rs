@@ -102,7 +102,7 @@ fn deliveries(
     now_ms: u64,
 ) -> anyhow::Result<Vec<Delivery>> {
     let topic = &subscription.name.topic;
-    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.input);
+    let input = catalogue.topic(topic).map_or(Input::Auto, |topic| topic.settings.input);
     let (file, text) = match event {
         Some(file) => (file, text_of(file)?),
         None => ("the sample", sample_for(subscription, input)?),

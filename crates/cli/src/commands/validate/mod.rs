@@ -28,12 +28,12 @@ use confirmation_server::{Confirmation, ConfirmationServer};
 use delivery::machine::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, ask, judge,
 };
-use delivery::manifest::Reading;
 use delivery::ports::{Clock as _, Consents as _, JitterSource as _};
 use delivery::request::AttemptContext;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::{Consent, Subscription};
 use delivery::time::{brief, duration};
+use dialects::Reading;
 use futures::future::join_all;
 use url::Url;
 

@@ -11,7 +11,7 @@ use super::super::node::{Key, Node, Value};
 use super::Cursor;
 
 /// The fields of a mapping while they are read.
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     of: Cursor<'a>,
     entries: &'a [(Key, Node)],
     /// The mappings that have the fields which are missing here, the first of them first.
@@ -21,7 +21,7 @@ pub(crate) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The fields of this mapping, none of them read yet.
-    pub(crate) fn new(of: Cursor<'a>, entries: &'a [(Key, Node)], bases: Vec<Cursor<'a>>) -> Self {
+    pub fn new(of: Cursor<'a>, entries: &'a [(Key, Node)], bases: Vec<Cursor<'a>>) -> Self {
         Self { of, entries, bases, asked: RefCell::default() }
     }
 
@@ -31,27 +31,27 @@ impl<'a> Fields<'a> {
     }
 
     /// The mapping itself.
-    pub(crate) fn parent(&self) -> &Cursor<'a> {
+    pub fn parent(&self) -> &Cursor<'a> {
         &self.of
     }
 
     /// Marks these fields as known: they are read elsewhere.
-    pub(crate) fn accept(&self, names: &[&'static str]) {
+    pub fn accept(&self, names: &[&'static str]) {
         self.asked.borrow_mut().extend(names);
     }
 
     /// Marks every field as known: they are not checked.
-    pub(crate) fn accept_rest(&self) {
+    pub fn accept_rest(&self) {
         self.asked.borrow_mut().extend(self.entries.iter().map(|(key, _)| key.value.as_str()));
     }
 
     /// The field of this mapping itself, if it is there.
-    pub(crate) fn own(&self, name: &'static str) -> Option<Cursor<'a>> {
+    pub fn own(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.find(name).map(|(key, node)| self.of.child(key, node))
     }
 
     /// The field of the first base that has it and not as `null`.
-    pub(crate) fn of_base(&self, name: &str) -> Option<Cursor<'a>> {
+    pub fn of_base(&self, name: &str) -> Option<Cursor<'a>> {
         self.stated_by_bases(name).next()
     }
 
@@ -61,7 +61,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The mappings that this field has in the documents after the one whose field this is.
-    pub(crate) fn bases_of(&self, name: &str, at: &Cursor<'a>) -> Vec<Cursor<'a>> {
+    pub fn bases_of(&self, name: &str, at: &Cursor<'a>) -> Vec<Cursor<'a>> {
         let is_it = |of: &Cursor<'a>| std::ptr::eq(of.node, at.node);
         let all = self.entry(name).into_iter().chain(self.stated_by_bases(name));
         all.skip_while(|of| !is_it(of)).skip(1).filter(Cursor::is_mapping).collect()
@@ -73,33 +73,33 @@ impl<'a> Fields<'a> {
     }
 
     /// This mapping, then the bases.
-    pub(crate) fn documents(&self) -> Vec<Cursor<'a>> {
+    pub fn documents(&self) -> Vec<Cursor<'a>> {
         std::iter::once(&self.of).chain(&self.bases).cloned().collect()
     }
 
     /// The field, if it is there.
-    pub(crate) fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
+    pub fn get(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.own(name).or_else(|| self.of_base(name))
     }
 
     /// The field, if it is there and not `null`: exported resources have `null` for absent fields.
-    pub(crate) fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
+    pub fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.own(name).filter(|cursor| !cursor.is_null()).or_else(|| self.of_base(name))
     }
 
     /// The field of this mapping itself; reported at the mapping where it is missing.
-    pub(crate) fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
+    pub fn required(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.own(name).or_else(|| self.report_missing(name))
     }
 
     /// Reports at the mapping that a field is missing.
-    pub(crate) fn report_missing<T>(&self, name: &'static str) -> Option<T> {
+    pub fn report_missing<T>(&self, name: &'static str) -> Option<T> {
         let missing = Cursor { field: self.of.path_to(name), ..self.of.clone() };
         missing.refuse(format!("{name} is missing"))
     }
 
     /// The field as `read` reads it, if it is there.
-    pub(crate) fn read<T>(
+    pub fn read<T>(
         &self,
         name: &'static str,
         read: impl FnOnce(&Cursor<'a>) -> Option<T>,
@@ -108,31 +108,28 @@ impl<'a> Fields<'a> {
     }
 
     /// Whether the field is `true`.
-    pub(crate) fn is_true(&self, name: &'static str) -> bool {
+    pub fn is_true(&self, name: &'static str) -> bool {
         self.given(name).and_then(|cursor| cursor.boolean()).unwrap_or(false)
     }
 
     /// A field that is a mapping; `null` counts as absent.
-    pub(crate) fn section<T>(
-        &self,
-        name: &'static str,
-        read: impl FnOnce(&Fields<'a>) -> T,
-    ) -> Option<T> {
+    pub fn section<T>(&self, name: &'static str, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
         self.given(name)?.mapping(read)
     }
 
     /// A cursor that reports at the key of a field, if it is there.
-    pub(crate) fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
+    pub fn key(&self, name: &'static str) -> Option<Cursor<'a>> {
         let (key, node) = self.find(name)?;
         Some(Cursor { position: key.position, ..self.of.child(key, node) })
     }
 
     /// The same, unless the field is `null`.
-    pub(crate) fn given_key(&self, name: &'static str) -> Option<Cursor<'a>> {
+    pub fn given_key(&self, name: &'static str) -> Option<Cursor<'a>> {
         self.given(name).and_then(|_| self.key(name))
     }
 
-    pub(crate) fn report_unknown(&self) {
+    /// Reports the fields that were not asked for.
+    pub fn report_unknown(&self) {
         let mut known = self.asked.take();
         known.sort_unstable();
         known.dedup();

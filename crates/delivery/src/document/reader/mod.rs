@@ -11,7 +11,7 @@ mod template_text;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-pub(crate) use fields::Fields;
+pub use fields::Fields;
 
 use super::findings::{Finding, Findings, Message, Severity, SourcePosition, quoted};
 use super::hint::hint;
@@ -21,7 +21,7 @@ use crate::time::duration;
 
 /// A value of a document, its path, and where to report.
 #[derive(Clone)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     node: &'a Node,
     position: SourcePosition,
     field: String,
@@ -44,18 +44,18 @@ enum Reported {
 }
 
 /// An entry of a free mapping, whose keys are not field names.
-pub(crate) struct Entry<'a> {
+pub struct Entry<'a> {
     /// The key as text.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// A cursor that reports at the key.
-    pub(crate) key: Cursor<'a>,
+    pub key: Cursor<'a>,
     /// The value.
-    pub(crate) value: Cursor<'a>,
+    pub value: Cursor<'a>,
 }
 
 impl<'a> Cursor<'a> {
     /// The outermost value of a document.
-    pub(crate) fn root(document: &'a Node, findings: &'a Findings) -> Self {
+    pub fn root(document: &'a Node, findings: &'a Findings) -> Self {
         Self {
             node: document,
             position: document.position,
@@ -70,43 +70,43 @@ impl<'a> Cursor<'a> {
 
     /// The same, but unknown fields are warnings from here on down: the format is not ours, and a
     /// newer version of it may define the field.
-    pub(crate) fn lenient(self) -> Self {
+    pub fn lenient(self) -> Self {
         Self { unknown: Severity::Warning, ..self }
     }
 
     /// The same, but nothing is reported from here on down: it was read before.
-    pub(crate) fn silent(self) -> Self {
+    pub fn silent(self) -> Self {
         Self { reported: Reported::Nothing, ..self }
     }
 
     /// The same, but only errors are reported from here on down: the values were checked when they were translated.
-    pub(crate) fn errors_only(self) -> Self {
+    pub fn errors_only(self) -> Self {
         Self { reported: Reported::Errors, ..self }
     }
 
     /// The same, in a document that was translated: a finding names the field of the original.
-    pub(crate) fn translated(self) -> Self {
+    pub fn translated(self) -> Self {
         Self { is_translated: true, ..self }
     }
 
     /// A value in another form, at the position of this one. Findings about it name this field.
-    pub(crate) fn translation(&self, value: &serde_json::Value) -> Node {
+    pub fn translation(&self, value: &serde_json::Value) -> Node {
         self.findings.note_translated(self.position, &self.field);
         Node::of_json_at(value, self.position)
     }
 
     /// The value here, with its positions.
-    pub(crate) fn to_node(&self) -> Node {
+    pub fn to_node(&self) -> Node {
         self.node.clone()
     }
 
     /// A mapping with the fields of this one in place of its own: in it, and in the mappings in it.
-    pub(crate) fn laid_over(&self, base: Node) -> Node {
+    pub fn laid_over(&self, base: Node) -> Node {
         base.with_fields_of(self.node, 2)
     }
 
     /// A value that is in no file, of which nothing is reported.
-    pub(crate) fn beside<'b>(&self, node: &'b Node) -> Cursor<'b>
+    pub fn beside<'b>(&self, node: &'b Node) -> Cursor<'b>
     where
         'a: 'b,
     {
@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A cursor for the text of an ARM template, from here on down: an expression is no text.
-    pub(crate) fn in_template(self) -> Self {
+    pub fn in_template(self) -> Self {
         Self { is_in_template: true, ..self }
     }
 
@@ -138,45 +138,45 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reports an error here.
-    pub(crate) fn error(&self, message: impl Into<Message>) {
+    pub fn error(&self, message: impl Into<Message>) {
         self.report(Severity::Error, message.into());
     }
 
     /// Reports an error here, where there is then no value.
-    pub(crate) fn refuse<T>(&self, message: impl Into<Message>) -> Option<T> {
+    pub fn refuse<T>(&self, message: impl Into<Message>) -> Option<T> {
         self.error(message);
         None
     }
 
     /// Reports a warning here.
-    pub(crate) fn warn(&self, message: impl Into<Message>) {
+    pub fn warn(&self, message: impl Into<Message>) {
         self.report(Severity::Warning, message.into());
     }
 
     /// Reports a note here.
-    pub(crate) fn note(&self, message: impl Into<Message>) {
+    pub fn note(&self, message: impl Into<Message>) {
         self.report(Severity::Note, message.into());
     }
 
     /// The name of the field here.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.field.rsplit('.').next().unwrap_or_default()
     }
 
     /// The name of the file, without folders and ending.
-    pub(crate) fn file_stem(&self) -> &'a str {
+    pub fn file_stem(&self) -> &'a str {
         let name =
             self.findings.file(self.position.file).rsplit(['/', '\\']).next().unwrap_or_default();
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
     }
 
     /// The position as text.
-    pub(crate) fn location(&self) -> String {
+    pub fn location(&self) -> String {
         self.findings.location(self.position)
     }
 
     /// The result of `read`, unless it reports an error.
-    pub(crate) fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
+    pub fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
         self.result_or_error(read).ok()
     }
 
@@ -184,7 +184,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// The message of its first error; `None` if it has no result for another reason.
-    pub(crate) fn result_or_error<T>(
+    pub fn result_or_error<T>(
         &self,
         read: impl FnOnce() -> Option<T>,
     ) -> Result<T, Option<Box<Finding>>> {
@@ -205,17 +205,17 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether this is a mapping; reports nothing.
-    pub(crate) fn is_mapping(&self) -> bool {
+    pub fn is_mapping(&self) -> bool {
         matches!(self.node.value, Value::Map(_))
     }
 
     /// Whether this is a list; reports nothing.
-    pub(crate) fn is_list(&self) -> bool {
+    pub fn is_list(&self) -> bool {
         matches!(self.node.value, Value::List(_))
     }
 
     /// Whether this is `null`, or text, a list or a mapping without anything in it; reports nothing.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         match &self.node.value {
             Value::Null => true,
             Value::Text(text) => text.is_empty(),
@@ -226,33 +226,33 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether this is `null`; reports nothing.
-    pub(crate) fn is_null(&self) -> bool {
+    pub fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)
     }
 
     /// Whether this is `true`; reports nothing.
-    pub(crate) fn is_true(&self) -> bool {
+    pub fn is_true(&self) -> bool {
         matches!(self.node.value, Value::Bool(true))
     }
 
     /// Returns true for an expression of a template; reports nothing.
-    pub(crate) fn is_expression(&self) -> bool {
+    pub fn is_expression(&self) -> bool {
         matches!(&self.node.value, Value::Text(_)) && self.peek_text().is_none()
     }
 
     /// Whether a file states it.
-    pub(crate) fn is_stated(&self) -> bool {
+    pub fn is_stated(&self) -> bool {
         self.position != SourcePosition::NOWHERE
     }
 
     /// The position in the files, to compare it with others.
-    pub(crate) fn position(&self) -> SourcePosition {
+    pub fn position(&self) -> SourcePosition {
         self.position
     }
 
     /// The value at a path of fields such as `spec.sink`, if there is one; reports nothing and marks
     /// nothing as known.
-    pub(crate) fn peek(&self, path: &str) -> Option<Self> {
+    pub fn peek(&self, path: &str) -> Option<Self> {
         path.split('.').try_fold(self.clone(), |of, name| {
             let Value::Map(entries) = &of.node.value else { return None };
             let (key, node) = entries.iter().find(|(key, _)| key.value == name)?;
@@ -261,29 +261,29 @@ impl<'a> Cursor<'a> {
     }
 
     /// The text here, if this is text and no expression; reports nothing.
-    pub(crate) fn peek_text(&self) -> Option<&'a str> {
+    pub fn peek_text(&self) -> Option<&'a str> {
         let Value::Text(text) = &self.node.value else { return None };
         if self.is_in_template { template_text::literal(text) } else { Some(text) }
     }
 
     /// The text at a path of fields, empty where there is none; reports nothing.
-    pub(crate) fn text_at(&self, path: &str) -> &'a str {
+    pub fn text_at(&self, path: &str) -> &'a str {
         self.peek(path).and_then(|value| value.peek_text()).unwrap_or_default()
     }
 
     /// Text.
-    pub(crate) fn text(&self) -> Option<&'a str> {
+    pub fn text(&self) -> Option<&'a str> {
         self.peek_text().or_else(|| self.expected("text"))
     }
 
     /// Text that is parsed into a type. Invalid text is not quoted: it may be a secret by mistake.
-    pub(crate) fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
+    pub fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
         let parsed = self.text()?.parse().ok();
         parsed.or_else(|| self.refuse(Message::new(format!("not {what}")).help(rule)))
     }
 
     /// Text; a whole number or boolean is taken as its text.
-    pub(crate) fn scalar(&self) -> Option<String> {
+    pub fn scalar(&self) -> Option<String> {
         match &self.node.value {
             Value::Bool(value) => Some(value.to_string()),
             Value::Integer(value) => Some(value.to_string()),
@@ -294,13 +294,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// `true` or `false`.
-    pub(crate) fn boolean(&self) -> Option<bool> {
+    pub fn boolean(&self) -> Option<bool> {
         let Value::Bool(value) = self.node.value else { return self.expected("true or false") };
         Some(value)
     }
 
     /// A whole number within the range.
-    pub(crate) fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
+    pub fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let Value::Integer(value) = self.node.value else {
             return self.expected("a whole number");
         };
@@ -310,7 +310,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A number, exactly as it is written.
-    pub(crate) fn number(&self) -> Option<Number> {
+    pub fn number(&self) -> Option<Number> {
         let text = match &self.node.value {
             Value::Integer(value) => value.to_string(),
             Value::Fraction(number) => number.json(),
@@ -322,7 +322,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A duration within the range, in milliseconds.
-    pub(crate) fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
+    pub fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
         let Some(text) = self.peek_text() else {
             return self.expected("a duration such as PT30S");
         };
@@ -346,27 +346,27 @@ impl<'a> Cursor<'a> {
     }
 
     /// The value of one of these words.
-    pub(crate) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
+    pub fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| *value).or_else(|| self.unknown_word(text, words))
     }
 
     /// Reports a word that is none of these.
-    pub(crate) fn unknown_word<T>(&self, word: &str, words: &[(&'static str, T)]) -> Option<T> {
+    pub fn unknown_word<T>(&self, word: &str, words: &[(&'static str, T)]) -> Option<T> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let message = Message::new(format!("{} is not known here", quoted(word)));
         self.refuse(message.help(hint(word, &known)))
     }
 
     /// The one of these values whose word this is.
-    pub(crate) fn word<T: Copy>(&self, all: &[T], word: fn(T) -> &'static str) -> Option<T> {
+    pub fn word<T: Copy>(&self, all: &[T], word: fn(T) -> &'static str) -> Option<T> {
         let words: Vec<_> = all.iter().map(|value| (word(*value), *value)).collect();
         self.choice(&words)
     }
 
     /// The elements of a list.
-    pub(crate) fn list(&self) -> Option<Vec<Self>> {
+    pub fn list(&self) -> Option<Vec<Self>> {
         let Value::List(elements) = &self.node.value else {
             return self.expected("a list");
         };
@@ -379,13 +379,23 @@ impl<'a> Cursor<'a> {
         Some(elements.iter().enumerate().map(element).collect())
     }
 
+    /// The elements of a list, none of any other value; reports nothing.
+    pub fn peek_list(&self) -> Vec<Self> {
+        self.is_list().then(|| self.list()).flatten().unwrap_or_default()
+    }
+
+    /// The entries of a mapping, none of any other value; reports nothing.
+    pub fn peek_entries(&self) -> Vec<Entry<'a>> {
+        self.is_mapping().then(|| self.entries()).flatten().unwrap_or_default()
+    }
+
     /// The elements of a list, each as `read` reads it.
-    pub(crate) fn each<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
+    pub fn each<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
         read_each(&self.list()?, read)
     }
 
     /// The entries of a mapping with free keys.
-    pub(crate) fn entries(&self) -> Option<Vec<Entry<'a>>> {
+    pub fn entries(&self) -> Option<Vec<Entry<'a>>> {
         let entry = |(key, node): &'a (Key, Node)| {
             let value = self.child(key, node);
             Entry { name: &key.value, key: Self { position: key.position, ..value.clone() }, value }
@@ -394,12 +404,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the fields of a mapping; those that `read` does not ask for are reported as unknown.
-    pub(crate) fn mapping<T>(&self, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
+    pub fn mapping<T>(&self, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
         self.mapping_over(&[], read)
     }
 
     /// The same, with the fields of other mappings where they are missing in this one.
-    pub(crate) fn mapping_over<T>(
+    pub fn mapping_over<T>(
         &self,
         bases: &[Self],
         read: impl FnOnce(&Fields<'a>) -> T,
@@ -411,7 +421,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The value as JSON.
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub fn json(&self) -> serde_json::Value {
         json(&self.node.value)
     }
 
@@ -449,7 +459,7 @@ fn json(value: &Value) -> serde_json::Value {
 }
 
 /// The values of these elements. Each is read, even after an error: all of them get their findings.
-pub(crate) fn read_each<'a, T>(
+pub fn read_each<'a, T>(
     elements: &[Cursor<'a>],
     read: impl Fn(&Cursor<'a>) -> Option<T>,
 ) -> Option<Vec<T>> {

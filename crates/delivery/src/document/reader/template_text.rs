@@ -5,7 +5,7 @@
 
 /// The literal text of a text in a template; `None` for an expression. Of text in brackets, two at the beginning stand
 /// for one: `[[a]` is `[a]`.
-pub(crate) fn literal(text: &str) -> Option<&str> {
+pub(super) fn literal(text: &str) -> Option<&str> {
     let in_brackets = text.strip_prefix('[').filter(|rest| rest.ends_with(']'));
     match in_brackets {
         None => Some(text),

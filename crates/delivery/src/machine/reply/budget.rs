@@ -15,8 +15,9 @@ use std::collections::BTreeSet;
 
 use crate::delivery::Delivery;
 use crate::subscription::Subscription;
-use crate::subscription::catalogue::{Catalogue, REPLIES_MAX};
+use crate::subscription::catalogue::Catalogue;
 use crate::subscription::name::{ALL_NAMES, TopicName};
+use crate::subscription::topic_settings::REPLIES_MAX;
 
 /// What may still follow from all of the deliveries together that one answer leads to, or an event that goes on
 /// to this topic; `None` if there may not be so many.
@@ -91,7 +92,7 @@ fn reachable(topic: TopicName, catalogue: &Catalogue) -> BTreeSet<TopicName> {
 /// answer it has the same share, and so has each whose dead letters go to a topic where they can be answered.
 fn share_of_an_event(delivery: &Delivery, catalogue: &Catalogue, now_ms: u64) -> u32 {
     let topic = &delivery.subscription.topic;
-    let budget = catalogue.topic(topic).map_or(REPLIES_MAX, |topic| topic.max_replies);
+    let budget = catalogue.topic(topic).map_or(REPLIES_MAX, |topic| topic.settings.max_replies);
     let matching = catalogue.matching(topic, &ALL_NAMES, &delivery.event, now_ms);
     let leading_on = matching.filter(|subscription| leads_on(subscription, catalogue)).count();
     // Its own subscription may have changed since, and not be among them.

@@ -11,38 +11,27 @@ use std::sync::{Arc, OnceLock};
 
 use index::Index;
 
+use crate::event::Event;
 use crate::event::envelope::Publisher;
-use crate::event::mapping::Mapping;
-use crate::event::{Event, Input};
 use crate::subscription::Subscription;
 use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
 use crate::subscription::secret_policy::SecretPolicy;
-
-/// How many deliveries replies may lead to from the second generation on, for one published event, unless
-/// its topic says otherwise.
-pub const REPLIES_MAX: u32 = 64;
+use crate::subscription::topic_settings::TopicSettings;
 
 /// A topic that a document names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
     /// Its name.
     pub name: TopicName,
-    /// How its records are read.
-    pub input: Input,
-    /// Which fields of its custom events are its attributes.
-    pub mapping: Arc<Mapping>,
-    /// Publishers that cannot set the `topic` attribute.
-    pub from: Vec<Publisher>,
-    /// How many deliveries replies may lead to from the second generation on, for each of its events.
-    pub max_replies: u32,
+    /// How its events are read.
+    pub settings: TopicSettings,
 }
 
 impl Topic {
     /// A topic with automatic input that no document describes.
     #[must_use]
     pub fn new(name: TopicName) -> Self {
-        let max_replies = REPLIES_MAX;
-        Self { name, input: Input::Auto, mapping: Arc::default(), from: Vec::new(), max_replies }
+        Self { name, settings: TopicSettings::default() }
     }
 }
 
@@ -71,7 +60,7 @@ impl TopicSubscriptions {
 
     /// Adds a subscription of this topic; one of the same name is replaced.
     pub fn add(&mut self, mut subscription: Subscription) {
-        subscription.mapping = Arc::clone(&self.topic.mapping);
+        subscription.mapping = Arc::clone(&self.topic.settings.mapping);
         let name = subscription.name.name.clone();
         self.subscriptions.insert(name, Arc::new(subscription));
         self.index.take();
@@ -198,7 +187,7 @@ impl Catalogue {
     /// Adds a topic; a second one of the same name replaces the first. The manifest checks
     /// uniqueness, since it can report positions.
     pub fn add_topic(&mut self, topic: Topic) {
-        for publisher in &topic.from {
+        for publisher in &topic.settings.from {
             let of = Arc::make_mut(&mut self.settings).publishers.entry(publisher.clone());
             // If several topics list it, the first by name.
             let of = of.or_insert_with(|| topic.name.clone());
@@ -216,7 +205,7 @@ impl Catalogue {
     pub fn set_settings(&mut self, settings: Settings) {
         for (publisher, topic) in &settings.publishers {
             if let Some(of) = self.topics.get_mut(topic) {
-                Arc::make_mut(of).topic.from.push(publisher.clone());
+                Arc::make_mut(of).topic.settings.from.push(publisher.clone());
             }
         }
         self.settings = Arc::new(settings);

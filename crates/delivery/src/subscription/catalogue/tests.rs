@@ -1,5 +1,6 @@
 use super::*;
 use crate::event::Event;
+use crate::event::Input;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::ALL_NAMES;
 use crate::subscription::profile::Dialect;

@@ -21,18 +21,18 @@ const PREFIX_MAX_BYTES: usize = 180;
 /// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>
 const BUCKET_BYTES: std::ops::RangeInclusive<usize> = 3..=63;
 /// The rule for names of buckets.
-pub(crate) const BUCKET_RULE: &str =
-    "a bucket's name is 3 to 63 letters, digits, points and hyphens";
+pub const BUCKET_RULE: &str = "a bucket's name is 3 to 63 letters, digits, points and hyphens";
 
 /// All forms of addresses, for messages.
-pub(crate) const ADDRESSES: &str =
-    "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
+pub const ADDRESSES: &str = "https://…, http://…, s3://bucket/prefix or sqs://host/account/name";
+/// The addresses that an entry of a `Destinations` document may have.
+pub const ADDRESS_PATTERN: &str = "^([hH][tT][tT][pP][sS]?|[sS]3|[sS][qQ][sS])://.";
 /// The form of a queue's address, for messages.
 const QUEUE: &str = "sqs://sqs.REGION.amazonaws.com/ACCOUNT/NAME";
 
 /// What an address is.
 #[derive(Clone)]
-pub(crate) enum Target {
+pub enum Target {
     /// An HTTP endpoint.
     Endpoint(Url),
     /// A container for dead letters.
@@ -43,7 +43,7 @@ pub(crate) enum Target {
 
 impl Target {
     /// The endpoint that events are sent to; targets for dead letters only are reported.
-    pub(crate) fn for_events(self, at: &Cursor<'_>) -> Option<Url> {
+    pub fn for_events(self, at: &Cursor<'_>) -> Option<Url> {
         let what = match self {
             Self::Endpoint(url) => return Some(url),
             Self::Container(_) => "a container",
@@ -76,7 +76,7 @@ impl From<Target> for Sink {
 }
 
 /// The result of resolving an address.
-pub(crate) enum Resolved {
+pub enum Resolved {
     /// It can be used.
     Target(Target),
     /// It cannot be used, which has been reported where it is written.
@@ -87,7 +87,7 @@ pub(crate) enum Resolved {
 
 impl Resolved {
     /// The target; without one there is a finding, for an unknown address this one.
-    pub(crate) fn or_refuse(self, at: &Cursor<'_>, unknown: Message) -> Option<Target> {
+    pub fn or_refuse(self, at: &Cursor<'_>, unknown: Message) -> Option<Target> {
         match self {
             Self::Target(target) => Some(target),
             Self::Reported => None,
@@ -97,7 +97,7 @@ impl Resolved {
 }
 
 /// The address of an HTTP endpoint.
-pub(crate) struct Endpoint {
+pub struct Endpoint {
     /// What is wrong with a text that is none.
     unknown: &'static str,
     /// What would be right.
@@ -108,13 +108,13 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// Where events go.
-    pub(crate) const OF_EVENTS: Self = Self {
+    pub const OF_EVENTS: Self = Self {
         unknown: "neither an address nor a key of a Destinations document",
         rule: "http://… or https://…",
         or_topic: true,
     };
     /// Where else requests go.
-    pub(crate) const OTHER: Self =
+    pub const OTHER: Self =
         Self { unknown: "not an address", rule: "https://… or http://…", or_topic: false };
 }
 
@@ -148,7 +148,7 @@ impl Kind for Endpoint {
 }
 
 /// An address. The text of a URL is in no message: it may hold credentials.
-pub(crate) fn address(text: &str, at: &Cursor<'_>) -> Resolved {
+pub fn address(text: &str, at: &Cursor<'_>) -> Resolved {
     match parsed(text) {
         None => Resolved::Unknown,
         Some(Ok(target)) => {
@@ -169,7 +169,7 @@ pub(crate) fn address(text: &str, at: &Cursor<'_>) -> Resolved {
 }
 
 /// The address of this text, or what is wrong with it; `None` if it does not look like one.
-pub(crate) fn parsed(text: &str) -> Option<Result<Target, Message>> {
+pub fn parsed(text: &str) -> Option<Result<Target, Message>> {
     let (scheme, rest) = text.split_once("://")?;
     match scheme.to_ascii_lowercase().as_str() {
         "http" | "https" => Some(endpoint(text).map(Target::Endpoint)),
@@ -192,7 +192,7 @@ fn endpoint(text: &str) -> Result<Url, Message> {
 }
 
 /// Whether a text can be the name of a bucket.
-pub(crate) fn is_bucket(name: &str) -> bool {
+pub fn is_bucket(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     BUCKET_BYTES.contains(&name.len()) && name.chars().all(allowed)
 }

@@ -21,7 +21,7 @@ const ARRAYS: [(&str, Arrays); 3] =
     [("otherType", Arrays::OtherType), ("elements", Arrays::Elements), ("fail", Arrays::Fail)];
 
 /// Reads a condition in our own format.
-pub(crate) fn native(at: &Cursor<'_>) -> Option<Filter> {
+pub fn native(at: &Cursor<'_>) -> Option<Filter> {
     at.mapping(|fields| {
         let arrays = fields.get("arrays").map_or(Some(Arrays::OtherType), |at| at.choice(&ARRAYS));
         let exactly = |at: &Cursor<'_>, words: &[(&'static str, ReadTest)]| at.choice(words);
@@ -30,7 +30,7 @@ pub(crate) fn native(at: &Cursor<'_>) -> Option<Filter> {
 }
 
 /// A condition in our own format.
-pub(crate) fn written(Condition { key, test, arrays }: &Condition) -> Json {
+pub fn written(Condition { key, test, arrays }: &Condition) -> Json {
     let (operator, values) = match test {
         Test::Number(test) => number_test(test, false),
         Test::NotNumber(test) => number_test(test, true),
@@ -108,11 +108,7 @@ fn any_number(at: &Cursor<'_>) -> Option<Number> {
 type ReadOperator = fn(&Cursor<'_>, &[(&'static str, ReadTest)]) -> Option<ReadTest>;
 
 /// Reads a condition.
-pub(crate) fn condition(
-    fields: &Fields<'_>,
-    arrays: Arrays,
-    operator: ReadOperator,
-) -> Option<Filter> {
+pub fn condition(fields: &Fields<'_>, arrays: Arrays, operator: ReadOperator) -> Option<Filter> {
     let key = fields.required("key").and_then(|cursor| {
         Key::parse(cursor.text()?).or_else(|| {
             cursor.refuse(Message::new("not a key").help("such as subject or data.key1.key2"))
@@ -127,7 +123,7 @@ pub(crate) fn condition(
 }
 
 /// Reads the test of one operator.
-pub(crate) type ReadTest = fn(&Fields<'_>) -> Option<Test>;
+pub type ReadTest = fn(&Fields<'_>) -> Option<Test>;
 
 /// Every operator, and how its test is read.
 const OPERATORS: [(&str, ReadTest); 19] = [

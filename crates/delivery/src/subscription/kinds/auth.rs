@@ -8,7 +8,7 @@ use crate::subscription::Destination;
 use crate::subscription::auth::Auth;
 
 /// Checks the `auth` of a destination, whichever document states it.
-pub(crate) fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
+pub fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let headers = destination.headers.iter().map(|header| header.name.as_str());
     let problem = destination
         .auth
@@ -21,7 +21,7 @@ pub(crate) fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()
 }
 
 /// Why `auth` cannot be shown beside headers of these names, at this address.
-pub(crate) fn obstacle<'h>(
+pub fn obstacle<'h>(
     auth: &Auth,
     mut headers: impl Iterator<Item = &'h str>,
     url: &str,

@@ -13,14 +13,14 @@ use crate::document::record::{Declaration, Optional, Presence, Record as _, Show
 use crate::subscription::{BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
 
 /// The word by which a Subscription does without the batches of its Topic.
-pub(crate) const NONE: &str = "none";
+pub const NONE: &str = "none";
 /// The text of the fields where each event has a request of its own.
 const NO_BATCHES: &str = "no batches";
 /// The sizes of a body that can be preferred.
-pub(crate) const KILOBYTES: RangeInclusive<u32> = 1..=1_024;
+pub const KILOBYTES: RangeInclusive<u32> = 1..=1_024;
 
 /// A number of bytes that documents state in kilobytes.
-pub(crate) struct Kilobytes(pub(crate) RangeInclusive<u32>);
+pub struct Kilobytes(pub RangeInclusive<u32>);
 
 impl Kind for Kilobytes {
     type Value = u64;
@@ -39,22 +39,22 @@ impl Kind for Kilobytes {
 }
 
 /// Reads the most events of a request.
-pub(crate) fn events(cursor: &Cursor<'_>) -> Option<u32> {
+pub fn events(cursor: &Cursor<'_>) -> Option<u32> {
     cursor.integer(1..=BATCH_EVENTS_MAX)
 }
 
 /// Reads the preferred size of a body.
-pub(crate) fn preferred_kilobytes(cursor: &Cursor<'_>) -> Option<u32> {
+pub fn preferred_kilobytes(cursor: &Cursor<'_>) -> Option<u32> {
     cursor.integer(KILOBYTES)
 }
 
 /// Reads what a never-retried response to several events means.
-pub(crate) fn on_refused(cursor: &Cursor<'_>) -> Option<OnRefused> {
+pub fn on_refused(cursor: &Cursor<'_>) -> Option<OnRefused> {
     Word(&OnRefused::ALL, OnRefused::as_str).read(cursor)
 }
 
 /// Reports `onRefused` where nothing is batched.
-pub(crate) fn report_without_batch(on_refused: &Cursor<'_>, help: &str) {
+pub fn report_without_batch(on_refused: &Cursor<'_>, help: &str) {
     on_refused.error(
         Message::new("onRefused has no effect where each event has a request of its own")
             .help(help),
@@ -62,7 +62,7 @@ pub(crate) fn report_without_batch(on_refused: &Cursor<'_>, help: &str) {
 }
 
 /// The field `batch`: a Topic may state what a refusal means, and leave it to its Subscriptions whether to batch at all.
-pub(crate) struct Batches;
+pub struct Batches;
 
 impl Presence for Batches {
     type Value = Option<Batch>;

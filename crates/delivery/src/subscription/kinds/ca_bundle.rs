@@ -7,7 +7,7 @@ use crate::document::reader::Cursor;
 use crate::subscription::tls::{CA_BUNDLE_MAX_BYTES, CaBundle};
 
 /// Certificates in PEM.
-pub(crate) struct CaBundles;
+pub struct CaBundles;
 
 impl Kind for CaBundles {
     type Value = CaBundle;

@@ -12,20 +12,20 @@ use crate::subscription::filter::Filter;
 use crate::subscription::filter::cesql::Cesql;
 
 /// The deepest nesting of `all`, `any` and `not`.
-const DEPTH_MAX: usize = 8;
+pub const DEPTH_MAX: usize = 10;
 /// The operators, for findings.
-pub(crate) const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not, cesql";
+pub const OPERATORS: &str = "one of exact, prefix, suffix, all, any, not, cesql";
 
 /// The attributes of an event in the Event Grid schema that are none of CloudEvents.
 const EVENT_GRID_ATTRIBUTES: [&str; 4] =
     ["dataVersion", "eventTime", "eventType", "metadataVersion"];
 /// The names that filters can compare, for findings.
-pub(crate) const VISIBLE: &str = "filters see the attributes of an event and not its data: names of lower-case letters \
+pub const VISIBLE: &str = "filters see the attributes of an event and not its data: names of lower-case letters \
                                   and digits (CloudEvents), and eventType, eventTime, dataVersion, metadataVersion \
                                   (Event Grid)";
 
 /// Returns true for the name of an attribute of CloudEvents or Event Grid.
-pub(crate) fn is_attribute(name: &str) -> bool {
+pub fn is_attribute(name: &str) -> bool {
     let of_cloud_events = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     // Its names are those of attributes, but for the data.
     let is_attribute = !name.is_empty() && name != "data";
@@ -33,7 +33,7 @@ pub(crate) fn is_attribute(name: &str) -> bool {
 }
 
 /// Makes the comparison of a member, by its name, with a value.
-pub(crate) type Compare = fn(String, String) -> Filter;
+pub type Compare = fn(String, String) -> Filter;
 
 const COMPARISONS: [(&str, Compare); 3] = [
     ("exact", |name, value| Filter::Exact { name, value }),
@@ -42,16 +42,16 @@ const COMPARISONS: [(&str, Compare); 3] = [
 ];
 
 /// Refuses conditions that nest too deep.
-pub(crate) fn check_depth(cursor: &Cursor<'_>, depth: usize) -> Option<()> {
-    if depth > DEPTH_MAX {
-        return cursor.refuse(format!("conditions nest at most {DEPTH_MAX} deep"));
+pub fn check_depth(cursor: &Cursor<'_>, depth: usize, most: usize) -> Option<()> {
+    if depth > most {
+        return cursor.refuse(format!("conditions nest at most {most} deep"));
     }
     Some(())
 }
 
 /// The condition of each operator in one mapping; `None` for one that could not be read. `field`
 /// finds an operator, `compared` reads a comparison, `inner` a condition within this one.
-pub(crate) fn operators<'a>(
+pub fn operators<'a>(
     field: impl Fn(&'static str) -> Option<Cursor<'a>>,
     compared: impl Fn(&Cursor<'a>, Compare) -> Option<Filter>,
     inner: impl Fn(&Cursor<'a>) -> Option<Filter>,
@@ -68,7 +68,7 @@ pub(crate) fn operators<'a>(
 }
 
 /// An expression of CloudEvents SQL; what its author may not have meant is a warning.
-pub(crate) fn cesql(cursor: &Cursor<'_>) -> Option<Filter> {
+pub fn cesql(cursor: &Cursor<'_>) -> Option<Filter> {
     let reading = match Cesql::read(cursor.text()?) {
         Ok(reading) => reading,
         Err(error) => return cursor.refuse(error.to_string()),
@@ -95,12 +95,12 @@ fn several<'a>(
 }
 
 /// All of them; a single one is returned as it is.
-pub(crate) fn joined(mut filters: Vec<Filter>) -> Filter {
+pub fn joined(mut filters: Vec<Filter>) -> Filter {
     if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) }
 }
 
 /// A filter as our own format states it.
-pub(crate) fn written(filter: &Filter) -> Json {
+pub fn written(filter: &Filter) -> Json {
     let several = |all: &[Filter]| all.iter().map(written).collect::<Vec<_>>();
     match filter {
         // Empty lists are refused in files, where they could mean everything or nothing.

@@ -5,31 +5,47 @@
 //! everything or nothing. A member that no event of the topic can have is refused as well: such a filter matches
 //! nothing, or under `not` everything.
 
+use serde_json::{Value as Json, json};
+
 use super::advanced;
 use super::conditions::{
-    Compare, OPERATORS, VISIBLE, check_depth, is_attribute, joined, operators,
+    self, Compare, DEPTH_MAX, OPERATORS, VISIBLE, check_depth, is_attribute, joined, operators,
 };
 use crate::document::findings::{Message, quoted};
+use crate::document::kind::Kind;
 use crate::document::reader::{Cursor, Entry};
 use crate::event::Input;
 use crate::subscription::filter::Filter;
 
-/// Reads a filter of the events of a topic with this input.
-pub(crate) fn read(cursor: &Cursor<'_>, input: Input) -> Option<Filter> {
-    read_at(cursor, input, 1)
+/// A filter.
+pub struct Filters;
+
+impl Kind for Filters {
+    type Value = Filter;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Filter> {
+        read_at(at, 1)
+    }
+
+    fn write(&self, value: &Filter) -> Json {
+        if *value == Filter::EVERYTHING { Json::Null } else { conditions::written(value) }
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "$ref": "#/$defs/filter" })
+    }
 }
 
-fn read_at(cursor: &Cursor<'_>, input: Input, depth: usize) -> Option<Filter> {
-    check_depth(cursor, depth)?;
+fn read_at(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
+    check_depth(cursor, depth, DEPTH_MAX)?;
     if cursor.entries()?.is_empty() {
         return cursor.refuse(Message::new("no condition").help(OPERATORS));
     }
-    let inner = |of: &Cursor<'_>| read_at(of, input, depth + 1);
-    let compared = |of: &Cursor<'_>, compare: Compare| comparisons(of, input, compare);
+    let inner = |of: &Cursor<'_>| read_at(of, depth + 1);
     let conditions = cursor.mapping(|fields| {
-        let mut conditions = operators(|name| fields.get(name), compared, inner);
+        let mut conditions = operators(|name| fields.get(name), comparisons, inner);
         let exact_text: Compare = |name, value| Filter::ExactText { name, value };
-        conditions.extend(fields.get("exactText").map(|of| compared(&of, exact_text)));
+        conditions.extend(fields.get("exactText").map(|of| comparisons(&of, exact_text)));
         conditions.extend(fields.get("eventGrid").map(|of| advanced::native(&of)));
         conditions
     })?;
@@ -38,18 +54,33 @@ fn read_at(cursor: &Cursor<'_>, input: Input, depth: usize) -> Option<Filter> {
     (!conditions.is_empty()).then(|| joined(conditions))
 }
 
-fn comparisons(cursor: &Cursor<'_>, input: Input, compare: Compare) -> Option<Filter> {
+fn comparisons(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
     let members = cursor.entries()?;
     if members.is_empty() {
         return cursor
             .refuse(Message::new("no member to compare").help("such as {type: order.created}"));
     }
-    members.iter().for_each(|member| check_name(member, input));
     let compared: Vec<Option<Filter>> = members
         .iter()
         .map(|member| Some(compare(member.name.to_owned(), member.value.scalar()?)))
         .collect();
     compared.into_iter().collect::<Option<_>>().map(joined)
+}
+
+/// Reports the names that no attribute of an event of this input has, anywhere in a filter.
+pub fn check_names(cursor: &Cursor<'_>, input: Input) {
+    for entry in cursor.peek_entries() {
+        match entry.name {
+            "exact" | "exactText" | "prefix" | "suffix" => {
+                entry.value.peek_entries().iter().for_each(|member| check_name(member, input));
+            }
+            "all" | "any" => {
+                entry.value.peek_list().iter().for_each(|of| check_names(of, input));
+            }
+            "not" => check_names(&entry.value, input),
+            _ => {}
+        }
+    }
 }
 
 /// Reports a name that no attribute has. The events of a custom topic have members of their own; a dot in a name is

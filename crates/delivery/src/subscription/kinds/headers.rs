@@ -41,7 +41,7 @@ const REFUSED_NAMES: [&str; 18] = [
 const REFUSED_PREFIXES: [&str; 2] = ["aeg-", "ce-"];
 
 /// The headers of a list, each read by the family; at most ten, without duplicates.
-pub(crate) fn list<'a>(
+pub fn list<'a>(
     cursor: &Cursor<'a>,
     read: impl Fn(&Fields<'a>) -> Option<Header>,
 ) -> Option<Vec<Header>> {
@@ -63,7 +63,7 @@ pub(crate) fn list<'a>(
 }
 
 /// The name of a header (RFC 9110, 5.6.2: a token) that a subscription may set.
-pub(crate) fn name(cursor: &Cursor<'_>) -> Option<String> {
+pub fn name(cursor: &Cursor<'_>) -> Option<String> {
     let name = cursor.text()?;
     let lower = name.to_ascii_lowercase();
     if !is_name(name) {
@@ -78,7 +78,7 @@ pub(crate) fn name(cursor: &Cursor<'_>) -> Option<String> {
 }
 
 /// A header's value.
-pub(crate) fn value(cursor: &Cursor<'_>) -> Option<String> {
+pub fn value(cursor: &Cursor<'_>) -> Option<String> {
     let value = cursor.scalar()?;
     if let Err(problem) = check_value(&value) {
         return cursor.refuse(problem);
@@ -87,18 +87,18 @@ pub(crate) fn value(cursor: &Cursor<'_>) -> Option<String> {
 }
 
 /// The path of a value in an event.
-pub(crate) const PATH: Parsed<Path> = Parsed::new("a path", PATH_RULE, "path");
+pub const PATH: Parsed<Path> = Parsed::new("a path", PATH_RULE, "path");
 /// The pattern of names of headers.
 const NAME_PATTERN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 /// The pattern of names that belong to Event Grid and CloudEvents.
 const REFUSED_PATTERN: &str = "^([aA][eE][gG]|[cC][eE])-";
 /// The pattern of values that are not empty.
-pub(crate) const STATED_PATTERN: &str = "^[^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$";
+pub const STATED_PATTERN: &str = "^[^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?$";
 /// The pattern of values.
 const VALUE_PATTERN: &str = "^([^\\s\\u0000-\\u001f\\u007f-\\u009f]([^\\u0000-\\u001f\\u007f-\\u009f]*[^\\s\\u0000-\\u001f\\u007f-\\u009f])?)?$";
 
 /// The name of a header.
-pub(crate) struct Name;
+pub struct Name;
 
 impl Kind for Name {
     type Value = String;
@@ -117,7 +117,7 @@ impl Kind for Name {
 }
 
 /// Headers of requests. The value of each has one source.
-pub(crate) struct Headers;
+pub struct Headers;
 
 impl Kind for Headers {
     type Value = Vec<Header>;

@@ -8,12 +8,12 @@ use crate::document::findings::{Message, quoted};
 use crate::document::reader::Cursor;
 
 /// Requests per second to a destination.
-pub(crate) const PER_SECOND: RangeInclusive<u32> = 1..=10_000;
+pub const PER_SECOND: RangeInclusive<u32> = 1..=10_000;
 /// Deliveries that replies lead to from the second generation on, for one published event.
-pub(crate) const REPLIES: RangeInclusive<u32> = 0..=10_000;
+pub const REPLIES: RangeInclusive<u32> = 0..=10_000;
 
 /// The number as text, as annotations have it.
-pub(crate) fn text(cursor: &Cursor<'_>, range: RangeInclusive<u32>) -> Option<u32> {
+pub fn text(cursor: &Cursor<'_>, range: RangeInclusive<u32>) -> Option<u32> {
     let text = cursor.scalar()?;
     let number = text.parse().ok().filter(|number| range.contains(number));
     number.or_else(|| {

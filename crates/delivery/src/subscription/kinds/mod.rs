@@ -2,18 +2,19 @@
 //!
 //! Separate from the records that declare fields of them, and from the kinds that know no field (`document::kind`).
 
-pub(crate) mod address;
-pub(crate) mod advanced;
-pub(crate) mod auth;
-pub(crate) mod batches;
-pub(crate) mod ca_bundle;
-pub(crate) mod conditions;
-pub(crate) mod filter;
-pub(crate) mod headers;
-pub(crate) mod limits;
-pub(crate) mod names;
-pub(crate) mod replies;
-pub(crate) mod schedule;
-pub(crate) mod secrets;
-pub(crate) mod sinks;
-pub(crate) mod statuses;
+pub mod address;
+pub mod advanced;
+pub mod auth;
+pub mod batches;
+pub mod ca_bundle;
+pub mod conditions;
+pub mod filter;
+pub mod headers;
+pub mod limits;
+pub mod names;
+pub mod publishers;
+pub mod replies;
+pub mod schedule;
+pub mod secrets;
+pub mod sinks;
+pub mod statuses;

@@ -6,17 +6,17 @@
 use serde_json::{Value as Json, json};
 
 use crate::document::findings::Message;
-use crate::document::kind::Checked;
+use crate::document::kind::{Checked, Kind};
 use crate::document::reader::Cursor;
 use crate::subscription::name::{NAME_RULE, RESERVED, TopicName, is_name};
 
 /// Reads a name.
-pub(crate) fn read(cursor: &Cursor<'_>) -> Option<String> {
+pub fn read(cursor: &Cursor<'_>) -> Option<String> {
     checked(cursor.text()?, cursor)
 }
 
 /// Checks a name that was found in, or made from, the value at the cursor.
-pub(crate) fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
+pub fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
     if !is_name(text) {
         return cursor.refuse(Message::new(format!("not a usable name: {NAME_RULE}")));
     }
@@ -28,7 +28,7 @@ pub(crate) fn checked(text: &str, cursor: &Cursor<'_>) -> Option<String> {
 }
 
 /// Reads the full name of a topic.
-pub(crate) fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
+pub fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     let (namespace, topic) = cursor.text()?.split_once('/').or_else(|| {
         cursor
             .refuse(Message::new("a topic is namespace/topic").help("topic: my-namespace/my-topic"))
@@ -36,8 +36,46 @@ pub(crate) fn topic(cursor: &Cursor<'_>) -> Option<TopicName> {
     Some(TopicName { namespace: checked(namespace, cursor)?, topic: checked(topic, cursor)? })
 }
 
+/// A name of a namespace, a topic or a subscription.
+pub struct Name;
+
+impl Kind for Name {
+    type Value = String;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<String> {
+        read(at)
+    }
+
+    fn write(&self, value: &String) -> Json {
+        json!(value)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "$ref": "#/$defs/name" })
+    }
+}
+
+/// The full name of a topic, `namespace/topic`.
+pub struct FullName;
+
+impl Kind for FullName {
+    type Value = TopicName;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<TopicName> {
+        topic(at)
+    }
+
+    fn write(&self, value: &TopicName) -> Json {
+        json!(value.to_string())
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": "^[^/]+/[^/]+$" })
+    }
+}
+
 /// A name of DNS (RFC 1035, 2.3.4).
-pub(crate) const DNS_NAME: Checked = Checked { check: check_dns_name, schema: dns_schema };
+pub const DNS_NAME: Checked = Checked { check: check_dns_name, schema: dns_schema };
 /// The longest name and the longest label.
 const DNS_NAME_MAX_BYTES: usize = 253;
 const LABEL_MAX_BYTES: usize = 63;

@@ -3,21 +3,30 @@
 use serde_json::{Value as Json, json};
 
 use super::address::Endpoint;
-use crate::document::kind::Kind as _;
+use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
 use crate::subscription::ReplyTo;
 use crate::subscription::topic_address::{address_of, topic_of};
 
-/// Reads an address, or a topic as `topic:namespace/topic`.
-pub(crate) fn read(at: &Cursor<'_>) -> Option<ReplyTo> {
-    let url = Endpoint::OF_EVENTS.read(at)?;
-    Some(topic_of(&url).map_or(ReplyTo::Address(url), ReplyTo::Topic))
-}
+/// An address, or a topic as `topic:namespace/topic`.
+pub struct Replies;
 
-/// The same as it is written.
-pub(crate) fn written(reply: &ReplyTo) -> Json {
-    match reply {
-        ReplyTo::Address(url) => json!(url.as_str()),
-        ReplyTo::Topic(topic) => json!(address_of(topic).as_str()),
+impl Kind for Replies {
+    type Value = ReplyTo;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<ReplyTo> {
+        let url = Endpoint::OF_EVENTS.read(at)?;
+        Some(topic_of(&url).map_or(ReplyTo::Address(url), ReplyTo::Topic))
+    }
+
+    fn write(&self, reply: &ReplyTo) -> Json {
+        match reply {
+            ReplyTo::Address(url) => json!(url.as_str()),
+            ReplyTo::Topic(topic) => json!(address_of(topic).as_str()),
+        }
+    }
+
+    fn schema(&self) -> Json {
+        Endpoint::OF_EVENTS.schema()
     }
 }

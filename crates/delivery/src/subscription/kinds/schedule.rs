@@ -41,7 +41,7 @@ const EXPONENTIAL: KindFields =
     ("delay", |of| delay_ms(of).map(|delay_ms| Kind::Exponential { delay_ms }));
 
 /// A schedule: it replaces that of other documents as a whole.
-pub(crate) struct Waits;
+pub struct Waits;
 
 impl kind::Kind for Waits {
     type Value = Schedule;

@@ -8,13 +8,13 @@ use crate::subscription::secret::{SECRET_NAME_RULE, SecretName};
 const SECRETS_MAX: usize = 10;
 
 /// The name of a secret.
-pub(crate) const SECRET: Parsed<SecretName> =
+pub const SECRET: Parsed<SecretName> =
     Parsed::new("the name of a secret", SECRET_NAME_RULE, "secret");
 /// The names of secrets that sign requests.
-pub(crate) const SECRETS: Distinct<Parsed<SecretName>> =
+pub const SECRETS: Distinct<Parsed<SecretName>> =
     Distinct { of: SECRET, what: ["secret", "secrets"], count: 1..=SECRETS_MAX };
 /// Public keys by which receivers verify signatures.
-pub(crate) const PUBLIC_KEYS: Distinct<Parsed<PublicKey>> = Distinct {
+pub const PUBLIC_KEYS: Distinct<Parsed<PublicKey>> = Distinct {
     of: Parsed::new("a public key", PUBLIC_KEY_RULE, "publicKey"),
     what: ["public key", "public keys"],
     count: 1..=SECRETS_MAX,

@@ -18,7 +18,7 @@ const TOPIC_RULE: &str = "a topic in the files is {topic: namespace/topic}";
 const DROPPED: &str = "none";
 
 /// The field `sink`: an address, or a topic of the files.
-pub(crate) struct Sinks;
+pub struct Sinks;
 
 impl Kind for Sinks {
     type Value = Sink;
@@ -81,7 +81,7 @@ fn topic(fields: &Fields<'_>) -> Option<TopicName> {
 }
 
 /// The field `deadLetter`: `none`, or a mapping that is merged field by field.
-pub(crate) struct DeadLetters;
+pub struct DeadLetters;
 
 impl Kind for DeadLetters {
     type Value = DeadLetterPolicy;

@@ -14,28 +14,28 @@ use crate::subscription::profile::{LIFETIME_MAX_MS, StatusSet};
 use crate::time::duration::format_ms;
 
 /// Statuses of HTTP.
-pub(crate) const STATUSES: RangeInclusive<u16> = 100..=599;
+pub const STATUSES: RangeInclusive<u16> = 100..=599;
 
 /// A list of statuses such as `202`, and ranges such as `200-299`.
-pub(crate) fn list(cursor: &Cursor<'_>) -> Option<StatusSet> {
+pub fn list(cursor: &Cursor<'_>) -> Option<StatusSet> {
     cursor.each(|element| range_of(&element.scalar()?, element)).map(StatusSet::new)
 }
 
 /// The same as one text, separated by commas.
-pub(crate) fn text(cursor: &Cursor<'_>) -> Option<StatusSet> {
+pub fn text(cursor: &Cursor<'_>) -> Option<StatusSet> {
     let text = cursor.scalar()?;
     let ranges: Vec<_> = text.split(',').map(|part| range_of(part.trim(), cursor)).collect();
     Some(StatusSet::new(ranges.into_iter().collect::<Option<Vec<_>>>()?))
 }
 
 /// One status, if the text is one.
-pub(crate) fn status(text: &str) -> Option<u16> {
+pub fn status(text: &str) -> Option<u16> {
     let digits = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|status| digits && STATUSES.contains(status))
 }
 
 /// The smallest status in both sets.
-pub(crate) fn shared(a: &StatusSet, b: &StatusSet) -> Option<u16> {
+pub fn shared(a: &StatusSet, b: &StatusSet) -> Option<u16> {
     STATUSES.into_iter().find(|status| a.contains(*status) && b.contains(*status))
 }
 
@@ -59,7 +59,7 @@ const LISTS: [&str; 3] = ["success", "neverRetry", "retryOn"];
 /// A field that gives statuses a meaning. Each list is that of the first document that has one, without the statuses that a
 /// document before it lists. The last document has the defaults: its statuses keep their meaning unless they are listed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub enum Meaning {
     /// Statuses that mean "delivered".
     Success,
     /// Statuses that are never retried.
@@ -166,7 +166,7 @@ impl Meaning {
 }
 
 /// Waits by status, which replace those of other documents as a whole.
-pub(crate) struct LeastWaits;
+pub struct LeastWaits;
 
 impl Kind for LeastWaits {
     type Value = Vec<(u16, u64)>;

@@ -7,6 +7,7 @@ use super::{Version, of_field};
 use crate::event::mapping::{Field, Mapping};
 use crate::subscription::catalogue::Topic;
 use crate::subscription::name::TopicName;
+use crate::subscription::topic_settings::TopicSettings;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -58,7 +59,7 @@ impl FieldV1 {
 
 impl From<&Topic> for TopicV1 {
     fn from(topic: &Topic) -> Self {
-        let Topic { name: _, input, mapping, from: _, max_replies } = topic;
+        let TopicSettings { input, mapping, from: _, max_replies } = &topic.settings;
         Self {
             v: Version,
             input: InputV1(*input),
@@ -72,7 +73,8 @@ impl TopicV1 {
     pub(super) fn into_topic(self, name: TopicName) -> Result<Topic, String> {
         let Self { v: Version, input: InputV1(input), mapping, max_replies } = self;
         let mapping = mapping.into_mapping()?.into();
-        Ok(Topic { name, input, mapping, from: Vec::new(), max_replies })
+        let settings = TopicSettings { input, mapping, from: Vec::new(), max_replies };
+        Ok(Topic { name, settings })
     }
 }
 

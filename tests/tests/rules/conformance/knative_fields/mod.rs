@@ -8,7 +8,7 @@ mod rows;
 
 use std::collections::BTreeSet;
 
-use delivery::manifest::{Finding, Reading, Severity, Source, read};
+use dialects::{Finding, Reading, Severity, Source, read};
 use lastmile_tests::document::assert_table;
 use serde_json::{Value, json};
 

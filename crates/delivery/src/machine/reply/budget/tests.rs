@@ -1,3 +1,4 @@
+use crate::subscription::topic_settings::TopicSettings;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::delivery::outcome::{Content, Exchange, TransportResult};
@@ -23,7 +24,10 @@ fn broker(triggers: usize, max_replies: Option<u32>) -> Catalogue {
     let name = TopicName { namespace: "n".to_owned(), topic: "b".to_owned() };
     let mut catalogue = Catalogue::default();
     if let Some(max_replies) = max_replies {
-        catalogue.add_topic(Topic { max_replies, ..Topic::new(name.clone()) });
+        catalogue.add_topic(Topic {
+            settings: TopicSettings { max_replies, ..TopicSettings::default() },
+            ..Topic::new(name.clone())
+        });
     }
     for trigger in 0..triggers {
         let url = "https://example.com/".parse().unwrap();
@@ -78,7 +82,10 @@ fn catalogue_of(max_replies: u32, subscriptions: &[String]) -> Catalogue {
     let subscriptions: Vec<_> = subscriptions.iter().map(|text| subscription(text)).collect();
     let mut catalogue = Catalogue::default();
     for of in &subscriptions {
-        catalogue.add_topic(Topic { max_replies, ..Topic::new(of.name.topic.clone()) });
+        catalogue.add_topic(Topic {
+            settings: TopicSettings { max_replies, ..TopicSettings::default() },
+            ..Topic::new(of.name.topic.clone())
+        });
     }
     subscriptions.into_iter().for_each(|of| catalogue.add_subscription(of));
     catalogue

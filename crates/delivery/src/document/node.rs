@@ -1,0 +1,209 @@
+//! Documents: trees of values in which every node and every key knows its position.
+//!
+//! Separate because typed deserialization cannot do what findings need: continue after the first problem, and give its
+//! position.
+
+use super::findings::SourcePosition;
+
+/// What is somewhere in a file, and its position.
+#[derive(Clone)]
+pub struct Placed<T> {
+    /// What is there.
+    pub value: T,
+    /// Its position.
+    pub position: SourcePosition,
+}
+
+/// A value and its position.
+pub type Node = Placed<Value>;
+
+/// The key of a field and its position; a number is its text.
+pub type Key = Placed<String>;
+
+impl Node {
+    /// A value that is in no file.
+    pub fn of_json(value: &serde_json::Value) -> Self {
+        Self::of_json_at(value, SourcePosition::NOWHERE)
+    }
+
+    /// A value that something at this position stands for.
+    pub fn of_json_at(value: &serde_json::Value, position: SourcePosition) -> Self {
+        use serde_json::Value as Json;
+
+        let value = match value {
+            Json::Null => Value::Null,
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(number) => match number.as_i128() {
+                Some(whole) => Value::Integer(whole),
+                None => Value::Fraction(Fraction::new(number.to_string())),
+            },
+            Json::String(text) => Value::Text(text.clone()),
+            Json::Array(elements) => {
+                Value::List(elements.iter().map(|of| Self::of_json_at(of, position)).collect())
+            }
+            Json::Object(fields) => {
+                let field = |(key, value): (&String, &Json)| {
+                    (Key { value: key.clone(), position }, Self::of_json_at(value, position))
+                };
+                Value::Map(fields.iter().map(field).collect())
+            }
+        };
+        Self { value, position }
+    }
+
+    /// An empty mapping at this position.
+    pub const fn empty(position: SourcePosition) -> Self {
+        Self { value: Value::Map(Vec::new()), position }
+    }
+
+    /// Sets the value at a path of fields. Mappings on the way that are not there yet are at its position.
+    pub fn set(&mut self, path: &str, node: Self) {
+        let position = node.position;
+        let mut of = self;
+        for name in path.split('.') {
+            if !matches!(of.value, Value::Map(_)) {
+                of.value = Value::Map(Vec::new());
+            }
+            let Value::Map(entries) = &mut of.value else { return };
+            let found = entries.iter().position(|(key, _)| key.value == name);
+            let index = found.unwrap_or(entries.len());
+            if found.is_none() {
+                let key = Key { value: name.to_owned(), position };
+                entries.push((key, Self::empty(position)));
+            }
+            of = &mut entries[index].1;
+        }
+        *of = node;
+    }
+
+    /// This mapping with the fields of another one in place of its own, down to this depth.
+    pub fn with_fields_of(mut self, other: &Self, depth: usize) -> Self {
+        let (Value::Map(own), Value::Map(others)) = (&mut self.value, &other.value) else {
+            return other.clone();
+        };
+        for (key, node) in others {
+            match own.iter_mut().find(|(of, _)| of.value == key.value) {
+                Some((_, old)) if depth > 1 => *old = old.clone().with_fields_of(node, depth - 1),
+                Some((_, old)) => *old = node.clone(),
+                None => own.push((key.clone(), node.clone())),
+            }
+        }
+        self
+    }
+
+    /// Puts the value and all that is in it into this file.
+    pub fn put_into(&mut self, file: usize) {
+        self.position.file = file;
+        match &mut self.value {
+            Value::List(elements) => elements.iter_mut().for_each(|of| of.put_into(file)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(key, of)| {
+                key.position.file = file;
+                of.put_into(file);
+            }),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Integer(_)
+            | Value::Fraction(_)
+            | Value::Text(_) => {}
+        }
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    /// The text here, if this is text.
+    pub fn text(&self) -> Option<&str> {
+        let Value::Text(text) = &self.value else { return None };
+        Some(text)
+    }
+
+    /// The elements of a list; none of any other value.
+    pub fn elements(&self) -> &[Self] {
+        let Value::List(elements) = &self.value else { return &[] };
+        elements
+    }
+
+    /// Whether this is a mapping.
+    pub fn is_mapping(&self) -> bool {
+        matches!(self.value, Value::Map(_))
+    }
+
+    /// The value at a path of fields.
+    pub fn get(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |of, name| {
+            let Value::Map(entries) = &of.value else { return None };
+            entries.iter().find(|(key, _)| key.value == name).map(|(_, node)| node)
+        })
+    }
+}
+
+/// What a node holds.
+#[derive(Clone)]
+pub enum Value {
+    /// Nothing: `~`, `null`, or no text at all.
+    Null,
+    /// `true` or `false`; the other words of old YAML are text.
+    Bool(bool),
+    /// A whole number.
+    Integer(i128),
+    /// Any other number, as it is written.
+    Fraction(Fraction),
+    /// Text.
+    Text(String),
+    /// A sequence.
+    List(Vec<Node>),
+    /// A mapping, in the order of the file.
+    Map(Vec<(Key, Node)>),
+}
+
+/// A number in its own digits: a double would round it.
+#[derive(Clone)]
+pub struct Fraction {
+    written: String,
+}
+
+impl Fraction {
+    /// The number that is written like this.
+    #[must_use]
+    pub const fn new(written: String) -> Self {
+        Self { written }
+    }
+
+    /// As JSON spells it; YAML also has `+1.5`, `.5` and `5.`.
+    pub fn json(&self) -> String {
+        let text = self.written.strip_prefix('+').unwrap_or(&self.written);
+        let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+        let zero = if digits.starts_with('.') { "0" } else { "" };
+        let text = format!("{sign}{zero}{digits}");
+        match text.split_once('.') {
+            Some((whole, rest)) if !rest.starts_with(|c: char| c.is_ascii_digit()) => {
+                format!("{whole}{rest}")
+            }
+            Some(_) | None => text,
+        }
+    }
+}
+
+impl<T> Placed<T> {
+    /// Another value at the same position.
+    pub fn with<U>(&self, value: U) -> Placed<U> {
+        Placed { value, position: self.position }
+    }
+}
+
+impl Value {
+    /// The kind of the value, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(_) => "a boolean",
+            Self::Integer(_) => "a whole number",
+            Self::Fraction(_) => "a number with a fraction",
+            Self::Text(_) => "text",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a mapping",
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The canonical form: every subscription as a native document, whatever dialect it was written in.
+//!
+//! Separate because it writes what the rest of this module reads. A document has `spec`, which states what differs from the
+//! defaults of its profile, and beside it the name of the profile and these defaults: what was written keeps its meaning
+//! when the defaults of a later version are others. Members are sorted. Secrets are given by their names; credentials that a file has in
+//! clear text, in a URL or a hidden header, are printed as they are.
+//!
+//! Promises: reading the documents gives the same topics and subscriptions, and writing those gives the same documents.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::metadata::{SubscriptionMetadata, TopicMetadata};
+use super::notifications::NotificationsSpec;
+use super::secret_policy::SecretPolicySpec;
+use super::subscription::Selection;
+use crate::document::record::Record as _;
+use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::subscription::policy;
+use crate::subscription::profile::{Dialect, StatusSet};
+use crate::subscription::{DeliverySettings, Subscription};
+
+/// The version of the native form.
+pub const API_VERSION: &str = "lastmile.dev/v1";
+
+/// Every document of a catalogue: settings, topics, subscriptions, each by name.
+#[must_use]
+pub fn documents(catalogue: &Catalogue) -> Vec<Json> {
+    let topics = catalogue.topics().map(topic);
+    let subscriptions = catalogue.subscriptions().map(|of| subscription(of));
+    settings(catalogue).into_iter().chain(topics).chain(subscriptions).collect()
+}
+
+/// The settings of the deployment.
+fn settings(catalogue: &Catalogue) -> Vec<Json> {
+    let settings = catalogue.settings();
+    let secrets = settings.secrets.rules().map(|rules| {
+        let spec = SecretPolicySpec { secrets: rules.to_vec() };
+        document("SecretPolicy", Json::Object(spec.write()))
+    });
+    let notices = settings
+        .notices
+        .clone()
+        .map(|topic| document("Notifications", Json::Object(NotificationsSpec { topic }.write())));
+    secrets.into_iter().chain(notices).collect()
+}
+
+fn document(kind: &str, spec: Json) -> Json {
+    json!({ "apiVersion": API_VERSION, "kind": kind, "spec": spec })
+}
+
+/// The `spec` of a topic.
+pub(crate) fn topic_spec(of: &Topic) -> Json {
+    Json::Object(of.settings.write())
+}
+
+fn topic(of: &Topic) -> Json {
+    let mut document = document("Topic", topic_spec(of));
+    document["metadata"] = Json::Object(TopicMetadata::from(&of.name).write());
+    document
+}
+
+/// The `spec` of a subscription: what differs from the defaults of its profile.
+pub(crate) fn spec(of: &Subscription) -> Json {
+    let own = DeliverySettings::from(of);
+    let defaults = DeliverySettings::of(of.dialect, own.destination.url.clone());
+    with_own(differences(&own, &defaults), of)
+}
+
+/// All its values, and its profile.
+pub(crate) fn whole_spec(of: &Subscription) -> Json {
+    let mut spec = with_own(Json::Object(DeliverySettings::from(of).write()), of);
+    spec["profile"] = json!(of.dialect.profile());
+    spec
+}
+
+/// The same without what is shown nowhere.
+pub(crate) fn shown_spec(of: &Subscription) -> Json {
+    let mut spec = with_own(Json::Object(DeliverySettings::from(of).shown()), of);
+    spec["profile"] = json!(of.dialect.profile());
+    spec["reply"] = policy::reply(of).value;
+    spec
+}
+
+/// Adds the fields that only a Subscription has.
+fn with_own(mut spec: Json, of: &Subscription) -> Json {
+    if let Some(fields) = spec.as_object_mut() {
+        fields.extend(Selection::from(of).write());
+    }
+    spec
+}
+
+fn subscription(of: &Subscription) -> Json {
+    let mut document = document("Subscription", spec(of));
+    document["metadata"] = Json::Object(SubscriptionMetadata::from(&of.name).write());
+    document["profile"] = json!(of.dialect.profile());
+    document["defaults"] = written_defaults(of.dialect);
+    document
+}
+
+/// The defaults of each profile, which are the same for every subscription.
+static DEFAULTS: LazyLock<Vec<(Dialect, Json)>> =
+    LazyLock::new(|| Dialect::ALL.map(|dialect| (dialect, defaults_of(dialect))).to_vec());
+
+/// The defaults of a profile as a document, without an address.
+pub(super) fn written_defaults(dialect: Dialect) -> Json {
+    let found = DEFAULTS.iter().find(|(of, _)| *of == dialect);
+    found.map_or_else(|| defaults_of(dialect), |(_, defaults)| defaults.clone())
+}
+
+fn defaults_of(dialect: Dialect) -> Json {
+    let address = url::Url::parse(NO_ADDRESS).expect("a URL");
+    let mut written = Json::Object(DeliverySettings::of(dialect, address).write());
+    if let Some(destination) = written["destination"].as_object_mut() {
+        destination.remove("url");
+    }
+    written
+}
+
+/// An address of settings that have none.
+pub(super) const NO_ADDRESS: &str = "https://subscriber.invalid/";
+
+/// The fields of these settings that differ from the defaults.
+fn differences(own: &DeliverySettings, defaults: &DeliverySettings) -> Json {
+    let (mut written, base) = (own.write(), defaults.write());
+    if let Some(retry) = written.get_mut("retry").and_then(Json::as_object_mut) {
+        let (own, base) = (&own.retry, &defaults.retry);
+        let ranges = |set: StatusSet| json!(set.ranges());
+        let retried = base.never_retry.difference(&own.never_retry).with(&own.retry_on);
+        retry
+            .insert("neverRetry".to_owned(), ranges(own.never_retry.difference(&base.never_retry)));
+        retry.insert("retryOn".to_owned(), ranges(retried));
+        let lists = |name: &str, of: &Json| {
+            matches!(name, "neverRetry" | "retryOn") && of.as_array().is_some_and(Vec::is_empty)
+        };
+        retry.retain(|name, of| !lists(name, of));
+    }
+    let mut spec = Map::new();
+    for (section, of) in written {
+        let different = match (of, base.get(&section)) {
+            (Json::Object(fields), Some(Json::Object(of_base))) => {
+                let is_stated = |(name, value): &(String, Json)| {
+                    matches!(name.as_str(), "url" | "neverRetry")
+                        || of_base.get(name) != Some(value)
+                };
+                let stated: Map<String, Json> = fields.into_iter().filter(is_stated).collect();
+                (!stated.is_empty()).then_some(Json::Object(stated))
+            }
+            (of, base) => (base != Some(&of)).then_some(of),
+        };
+        spec.extend(different.map(|of| (section, of)));
+    }
+    Json::Object(spec)
+}

@@ -1,0 +1,85 @@
+//! Topics whose events go on to each other and come back.
+//!
+//! Separate because it needs all subscriptions. At run time such events go on a bounded number of times, and then
+//! are dead letters; a filter may end the circle before. Each circle is reported at one of its subscriptions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::document::findings::Message;
+use crate::document::reader::Cursor;
+use crate::subscription::catalogue::Catalogue;
+use crate::subscription::name::{SubscriptionName, TopicName};
+
+/// Topic → the topics that its events go on to, each with a subscription by which they do.
+type Ways<'c> = BTreeMap<&'c TopicName, Vec<(TopicName, &'c SubscriptionName)>>;
+
+/// Warns of each circle.
+pub(super) fn report(catalogue: &Catalogue, named_at: &BTreeMap<SubscriptionName, Cursor<'_>>) {
+    for circle in circles(&ways(catalogue)) {
+        let Some(first) = circle.first() else { continue };
+        let topics: Vec<String> = circle.iter().map(|name| name.topic.to_string()).collect();
+        let message = format!(
+            "its events can go in a circle: {} -> {}; what goes on too often is a dead letter, ReplyLoop",
+            topics.join(" -> "),
+            first.topic
+        );
+        if let Some(at) = named_at.get(*first) {
+            at.warn(Message::new(message).help("a filter that takes each event once"));
+        }
+    }
+}
+
+fn ways(catalogue: &Catalogue) -> Ways<'_> {
+    let mut ways = Ways::new();
+    let mut known = BTreeSet::new();
+    for subscription in catalogue.subscriptions() {
+        let (from, to) = (&subscription.name.topic, subscription.destination.topic());
+        if let Some(to) = to.filter(|to| known.insert((from, to.clone()))) {
+            ways.entry(from).or_default().push((to, &subscription.name));
+        }
+    }
+    ways
+}
+
+/// For each way back to a topic that led there, the subscriptions of that circle, the first one by name first. Each
+/// way is walked once, and nothing is called within itself, since chains of topics may be long.
+fn circles<'c>(ways: &Ways<'c>) -> Vec<Vec<&'c SubscriptionName>> {
+    let mut circles = Vec::new();
+    // The place of each topic on the path; `None` once all of its ways have been walked.
+    let mut places: BTreeMap<&TopicName, Option<usize>> = BTreeMap::new();
+    for start in ways.keys() {
+        if places.contains_key(*start) {
+            continue;
+        }
+        // The topics that led here, and how many of the ways of each have been walked.
+        let mut path: Vec<(&TopicName, usize)> = vec![(*start, 0)];
+        places.insert(*start, Some(0));
+        while let Some((topic, walked)) = path.last_mut() {
+            let Some((to, _)) = ways.get(*topic).and_then(|ways| ways.get(*walked)) else {
+                places.insert(*topic, None);
+                path.pop();
+                continue;
+            };
+            *walked += 1;
+            match places.get(to) {
+                Some(Some(place)) => circles.push(circle(ways, path.get(*place..).unwrap_or(&[]))),
+                Some(None) => {}
+                None => {
+                    places.insert(to, Some(path.len()));
+                    path.push((to, 0));
+                }
+            }
+        }
+    }
+    circles
+}
+
+/// The subscriptions by which a path leads from its first topic back to it.
+fn circle<'c>(ways: &Ways<'c>, path: &[(&TopicName, usize)]) -> Vec<&'c SubscriptionName> {
+    let way = |(topic, walked): &(&TopicName, usize)| Some(ways.get(*topic)?.get(walked - 1)?.1);
+    let mut circle: Vec<&SubscriptionName> = path.iter().filter_map(way).collect();
+    let first = circle.iter().enumerate().min_by_key(|(_, name)| **name);
+    let first = first.map_or(0, |(place, _)| place);
+    circle.rotate_left(first);
+    circle
+}

@@ -1,0 +1,67 @@
+//! Whether subscriptions suit topics, and a policy of secrets, that others described.
+//!
+//! Separate from the reading of files, which reports the same where it is written: in a catalogue each owner
+//! applies files of its own, and only all of them together show it.
+
+use super::conversion::{impossible, never_batched, travels_alone};
+use super::sinks::Routes;
+use crate::document::findings::{Finding, Message, Severity};
+use crate::subscription::Subscription;
+use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::subscription::secret_policy::SecretPolicy;
+
+/// The fields of findings.
+const SCHEMA: &str = "schema";
+const BATCH: &str = "batch";
+const SINK: &str = "deadLetter.sink";
+const SECRETS: &str = "secrets";
+
+/// Findings about subscriptions that do not suit their topics, or whose dead letters have no way to their
+/// sinks. `name` is what findings call the file of a subscription.
+pub fn mismatches(catalogue: &Catalogue, name: impl Fn(&Subscription) -> String) -> Vec<Finding> {
+    let topics: Vec<Topic> = catalogue.topics().cloned().collect();
+    let routes = Routes::new(
+        topics.iter().map(|topic| &topic.name),
+        &topics,
+        catalogue.subscriptions().map(|subscription| &subscription.name),
+        catalogue.subscriptions().map(AsRef::as_ref),
+    );
+    let (secrets, error) = (&catalogue.settings().secrets, Severity::Error);
+    let mut findings = Vec::new();
+    for subscription in catalogue.subscriptions() {
+        let topic = catalogue.topic(&subscription.name.topic);
+        let missing = routes.unknown(subscription);
+        let warned = if missing.is_none() { routes.routing_warning(subscription) } else { None };
+        let found = [
+            (SCHEMA, error, topic.and_then(|topic| impossible(subscription, topic))),
+            (BATCH, error, never_batched(subscription)),
+            (BATCH, Severity::Warning, topic.and_then(|topic| travels_alone(subscription, topic))),
+            (SINK, error, missing.map(|topic| Message::new(format!("there is no topic {topic}")))),
+            (SINK, Severity::Warning, warned),
+        ];
+        let found =
+            found.into_iter().filter_map(|(field, severity, it)| Some((field, severity, it?)));
+        let refused = refused(subscription, secrets).map(|message| (SECRETS, error, message));
+        let finding = |(field, severity, message): (&str, Severity, Message)| {
+            message.at_beginning(severity, name(subscription), field)
+        };
+        findings.extend(found.chain(refused).map(finding));
+    }
+    findings
+}
+
+/// Why a subscription does not suit its topic, and which secrets it may not send, whoever described them.
+#[must_use]
+pub fn problems(subscription: &Subscription, topic: &Topic, secrets: &SecretPolicy) -> Vec<String> {
+    let messages =
+        impossible(subscription, topic).into_iter().chain(refused(subscription, secrets));
+    messages.map(|message| message.to_string()).collect()
+}
+
+/// The secrets that it may not send.
+fn refused(subscription: &Subscription, secrets: &SecretPolicy) -> impl Iterator<Item = Message> {
+    let destination = &subscription.destination;
+    let refused =
+        destination.secrets_with_addresses().filter_map(|(name, to)| secrets.refusal(name, to));
+    refused.map(Into::into)
+}

@@ -1,0 +1,90 @@
+//! Whether a topic's events can be delivered in the schema of a subscription.
+//!
+//! Separate because it needs two documents, a topic and a subscription, of any family. Only certain
+//! problems are reported: events of a topic with automatic input may have any schema, and one that
+//! cannot be converted ends its own delivery (see [`crate::event::convert`]).
+
+use crate::document::findings::Message;
+use crate::event::Input;
+use crate::event::mapping::Field;
+use crate::event::schema::Schema;
+use crate::subscription::Subscription;
+use crate::subscription::catalogue::Topic;
+
+/// Why no event of the topic can be delivered in the subscription's schema.
+pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {
+    let schema = subscription.destination.schema?;
+    let (name, word) = (&topic.name, schema.as_str());
+    let event_type = ("eventType", &topic.settings.mapping.event_type);
+    let subject = ("subject", &topic.settings.mapping.subject);
+    match (topic.settings.input, schema) {
+        (Input::Opaque, _) => {
+            let problem = format!(
+                "the topic {name} has input opaque; its text cannot be delivered as {word}"
+            );
+            Some(Message::new(problem).help("leave schema out to send it as it was published"))
+        }
+        (
+            Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3,
+            Schema::EventGrid,
+        ) => {
+            let input = topic.settings.input.as_str();
+            let problem = format!(
+                "the topic {name} has input {input}; a CloudEvent cannot be delivered as {word}"
+            );
+            Some(Message::new(problem).help("it can be delivered as a CloudEvent"))
+        }
+        (Input::Custom, Schema::EventGrid) => unmapped(topic, word, &[event_type, subject]),
+        (Input::Custom, Schema::CloudEventsStructured | Schema::CloudEventsBinary) => {
+            unmapped(topic, word, &[event_type])
+        }
+        (_, Schema::Custom)
+        | (Input::Auto | Input::EventGrid, _)
+        | (
+            Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3,
+            Schema::CloudEventsStructured | Schema::CloudEventsBinary,
+        ) => None,
+    }
+}
+
+/// Why events of a subscription with batches can never share a request.
+pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
+    subscription.batch?;
+    let schema = subscription.destination.schema?;
+    if schema != Schema::CloudEventsBinary {
+        return None;
+    }
+    let problem = format!(
+        "events in the schema {} cannot share a request: its body is the data of one",
+        schema.as_str()
+    );
+    Some(Message::new(problem).help("schema: cloudevents-structured, or no batch"))
+}
+
+/// Why the topic's events are never batched, although the subscription asks for it.
+pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Option<Message> {
+    subscription.batch?;
+    if topic.settings.input != Input::Opaque {
+        return None;
+    }
+    let warning = format!(
+        "not used: the topic {} has input opaque, and each text has a request of its own",
+        topic.name
+    );
+    Some(Message::new(warning).help("leave batch out"))
+}
+
+/// An attribute that the schema needs, and where the mapping finds it.
+type Needed<'m> = (&'static str, &'m Field);
+
+fn unmapped(topic: &Topic, schema: &str, needed: &[Needed<'_>]) -> Option<Message> {
+    let missing = |(_, field): &&Needed<'_>| field.path.is_none() && field.default.is_none();
+    let missing: Vec<&str> = needed.iter().filter(missing).map(|(name, _)| *name).collect();
+    let (first, named) = (missing.first()?, missing.join(" and no "));
+    let problem =
+        format!("the mapping of the topic {} gives no {named}, which {schema} needs", topic.name);
+    Some(
+        Message::new(problem)
+            .help(format!("in its spec, mapping: {{{first}: {{field: …, default: …}}}}")),
+    )
+}

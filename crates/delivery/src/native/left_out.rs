@@ -1,0 +1,42 @@
+//! Subscriptions that the files describe and the catalogue does not have, each with the reason.
+//!
+//! Separate because a finding is about a field, and this is about a subscription: whoever reads the findings should not
+//! have to find out which deliveries are missing.
+
+use crate::document::findings::Finding;
+use crate::document::reader::Cursor;
+
+/// A subscription that is not in the catalogue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// `namespace/topic/name`, the name of an Azure resource, or its position if the files do not state these.
+    pub name: String,
+    /// The position of the reason, as `file:line:column`.
+    pub at: String,
+    /// Why it is left out.
+    pub reason: String,
+}
+
+/// The reason if its own document has no error.
+const ELSEWHERE: &str = "what it refers to has an error";
+
+impl LeftOut {
+    /// A subscription that is described at the cursor. The parts of its name may be missing. The reason is the first
+    /// error of its document, if it has one.
+    #[must_use]
+    pub fn at(at: &Cursor<'_>, name: &[&str], error: Option<Box<Finding>>) -> Self {
+        let is_named = name.iter().all(|part| !part.is_empty());
+        let name = if is_named { name.join("/") } else { at.location() };
+        let name = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        match error {
+            Some(error) => Self { name, at: error.location(), reason: error.problem() },
+            None => Self { name, at: at.location(), reason: ELSEWHERE.to_owned() },
+        }
+    }
+
+    /// A subscription that is left out for a reason that is no error.
+    #[must_use]
+    pub fn because(at: &Cursor<'_>, name: &[&str], reason: &str) -> Self {
+        Self { reason: reason.to_owned(), ..Self::at(at, name, None) }
+    }
+}

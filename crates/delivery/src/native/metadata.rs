@@ -1,0 +1,52 @@
+//! `metadata` of native documents: the names.
+
+use crate::document::record::Required;
+use crate::subscription::kinds::names::Name;
+use crate::subscription::name::{SubscriptionName, TopicName};
+
+record! {
+    /// The name of a Topic.
+    pub(crate) struct TopicMetadata {
+        /// Its namespace.
+        "namespace" => pub(crate) namespace: String = Required(Name),
+        /// Its name within the namespace.
+        "name" => pub(crate) name: String = Required(Name),
+    }
+}
+
+record! {
+    /// The name of a Subscription.
+    pub(crate) struct SubscriptionMetadata {
+        /// The namespace of its topic.
+        "namespace" => pub(crate) namespace: String = Required(Name),
+        /// The topic it subscribes to.
+        "topic" => pub(crate) topic: String = Required(Name),
+        /// Its name within the topic.
+        "name" => pub(crate) name: String = Required(Name),
+    }
+}
+
+impl From<TopicMetadata> for TopicName {
+    fn from(TopicMetadata { namespace, name }: TopicMetadata) -> Self {
+        Self { namespace, topic: name }
+    }
+}
+
+impl From<&TopicName> for TopicMetadata {
+    fn from(TopicName { namespace, topic }: &TopicName) -> Self {
+        Self { namespace: namespace.clone(), name: topic.clone() }
+    }
+}
+
+impl From<SubscriptionMetadata> for SubscriptionName {
+    fn from(SubscriptionMetadata { namespace, topic, name }: SubscriptionMetadata) -> Self {
+        Self { topic: TopicName { namespace, topic }, name }
+    }
+}
+
+impl From<&SubscriptionName> for SubscriptionMetadata {
+    fn from(SubscriptionName { topic, name }: &SubscriptionName) -> Self {
+        let TopicName { namespace, topic } = topic.clone();
+        Self { namespace, topic, name: name.clone() }
+    }
+}

@@ -1,0 +1,39 @@
+//! `Notifications`: the topic to which notices about destinations are published.
+//!
+//! Separate because it belongs to the deployment, and to no family of dialects.
+
+use crate::document::findings::Message;
+use crate::document::reader::Cursor;
+use crate::document::record::{Record as _, Required};
+use crate::subscription::catalogue::Catalogue;
+use crate::subscription::kinds::names::FullName;
+use crate::subscription::name::TopicName;
+
+record! {
+    /// Where notices about destinations and dead letters go.
+    pub(crate) struct NotificationsSpec {
+        /// The topic, namespace/topic: its subscriptions get a CloudEvent when a destination becomes slow or keeps failing,
+        /// recovers, is disabled or enabled, and for dead letters, by minute and cause.
+        "topic" => pub(crate) topic: TopicName = Required(FullName),
+    }
+}
+
+/// Reads the documents into the catalogue; there may be one of them.
+pub(super) fn read(documents: &[Cursor<'_>], catalogue: &mut Catalogue) {
+    let [first, others @ ..] = documents else { return };
+    for other in others {
+        let message =
+            format!("Notifications is defined twice; the first is at {}", first.location());
+        other.error(Message::new(message).help("a deployment has one topic of notices"));
+    }
+    let read = first.mapping(|fields| {
+        fields.accept(&["apiVersion", "kind"]);
+        let spec = fields.required("spec")?.mapping(NotificationsSpec::read)??;
+        Some((spec.topic, fields.parent().clone()))
+    });
+    let Some(Some((topic, at))) = read else { return };
+    if !catalogue.subscriptions().any(|subscription| subscription.name.topic == topic) {
+        at.warn(format!("no subscription gets the notices: none is for the topic {topic}"));
+    }
+    catalogue.notices_go_to(topic);
+}

@@ -1,0 +1,168 @@
+//! The JSON Schema of native documents.
+//!
+//! Separate because only tools need it. The defaults are those of the native profile. The properties of a mapping are a list
+//! of pairs, in the order of the declarations.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+
+use super::canonical::{API_VERSION, written_defaults};
+use super::metadata::{SubscriptionMetadata, TopicMetadata};
+use super::notifications::NotificationsSpec;
+use super::secret_policy::SecretPolicySpec;
+use super::subscription::Selection;
+use crate::document::kind::{DEFINITION, of_mapping};
+use crate::document::record::Record;
+use crate::subscription::DeliverySettings;
+use crate::subscription::profile::Dialect;
+use crate::subscription::topic_settings::TopicSettings;
+
+/// The definitions by name.
+#[must_use]
+pub fn definitions() -> BTreeMap<String, Json> {
+    let mut found = BTreeMap::new();
+    let mut settings = of_record::<DeliverySettings>();
+    add_defaults(&mut settings, &written_defaults(Dialect::Native));
+    hoist(&mut settings["properties"], &mut found);
+    if let Some(mut defaults) = found.get("destination").cloned() {
+        remove(&mut defaults, "url");
+        found.insert("destinationDefaults".to_owned(), defaults);
+    }
+    let documents = [
+        topic_document(&settings),
+        subscription_document(&settings),
+        document("Notifications", [("spec", of_record::<NotificationsSpec>())], &["spec"]),
+        document("SecretPolicy", [("spec", of_record::<SecretPolicySpec>())], &["spec"]),
+    ];
+    for mut document in documents {
+        let kind = lower(document["properties"][1][1]["const"].as_str());
+        hoist(&mut document["properties"], &mut found);
+        found.insert(format!("{kind}Document"), document);
+    }
+    found
+}
+
+fn topic_document(settings: &Json) -> Json {
+    let mut delivery = settings.clone();
+    delivery["description"] = json!("Defaults of its subscriptions, overridden field by field.");
+    for pair in delivery["properties"].as_array_mut().into_iter().flatten() {
+        if pair[0] == "destination" {
+            pair[1]["$ref"] = json!("#/$defs/destinationDefaults");
+        }
+    }
+    let mut spec = of_record::<TopicSettings>();
+    push(&mut spec, [json!(["delivery", delivery])]);
+    let members = [("metadata", of_record::<TopicMetadata>()), ("spec", spec)];
+    document("Topic", members, &["metadata"])
+}
+
+fn subscription_document(settings: &Json) -> Json {
+    let mut spec = settings.clone();
+    let about = "Which events of a topic go where, and how their delivery is retried.";
+    spec["description"] = json!(about);
+    spec["required"] = json!(["destination"]);
+    let selection = of_record::<Selection>();
+    push(&mut spec, selection["properties"].as_array().into_iter().flatten().cloned());
+    let profiles: Vec<&str> = Dialect::PROFILES.iter().map(|(word, _)| *word).collect();
+    let about = "Whose defaults and rules apply, for subscriptions that were converted from files of another dialect.";
+    let profile = json!({ "description": about, "enum": profiles });
+    let about =
+        "The defaults of the profile on the day of writing; without them, those of this version.";
+    let defaults = json!({ "description": about, "type": "object" });
+    let metadata = of_record::<SubscriptionMetadata>();
+    let members =
+        [("metadata", metadata), ("spec", spec), ("profile", profile), ("defaults", defaults)];
+    document("Subscription", members, &["metadata", "spec"])
+}
+
+/// The schema of a record that has no name there.
+fn of_record<R: Record>() -> Json {
+    let mut schema = of_mapping("", R::ABOUT, R::declarations());
+    if let Some(members) = schema.as_object_mut() {
+        members.remove(DEFINITION);
+    }
+    schema
+}
+
+/// The schema of a document of this kind. What it describes is said of its `spec`.
+pub fn document<const N: usize>(kind: &str, members: [(&str, Json); N], required: &[&str]) -> Json {
+    let mut properties =
+        vec![json!(["apiVersion", { "const": API_VERSION }]), json!(["kind", { "const": kind }])];
+    properties.extend(members.into_iter().map(|(name, mut schema)| {
+        if required.contains(&name) {
+            schema["type"] = json!("object");
+        }
+        json!([name, schema])
+    }));
+    let required: Vec<&str> = ["apiVersion", "kind"].iter().chain(required).copied().collect();
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": required,
+        "properties": properties,
+    })
+}
+
+/// Adds properties behind those that are there.
+fn push(schema: &mut Json, more: impl IntoIterator<Item = Json>) {
+    if let Some(pairs) = schema["properties"].as_array_mut() {
+        pairs.extend(more);
+    }
+}
+
+/// Adds the values of a document as defaults; a field with a default is not required.
+fn add_defaults(schema: &mut Json, defaults: &Json) {
+    if let Some(first) = schema.get_mut("oneOf").and_then(Json::as_array_mut) {
+        return first.iter_mut().for_each(|of| add_defaults(of, defaults));
+    }
+    let Some(pairs) = schema.get_mut("properties").and_then(Json::as_array_mut) else { return };
+    for pair in pairs {
+        let Some(default) = pair[0].as_str().and_then(|name| defaults.get(name)) else { continue };
+        // A schedule is one value, which has a description in words.
+        match default.is_object() {
+            true => add_defaults(&mut pair[1], default),
+            false => pair[1]["default"] = default.clone(),
+        }
+    }
+    let is_needed = |name: &Json| name.as_str().is_none_or(|name| defaults.get(name).is_none());
+    if let Some(required) = schema.get_mut("required").and_then(Json::as_array_mut) {
+        required.retain(is_needed);
+    }
+}
+
+/// Moves every schema with a name to the definitions, and leaves a reference in its place.
+pub fn hoist(schema: &mut Json, found: &mut BTreeMap<String, Json>) {
+    match schema {
+        Json::Array(elements) => elements.iter_mut().for_each(|of| hoist(of, found)),
+        Json::Object(members) => {
+            let name = members.remove(DEFINITION).and_then(|name| Some(lower(name.as_str())));
+            members.values_mut().for_each(|of| hoist(of, found));
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                let defined = schema.take();
+                *schema = json!({ "$ref": format!("#/$defs/{name}") });
+                if let Some(about) = defined.get("description") {
+                    schema["description"] = about.clone();
+                }
+                found.insert(name, defined);
+            }
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+}
+
+/// The name of a type as that of a definition.
+fn lower(name: Option<&str>) -> String {
+    let mut letters = name.unwrap_or_default().chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Removes a property.
+fn remove(schema: &mut Json, name: &str) {
+    if let Some(pairs) = schema.get_mut("properties").and_then(Json::as_array_mut) {
+        pairs.retain(|pair| pair[0] != name);
+    }
+    if let Some(required) = schema.get_mut("required").and_then(Json::as_array_mut) {
+        required.retain(|of| of != name);
+    }
+}

@@ -1,0 +1,235 @@
+//! Whether dead letters can reach the sinks of subscriptions, and whether all their options are
+//! used.
+//!
+//! Separate because it needs all documents: a topic may be named in any of them, may not accept
+//! dead letters of every format, its sinks may lead to others, and a Topic's option may be intended
+//! for one of its subscriptions only.
+//!
+//! At run time the machine decides about a dead letter that its sink cannot take: it is stored in
+//! the default container.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::document::findings::Message;
+use crate::document::hint::hint;
+use crate::document::reader::Cursor;
+use crate::event::{Input, Shape};
+use crate::subscription::catalogue::Topic;
+use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Format, Layout};
+use crate::subscription::name::{SubscriptionName, TopicName};
+use crate::subscription::sink::Sink;
+use crate::subscription::{DeadLetterPolicy, Subscription};
+
+/// Where documents state dead-letter options that not every sink and format uses.
+#[derive(Default)]
+pub(super) struct DeadLettersAt<'a> {
+    /// Where the sink is written.
+    pub(super) sink: Option<Cursor<'a>>,
+    /// Where the layout is written.
+    pub(super) layout: Option<Cursor<'a>>,
+    /// Where the encoding of the last answer is written.
+    pub(super) error_data: Option<Cursor<'a>>,
+    /// Where the number of dead letters per blob is written.
+    pub(super) events_per_blob: Option<Cursor<'a>>,
+}
+
+/// Where dead letters go from topic to topic.
+pub(super) struct Routes {
+    /// Every topic that a document names, and whether it has subscriptions.
+    has_subscribers: BTreeMap<TopicName, bool>,
+    /// Topic → the topics that are sinks of its subscriptions.
+    sink_topics: BTreeMap<TopicName, BTreeSet<TopicName>>,
+    /// The inputs of topics, where a document states them.
+    inputs: BTreeMap<TopicName, Input>,
+}
+
+impl Routes {
+    /// The routes between these topics, from the sinks of these subscriptions; all `names` count as
+    /// subscriptions.
+    pub(super) fn new<'s>(
+        topics: impl Iterator<Item = &'s TopicName>,
+        described: &[Topic],
+        names: impl Iterator<Item = &'s SubscriptionName>,
+        subscriptions: impl Iterator<Item = &'s Subscription>,
+    ) -> Self {
+        let mut routes = Self {
+            has_subscribers: topics.map(|topic| (topic.clone(), false)).collect(),
+            sink_topics: BTreeMap::new(),
+            inputs: described
+                .iter()
+                .map(|topic| (topic.name.clone(), topic.settings.input))
+                .collect(),
+        };
+        routes.has_subscribers.extend(names.map(|name| (name.topic.clone(), true)));
+        for subscription in subscriptions {
+            if let Sink::Topic(sink) = &subscription.dead_letter.sink {
+                let sink_topics =
+                    routes.sink_topics.entry(subscription.name.topic.clone()).or_default();
+                sink_topics.insert(sink.clone());
+            }
+        }
+        routes
+    }
+
+    /// The topic that a subscription names as its sink, where no document names it.
+    pub(super) fn unknown<'s>(&self, subscription: &'s Subscription) -> Option<&'s TopicName> {
+        topic_of(&subscription.dead_letter.sink)
+            .filter(|topic| !self.has_subscribers.contains_key(*topic))
+    }
+
+    /// The message for a topic that no document names.
+    pub(super) fn suggestion(&self, topic: &TopicName) -> Message {
+        let known: Vec<String> = self.has_subscribers.keys().map(ToString::to_string).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let help = hint(&topic.to_string(), &known);
+        Message::new(format!("the topic {topic} is not in any of the files")).help(help)
+    }
+
+    /// Why dead letters for the topic of a sink are stored in the default container.
+    pub(super) fn routing_warning(&self, subscription: &Subscription) -> Option<Message> {
+        let topic = topic_of(&subscription.dead_letter.sink)?;
+        let own = &subscription.name.topic;
+        let input = self.inputs.get(topic).copied().unwrap_or_default();
+        let what = if topic == own {
+            format!(
+                "{topic} is the subscription's own topic: its dead letters go to the default container"
+            )
+        } else if self.has_subscribers.get(topic) == Some(&false) {
+            format!("{topic} has no subscription: its dead letters go to the default container")
+        } else if self.reaches(topic, own) {
+            format!(
+                "the sinks of {topic} lead back to {own}: dead letters that loop go to the default container"
+            )
+        } else {
+            return unreadable(subscription, topic, input);
+        };
+        Some(Message::new(what))
+    }
+
+    /// Whether the sinks of one topic lead to another, directly or through others.
+    fn reaches(&self, from: &TopicName, to: &TopicName) -> bool {
+        // Each topic is visited once, so that a loop of sinks ends.
+        let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
+        while let Some(topic) = open.pop() {
+            let fresh: Vec<&TopicName> = self
+                .sink_topics
+                .get(topic)
+                .into_iter()
+                .flatten()
+                .filter(|next| seen.insert(next))
+                .collect();
+            open.extend(fresh);
+        }
+        seen.contains(to)
+    }
+}
+
+/// The formats of dead letters that a topic with this input can read, and the one to suggest;
+/// `None` when it reads any.
+fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
+    match input {
+        Input::Auto | Input::Custom | Input::Opaque => None,
+        // These inputs yield CloudEvents, and a dead letter is read as one.
+        Input::CloudEvents | Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3 => {
+            Some((&[Format::CloudEvents, Format::Knative], Format::CloudEvents))
+        }
+        Input::EventGrid => Some((&[Format::EventGrid, Format::Custom], Format::EventGrid)),
+    }
+}
+
+/// Why a topic with this input cannot read a subscription's dead letters.
+fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> Option<Message> {
+    let (formats, right) = readable_formats(input)?;
+    let (policy, schema) = (&subscription.dead_letter, subscription.destination.schema);
+    let format = match (policy.format, schema) {
+        (DeadLetterFormat::Fixed(format), _) => format,
+        (of_schema @ DeadLetterFormat::ByDeliverySchema, Some(_)) => {
+            of_schema.of(Shape::Opaque, schema)
+        }
+        // The format follows each event, so it is not known here.
+        (DeadLetterFormat::ByDeliverySchema, None) => return None,
+    };
+    // The flat layout keeps the members of an Event Grid event.
+    let is_readable =
+        input == Input::EventGrid && format == Format::Namespace && policy.layout == Layout::Flat;
+    let what = format!(
+        "{topic} has input {} and cannot read the format {}: dead letters go to the default container",
+        input.as_str(),
+        format.as_str()
+    );
+    let message = || Message::new(what).help(format!("format: {}", right.as_str()));
+    (!formats.contains(&format) && !is_readable).then(message)
+}
+
+fn topic_of(sink: &Sink) -> Option<&TopicName> {
+    let Sink::Topic(topic) = sink else { return None };
+    Some(topic)
+}
+
+/// Options for dead letters, each with the reason why it is unused; `None` where a subscription
+/// uses it.
+///
+/// A Topic's option is reported once, and only if none of its subscriptions uses it. A default that
+/// is written out counts as used.
+#[derive(Default)]
+pub(super) struct UnusedSettings<'a>(BTreeMap<String, (Cursor<'a>, Option<Message>)>);
+
+impl<'a> UnusedSettings<'a> {
+    /// Checks which options one subscription uses.
+    pub(super) fn check(&mut self, at: DeadLettersAt<'a>, policy: &DeadLetterPolicy) {
+        let DeadLettersAt { sink: _, layout, error_data, events_per_blob } = at;
+        self.note(layout, || unused_layout(policy));
+        self.note(error_data, || unused_error_data(policy));
+        self.note(events_per_blob, || unused_events_per_blob(policy));
+    }
+
+    fn note(&mut self, at: Option<Cursor<'a>>, unused: impl FnOnce() -> Option<Message>) {
+        let Some(at) = at else { return };
+        let (_, message) = self.0.entry(at.location()).or_insert_with(|| (at, Some("".into())));
+        *message = message.take().and_then(|_| unused());
+    }
+
+    /// Reports the unused options.
+    pub(super) fn report(self) {
+        for (at, unused) in self.0.into_values() {
+            if let Some(unused) = unused {
+                at.warn(unused);
+            }
+        }
+    }
+}
+
+fn unused_layout(policy: &DeadLetterPolicy) -> Option<Message> {
+    let DeadLetterFormat::Fixed(format) = policy.format else { return None };
+    if policy.layout == Layout::Nested || format == Format::Namespace {
+        return None;
+    }
+    let unused = format!("not used: the format {} has one layout", format.as_str());
+    Some(Message::new(unused).help("format: namespace"))
+}
+
+fn unused_error_data(policy: &DeadLetterPolicy) -> Option<Message> {
+    let is_knative = policy.format == DeadLetterFormat::Fixed(Format::Knative);
+    if policy.error_data == ErrorData::Text || is_knative {
+        return None;
+    }
+    let format = policy.format.name_for(None);
+    let unused = format!("not used: the format {format} has no knativeerrordata");
+    Some(Message::new(unused).help("format: knative"))
+}
+
+fn unused_events_per_blob(policy: &DeadLetterPolicy) -> Option<Message> {
+    if policy.events_per_blob == 1 {
+        return None;
+    }
+    let sink = match &policy.sink {
+        Sink::Queue(_) => "a queue",
+        Sink::Address(_) => "an address",
+        Sink::Topic(_) => "a topic",
+        Sink::DefaultContainer | Sink::Container(_) | Sink::None => return None,
+    };
+    Some(
+        Message::new(format!("not used: {sink} receives each dead letter alone"))
+            .help("sink: s3://bucket"),
+    )
+}

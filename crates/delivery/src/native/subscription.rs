@@ -1,0 +1,184 @@
+//! Subscriptions: their own settings, over those of their Topic, over the defaults of their profile.
+
+use serde_json::{Value as Json, json};
+
+use super::canonical::written_defaults;
+use super::described::Described;
+use super::draft::Draft;
+use super::left_out::LeftOut;
+use super::metadata::SubscriptionMetadata;
+use super::origins::Origins;
+use super::stated::Stated;
+use super::topic::check_defaults;
+use crate::document::findings::{Finding, Findings, Message};
+use crate::document::kind::Kind;
+use crate::document::node::Node;
+use crate::document::reader::Cursor;
+use crate::document::record::{Optional, Or, Record as _};
+use crate::event::Input;
+use crate::subscription::catalogue::Topic;
+use crate::subscription::filter::Filter;
+use crate::subscription::kinds::filter::{self, Filters};
+use crate::subscription::kinds::{batches, replies::Replies};
+use crate::subscription::name::SubscriptionName;
+use crate::subscription::profile::Dialect;
+use crate::subscription::{DeliverySettings, ReplyTo, Subscription};
+use crate::time::moment;
+
+/// A Subscription in the native form: as it is written, or translated.
+pub struct Written {
+    /// The document.
+    document: Node,
+    /// Where values come from, if no position says it.
+    origins: Origins,
+    /// Its values were checked when they were translated.
+    is_checked: bool,
+    /// Why it cannot be used, whatever the rest says.
+    error: Option<Option<Box<Finding>>>,
+}
+
+impl Written {
+    /// One that is written like this. With an error it cannot be used, whatever the rest says; the error may be a
+    /// finding that is reported already.
+    #[must_use]
+    pub fn new(document: Node, error: Option<Option<Box<Finding>>>) -> Self {
+        Self { document, origins: Origins::new(), is_checked: false, error }
+    }
+
+    /// One that is translated from another format, which checked its values; and where values come from, if no position
+    /// says it.
+    #[must_use]
+    pub const fn translated(document: Node, origins: Origins) -> Self {
+        Self { document, origins, is_checked: true, error: None }
+    }
+}
+
+/// Reads all Subscriptions into the draft, after all topics.
+pub(super) fn read<'a>(
+    subscriptions: &'a [Written],
+    findings: &'a Findings,
+    defaults: &Node,
+    draft: &mut Draft<'a>,
+) {
+    for written in subscriptions {
+        let document = Cursor::root(&written.document, findings).translated();
+        let read =
+            document.result_or_error(|| read_subscription(written, &document, defaults, draft));
+        let error = match (written.error.clone(), read) {
+            (None, Ok(described)) => {
+                draft.add_subscription(described);
+                continue;
+            }
+            (Some(error), _) | (None, Err(error)) => error,
+        };
+        let name = ["metadata.namespace", "metadata.topic", "metadata.name"];
+        let name = name.map(|field| document.text_at(field));
+        draft.left_out.push(LeftOut::at(&document, &name, error));
+    }
+}
+
+/// The defaults of a profile, with those that a document states beside its `spec` in their place.
+fn profile_defaults(dialect: Dialect, own: Option<&Cursor<'_>>, native: &Node) -> Node {
+    let of_profile = Node::of_json(&written_defaults(dialect));
+    let Some(own) = own else { return of_profile };
+    check_defaults(own, native);
+    if own.is_mapping() { own.laid_over(of_profile) } else { of_profile }
+}
+
+fn read_subscription<'a>(
+    written: &Written,
+    document: &Cursor<'a>,
+    defaults: &Node,
+    draft: &mut Draft<'a>,
+) -> Option<Described<'a>> {
+    let reported =
+        if written.is_checked { document.clone().errors_only() } else { document.clone() };
+    reported.mapping(|fields| {
+        fields.accept(&["apiVersion", "kind"]);
+        let metadata = fields.required("metadata");
+        let name = metadata.and_then(|at| at.mapping(SubscriptionMetadata::read).flatten());
+        let name = name.map(SubscriptionName::from).filter(|name| {
+            let at = document.peek("metadata.name");
+            at.is_some_and(|at| draft.name_subscription(name, &at))
+        });
+        let delivery = name.as_ref().and_then(|name| draft.deliveries.get(&name.topic));
+        let of_topic = |topic: &&Topic| name.as_ref().is_some_and(|of| of.topic == topic.name);
+        let input = || draft.topics.iter().find(of_topic).map_or(Input::default(), |of| of.settings.input);
+        let profile = fields.read("profile", |at| at.choice(&Dialect::PROFILES));
+        let dialect = profile.unwrap_or(Dialect::Native);
+        let own_defaults = fields.given("defaults");
+        let of_profile = profile_defaults(dialect, own_defaults.as_ref(), defaults);
+        let spec = fields.required("spec").and_then(|spec| {
+            let delivery = delivery.cloned().map(Cursor::silent);
+            let of_profile = spec.beside(&of_profile);
+            let bases: Vec<Cursor<'_>> = delivery.into_iter().chain([of_profile]).collect();
+            spec.mapping_over(&bases, |fields| {
+                fields.given("filter").iter().for_each(|at| filter::check_names(at, input()));
+                let selection = Selection::read(fields);
+                // A missing one would be that of the defaults, which has no address.
+                let own = fields.own("destination").filter(|at| !at.is_null());
+                let destination = own.or_else(|| fields.report_missing("destination"));
+                let settings = DeliverySettings::read(fields).filter(|_| destination.is_some());
+                (selection, settings)
+            })
+        });
+        let (name, (selection, settings)) = (name?, spec?);
+        let spec = document.peek("spec")?;
+        if draft.broken_topics.contains(&name.topic) {
+            return None;
+        }
+        let stated = Stated::of(&spec, delivery, own_defaults.as_ref());
+        let Selection { filter, reply, expires_ms } = selection?;
+        let subscription = Subscription {
+            filter,
+            reply,
+            expires_ms,
+            ..Subscription::with_settings(name, dialect, settings?)
+        };
+        let Stated { mut origins, schema_at, batch_at, on_refused_at, dead_letters_at, secrets_at } =
+            stated;
+        origins.extend(written.origins.clone());
+        if let (None, Some(at)) = (subscription.batch, on_refused_at) {
+            batches::report_without_batch(&at, "batch: {maxEvents: 100} enables batches");
+        }
+        Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at, secrets_at })
+    })?
+}
+
+record! {
+    /// The fields that only a Subscription has.
+    pub(crate) struct Selection {
+        /// Which events to deliver; every condition has to hold.
+        "filter" => pub(crate) filter: Filter = Or(Filters, Filter::EVERYTHING),
+        /// Where responses that are events go: an address, or topic:namespace/topic. Without it they are ignored.
+        "reply" => pub(crate) reply: Option<ReplyTo> = Optional(Replies, "none"),
+        /// From this time on it takes no new events, such as 2026-12-01T00:00:00Z.
+        "expires" => pub(crate) expires_ms: Option<u64> = Optional(Time, "never"),
+    }
+}
+
+impl From<&Subscription> for Selection {
+    fn from(Subscription { filter, reply, expires_ms, .. }: &Subscription) -> Self {
+        Self { filter: filter.clone(), reply: reply.clone(), expires_ms: *expires_ms }
+    }
+}
+
+/// A moment, in milliseconds.
+pub(crate) struct Time;
+
+impl Kind for Time {
+    type Value = u64;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<u64> {
+        let ms = moment::read(at.text()?);
+        ms.or_else(|| at.refuse(Message::new("not a time").help("such as 2026-12-01T00:00:00Z")))
+    }
+
+    fn write(&self, value: &u64) -> Json {
+        json!(moment::written(*value))
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string" })
+    }
+}

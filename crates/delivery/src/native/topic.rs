@@ -1,0 +1,98 @@
+//! Topics: how their events are read, and the settings that their Subscriptions inherit.
+
+use serde_json::json;
+
+use super::canonical::NO_ADDRESS;
+use super::draft::Draft;
+use super::metadata::TopicMetadata;
+use crate::document::findings::Message;
+use crate::document::node::Node;
+use crate::document::reader::{Cursor, Fields};
+use crate::document::record::Record as _;
+use crate::event::Input;
+use crate::subscription::DeliverySettings;
+use crate::subscription::catalogue::Topic;
+use crate::subscription::kinds::publishers;
+use crate::subscription::name::TopicName;
+use crate::subscription::topic_settings::TopicSettings;
+
+/// Reads all Topics into the draft.
+pub(super) fn read<'a>(topics: &[Cursor<'a>], defaults: &Node, draft: &mut Draft<'a>) {
+    topics.iter().for_each(|document| read_topic(document, defaults, draft));
+}
+
+fn read_topic<'a>(document: &Cursor<'a>, defaults: &Node, draft: &mut Draft<'a>) {
+    let mut named = None;
+    let settings = document.without_error(|| {
+        document.mapping(|fields| {
+            fields.accept(&["apiVersion", "kind"]);
+            let metadata = fields.required("metadata");
+            let name = metadata.and_then(|at| at.mapping(TopicMetadata::read).flatten());
+            named = name.map(TopicName::from).filter(|name| {
+                let at = document.peek("metadata.name");
+                at.is_some_and(|at| draft.name_topic(name, &at))
+            });
+            match fields.given("spec") {
+                Some(spec) => {
+                    spec.mapping(|spec| read_spec(spec, named.as_ref(), defaults, draft))?
+                }
+                None => Some(TopicSettings::default()),
+            }
+        })?
+    });
+    let Some(name) = named else { return };
+    match settings {
+        Some(settings) => draft.topics.push(Topic { name, settings }),
+        // Its subscriptions are left out as well, since its input is not known.
+        None => {
+            draft.broken_topics.insert(name);
+        }
+    }
+}
+
+fn read_spec<'a>(
+    spec: &Fields<'a>,
+    name: Option<&TopicName>,
+    defaults: &Node,
+    draft: &mut Draft<'a>,
+) -> Option<TopicSettings> {
+    // For its findings alone: each of its subscriptions reads it again, below its own settings.
+    spec.given("delivery").iter().for_each(|delivery| check_defaults(delivery, defaults));
+    let settings = TopicSettings::read(spec)?;
+    let from = publishers::located(spec.given("from").as_ref(), &settings.from);
+    publishers::report_unreadable(&from, settings.input);
+    if let Some(key) = spec.given_key("mapping") {
+        report_unused_mapping(&key, settings.input);
+    }
+    if let Some(name) = name {
+        from.iter().for_each(|(publisher, at)| draft.name_publisher(publisher, name, at));
+        draft.deliveries.extend(spec.given_key("delivery").map(|at| (name.clone(), at)));
+    }
+    Some(settings)
+}
+
+/// Only custom events are mapped.
+fn report_unused_mapping(key: &Cursor<'_>, input: Input) {
+    if matches!(input, Input::Auto | Input::Custom) {
+        return;
+    }
+    let message = Message::new(format!(
+        "not used: the input of this topic is {}, and only custom events are mapped",
+        input.as_str()
+    ));
+    key.warn(message.help("input: custom or auto"));
+}
+
+/// Reads the `delivery` of a Topic as if a subscription had nothing but an address.
+pub(super) fn check_defaults(delivery: &Cursor<'_>, defaults: &Node) {
+    let address = Node::of_json(&json!({ "destination": { "url": NO_ADDRESS } }));
+    let bases = [&address, defaults].map(|node| delivery.beside(node));
+    delivery.mapping_over(&bases, |fields| {
+        let destination = delivery.peek("destination").filter(Cursor::is_mapping);
+        let entries = destination.and_then(|of| of.entries()).unwrap_or_default();
+        for url in entries.iter().filter(|entry| entry.name == "url") {
+            url.key.error(Message::new("a topic has no url").help("set it in each Subscription"));
+        }
+        DeliverySettings::read(fields)
+    });
+}

@@ -1,0 +1,158 @@
+//! `from`: publishers that cannot set the `topic` attribute.
+//!
+//! Separate because each kind is named differently. The draft checks whether two topics claim one
+//! publisher.
+
+use serde_json::{Value as Json, json};
+
+use crate::document::findings::{Message, quoted};
+use crate::document::kind::Kind;
+use crate::document::reader::{Cursor, Fields, read_each};
+use crate::event::Input;
+use crate::event::envelope::{Publisher, input_of};
+use crate::subscription::kinds::address::{BUCKET_RULE, is_bucket};
+
+/// The most publishers of one topic.
+const PUBLISHERS_MAX: usize = 100;
+/// The longest name of an SNS topic, without the suffix of a FIFO topic.
+/// <https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html>
+const SNS_NAME_MAX_BYTES: usize = 256;
+/// The digits of an account.
+const ACCOUNT_DIGITS: usize = 12;
+/// The longest name of a source.
+/// <https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_CreateEventBus.html>
+const SOURCE_MAX_BYTES: usize = 256;
+
+/// An example of the ARN of an SNS topic, for messages.
+const ARN_RULE: &str = "such as arn:aws:sns:eu-central-1:123456789012:orders";
+
+/// The field `from`: publishers that cannot set the `topic` attribute.
+pub struct Publishers;
+
+impl Kind for Publishers {
+    type Value = Vec<Publisher>;
+
+    const NULL_IS_ABSENT: bool = true;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Self::Value> {
+        let elements = at.list()?;
+        if elements.len() > PUBLISHERS_MAX {
+            at.error(format!(
+                "a topic has at most {PUBLISHERS_MAX} publishers, found {}",
+                elements.len()
+            ));
+        }
+        read_each(&elements, |element| element.mapping(publisher).flatten())
+    }
+
+    fn write(&self, value: &Self::Value) -> Json {
+        let written = |publisher: &Publisher| match publisher {
+            Publisher::SnsTopic(arn) => json!({ "snsTopic": arn }),
+            Publisher::EventSource(source) => json!({ "eventSource": source }),
+            Publisher::Bucket(name) => json!({ "bucket": name }),
+        };
+        value.iter().map(written).collect()
+    }
+
+    fn schema(&self) -> Json {
+        json!({
+            "type": ["array", "null"],
+            "maxItems": PUBLISHERS_MAX,
+            "items": { "$ref": "#/$defs/publisher" },
+        })
+    }
+}
+
+/// A publisher, named by one of three fields.
+fn publisher(fields: &Fields<'_>) -> Option<Publisher> {
+    match ["snsTopic", "eventSource", "bucket"].map(|name| fields.get(name)) {
+        [Some(arn), None, None] => Some(Publisher::SnsTopic(sns_topic(&arn)?)),
+        [None, Some(source), None] => Some(Publisher::EventSource(event_source(&source)?)),
+        [None, None, Some(name)] => Some(Publisher::Bucket(bucket(&name)?)),
+        [None, None, None] => fields.parent().refuse(
+            Message::new("snsTopic, eventSource or bucket is missing").help("bucket: uploads"),
+        ),
+        [_, _, _] => {
+            let message = Message::new("a publisher has one of snsTopic, eventSource and bucket");
+            fields.parent().refuse(message.help("give each an element of its own"))
+        }
+    }
+}
+
+/// Publishers and where each is named.
+pub fn located<'a, 'p>(
+    from: Option<&Cursor<'a>>,
+    publishers: &'p [Publisher],
+) -> Vec<(&'p Publisher, Cursor<'a>)> {
+    let elements = from.and_then(Cursor::list).unwrap_or_default();
+    let named = elements.iter().filter_map(|of| Some(of.entries()?.pop()?.value));
+    publishers.iter().zip(named).collect()
+}
+
+/// Warns of publishers whose records the topic's input cannot read.
+pub fn report_unreadable(publishers: &[(&Publisher, Cursor<'_>)], input: Input) {
+    // With other inputs any publisher may send valid records.
+    if !matches!(input, Input::Sns | Input::SnsWhole | Input::EventBridge | Input::S3) {
+        return;
+    }
+    for (publisher, at) in publishers {
+        let (word, needed) = (input.as_str(), input_of(publisher).as_str());
+        let reads = if input == Input::SnsWhole { Input::Sns } else { input };
+        if needed != reads.as_str() {
+            let warning = format!(
+                "the input of this topic is {word}, and records of this publisher are {needed}"
+            );
+            at.warn(Message::new(warning).help("input: auto reads both"));
+        }
+    }
+}
+
+fn sns_topic(cursor: &Cursor<'_>) -> Option<String> {
+    let text = cursor.text()?;
+    if !is_sns_topic(text) {
+        return cursor.refuse(
+            Message::new(format!("{} is not the ARN of an SNS topic", quoted(text))).help(ARN_RULE),
+        );
+    }
+    Some(text.to_owned())
+}
+
+/// `arn:partition:sns:region:account:name`.
+fn is_sns_topic(arn: &str) -> bool {
+    let ["arn", partition, "sns", region, account, name] = arn.split(':').collect::<Vec<_>>()[..]
+    else {
+        return false;
+    };
+    let is_word = |word: &str| {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !word.is_empty() && word.chars().all(allowed)
+    };
+    let is_account =
+        account.len() == ACCOUNT_DIGITS && account.bytes().all(|byte| byte.is_ascii_digit());
+    let name = name.strip_suffix(".fifo").unwrap_or(name);
+    let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_name = (1..=SNS_NAME_MAX_BYTES).contains(&name.len()) && name.chars().all(in_name);
+    partition.starts_with("aws") && is_word(partition) && is_word(region) && is_account && is_name
+}
+
+fn event_source(cursor: &Cursor<'_>) -> Option<String> {
+    let text = cursor.text()?;
+    if !(1..=SOURCE_MAX_BYTES).contains(&text.len())
+        || text.trim() != text
+        || text.chars().any(char::is_control)
+    {
+        let rule = format!(
+            "1 to {SOURCE_MAX_BYTES} bytes, without control characters and spaces around them"
+        );
+        return cursor.refuse(Message::new("not the source of an event").help(rule));
+    }
+    Some(text.to_owned())
+}
+
+fn bucket(cursor: &Cursor<'_>) -> Option<String> {
+    let text = cursor.text()?;
+    if !is_bucket(text) {
+        return cursor.refuse(BUCKET_RULE);
+    }
+    Some(text.to_owned())
+}

@@ -1,0 +1,125 @@
+//! An entry of a `Destinations` document that has more than an address.
+//!
+//! Separate because it may leave out what the file that names the destination says of a token.
+
+use delivery::document::kind::{DEFINITION, Integer, Kind, OneOf, Whole, of_mapping};
+use delivery::document::reader::Cursor;
+use delivery::document::record::{Optional, Record as _};
+use delivery::subscription::Tls;
+use delivery::subscription::auth::Auth;
+use delivery::subscription::auth::oauth2::ClientCredentials;
+use delivery::subscription::concurrency::{Concurrencies, Concurrency};
+use delivery::subscription::kinds::address::ADDRESS_PATTERN;
+use delivery::subscription::kinds::limits;
+use serde_json::{Value as Json, json};
+
+use delivery::document::node::Node;
+
+delivery::record! {
+    /// The destination that a key stands for.
+    #[derive(Clone, Default)]
+    pub(crate) struct DestinationEntry {
+        /// The address; without it, the key is the address.
+        "url" => pub(crate) url: Option<String> = Optional(Written, "the key"),
+        /// How the destination learns who is calling; what the file that names it says of a token need not be repeated.
+        "auth" => pub(crate) auth: Option<Supplied> = Optional(SuppliedAuth, "none"),
+        /// Certificate authorities for its certificate.
+        "tls" => pub(crate) tls: Option<Tls> = Optional(Whole::<Tls>::new(), "none"),
+        /// The most requests in flight at once, of all running functions and all subscriptions together.
+        "maxConcurrency" => pub(crate) max_concurrency: Option<Concurrency> = Optional(Concurrencies, "50 for each function"),
+        /// The most requests per second, of all running functions and all subscriptions together.
+        "maxPerSecond" => pub(crate) max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
+    }
+}
+
+/// An address as it is written: it is resolved elsewhere.
+struct Written;
+
+impl Kind for Written {
+    type Value = String;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<String> {
+        at.text().map(str::to_owned)
+    }
+
+    fn write(&self, value: &String) -> Json {
+        json!(value)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": ADDRESS_PATTERN })
+    }
+}
+
+/// What an entry says of `auth`.
+#[derive(Clone)]
+pub(crate) enum Supplied {
+    /// All of it.
+    Whole(Auth),
+    /// A client whose token the file that names the destination may say more about.
+    Client(Client),
+}
+
+/// The credentials of a client; the file that names the destination may have what is missing.
+#[derive(Clone)]
+pub(crate) struct Client {
+    /// What is there, with defaults.
+    pub(crate) credentials: ClientCredentials,
+    /// Whether the entry states where a token is fetched.
+    pub(crate) has_token_url: bool,
+    /// Whether the entry states how the secret is shown.
+    pub(crate) has_style: bool,
+}
+
+/// The field `auth` of an entry.
+struct SuppliedAuth;
+
+impl Kind for SuppliedAuth {
+    type Value = Supplied;
+
+    const NULL_IS_ABSENT: bool = true;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<Supplied> {
+        let client = at.peek("oauth2").filter(|_| at.entries().is_some_and(|all| all.len() == 1));
+        let Some(at) = client else { return OneOf::<Auth>::new().read(at).map(Supplied::Whole) };
+        let elsewhere = Node::of_json(&json!({ "tokenUrl": "https://token.invalid/" }));
+        let credentials = at.mapping_over(&[at.beside(&elsewhere)], ClientCredentials::read)??;
+        let [has_token_url, has_style] =
+            ["tokenUrl", "style"].map(|field| at.peek(field).is_some());
+        Some(Supplied::Client(Client { credentials, has_token_url, has_style }))
+    }
+
+    fn write(&self, value: &Supplied) -> Json {
+        match value {
+            Supplied::Whole(auth) => OneOf::<Auth>::new().write(auth),
+            Supplied::Client(Client { credentials, has_token_url, has_style }) => {
+                let mut fields = credentials.write();
+                let is_known = |name: &str| match name {
+                    "tokenUrl" => *has_token_url,
+                    "style" => *has_style,
+                    _ => true,
+                };
+                fields.retain(|name, _| is_known(name));
+                json!({ "oauth2": fields })
+            }
+        }
+    }
+
+    fn schema(&self) -> Json {
+        let mut fields = ClientCredentials::declarations();
+        fields.retain(|field| field.name != "tokenUrl");
+        fields.iter_mut().filter(|field| field.name == "style").for_each(|field| {
+            // The file that names the destination may say it.
+            field.default = None;
+        });
+        let about = "The credentials of a client whose token server is stated by the file that names the destination.";
+        let mut client = of_mapping("Client", &[about], fields);
+        client[DEFINITION] = json!("Client");
+        json!({ "anyOf": [OneOf::<Auth>::new().schema(), {
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["oauth2"],
+            "properties": [["oauth2", client]],
+        }] })
+    }
+}

@@ -1,0 +1,133 @@
+//! Dead-letter destinations: containers in a storage account of Azure, mapped to sinks.
+//!
+//! Separate because they have many spellings: with and without an identity, the container inside
+//! `properties` or inside `StorageBlob`, its id in two parts or in full. An id that no
+//! `Destinations` document maps is only a warning, since dead letters are stored in the default
+//! container.
+
+use serde_json::json;
+
+use super::super::access::SINK_ACCESS;
+use super::{Context, endpoint, words};
+use delivery::document::findings::{Message, ReferenceUse};
+use delivery::document::reader::{Cursor, Fields};
+use delivery::subscription::kinds::address::Resolved;
+use delivery::time::duration::{DAY_MS, format_ms};
+
+/// The spellings of a dead-letter destination.
+const SPELLINGS: [&str; 3] = [
+    "deadLetterDestination",
+    "deadLetterDestinationWithResourceIdentity",
+    "deadLetterWithResourceIdentity",
+];
+
+/// The fields of a destination, apart from the identity that is used to write to it.
+const DESTINATION_FIELDS: [&str; 5] =
+    ["StorageBlob", "deadLetterDestination", PERIOD, "endpointType", "properties"];
+
+/// How long storing is tried.
+const PERIOD: &str = "deliveryRetryPeriodInDays";
+
+/// Translates the destination, which has one of several names.
+pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
+    if let Some(key) = fields.given_key(PERIOD) {
+        let message = Message::new(format!("{PERIOD} belongs inside the dead-letter destination"));
+        key.warn(message.help(format!("here it counts all the same; inside {}", SPELLINGS[1])));
+        period(fields, context);
+    }
+    let mut first = None;
+    for name in SPELLINGS {
+        let Some(cursor) = fields.given(name) else { continue };
+        if is_identity_alone(&cursor) {
+            cursor.mapping(|of| {
+                of.accept(&DESTINATION_FIELDS);
+                endpoint::unused(of, "identity");
+            });
+            continue;
+        }
+        if let Some(first) = first {
+            cursor.error(format!("{first} is given too; it can be only one of them"));
+            continue;
+        }
+        first = Some(name);
+        cursor.mapping(|of| destination(of, context));
+    }
+}
+
+/// The fields of a destination; one with an identity may have the destination itself a level
+/// deeper.
+fn destination(fields: &Fields<'_>, context: &mut Context<'_>) {
+    endpoint::unused(fields, "identity");
+    period(fields, context);
+    if let Some(inner) = fields.given("deadLetterDestination") {
+        inner.mapping(|inner| destination(inner, context));
+        return;
+    }
+    if let Some(kind) = fields.required("endpointType") {
+        words::read(&kind, &[("StorageBlob", ())]);
+    }
+    let container = |properties: &Fields<'_>| {
+        period(properties, context);
+        sink(properties, context);
+    };
+    match fields.given("StorageBlob") {
+        Some(blob) => blob.mapping(container),
+        None => super::properties(fields, container),
+    };
+}
+
+fn period(fields: &Fields<'_>, context: &mut Context<'_>) {
+    let Some(at) = fields.given(PERIOD) else { return };
+    let ms = at.integer(1..=2).map(|days| u64::from(days) * DAY_MS);
+    context.to.set_some("deadLetter.keepTryingFor", ms, |ms| json!(format_ms(ms)), Some(&at));
+}
+
+/// Returns true for an identity without a destination, which changes nothing.
+fn is_identity_alone(cursor: &Cursor<'_>) -> bool {
+    let has = |field: &str| cursor.peek(field).is_some_and(|value| !value.is_null());
+    has("identity") && !DESTINATION_FIELDS.iter().any(|field| has(field))
+}
+
+fn sink(fields: &Fields<'_>, context: &mut Context<'_>) -> Option<()> {
+    let destinations = context.destinations;
+    let cursor = fields.required("resourceId");
+    let container = fields.given("blobContainerName");
+    let cursor = cursor?;
+    let id = container_id(cursor.text()?.trim_end_matches('/'), container.as_ref())?;
+    destinations.warn_unused_access(&id, &cursor, SINK_ACCESS);
+    match destinations.resolve(&id, &cursor) {
+        Resolved::Target(target) => {
+            context.to.set("deadLetter.sink", &json!(target.to_string()), &cursor);
+        }
+        Resolved::Reported => {}
+        Resolved::Unknown => unmapped(&cursor, &id),
+    }
+    Some(())
+}
+
+/// The full id of a container: joined from the account's id and the container's name, unless it is
+/// full already.
+fn container_id(id: &str, container: Option<&Cursor<'_>>) -> Option<String> {
+    let Some(container) = container else { return Some(id.to_owned()) };
+    let name = container.text()?;
+    let full = id
+        .rsplit_once('/')
+        .filter(|(around, _)| around.to_ascii_lowercase().ends_with("/containers"));
+    let Some((_, in_id)) = full else {
+        return Some(format!("{id}/blobServices/default/containers/{name}"));
+    };
+    if !in_id.eq_ignore_ascii_case(name) {
+        container.warn("not used: resourceId names another container");
+    }
+    Some(id.to_owned())
+}
+
+/// Warns of a container that no document maps.
+fn unmapped(cursor: &Cursor<'_>, id: &str) {
+    let message = Message::new(
+        "no Destinations document maps this container; dead letters go to the default one",
+    );
+    // The whole id, however long, so that it can be copied.
+    let message = message.help(format!("spec: {{\"{id}\": s3://…}}"));
+    cursor.warn(message.about(id, ReferenceUse::DeadLetters));
+}

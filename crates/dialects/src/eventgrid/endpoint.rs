@@ -1,0 +1,206 @@
+//! `destination`: the endpoint and what its requests carry.
+//!
+//! Separate because a webhook has a URL, while every other endpoint is a resource of Azure that
+//! needs an address in `Destinations` and follows the rules for resources.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+use url::Url;
+
+use super::super::access::Asked;
+use super::super::destinations::Destinations;
+use super::super::translation::Translation;
+use super::{Context, entra, words};
+use delivery::document::findings::{Message, ReferenceUse};
+use delivery::document::kind::Kind as _;
+use delivery::document::reader::{Cursor, Fields};
+use delivery::event::path::PATH_RULE;
+use delivery::event::schema::Schema;
+use delivery::subscription::header::{Header, Value};
+use delivery::subscription::kinds::headers::Headers;
+use delivery::subscription::kinds::{batches, headers};
+
+/// Every type of endpoint, and whether it is a resource of Azure.
+const TYPES: [(&str, bool); 10] = [
+    ("WebHook", false),
+    ("AzureFunction", true),
+    ("EventHub", true),
+    ("HybridConnection", true),
+    ("MonitorAlert", true),
+    ("NamespaceTopic", true),
+    ("PartnerDestination", true),
+    ("ServiceBusQueue", true),
+    ("ServiceBusTopic", true),
+    ("StorageQueue", true),
+];
+/// The delivery schemas.
+const SCHEMAS: [(&str, Schema); 3] = [
+    ("EventGridSchema", Schema::EventGrid),
+    ("CloudEventSchemaV1_0", Schema::CloudEventsStructured),
+    ("CustomInputSchema", Schema::Custom),
+];
+/// The kinds of custom delivery properties, and how the value of each is read.
+const PROPERTIES: [(&str, ReadValue); 2] = [("Static", static_value), ("Dynamic", dynamic_value)];
+type ReadValue = fn(&Fields<'_>) -> Option<Value>;
+/// Fields without a meaning outside Azure.
+pub(super) const UNUSED: [&str; 2] =
+    ["minimumTlsVersionAllowed", "queueMessageTimeToLiveInSeconds"];
+
+/// Fields that say where an endpoint is; which of them counts depends on its type.
+const ADDRESSES: [&str; 4] = ["endpointBaseUrl", "endpointUrl", "queueName", "resourceId"];
+
+/// The endpoint of a resource.
+pub(super) struct Endpoint<'a> {
+    /// Where requests go.
+    pub(super) called: Called<'a>,
+    /// It is a resource of Azure.
+    pub(super) is_resource: bool,
+    /// The delivery schema, and where it is written.
+    pub(super) schema: Option<(Schema, Cursor<'a>)>,
+}
+
+/// Where requests go.
+pub(super) struct Called<'a> {
+    /// The address.
+    pub(super) url: Url,
+    /// Its key in a `Destinations` document.
+    pub(super) key: String,
+    /// Where that is written.
+    pub(super) at: Cursor<'a>,
+    /// What is asked for beside the address.
+    pub(super) asked: Asked<'a>,
+}
+
+impl<'a> Endpoint<'a> {
+    /// Translates `destination`.
+    pub(super) fn read(cursor: &Cursor<'a>, context: &mut Context<'_>) -> Option<Self> {
+        cursor.mapping(|fields| {
+            let is_resource =
+                fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
+            super::properties(fields, |properties| {
+                batch(properties, &mut context.to);
+                UNUSED.into_iter().for_each(|field| unused(properties, field));
+                let schema = schema(properties);
+                let mappings = properties.given("deliveryAttributeMappings");
+                let headers = mappings.as_ref().and_then(|at| headers::list(at, header));
+                let written = |headers| Headers.write(&headers);
+                context.to.set_some("destination.headers", headers, written, mappings.as_ref());
+                let Some(is_resource) = is_resource else {
+                    // Which of them is used depends on the type, which has its own finding.
+                    properties.accept(&ADDRESSES);
+                    properties.accept(&entra::FIELDS);
+                    return None;
+                };
+                let called = match is_resource {
+                    true => resource(properties, context.destinations),
+                    false => webhook(properties, context.destinations),
+                }?;
+                context.to.set("destination.url", &json!(called.url.as_str()), &called.at);
+                Some(Self { called, is_resource, schema })
+            })?
+        })?
+    }
+}
+
+/// Reads `eventDeliverySchema`, which is beside the destination or, on Kubernetes, inside it.
+pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
+    let cursor = fields.given("eventDeliverySchema")?;
+    Some((words::read(&cursor, &SCHEMAS)?, cursor))
+}
+
+/// Notes a field that has no effect.
+pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
+    if let Some(key) = fields.given_key(field) {
+        key.note(format!("{field} is not used here"));
+    }
+}
+
+fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<Called<'a>> {
+    let asked = entra::asked(fields);
+    let base = fields.given("endpointBaseUrl");
+    let (cursor, is_base) = match (fields.given("endpointUrl"), base) {
+        (Some(cursor), _) => (cursor, false),
+        (None, Some(cursor)) => (cursor, true),
+        (None, None) => (fields.required("endpointUrl")?, false),
+    };
+    let text = cursor.text()?;
+    if is_base && !text.contains('?') && !destinations.completes(text) {
+        let message = "an exported URL is without its query, and a secret in it is missing here";
+        cursor.warn(Message::new(message).help(
+            "state the whole URL as endpointUrl; az prints it with --include-full-endpoint-url true",
+        ));
+    }
+    let unknown = Message::new("not the address of a webhook").help("http://… or https://…");
+    let target = destinations.resolve(text, &cursor).or_refuse(&cursor, unknown);
+    let Some(url) = target.and_then(|target| target.for_events(&cursor)) else {
+        destinations.warn_missing_token(&asked, text);
+        return None;
+    };
+    Some(Called { url, key: text.to_owned(), at: cursor, asked })
+}
+
+fn resource<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<Called<'a>> {
+    entra::report_unused(fields);
+    let queue = fields.given("queueName");
+    let cursor = fields.required("resourceId")?;
+    let id = queue_id(cursor.text()?, queue.as_ref())?;
+    let unknown = unmapped(&id);
+    let target = destinations.resolve(&id, &cursor).or_refuse(&cursor, unknown)?;
+    let url = target.for_events(&cursor)?;
+    Some(Called { url, key: id.into_owned(), at: cursor, asked: Asked::default() })
+}
+
+/// What lacks an entry in a `Destinations` document; the whole key, however long, so that it can be copied.
+fn unmapped(key: &str) -> Message {
+    let help = format!("spec: {{\"{key}\": https://…}}");
+    Message::new("this resource needs an address in a Destinations document")
+        .help(help)
+        .about(key, ReferenceUse::Events)
+}
+
+/// The id of a queue: an account has many, and its own id does not tell them apart.
+fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>> {
+    let Some(queue) = queue else { return Some(id.into()) };
+    let name = queue.text()?;
+    if id.contains("://") || id.to_ascii_lowercase().contains("/queues/") {
+        return Some(id.into());
+    }
+    Some(format!("{}/queueServices/default/queues/{name}", id.trim_end_matches('/')).into())
+}
+
+/// Event Grid, "output batching": 1 to 5,000 events, 1 to 1,024 KB. One event is not a batch,
+/// whatever the size: exported resources without batching have it.
+fn batch(fields: &Fields<'_>, to: &mut Translation) {
+    let [events_at, size_at] =
+        ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
+    let events = events_at.as_ref().and_then(batches::events);
+    let kilobytes = size_at.as_ref().and_then(batches::preferred_kilobytes);
+    if events == Some(1) {
+        return to.set_some("batch", events, |_| json!(batches::NONE), events_at.as_ref());
+    }
+    to.set_some("batch.maxEvents", events, |of| json!(of), events_at.as_ref());
+    to.set_some("batch.preferredKilobytes", kilobytes, |of| json!(of), size_at.as_ref());
+}
+
+fn header(fields: &Fields<'_>) -> Option<Header> {
+    let name = fields.required("name").and_then(|cursor| headers::name(&cursor));
+    let Some(read) = fields.required("type").and_then(|kind| words::read(&kind, &PROPERTIES))
+    else {
+        // Their meaning depends on the type, which has its own finding.
+        fields.accept(&["properties"]);
+        return None;
+    };
+    let value = super::properties(fields, read).flatten();
+    Some(Header { name: name?, value: value? })
+}
+
+fn static_value(properties: &Fields<'_>) -> Option<Value> {
+    let is_secret = properties.is_true("isSecret");
+    let value = properties.required("value").and_then(|cursor| headers::value(&cursor))?;
+    Some(if is_secret { Value::Concealed(value) } else { Value::Static(value) })
+}
+
+fn dynamic_value(properties: &Fields<'_>) -> Option<Value> {
+    properties.required("sourceField")?.parsed("a path", PATH_RULE).map(Value::Path)
+}

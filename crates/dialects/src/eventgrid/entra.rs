@@ -1,0 +1,63 @@
+//! The fields by which a webhook is sent a token of Microsoft Entra ID.
+//!
+//! Separate because Azure has a client of its own there, and this program needs one that a `Destinations` document names:
+//! the fields say from which tenant and for which application its token is.
+
+use url::Url;
+
+use super::super::access::{Asked, AskedToken, Wanted};
+use super::endpoint::unused;
+use delivery::document::findings::Message;
+use delivery::document::reader::{Cursor, Fields};
+use delivery::subscription::auth::oauth2::{Style, check_parameter};
+
+const TENANT: &str = "azureActiveDirectoryTenantId";
+const APPLICATION: &str = "azureActiveDirectoryApplicationIdOrUri";
+/// Where the tenants of Entra ID grant tokens.
+/// <https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow>
+const SERVER: &str = "https://login.microsoftonline.com/";
+
+/// Reads both fields of a webhook.
+pub(super) fn asked<'a>(fields: &Fields<'a>) -> Asked<'a> {
+    let [tenant, application] = [TENANT, APPLICATION].map(|name| fields.given(name));
+    let Some(at) = application.clone().or_else(|| tenant.clone()) else { return Asked::default() };
+    let tenant = tenant.map(|at| token_url(&at));
+    let application = application.map(|at| text(&at));
+    if matches!(tenant, Some(None)) || matches!(application, Some(None)) {
+        return Asked::default();
+    }
+    let scope = application.flatten().map(|application| format!("{application}/.default"));
+    let token = AskedToken {
+        at,
+        token_url: tenant.flatten(),
+        wanted: Wanted::Scope(scope),
+        // As its documentation shows it.
+        style: Style::Post,
+    };
+    Asked { token: Some(token), ..Asked::default() }
+}
+
+/// Both fields.
+pub(super) const FIELDS: [&str; 2] = [APPLICATION, TENANT];
+
+/// The same fields of an endpoint that is no webhook.
+pub(super) fn report_unused(fields: &Fields<'_>) {
+    FIELDS.into_iter().for_each(|field| unused(fields, field));
+}
+
+/// Where a tenant grants tokens: its id or one of its names is one part of the address.
+fn token_url(at: &Cursor<'_>) -> Option<Url> {
+    let tenant = text(at)?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    let url = format!("{SERVER}{tenant}/oauth2/v2.0/token");
+    let url = Url::parse(&url).ok().filter(|url| {
+        tenant.chars().all(is_name) && url.path().starts_with(&format!("/{tenant}/"))
+    });
+    let message = || Message::new("not the id or name of a tenant");
+    url.or_else(|| at.refuse(message().help("00000000-0000-0000-0000-000000000000")))
+}
+
+fn text(at: &Cursor<'_>) -> Option<String> {
+    let text = at.text()?;
+    check_parameter(text).map_or_else(|problem| at.refuse(problem), |()| Some(text.to_owned()))
+}

@@ -1,0 +1,125 @@
+//! `filter` and `filtersConfiguration`: which events a subscription delivers.
+//!
+//! Separate because the operators' values have types and limits of their own. All parts have to
+//! hold: the type of the event, how its subject begins and ends, and every advanced filter.
+
+use super::words;
+use delivery::document::reader::{Cursor, Fields, read_each};
+use delivery::subscription::filter::Filter;
+use delivery::subscription::filter::advanced::{Arrays, Condition, Test, TextMatch, TextTest};
+use delivery::subscription::filter::key::Key;
+use delivery::subscription::kinds::advanced;
+use delivery::subscription::kinds::conditions::Compare;
+use delivery::subscription::profile::Dialect;
+
+/// "Event filtering", limitations: advanced filters of one subscription.
+const FILTERS_MAX: usize = 25;
+/// Values of all of them together; a range is one value.
+const VALUES_MAX: usize = 25;
+/// The value for every type.
+const ALL: &str = "All";
+
+/// Reads the filter among the fields of `properties`; it matches everything where there is none.
+pub(super) fn read(fields: &Fields<'_>, dialect: Dialect) -> Option<Filter> {
+    let mut parts = Vec::new();
+    fields.section("filter", |filter| {
+        parts.push(types(filter));
+        parts.push(subject(filter));
+        parts.push(conditions(filter, "advancedFilters", dialect));
+    });
+    // Subscriptions to namespace topics have this field instead.
+    fields.section("filtersConfiguration", |filter| {
+        parts.push(types(filter));
+        parts.push(conditions(filter, "filters", dialect));
+    });
+    let parts = parts.into_iter().collect::<Option<Vec<Vec<Filter>>>>()?;
+    Some(Filter::All(parts.into_iter().flatten().collect()))
+}
+
+/// `includedEventTypes`: the type is one of the list; `All`, `null` and an empty list match every
+/// type.
+fn types(fields: &Fields<'_>) -> Option<Vec<Filter>> {
+    let Some(cursor) = fields.given("includedEventTypes") else { return Some(Vec::new()) };
+    let elements = cursor.list()?;
+    let texts = elements.iter().map(Cursor::text).collect::<Option<Vec<&str>>>()?;
+    if texts.is_empty() || texts.iter().any(|text| text.eq_ignore_ascii_case(ALL)) {
+        return Some(Vec::new());
+    }
+    // The same attribute under its name in either schema.
+    let exact = |text: &str| {
+        ["type", "eventType"]
+            .map(|name| Filter::Exact { name: name.to_owned(), value: text.to_owned() })
+    };
+    Some(vec![Filter::Any(texts.into_iter().flat_map(exact).collect())])
+}
+
+/// How the subject begins and ends; compared with case only where the filter says so.
+fn subject(fields: &Fields<'_>) -> Option<Vec<Filter>> {
+    let sensitive = fields.is_true("isSubjectCaseSensitive");
+    let begins: Compare = |name, value| Filter::Prefix { name, value };
+    let ends: Compare = |name, value| Filter::Suffix { name, value };
+    let both = [
+        ("subjectBeginsWith", begins, TextMatch::BeginsWith),
+        ("subjectEndsWith", ends, TextMatch::EndsWith),
+    ];
+    // Both are read, even after an error.
+    let read = both.map(|(field, with_case, how)| {
+        let Some(cursor) = fields.given(field) else { return Some(None) };
+        let value = cursor.text()?.to_owned();
+        if value.is_empty() {
+            return Some(None);
+        }
+        let name = "subject".to_owned();
+        if sensitive {
+            return Some(Some(with_case(name, value)));
+        }
+        let test = Test::Text(TextTest::new(how, &[value]));
+        let key = Key::parse(&name)?;
+        Some(Some(Filter::Advanced(Condition { key, test, arrays: Arrays::OtherType })))
+    });
+    let read = read.into_iter().collect::<Option<Vec<Option<Filter>>>>()?;
+    Some(read.into_iter().flatten().collect())
+}
+
+/// The advanced filters of a list, and whether they look into arrays.
+fn conditions(fields: &Fields<'_>, name: &'static str, dialect: Dialect) -> Option<Vec<Filter>> {
+    let arrays = arrays(fields, dialect);
+    let Some(cursor) = fields.given(name) else { return Some(Vec::new()) };
+    let elements = cursor.list()?;
+    if elements.len() > FILTERS_MAX {
+        cursor
+            .error(format!("at most {FILTERS_MAX} filters are allowed, found {}", elements.len()));
+    }
+    let values: usize = elements.iter().map(values_of).sum();
+    if values > VALUES_MAX {
+        cursor.error(format!(
+            "at most {VALUES_MAX} values are allowed in all filters together, found {values}"
+        ));
+    }
+    read_each(&elements, |element| {
+        element.mapping(|fields| advanced::condition(fields, arrays, words::read)).flatten()
+    })
+}
+
+/// How this dialect compares arrays.
+fn arrays(fields: &Fields<'_>, dialect: Dialect) -> Arrays {
+    match (fields.is_true("enableAdvancedFilteringOnArrays"), dialect) {
+        (false, Dialect::EventGridKubernetes) => Arrays::Fail,
+        (
+            false,
+            Dialect::Knative
+            | Dialect::EventGrid
+            | Dialect::EventGridResource
+            | Dialect::EventGridNamespace
+            | Dialect::Native,
+        ) => Arrays::OtherType,
+        (true, _) => Arrays::Elements,
+    }
+}
+
+/// How many values a filter has, in `values` and `value` together; reports nothing.
+fn values_of(filter: &Cursor<'_>) -> usize {
+    let several = filter.peek("values").filter(Cursor::is_list).and_then(|values| values.list());
+    let single = filter.peek("value").filter(|value| !value.is_null());
+    several.map_or(0, |values| values.len()) + usize::from(single.is_some())
+}

@@ -1,0 +1,147 @@
+//! The dialect and the name of an event subscription.
+//!
+//! Separate because both depend on many fields: what names the source, the resource's type, its version, its
+//! name, the name of the file, and the optional `lastmile` section. That section overrides everything else, since
+//! it is written for this program.
+
+use serde_json::json;
+
+use super::source::{Located, Source};
+use super::template::Resource;
+use super::topics::SourceTopics;
+use super::{Context, kubernetes};
+use delivery::document::findings::Message;
+use delivery::document::reader::{Cursor, Fields};
+use delivery::subscription::OnRefused;
+use delivery::subscription::dead_letter_format::Response;
+use delivery::subscription::kinds::{batches, limits, names, statuses};
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::profile::{Dialect, StatusSet};
+
+/// The kind of the topics of namespaces.
+const NAMESPACE_TOPICS: &str = "microsoft.eventgrid/namespaces/topics";
+
+const DIALECTS: [(&str, Dialect); 3] = [
+    ("eventgrid", Dialect::EventGrid),
+    ("eventgrid-namespace", Dialect::EventGridNamespace),
+    ("eventgrid-kubernetes", Dialect::EventGridKubernetes),
+];
+
+/// The `lastmile` section of a resource.
+#[derive(Default)]
+pub(super) struct LastmileSection<'a> {
+    /// The dialect.
+    pub(super) dialect: Option<Dialect>,
+    /// The topic.
+    pub(super) topic: Option<TopicName>,
+    /// What a refusal of several events means, and where that is written.
+    pub(super) on_refused: Option<(OnRefused, Cursor<'a>)>,
+    name: Option<(String, Cursor<'a>)>,
+}
+
+impl<'a> LastmileSection<'a> {
+    /// Reads the fields of `lastmile`, and translates those of a delivery.
+    pub(super) fn read(fields: &Fields<'a>, context: &mut Context<'_>) -> Self {
+        let [never_retry, retry_on] = ["neverRetry", "retryOn"].map(|field| fields.given(field));
+        let list = |cursor: &Option<Cursor<'_>>| cursor.as_ref().and_then(statuses::list);
+        let (never, retried) = (list(&never_retry), list(&retry_on));
+        if let (Some(never), Some(retried)) = (&never, &retried)
+            && let (Some(status), Some(cursor)) = (statuses::shared(never, retried), &retry_on)
+        {
+            cursor.error(format!("{status} is in neverRetry too; it can be only one of them"));
+        }
+        let to = &mut context.to;
+        let ranges = |list: StatusSet| json!(list.ranges());
+        to.set_some("retry.neverRetry", never, ranges, never_retry.as_ref());
+        to.set_some("retry.retryOn", retried, ranges, retry_on.as_ref());
+        if let Some(at) = fields.given("maxPerSecond") {
+            let most = at.integer(limits::PER_SECOND);
+            to.set_some("destination.maxPerSecond", most, |of| json!(of), Some(&at));
+        }
+        if let Some(at) = fields.given("hidePath") {
+            let is_hidden = at.boolean();
+            to.set_some("destination.hidePath", is_hidden, |of| json!(of), Some(&at));
+            to.set_some("deadLetter.hidePath", is_hidden, |of| json!(of), Some(&at));
+        }
+        if let Some(at) = fields.given("deadLetterResponse") {
+            let response = at.word(&Response::ALL, Response::as_str);
+            to.set_some("deadLetter.response", response, |of| json!(of.as_str()), Some(&at));
+        }
+        let on_refused = fields.given("onRefused");
+        Self {
+            dialect: fields.given("dialect").and_then(|cursor| cursor.choice(&DIALECTS)),
+            on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
+            topic: fields.given("topic").and_then(|cursor| names::topic(&cursor)),
+            name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),
+        }
+    }
+}
+
+/// Detects the dialect from a resource's own fields and from its source; whether the endpoint is a resource is
+/// decided later.
+pub(super) fn detect_dialect(resource: &Resource<'_>, source: Option<&Located<'_>>) -> Dialect {
+    let is_namespace = source.is_some_and(|(source, _)| source.kind == NAMESPACE_TOPICS)
+        || resource.kind.starts_with(NAMESPACE_TOPICS);
+    if is_namespace || super::property(&resource.cursor, "deliveryConfiguration").is_some() {
+        return Dialect::EventGridNamespace;
+    }
+    match kubernetes::sign(&resource.cursor, source) {
+        Some(sign) => {
+            kubernetes::report(&sign);
+            Dialect::EventGridKubernetes
+        }
+        None => Dialect::EventGrid,
+    }
+}
+
+/// The full name of a subscription, and where it is written: that of `lastmile`, else the resource's own, else the file's.
+pub(super) fn name<'a>(
+    resource: &Resource<'a>,
+    fields: &Fields<'a>,
+    topic: Option<TopicName>,
+    own: &LastmileSection<'a>,
+) -> Option<(SubscriptionName, Cursor<'a>)> {
+    let (name, at) = match (&own.name, fields.given("name")) {
+        (Some((name, cursor)), _) => (name.clone(), cursor.clone()),
+        (None, Some(cursor)) => (names::checked(last(cursor.text()?), &cursor)?, cursor),
+        (None, None) => (
+            names::checked(resource.cursor.file_stem(), &resource.cursor)?,
+            resource.cursor.clone(),
+        ),
+    };
+    Some((SubscriptionName { topic: topic?, name }, at))
+}
+
+/// The last part of a name such as `topic/subscription`.
+pub(super) fn last(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// The topic of a source.
+pub(super) fn topic_of(
+    resource: &Resource<'_>,
+    source: Option<&Located<'_>>,
+    topics: &SourceTopics,
+) -> Option<TopicName> {
+    let help = |topic: &str| {
+        format!("add \"lastmile\": {{\"topic\": \"namespace/{topic}\"}} beside properties")
+    };
+    match source {
+        Some((source @ Source { namespace: Some(namespace), topic, .. }, at)) => {
+            let namespace = names::checked(namespace, at)?;
+            let name = TopicName { namespace, topic: names::checked(topic, at)? };
+            Some(topics.spelled(name, source, at))
+        }
+        Some((Source { namespace: None, topic, .. }, at)) => {
+            let message = format!(
+                "the namespace of the topic {topic} is its resource group, which is not known here"
+            );
+            at.refuse(Message::new(message).help(help(topic)))
+        }
+        None => {
+            let message =
+                "neither an id, a topic, a scope nor lastmile names the topic of this subscription";
+            resource.cursor.refuse(Message::new(message).help(help("topic")))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Event Grid: event subscriptions of topics and domains, of namespace topics (push), and of Event
+//! Grid on Kubernetes.
+//!
+//! Separate because it is one of several families of dialects, in the formats of others: an unknown
+//! field is a warning, since a newer version may define it; a value outside the documented range is
+//! an error.
+//!
+//! Steps: document → resources (`template`) → those whose needed fields are literal (`expression`) → what it takes
+//! events of (`source`) → dialect and name (`identity`, `kubernetes`) → `properties` (`settings`, and one module for
+//! each part of it) → a Subscription in the native form.
+//!
+//! A resource may be as the REST API has it, or flat, as the command line of Azure prints it: without `properties`,
+//! at every level.
+//!
+//! Does not support pull delivery, and does not evaluate the expressions of templates.
+
+mod dead_letter;
+mod endpoint;
+mod entra;
+mod export;
+mod expression;
+mod filter;
+mod identity;
+mod kubernetes;
+mod retry;
+mod settings;
+mod source;
+mod template;
+mod topics;
+mod words;
+
+use std::collections::BTreeSet;
+
+use super::LeftOut;
+use super::destinations::Destinations;
+use super::translation::{Translated, Translation};
+use delivery::document::findings::Message;
+use delivery::document::reader::{Cursor, Fields};
+use delivery::subscription::name::TopicName;
+use identity::LastmileSection;
+use template::Resource;
+use topics::SourceTopics;
+
+pub(super) use template::is_template;
+
+/// The fields of a resource that do not affect delivery, or are read elsewhere.
+const IGNORED_FIELDS: [&str; 17] = [
+    "$schema",
+    "apiVersion",
+    "comments",
+    "condition",
+    "copy",
+    "dependsOn",
+    "existing",
+    "id",
+    "location",
+    "metadata",
+    "resourceGroup",
+    "resources",
+    "scope",
+    "systemData",
+    "tags",
+    "topic",
+    "type",
+];
+
+/// The delivery schema of old editions that is not sent here.
+const OLD_SCHEMA: &str = "CloudEventV01Schema";
+
+/// What the translation of a resource needs and fills in.
+struct Context<'d> {
+    /// The `Destinations` documents.
+    destinations: &'d Destinations<'d>,
+    /// The translation.
+    to: Translation,
+}
+
+/// Whether a document has a destination where Event Grid has it.
+pub(super) fn has_destination(document: &Cursor<'_>) -> bool {
+    let fields =
+        ["destination.endpointType", "deliveryConfiguration", "deliveryWithResourceIdentity"];
+    document.peek("properties.destination").is_some()
+        || fields.iter().any(|field| property(document, field).is_some())
+}
+
+/// A field of the properties of a resource, which may be flat.
+fn property<'a>(resource: &Cursor<'a>, path: &str) -> Option<Cursor<'a>> {
+    resource.peek(&format!("properties.{path}")).or_else(|| resource.peek(path))
+}
+
+/// Reads `properties`, or the fields around it where they are flat.
+fn properties<'a, T>(fields: &Fields<'a>, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
+    match fields.given("properties") {
+        Some(properties) => properties.mapping(read),
+        None => Some(read(fields)),
+    }
+}
+
+/// Translates all Event Grid documents. The spelling of topics that native documents describe counts.
+pub(super) fn translate(
+    documents: &[Cursor<'_>],
+    destinations: &Destinations<'_>,
+    described: &BTreeSet<TopicName>,
+    translated: &mut Translated<'_>,
+) {
+    let topics = SourceTopics::of(described.iter());
+    let resources: Vec<Resource<'_>> = documents.iter().flat_map(template::resources).collect();
+    // With none but old ones, nothing would be deployed: then each is an error.
+    let is_other = |resource: &Resource<'_>| old_schema(&resource.cursor).is_none();
+    let has_others = resources.iter().any(is_other);
+    for resource in resources {
+        let at = &resource.cursor;
+        if has_others && is_of_old_schema(at) {
+            let left_out = LeftOut::because(at, &[&resource.path], OLD_SCHEMA_REASON);
+            translated.left_out.push(left_out);
+            continue;
+        }
+        match at.result_or_error(|| translate_resource(&resource, destinations, &topics)) {
+            Ok(subscription) => translated.subscriptions.push(subscription),
+            Err(error) => translated.left_out.push(LeftOut::at(at, &[&resource.path], error)),
+        }
+    }
+}
+
+const OLD_SCHEMA_REASON: &str = "CloudEvents 0.1 are not sent here";
+
+/// Reports a resource that wants CloudEvents 0.1. One of several is left out with a warning: exports have it from old
+/// editions of the service, and the others can be deployed.
+fn is_of_old_schema(resource: &Cursor<'_>) -> bool {
+    let Some(at) = old_schema(resource) else { return false };
+    let message = format!("{OLD_SCHEMA_REASON}: this subscription is not deployed");
+    at.warn(Message::new(message).help("eventDeliverySchema: CloudEventSchemaV1_0"));
+    true
+}
+
+/// The delivery schema of a resource, if it is CloudEvents 0.1.
+fn old_schema<'a>(resource: &Cursor<'a>) -> Option<Cursor<'a>> {
+    let schema = property(resource, "eventDeliverySchema")?;
+    let is_old =
+        schema.peek_text().is_some_and(|text| text.trim().eq_ignore_ascii_case(OLD_SCHEMA));
+    is_old.then_some(schema)
+}
+
+fn translate_resource(
+    resource: &Resource<'_>,
+    destinations: &Destinations<'_>,
+    topics: &SourceTopics,
+) -> Option<Translation> {
+    if expression::report(resource) {
+        return None;
+    }
+    resource.cursor.mapping(|fields| {
+        fields.accept(&IGNORED_FIELDS);
+        let mut context = Context { destinations, to: Translation::new(&resource.cursor) };
+        let own = fields
+            .section("lastmile", |own| LastmileSection::read(own, &mut context))
+            .unwrap_or_default();
+        let source = source::of_resource(resource);
+        let dialect =
+            own.dialect.unwrap_or_else(|| identity::detect_dialect(resource, source.as_ref()));
+        let topic =
+            own.topic.clone().or_else(|| identity::topic_of(resource, source.as_ref(), topics));
+        let name = identity::name(resource, fields, topic, &own);
+        let dialect =
+            properties(fields, |of| settings::translate(of, dialect, &own, &mut context))?;
+        let (name, at) = name?;
+        context.to.name(&name, &at, dialect?);
+        Some(context.to)
+    })?
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! `retryPolicy` and the limits of a push subscription.
+//!
+//! Separate because the documented ranges differ by kind of resource; missing values are the
+//! profile's. Only limits can be set: the schedule is the dialect's.
+
+use serde_json::json;
+
+use super::super::translation::Translation;
+use delivery::document::reader::{Cursor, Fields};
+use delivery::subscription::profile::{ATTEMPTS_MAX, Dialect, LIFETIME_MAX_MS};
+use delivery::time::duration::{DAY_MS, MINUTE_MS, format_ms};
+
+/// The native field for attempts in all.
+const ATTEMPTS: &str = "retry.maxAttempts";
+/// The native field for the age past which no attempt begins.
+const TIME_TO_LIVE: &str = "retry.timeToLive";
+
+/// Translates the fields of `retryPolicy`.
+pub(super) fn policy(fields: &Fields<'_>, dialect: Dialect, to: &mut Translation) {
+    let (attempts_max, minutes_max) = match dialect {
+        // Event Grid on Kubernetes names no upper bound; the limits of all dialects apply.
+        Dialect::EventGridKubernetes => (ATTEMPTS_MAX, LIFETIME_MAX_MS / MINUTE_MS),
+        Dialect::EventGridNamespace => (10, 7 * DAY_MS / MINUTE_MS),
+        Dialect::EventGrid | Dialect::EventGridResource | Dialect::Knative | Dialect::Native => {
+            (30, 1_440)
+        }
+    };
+    let minutes_max = u32::try_from(minutes_max).unwrap_or(u32::MAX);
+    if let Some(at) = attempts(fields) {
+        to.set_some(ATTEMPTS, at.integer(1..=attempts_max), |of| json!(of), Some(&at));
+    }
+    if let Some(at) = fields.given("eventTimeToLiveInMinutes") {
+        let ms = at.integer(1..=minutes_max).map(|minutes| u64::from(minutes) * MINUTE_MS);
+        to.set_some(TIME_TO_LIVE, ms, |ms| json!(format_ms(ms)), Some(&at));
+    }
+}
+
+/// Translates the limits among the fields of `push`.
+pub(super) fn push(fields: &Fields<'_>, to: &mut Translation) {
+    if let Some(at) = fields.given("maxDeliveryCount") {
+        to.set_some(ATTEMPTS, at.integer(1..=10), |of| json!(of), Some(&at));
+    }
+    if let Some(at) = fields.given("eventTimeToLive") {
+        let ms = at.duration_ms(MINUTE_MS..=7 * DAY_MS);
+        to.set_some(TIME_TO_LIVE, ms, |ms| json!(format_ms(ms)), Some(&at));
+    }
+}
+
+/// `maxDeliveryAttempts`, or its other name in the documents for Kubernetes.
+fn attempts<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
+    let [attempts, other] =
+        ["maxDeliveryAttempts", "maxNumberOfAttempts"].map(|field| fields.given(field));
+    if attempts.is_some()
+        && let Some(other) = &other
+    {
+        other.warn("not used: maxDeliveryAttempts is given too");
+    }
+    attempts.or(other)
+}

@@ -1,0 +1,157 @@
+//! `properties`: the delivery settings of a resource, read by the modules of its parts.
+//!
+//! Separate because a push subscription of a namespace has the same settings elsewhere: limits and
+//! destination are inside `deliveryConfiguration`.
+
+use serde_json::json;
+
+use super::endpoint::{self, Called, Endpoint};
+use super::identity::LastmileSection;
+use super::{Context, dead_letter, filter, kubernetes, retry, words};
+use delivery::document::findings::{Message, quoted};
+use delivery::document::node::Node;
+use delivery::document::reader::{Cursor, Fields};
+use delivery::event::schema::Schema;
+use delivery::subscription::filter::Filter;
+use delivery::subscription::kinds::{batches, conditions};
+use delivery::subscription::profile::Dialect;
+use delivery::time::moment::{self, AzureTime};
+
+/// Translates the fields of `properties`; the dialect may turn out to be that for resources of Azure.
+pub(super) fn translate(
+    fields: &Fields<'_>,
+    dialect: Dialect,
+    own: &LastmileSection<'_>,
+    context: &mut Context<'_>,
+) -> Option<Dialect> {
+    // Fields that Azure adds to exported resources, and fields for people.
+    fields.accept(&["labels", "provisioningState", "topic", "systemData"]);
+    if let Some(filter) = fields.given("filter").filter(|_| dialect == Dialect::EventGridKubernetes)
+    {
+        kubernetes::report_filters(&filter);
+    }
+    if let Some(at) = fields.given("expirationTimeUtc") {
+        let expires = expiration_ms(&at).map(moment::written);
+        context.to.set_some("expires", expires, |of| json!(of), Some(&at));
+    }
+    if let Some(filter) = filter::read(fields, dialect).filter(|of| *of != Filter::EVERYTHING) {
+        let at = ["filter", "filtersConfiguration"].into_iter().find_map(|of| fields.given(of));
+        context.to.set(
+            "filter",
+            &conditions::written(&filter),
+            at.as_ref().unwrap_or(fields.parent()),
+        );
+    }
+    let endpoint = match fields.given("deliveryConfiguration") {
+        Some(configuration) => {
+            let push = configuration.mapping(push).flatten();
+            let endpoint = push.and_then(|push| {
+                push.mapping(|push| {
+                    retry::push(push, &mut context.to);
+                    delivery(push, context)
+                })
+            });
+            endpoint.flatten()
+        }
+        None => {
+            fields.section("retryPolicy", |of| retry::policy(of, dialect, &mut context.to));
+            delivery(fields, context)
+        }
+    };
+    let inside = endpoint.as_ref().and_then(|of| of.schema.clone());
+    if let Some((schema, at)) = one_schema(endpoint::schema(fields), inside) {
+        if dialect == Dialect::EventGridNamespace && schema != Schema::CloudEventsStructured {
+            let message = Message::new("the topics of a namespace have CloudEvents only");
+            at.error(message.help("CloudEventSchemaV1_0, or leave it out"));
+        }
+        context.to.set("destination.schema", &json!(schema.as_str()), &at);
+    }
+    refusals(own, context);
+    let Endpoint { called, is_resource, .. } = endpoint?;
+    let Called { key, at, asked, .. } = called;
+    context.destinations.complete(&mut context.to.document, &asked, (&key, &at))?;
+    Some(match dialect {
+        Dialect::EventGrid if is_resource => Dialect::EventGridResource,
+        dialect => dialect,
+    })
+}
+
+/// Translates what a refusal of several events means, which the `lastmile` section says.
+fn refusals(own: &LastmileSection<'_>, context: &mut Context<'_>) {
+    let Some((on_refused, at)) = &own.on_refused else { return };
+    match context.to.document.get("spec.batch").is_some_and(Node::is_mapping) {
+        true => context.to.set("batch.onRefused", &json!(on_refused.as_str()), at),
+        false => batches::report_without_batch(at, "maxEventsPerBatch: 100 enables batches"),
+    }
+}
+
+/// The schema beside the destination or inside it.
+fn one_schema<'a>(
+    outer: Option<(Schema, Cursor<'a>)>,
+    inside: Option<(Schema, Cursor<'a>)>,
+) -> Option<(Schema, Cursor<'a>)> {
+    if let (Some((outer, _)), Some((inside, at))) = (&outer, &inside)
+        && outer != inside
+    {
+        at.error("the properties of the subscription have another eventDeliverySchema; it can be only one of them");
+    }
+    outer.or(inside)
+}
+
+/// Translates where events and dead letters go, the same in `properties` and in `push`.
+fn delivery<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
+    let endpoint = destination(fields, context);
+    dead_letter::translate(fields, context);
+    endpoint
+}
+
+/// `destination`, or the one inside `deliveryWithResourceIdentity`, which may have nothing but an identity.
+fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<Endpoint<'a>> {
+    let Some(delivery) = fields.given("deliveryWithResourceIdentity") else {
+        return Endpoint::read(&fields.required("destination")?, context);
+    };
+    let has_destination =
+        delivery.peek("destination").is_some_and(|destination| !destination.is_null());
+    let other = fields.given("destination");
+    if let Some(other) = other.as_ref().filter(|_| !has_destination) {
+        // An identity alone, which is not needed here.
+        delivery.mapping(|delivery| {
+            delivery.accept(&["destination"]);
+            endpoint::unused(delivery, "identity");
+        });
+        return Endpoint::read(other, context);
+    }
+    if let Some(other) = other {
+        other.error("deliveryWithResourceIdentity is given too; it can be only one of them");
+    }
+    delivery.mapping(|delivery| {
+        endpoint::unused(delivery, "identity");
+        Endpoint::read(&delivery.required("destination")?, context)
+    })?
+}
+
+/// `push` of a delivery configuration.
+fn push<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
+    // Both are known in every mode, even an invalid one.
+    fields.accept(&["push", "queue"]);
+    let mode = fields.required("deliveryMode")?;
+    let text = mode.peek_text().unwrap_or_default().trim();
+    if ["Pull", "Queue"].iter().any(|pull| pull.eq_ignore_ascii_case(text)) {
+        return mode.refuse(
+            Message::new("pull delivery is not supported")
+                .help("deliveryMode: Push, with a destination"),
+        );
+    }
+    words::read(&mode, &[("Push", ())])?;
+    fields.required("push")
+}
+
+/// When the subscription expires; `None` where that is never, or after the year 9999.
+fn expiration_ms(cursor: &Cursor<'_>) -> Option<u64> {
+    let text = cursor.text()?;
+    let Some(expires) = AzureTime::parse(text) else {
+        let message = Message::new(format!("{} is not an RFC 3339 time", quoted(text)));
+        return cursor.refuse(message.help("a time looks like 2026-12-31T00:00:00Z"));
+    };
+    expires.ms()
+}

@@ -1,0 +1,157 @@
+//! Finds the resources of a document, which may be a template of many.
+//!
+//! Separate because a template holds resources of every kind, nested in one another. Only event
+//! subscriptions are read; the others are warnings.
+
+use delivery::document::findings::{Message, quoted};
+use delivery::document::reader::Cursor;
+
+/// The fields of a template besides its resources.
+const PARTS: [&str; 11] = [
+    "$schema",
+    "apiProfile",
+    "contentVersion",
+    "definitions",
+    "functions",
+    "imports",
+    "languageVersion",
+    "metadata",
+    "outputs",
+    "parameters",
+    "variables",
+];
+/// The suffix of types of event subscriptions, in lower case.
+const SUBSCRIPTIONS: &str = "eventsubscriptions";
+/// The type of a deployment in a template, in lower case.
+const DEPLOYMENTS: &str = "microsoft.resources/deployments";
+/// The provider of Event Grid, in lower case.
+const PROVIDER: &str = "microsoft.eventgrid/";
+
+/// One event subscription of a document.
+pub(super) struct Resource<'a> {
+    /// The resource.
+    pub(super) cursor: Cursor<'a>,
+    /// Its full type, in lower case; empty where there is none.
+    pub(super) kind: String,
+    /// Its full name with the names of its parent resources, as written; empty where there is none, or an expression.
+    pub(super) path: String,
+    /// The first expression among these names.
+    pub(super) name_expression: Option<Cursor<'a>>,
+}
+
+/// Whether a document is a template of resources.
+pub(in super::super) fn is_template(document: &Cursor<'_>) -> bool {
+    document.text_at("$schema").to_ascii_lowercase().contains("deploymenttemplate")
+}
+
+/// The event subscriptions of a document: itself, or those of a template.
+pub(super) fn resources<'a>(document: &Cursor<'a>) -> Vec<Resource<'a>> {
+    // Azure writes ids: a resource that has one is exported, and its values are literal.
+    let in_template = document.clone().in_template();
+    let is_exported = !in_template.text_at("id").is_empty();
+    let document = if is_exported { document.clone() } else { in_template };
+    if !is_template(&document) {
+        return vec![resource(&document, None)];
+    }
+    let mut found = Vec::new();
+    document.mapping(|fields| {
+        fields.accept(&PARTS);
+        if let Some(resources) = fields.required("resources") {
+            inside(&resources, None, &mut found);
+        }
+    });
+    found
+}
+
+/// The resources of a list, or of a mapping from symbolic names; each may hold further ones.
+fn inside<'a>(
+    resources: &Cursor<'a>,
+    parent: Option<&Resource<'a>>,
+    found: &mut Vec<Resource<'a>>,
+) {
+    let elements = if resources.is_mapping() {
+        resources.entries().map(|entries| entries.into_iter().map(|entry| entry.value).collect())
+    } else {
+        resources.list()
+    };
+    for cursor in elements.unwrap_or_default() {
+        let resource = resource(&cursor, parent);
+        if resource.kind == DEPLOYMENTS {
+            inside_deployment(&cursor, found);
+            continue;
+        }
+        if let Some(nested) = cursor.peek("resources") {
+            inside(&nested, Some(&resource), found);
+        }
+        if !resource.kind.ends_with(SUBSCRIPTIONS) {
+            let kind = cursor
+                .peek("type")
+                .and_then(|kind| kind.peek_text())
+                .unwrap_or("a resource without a type");
+            cursor.warn(format!("{} is not read; only event subscriptions are", quoted(kind)));
+        } else if is_deployed(&cursor) {
+            found.push(resource);
+        }
+    }
+}
+
+/// The resources of a deployment in a template, as Bicep makes of each module.
+fn inside_deployment<'a>(deployment: &Cursor<'a>, found: &mut Vec<Resource<'a>>) {
+    match deployment.peek("properties.template") {
+        Some(_) if !is_deployed(deployment) => {}
+        Some(template) => {
+            if let Some(resources) = template.peek("resources") {
+                inside(&resources, None, found);
+            }
+        }
+        None => deployment.warn(
+            Message::new("the template that this deployment links to is not read")
+                .help("check its file too, or put the template itself here"),
+        ),
+    }
+}
+
+/// Returns false, with a warning, for a resource that the template only refers to or whose `condition` is false.
+fn is_deployed(resource: &Cursor<'_>) -> bool {
+    if let Some(existing) = resource.peek("existing").filter(Cursor::is_true) {
+        existing
+            .warn("not read: the resource exists already, and this template does not deploy it");
+        return false;
+    }
+    is_condition_met(resource)
+}
+
+fn is_condition_met(resource: &Cursor<'_>) -> bool {
+    let Some(condition) = resource.peek("condition") else { return true };
+    if condition.is_expression() {
+        let message = "template expressions are not evaluated: read as if the condition were true";
+        condition.warn(Message::new(message).help("remove what is not to be deployed"));
+        return true;
+    }
+    let is_deployed = condition.boolean().unwrap_or(true);
+    if !is_deployed {
+        condition.warn("not read: its condition is false");
+    }
+    is_deployed
+}
+
+/// A resource with the type and names of its parents.
+fn resource<'a>(cursor: &Cursor<'a>, parent: Option<&Resource<'a>>) -> Resource<'a> {
+    let kind = cursor.text_at("type").to_ascii_lowercase();
+    let around = parent.filter(|parent| {
+        let is_full = kind.starts_with(PROVIDER) && parent.kind.starts_with(PROVIDER);
+        !parent.kind.is_empty() && !is_full
+    });
+    let joined = |around: Option<&str>, own: &str| {
+        around.map_or_else(|| own.to_owned(), |around| format!("{around}/{own}"))
+    };
+    let own = cursor.peek("name").filter(Cursor::is_expression);
+    let name_expression = around.and_then(|around| around.name_expression.clone()).or(own);
+    let path = joined(around.map(|of| of.path.as_str()), cursor.text_at("name"));
+    Resource {
+        cursor: cursor.clone(),
+        kind: joined(around.map(|of| of.kind.as_str()), &kind),
+        path: if name_expression.is_none() { path } else { String::new() },
+        name_expression,
+    }
+}

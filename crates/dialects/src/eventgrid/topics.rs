@@ -1,0 +1,98 @@
+//! Which topics the sources of event subscriptions are, over all files.
+//!
+//! Separate because a name of Azure ignores case, and a topic here has two names where an id has more: sources of
+//! different ids may be one topic, which nobody would see.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::source::{Source, id_of_source};
+use delivery::document::findings::Message;
+use delivery::document::reader::Cursor;
+use delivery::subscription::name::TopicName;
+
+/// The topics of the sources so far, by their names in lower case.
+#[derive(Default)]
+pub(super) struct SourceTopics {
+    known: RefCell<BTreeMap<String, Known>>,
+}
+
+/// A topic: how it is spelled, and the sources that it is of.
+struct Known {
+    name: TopicName,
+    sources: Vec<KnownSource>,
+}
+
+/// A source, in lower case.
+struct KnownSource {
+    kind: String,
+    place: [Option<String>; 2],
+    /// Where it is named.
+    location: String,
+    /// What it is called there.
+    id: String,
+}
+
+/// The type of a source, of its two spellings the same one.
+pub(super) fn one_kind(kind: &str) -> String {
+    kind.replace("domaintopics", "topics")
+}
+
+impl SourceTopics {
+    /// With the topics that native documents describe: their spelling counts.
+    pub(super) fn of<'n>(described: impl Iterator<Item = &'n TopicName>) -> Self {
+        let known = |name: &TopicName| {
+            let known = Known { name: name.clone(), sources: Vec::new() };
+            (name.to_string().to_lowercase(), known)
+        };
+        Self { known: RefCell::new(described.map(known).collect()) }
+    }
+
+    /// The topic of this name in the spelling in which it came first. A source of another id is reported, once.
+    pub(super) fn spelled(
+        &self,
+        name: TopicName,
+        source: &Source<'_>,
+        at: &Cursor<'_>,
+    ) -> TopicName {
+        let mut known = self.known.borrow_mut();
+        let known = known
+            .entry(name.to_string().to_lowercase())
+            .or_insert_with(|| Known { name, sources: Vec::new() });
+        let source = KnownSource::of(source, at);
+        if known.sources.iter().any(|of| of.is(&source)) {
+            return known.name.clone();
+        }
+        if let Some(first) = known.sources.first() {
+            let message = format!(
+                "{} and {} at {} are one topic here, {}: each subscription of it gets the events of both",
+                source.id, first.id, first.location, known.name
+            );
+            let help = "\"lastmile\": {\"topic\": \"namespace/topic\"} beside properties gives one of them another";
+            at.warn(Message::new(message).help(help));
+        }
+        known.sources.push(source);
+        known.name.clone()
+    }
+}
+
+impl KnownSource {
+    fn of(source: &Source<'_>, at: &Cursor<'_>) -> Self {
+        let kind = one_kind(&source.kind);
+        let of_names = || format!("{} {}", source.kind, source.topic);
+        Self {
+            kind,
+            place: source.place.map(|of| of.map(str::to_lowercase)),
+            location: at.location(),
+            id: at.peek_text().map_or_else(of_names, id_of_source),
+        }
+    }
+
+    /// Whether they are the same, as far as both say where they are.
+    fn is(&self, other: &Self) -> bool {
+        let is_same = |(one, other): (&Option<String>, &Option<String>)| {
+            one.is_none() || other.is_none() || one == other
+        };
+        self.kind == other.kind && self.place.iter().zip(&other.place).all(is_same)
+    }
+}

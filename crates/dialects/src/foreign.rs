@@ -1,0 +1,209 @@
+//! Recognises files of other tools that describe deliveries, and names the next step for each.
+//!
+//! Separate because HCL, Bicep and the tags of CloudFormation are neither JSON nor YAML: such a file would only have
+//! errors of syntax. A form is recognised by the end of the file's name, or by a key or line of its text. Lines have to
+//! begin in the first column, so a form inside of a document's text does not count.
+
+use super::text::begins_like_json;
+use delivery::document::findings::Message;
+
+/// A form that is not read.
+struct Form {
+    /// The words for such a file in a message.
+    what: &'static str,
+    /// The ends of its names, in lower case.
+    endings: &'static [&'static str],
+    /// Recognises its text.
+    is_form: fn(&str) -> bool,
+    /// The help for a text of this form.
+    next_step: fn(&str) -> &'static str,
+}
+
+/// All forms. The first one that fits counts.
+const FORMS: [Form; 4] = [
+    Form {
+        what: "Bicep",
+        endings: &[".bicep", ".bicepparam"],
+        is_form: |text| text.lines().any(is_bicep),
+        next_step: |_| AZURE,
+    },
+    Form {
+        what: "a state or plan of Terraform",
+        endings: &[".tfstate", ".tfstate.backup"],
+        is_form: |text| has_key(text, "terraform_version") && !has_key(text, "apiVersion"),
+        next_step: of_terraform,
+    },
+    Form {
+        what: "a configuration of Terraform",
+        endings: &[".tf", ".tf.json", ".tfvars"],
+        is_form: |text| text.lines().any(is_terraform),
+        next_step: of_terraform,
+    },
+    Form {
+        what: "a template of CloudFormation",
+        endings: &[],
+        is_form: |text| {
+            has_key(text, "AWSTemplateFormatVersion")
+                || has_key(text, "Resources") && has_type_of_aws(text)
+        },
+        next_step: |_| AWS,
+    },
+];
+
+/// The next step for deliveries that Azure has.
+pub(super) const AZURE: &str = "check what Azure has: az eventgrid event-subscription list --source-resource-id SOURCE_ID -o json";
+const AWS: &str = "rules of EventBridge and subscriptions of SNS are not read; docs/from-eventbridge.md shows how to write them";
+const OTHER: &str = "docs/subscribe.md shows how to write a subscription";
+
+/// Returns true for the name of a form that is not read, such as `main.bicep`.
+#[must_use]
+pub fn is_foreign(name: &str) -> bool {
+    FORMS.iter().any(|form| form.is_named(name))
+}
+
+/// The message for a file of a form that is not read, with the next step; `None` for any other file.
+pub(super) fn recognised(name: &str, text: &str) -> Option<Message> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let form = FORMS.iter().find(|form| form.is_named(name));
+    let form = form.or_else(|| FORMS.iter().find(|form| (form.is_form)(text)))?;
+    let message = Message::new(format!("this is {}, which is not read", form.what));
+    Some(message.help((form.next_step)(text)))
+}
+
+impl Form {
+    fn is_named(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        self.endings.iter().any(|ending| name.ends_with(ending))
+    }
+}
+
+/// The next step for Terraform, by the provider whose resources it has.
+fn of_terraform(text: &str) -> &'static str {
+    let of_provider = [("azurerm_", AZURE), ("azapi_", AZURE), ("aws_", AWS)];
+    let found = of_provider.into_iter().find(|(prefix, _)| text.contains(prefix));
+    found.map_or(OTHER, |(_, step)| step)
+}
+
+/// `resource topic 'Microsoft.EventGrid/topics@2022-06-15' = {`
+fn is_bicep(line: &str) -> bool {
+    line.starts_with("resource ") && line.contains(" 'Microsoft.") && line.contains('@')
+}
+
+/// `resource "azurerm_eventgrid_topic" "orders" {`
+fn is_terraform(line: &str) -> bool {
+    let begins = ["resource \"", "data \"", "module \"", "provider \""];
+    begins.iter().any(|begin| line.starts_with(begin)) && line.trim_end().ends_with('{')
+}
+
+/// Returns true if JSON has this key anywhere, or YAML has it in the first column.
+fn has_key(text: &str, key: &str) -> bool {
+    let is_json = begins_like_json(text);
+    let quoted = format!("\"{key}\"");
+    let is_key = |rest: &str| rest.trim_start().starts_with(':');
+    if is_json {
+        let mut found = text.match_indices(&quoted);
+        return found.any(|(at, of)| text.get(at + of.len()..).is_some_and(is_key));
+    }
+    text.lines().any(|line| {
+        let rest = line.strip_prefix(key).or_else(|| line.strip_prefix(&quoted));
+        rest.is_some_and(is_key)
+    })
+}
+
+/// Returns true for a text with `Type: AWS::…`, with or without quotes.
+fn has_type_of_aws(text: &str) -> bool {
+    let quotes = ['"', '\'', ' '];
+    text.match_indices("AWS::").any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default().trim_end_matches(quotes);
+        let before = before.strip_suffix(':').map(|before| before.trim_end_matches(quotes));
+        before.is_some_and(|before| before.ends_with("Type"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, read};
+
+    /// CloudFormation in YAML, with a tag that YAML readers refuse.
+    const TAGGED: &str = "Resources:\n  Rule:\n    Type: AWS::Events::Rule\n    Properties:\n      EventBusName: !Ref Bus\n";
+    const STATE: &str = r#"{"version": 4, "terraform_version": "1.9.5", "resources": [{"mode": "managed",
+        "type": "azurerm_eventgrid_event_subscription", "name": "billing", "instances": []}]}"#;
+
+    #[test]
+    fn a_file_of_another_tool_has_one_error_with_the_next_step() {
+        let bicep = "param endpoint string\n\nresource s 'Microsoft.EventGrid/eventSubscriptions@2022-06-15' = {\n}\n";
+        let azure = "resource \"azurerm_eventgrid_event_subscription\" \"billing\" {\n  name = \"billing\"\n}\n";
+        let aws = "resource \"aws_cloudwatch_event_rule\" \"orders\" {\n  name = \"orders\"\n}\n";
+        let dated = format!("AWSTemplateFormatVersion: '2010-09-09'\n{TAGGED}");
+        let json = r#"{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}"#;
+        let plan = r#"{"format_version": "1.2", "terraform_version": "1.9.5", "planned_values":
+            {"root_module": {"resources": [{"type": "aws_sns_topic_subscription"}]}}}"#;
+        let rows = [
+            ("main.bicep", bicep, "Bicep", AZURE),
+            ("main", bicep, "Bicep", AZURE),
+            ("infra/MAIN.TF", azure, "a configuration of Terraform", AZURE),
+            ("main.yaml", azure, "a configuration of Terraform", AZURE),
+            ("main.tf", aws, "a configuration of Terraform", AWS),
+            ("variables.tf", "variable \"x\" {}\n", "a configuration of Terraform", OTHER),
+            (
+                "main.tf.json",
+                r#"{"resource": {"aws_sns_topic": {}}}"#,
+                "a configuration of Terraform",
+                AWS,
+            ),
+            ("terraform.tfstate", STATE, "a state or plan of Terraform", AZURE),
+            ("state.json", STATE, "a state or plan of Terraform", AZURE),
+            ("plan.json", plan, "a state or plan of Terraform", AWS),
+            ("template.yaml", TAGGED, "a template of CloudFormation", AWS),
+            ("template.yaml", dated.as_str(), "a template of CloudFormation", AWS),
+            ("stack.json", json, "a template of CloudFormation", AWS),
+            (
+                "stack.json",
+                "\u{feff}{\"AWSTemplateFormatVersion\": \"2010-09-09\"}",
+                "a template of CloudFormation",
+                AWS,
+            ),
+        ];
+        for (name, text, what, step) in rows {
+            let reading = read(&[Source { name, text }]);
+            let found: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
+            let expected = format!("{name}:1:1: error: this is {what}, which is not read; {step}");
+            assert_eq!(found, [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn our_template_of_cloud_formation_is_recognised() {
+        let text = include_str!("../../../template.yaml");
+        assert!(recognised("template.yaml", text).is_some());
+    }
+
+    #[test]
+    fn documents_that_are_read_are_of_no_foreign_form() {
+        let in_text = |text: &str| {
+            let text = text.replace('\n', "\n    ");
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata:\n  a: |\n    {text}\n"
+            )
+        };
+        let in_json = |text: &str| {
+            let data =
+                serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": text}});
+            data.to_string()
+        };
+        let object = r#"{"apiVersion": "example.com/v1", "kind": "Workspace", "spec": {"terraform_version": "1.9.5"}}"#;
+        let description =
+            "apiVersion: lastmile.dev/v1\nkind: Topic # Resources: Type: AWS::SNS::Topic\n";
+        for text in [
+            in_text(TAGGED),
+            in_text(STATE),
+            in_json(TAGGED),
+            in_json(STATE),
+            object.to_owned(),
+            description.to_owned(),
+        ] {
+            assert!(recognised("f.yaml", &text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Objects of Kubernetes that have nothing to do with events, counted by kind.
+//!
+//! Separate because files for a cluster have hundreds of them: one note for each kind leaves the warnings readable.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use delivery::document::findings::shortened;
+use delivery::document::reader::Cursor;
+
+/// The objects that are ignored, by group and kind.
+#[derive(Default)]
+pub(super) struct Ignored<'a>(BTreeMap<(&'a str, &'a str), Counted<'a>>);
+
+/// The objects of one kind.
+struct Counted<'a> {
+    number: usize,
+    versions: BTreeSet<&'a str>,
+    first: Cursor<'a>,
+}
+
+impl<'a> Ignored<'a> {
+    /// Counts an object.
+    pub(super) fn count(&mut self, document: &Cursor<'a>) {
+        let [api_version, kind] = ["apiVersion", "kind"].map(|field| document.text_at(field));
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let new = || Counted { number: 0, versions: BTreeSet::new(), first: document.clone() };
+        let counted = self.0.entry((group, kind)).or_insert_with(new);
+        counted.number += 1;
+        counted.versions.insert(api_version);
+    }
+
+    /// Reports each kind once, at its first object.
+    pub(super) fn report(self) {
+        for ((_, kind), Counted { number, versions, first }) in self.0 {
+            let versions: Vec<&str> = versions.into_iter().collect();
+            let (kind, versions) = (shortened(kind), shortened(&versions.join(", ")));
+            let state = if number == 1 { "it states" } else { "they state" };
+            first.note(format!(
+                "ignored {number} {kind} ({versions}): {state} nothing about deliveries"
+            ));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Classes of brokers and channels: how each numbers its retries, and what it does not support in
+//! Knative.
+//!
+//! Separate because it is the table of classes: all differences are values here, and no other code
+//! depends on the name of a class. An unknown class is read literally, with a warning.
+
+use delivery::document::findings::{Message, quoted};
+use delivery::document::hint::hint;
+use delivery::document::reader::Cursor;
+use delivery::subscription::schedule::{Kind, Schedule};
+use delivery::time::duration::SECOND_MS;
+
+/// The policies that `backoffPolicy` can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// The delay grows by itself.
+    Linear,
+    /// The delay doubles.
+    Exponential,
+}
+
+/// Which number the first retry has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbering {
+    /// Read literally: `backoffDelay*2^<numberOfRetries>`. This overrides the
+    /// `10^<numberOfRetries>` of an older draft.
+    One,
+    /// The core dispatcher: the first linear retry is immediate.
+    Zero,
+}
+
+/// What a class does not support in Knative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Support {
+    /// Everything is supported there.
+    Whole,
+    /// No delivery parameter is supported there; here they are.
+    NoDelivery,
+    /// Exponential backoff only, and a Pub/Sub topic as sink.
+    GoogleCloud,
+}
+
+/// What a trigger or subscription with delivery settings of its own inherits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inheritance {
+    /// Every field that it does not have.
+    FieldByField,
+    /// The sink: the other settings are replaced as a whole. A broker of channels gives its own to its channel.
+    Sink,
+}
+
+/// A class of brokers or channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Class {
+    /// Its name in findings.
+    pub(super) name: &'static str,
+    /// What it does not support in Knative.
+    pub(super) support: Support,
+    /// What is inherited beside own settings.
+    pub(super) inheritance: Inheritance,
+    numbering: Numbering,
+    cap_ms: Option<u64>,
+}
+
+/// The annotation that names the class of a broker.
+pub(super) const ANNOTATION: &str = "eventing.knative.dev/broker.class";
+/// The class of brokers that behave like their channels.
+pub(super) const CHANNEL_BASED: &str = "MTChannelBasedBroker";
+/// The group of Google's channel.
+pub(super) const GOOGLE: &str = "messaging.cloud.google.com";
+/// The group of Google's broker and its triggers.
+pub(super) const GOOGLE_EVENTING: &str = "eventing.cloud.google.com";
+
+const fn class(name: &'static str, numbering: Numbering, support: Support) -> Class {
+    Class { name, support, inheritance: Inheritance::FieldByField, numbering, cap_ms: None }
+}
+
+/// Broker classes, by their annotation ("Broker support").
+const BROKERS: [Class; 5] = [
+    class("Kafka", Numbering::One, Support::Whole),
+    // A broker of Kafka with its data plane in the namespace of the object.
+    class("KafkaNamespaced", Numbering::One, Support::Whole),
+    class("RabbitMQBroker", Numbering::One, Support::Whole),
+    Class {
+        inheritance: Inheritance::Sink,
+        ..class(CHANNEL_BASED, Numbering::Zero, Support::Whole)
+    },
+    Class::GOOGLE_BROKER,
+];
+
+/// Channel kinds ("Channel support").
+const CHANNELS: [Class; 3] = [
+    class("KafkaChannel", Numbering::One, Support::Whole),
+    Class {
+        inheritance: Inheritance::Sink,
+        ..class("InMemoryChannel", Numbering::Zero, Support::Whole)
+    },
+    class("NatssChannel", Numbering::One, Support::NoDelivery),
+];
+const GOOGLE_CHANNEL: Class = class("a GCP PubSub channel", Numbering::One, Support::NoDelivery);
+
+impl Class {
+    /// No class, or an unknown one: the literal reading.
+    pub(super) const LITERAL: Self = class("no class", Numbering::One, Support::Whole);
+
+    /// Google's broker, recognised by its annotation or its API group.
+    pub(super) const GOOGLE_BROKER: Self = Self {
+        cap_ms: Some(600 * SECOND_MS),
+        ..class("googlecloud", Numbering::Zero, Support::GoogleCloud)
+    };
+
+    /// The class of brokers with this name in their annotation. `template` is the class of the broker's channels, if the
+    /// broker states it.
+    pub(super) fn of_broker(name: &str, cursor: &Cursor<'_>, template: Option<Self>) -> Self {
+        match BROKERS.into_iter().find(|class| class.name == name) {
+            Some(class) if class.name == CHANNEL_BASED => {
+                Self { inheritance: class.inheritance, ..template.unwrap_or(class) }
+            }
+            Some(class) => class,
+            None => {
+                report_unknown("broker class", name, cursor, &BROKERS.map(|class| class.name));
+                Self::LITERAL
+            }
+        }
+    }
+
+    /// The class of channels of this kind; `None` where the kind is unknown or generic.
+    pub(super) fn of_channel(api_version: &str, kind: &str) -> Option<Self> {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        if group == GOOGLE {
+            return Some(GOOGLE_CHANNEL);
+        }
+        CHANNELS.into_iter().find(|class| class.name == kind)
+    }
+
+    /// The same; an unknown kind is reported where it is written.
+    pub(super) fn of_channel_at(api_version: &str, kind: &Cursor<'_>) -> Self {
+        let Some(name) = kind.text() else { return Self::LITERAL };
+        Self::of_channel(api_version, name).unwrap_or_else(|| {
+            report_unknown("channel kind", name, kind, &CHANNELS.map(|class| class.name));
+            Self::LITERAL
+        })
+    }
+
+    /// Returns true if `filter.attributes` compares a number or boolean as its text. The data plane of Kafka does
+    /// (knative-extensions/eventing-kafka-broker, `AttributesFilter.java`: `Object::toString`).
+    pub(super) fn compares_attributes_as_text(self) -> bool {
+        matches!(self.name, "Kafka" | "KafkaNamespaced")
+    }
+
+    /// The schedule of this class for a policy and a delay, with an optional cap from the file.
+    pub(super) fn schedule(self, policy: Policy, delay_ms: u64, max_ms: Option<u64>) -> Schedule {
+        let kind = match (policy, self.numbering) {
+            (Policy::Linear, Numbering::One) => Kind::Linear { delay_ms },
+            (Policy::Linear, Numbering::Zero) => Kind::LinearFromZero { delay_ms },
+            (Policy::Exponential, Numbering::One) => Kind::Exponential { delay_ms },
+            (Policy::Exponential, Numbering::Zero) => Kind::ExponentialFromZero { delay_ms },
+        };
+        Schedule { kind, max_ms: self.cap_ms.into_iter().chain(max_ms).min() }
+    }
+}
+
+fn report_unknown(what: &str, name: &str, at: &Cursor<'_>, known: &[&str]) {
+    let message =
+        format!("the {what} {} is not known here; its retries are numbered from one", quoted(name));
+    at.warn(Message::new(message).help(hint(name, known)));
+}

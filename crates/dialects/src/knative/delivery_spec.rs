@@ -1,0 +1,319 @@
+//! `spec.delivery`: retries and dead letters; every field is optional, so that one object can
+//! override another.
+//!
+//! Separate because a Trigger's overrides its Broker's, a Subscription's its Channel's, field by
+//! field, before the defaults are filled in. An explicit `retry: 0` is a value; a missing
+//! `backoffPolicy` is exponential and a missing `backoffDelay` is PT1S, each on its own. The delivery of a Broker
+//! without any is that of stock Knative.
+
+use serde_json::json;
+
+use super::super::access::SINK_ACCESS;
+use super::super::destinations::Destinations;
+use super::super::translation::Translation;
+use super::address::{Address, Addresses, ResolvedAddress, entry};
+use super::class::{Class, Policy, Support};
+use super::old;
+use delivery::document::findings::{Message, ReferenceUse, quoted};
+use delivery::document::kind::Kind as _;
+use delivery::document::reader::{Cursor, Fields};
+use delivery::event::schema::Schema;
+use delivery::subscription::kinds::schedule::Waits;
+use delivery::subscription::kinds::sinks::Sinks;
+use delivery::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RESPONSE_TIMEOUT_MAX_MS};
+use delivery::subscription::schedule::Schedule;
+use delivery::subscription::sink::Sink;
+use delivery::time::duration::{self, SECOND_MS};
+
+/// A value and where a document states it.
+#[derive(Clone)]
+pub(super) struct Located<'a, T> {
+    /// The value.
+    pub(super) value: T,
+    /// Where it is written.
+    pub(super) at: Cursor<'a>,
+}
+
+/// The delivery settings of one object.
+#[derive(Clone, Default)]
+pub(super) struct Delivery<'a> {
+    retry: Option<Located<'a, u32>>,
+    policy: Option<Located<'a, Policy>>,
+    delay_ms: Option<Located<'a, u64>>,
+    max_ms: Option<Located<'a, u64>>,
+    timeout_ms: Option<Located<'a, u64>>,
+    retry_after_max_ms: Option<Located<'a, u64>>,
+    sink: Option<Located<'a, Sink>>,
+    format: Option<Located<'a, Schema>>,
+    /// True if [`STOCK`] fills in missing retry settings.
+    has_stock_defaults: bool,
+}
+
+/// Values for the retry settings that no document states.
+struct RetrySettings {
+    retries: u32,
+    policy: Policy,
+    delay_ms: u64,
+}
+
+/// Stock Knative writes these into a Broker without `delivery`: `config-br-defaults` as knative/eventing ships it
+/// (config/core/configmaps/default-broker.yaml).
+const STOCK: RetrySettings =
+    RetrySettings { retries: 10, policy: Policy::Exponential, delay_ms: 200 };
+/// [`STOCK`] in the form of a document.
+pub(super) const STOCK_TEXT: &str = "retry: 10, backoffPolicy: exponential, backoffDelay: PT0.2S";
+/// The origin of these values.
+pub(super) const STOCK_ORIGIN: &str = "default of stock Knative (config-br-defaults)";
+
+const POLICIES: [(&str, Policy); 2] =
+    [("linear", Policy::Linear), ("exponential", Policy::Exponential)];
+/// Both are CloudEvents; without `format`, events are sent as they were published.
+const FORMATS: [(&str, Schema); 2] =
+    [("json", Schema::CloudEventsStructured), ("binary", Schema::CloudEventsBinary)];
+/// The largest `retry` of Knative, where it is an int32. More than [`ATTEMPTS_MAX`] are never made.
+const RETRIES_MAX: u32 = i32::MAX.unsigned_abs();
+/// The default of `backoffDelay`, so that retries are never a hot loop.
+const DELAY_DEFAULT_MS: u64 = SECOND_MS;
+
+impl<'a> Delivery<'a> {
+    /// Reads the fields of `delivery` in an object of this class and namespace. A `backoffDelay` of zero means
+    /// no wait.
+    pub(super) fn read(
+        fields: &Fields<'a>,
+        class: Class,
+        addresses: &Addresses<'_>,
+        namespace: &str,
+    ) -> Self {
+        let duration_ms =
+            |name, range| located(fields, name, |cursor| old::duration_ms(cursor, range));
+        let resolved = sink_field(fields).and_then(|cursor| addresses.read(&cursor, namespace));
+        let resolved = resolved.or_else(|| {
+            let at = old::sink_uri(fields)?;
+            addresses.of_uri((at.text()?, at))
+        });
+        let is_pubsub = resolved.as_ref().is_none_or(|resolved| resolved.is_pubsub);
+        let delivery = Self {
+            retry: located(fields, "retry", retries),
+            policy: located(fields, "backoffPolicy", |cursor| cursor.choice(&POLICIES)),
+            delay_ms: duration_ms("backoffDelay", 0..=LIFETIME_MAX_MS),
+            max_ms: duration_ms("backoffMax", 1..=LIFETIME_MAX_MS),
+            timeout_ms: located(fields, "timeout", timeout_ms),
+            retry_after_max_ms: duration_ms("retryAfterMax", 0..=LIFETIME_MAX_MS),
+            sink: resolved.map(|resolved| sink(resolved, addresses.destinations)),
+            format: located(fields, "format", |cursor| cursor.choice(&FORMATS)),
+            has_stock_defaults: false,
+        };
+        delivery.report_support(fields, class, is_pubsub);
+        delivery
+    }
+
+    /// The settings of a Broker that has none.
+    pub(super) fn stock() -> Self {
+        Self { has_stock_defaults: true, ..Self::default() }
+    }
+
+    /// True if a retry setting comes from stock Knative.
+    pub(super) fn uses_stock_defaults(&self) -> bool {
+        self.has_stock_defaults && self.stated_retries().contains(&false)
+    }
+
+    /// True if an event is retried.
+    pub(super) fn retries(&self) -> bool {
+        value(&self.retry).map_or(self.has_stock_defaults, |retries| retries > 0)
+    }
+
+    /// True if documents state a retry setting.
+    pub(super) fn states_retries(&self) -> bool {
+        self.stated_retries().contains(&true)
+    }
+
+    fn stated_retries(&self) -> [bool; 3] {
+        [self.retry.is_some(), self.policy.is_some(), self.delay_ms.is_some()]
+    }
+
+    /// Reports what the class does not support in Knative.
+    fn report_support(&self, fields: &Fields<'_>, class: Class, is_pubsub: bool) {
+        match class.support {
+            Support::Whole => {}
+            Support::NoDelivery => {
+                let message = format!(
+                    "{} supports no delivery parameters in Knative; here they are supported",
+                    class.name
+                );
+                fields.parent().warn(message);
+            }
+            Support::GoogleCloud => {
+                if let Some(policy) =
+                    self.policy.as_ref().filter(|policy| policy.value == Policy::Linear)
+                {
+                    let message =
+                        Message::new("a broker of class googlecloud supports exponential only");
+                    policy.at.error(message.help("backoffPolicy: exponential"));
+                }
+                if let Some(sink) = self.sink.as_ref().filter(|_| !is_pubsub) {
+                    sink.at.warn(
+                        "a broker of class googlecloud supports only a pubsub:// topic as its sink",
+                    );
+                }
+            }
+        }
+    }
+
+    /// These settings, with `base` where they say nothing.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
+        Self {
+            retry: self.retry.or_else(|| base.retry.clone()),
+            policy: self.policy.or_else(|| base.policy.clone()),
+            delay_ms: self.delay_ms.or_else(|| base.delay_ms.clone()),
+            max_ms: self.max_ms.or_else(|| base.max_ms.clone()),
+            timeout_ms: self.timeout_ms.or_else(|| base.timeout_ms.clone()),
+            retry_after_max_ms: self.retry_after_max_ms.or_else(|| base.retry_after_max_ms.clone()),
+            sink: self.sink.or_else(|| base.sink.clone()),
+            format: self.format.or_else(|| base.format.clone()),
+            has_stock_defaults: self.has_stock_defaults || base.has_stock_defaults,
+        }
+    }
+
+    /// These settings, with the sink of `base` where they have none.
+    pub(super) fn with_sink_of(self, base: &Self) -> Self {
+        Self { sink: self.sink.or_else(|| base.sink.clone()), ..self }
+    }
+
+    /// Translates these settings. Retries are numbered as the class does; `at` is the object.
+    pub(super) fn translate(&self, class: Class, at: &Cursor<'_>, to: &mut Translation) {
+        self.translate_retries(class, at, to);
+        let duration = |ms: u64| json!(duration::format_ms(ms));
+        let located = [
+            ("destination.timeout", &self.timeout_ms),
+            ("retry.retryAfterMax", &self.retry_after_max_ms),
+        ];
+        for (path, located) in located {
+            to.set_some(path, value(located), duration, self::at(located));
+        }
+        let schema = value(&self.format).map(Schema::as_str);
+        to.set_some("destination.schema", schema, |of| json!(of), self::at(&self.format));
+        if let Some(Located { value, at }) = &self.sink
+            && *value != Sink::DefaultContainer
+        {
+            to.set("deadLetter.sink", &Sinks.write(value), at);
+        }
+    }
+
+    /// The number of attempts and the waits. What stock Knative adds is in no file, and a schedule may be written in parts.
+    fn translate_retries(&self, class: Class, object: &Cursor<'_>, to: &mut Translation) {
+        let policy = value(&self.policy).unwrap_or(STOCK.policy);
+        let missing_ms = if self.has_stock_defaults { STOCK.delay_ms } else { DELAY_DEFAULT_MS };
+        let delay_ms = value(&self.delay_ms).unwrap_or(missing_ms);
+        // A delay above the cap never applies.
+        let delay_ms = delay_ms.min(value(&self.max_ms).unwrap_or(delay_ms));
+        let schedule = class.schedule(policy, delay_ms, value(&self.max_ms));
+        if let Some(retry) = &self.retry {
+            to.set("retry.maxAttempts", &json!(max_attempts(retry, &schedule)), &retry.at);
+        } else if self.has_stock_defaults {
+            to.imply("retry.maxAttempts", &json!(STOCK.retries + 1));
+            to.origins.insert("maxAttempts".to_owned(), STOCK_ORIGIN.to_owned());
+        }
+        let parts = [at(&self.policy), at(&self.delay_ms), at(&self.max_ms)];
+        let mut origin: Vec<String> = parts.into_iter().flatten().map(Cursor::location).collect();
+        let is_stock =
+            self.has_stock_defaults && (self.policy.is_none() || self.delay_ms.is_none());
+        origin.extend(is_stock.then(|| STOCK_ORIGIN.to_owned()));
+        origin
+            .extend((class != Class::LITERAL).then(|| format!("numbered as {} does", class.name)));
+        if origin.is_empty() {
+            return;
+        }
+        let at = parts.into_iter().flatten().next().unwrap_or(object);
+        to.set("retry.schedule", &Waits.write(&schedule), at);
+        to.origins.insert("schedule".to_owned(), origin.join(", "));
+    }
+}
+
+/// A number of retries: any that Knative accepts.
+fn retries(cursor: &Cursor<'_>) -> Option<u32> {
+    let retries = cursor.clone().silent().integer(0..=RETRIES_MAX);
+    // The message for any other value names the range that has an effect here.
+    retries.or_else(|| cursor.integer(0..=ATTEMPTS_MAX - 1))
+}
+
+/// The attempts of a number of retries. Of too many, those that can be made.
+fn max_attempts(retry: &Located<'_, u32>, schedule: &Schedule) -> u32 {
+    let attempts = retry.value.saturating_add(1);
+    if attempts <= ATTEMPTS_MAX {
+        return attempts;
+    }
+    let fitting = schedule.attempts_within(LIFETIME_MAX_MS, ATTEMPTS_MAX);
+    let problem = match fitting {
+        ATTEMPTS_MAX => format!("{ATTEMPTS_MAX} attempts are the most here"),
+        fitting => format!("{fitting} attempts fit in 14 days, the longest that a delivery lasts"),
+    };
+    let message =
+        Message::new(format!("of {} retries, {} are made: {problem}", retry.value, fitting - 1));
+    retry.at.warn(message.help(format!("retry: {}", fitting - 1)));
+    fitting
+}
+
+/// The response timeout: what is longer than any request may take here is cut.
+fn timeout_ms(cursor: &Cursor<'_>) -> Option<u64> {
+    let ms = duration::parse_ms(cursor.peek_text().unwrap_or_default());
+    if ms.is_ok_and(|ms| ms > RESPONSE_TIMEOUT_MAX_MS) {
+        let longest = duration::format_ms(RESPONSE_TIMEOUT_MAX_MS);
+        let message = format!("read as {longest}: no request takes longer here");
+        cursor.warn(Message::new(message).help(longest));
+        return Some(RESPONSE_TIMEOUT_MAX_MS);
+    }
+    old::duration_ms(cursor, 1..=RESPONSE_TIMEOUT_MAX_MS)
+}
+
+fn located<'a, T>(
+    fields: &Fields<'a>,
+    name: &'static str,
+    read: impl FnOnce(&Cursor<'a>) -> Option<T>,
+) -> Option<Located<'a, T>> {
+    let at = fields.given(name)?;
+    read(&at).map(|value| Located { value, at })
+}
+
+fn value<T: Copy>(located: &Option<Located<'_, T>>) -> Option<T> {
+    located.as_ref().map(|located| located.value)
+}
+
+fn at<'s, 'a>(located: &'s Option<Located<'a, impl Copy>>) -> Option<&'s Cursor<'a>> {
+    located.as_ref().map(|located| &located.at)
+}
+
+/// `deadLetterSink`, or `errorSink` as in an older draft.
+fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
+    let sink = fields.given("deadLetterSink");
+    if let Some(old) = fields.given_key("errorSink") {
+        let message = if sink.is_some() {
+            "not used: deadLetterSink is given too"
+        } else {
+            "read as deadLetterSink"
+        };
+        old.warn(Message::new(message).help("deadLetterSink"));
+    }
+    sink.or_else(|| fields.given("errorSink"))
+}
+
+/// Where dead letters go. An unresolved sink is only a warning: they are stored in the default
+/// container.
+fn sink<'a>(resolved: ResolvedAddress<'a>, destinations: &Destinations<'_>) -> Located<'a, Sink> {
+    resolved.asked.warn_unused(SINK_ACCESS);
+    destinations.warn_unused_access(&resolved.key, &resolved.at, SINK_ACCESS);
+    let at = resolved.at;
+    let value = match resolved.address {
+        Address::Target(target) => target.into(),
+        Address::Topic(topic) => Sink::Topic(topic),
+        Address::Unresolved(key) => {
+            let message = format!(
+                "nothing says what {} is here; its dead letters go to the default container",
+                quoted(&key)
+            );
+            let message = Message::new(message).help(entry(&key, "s3://bucket"));
+            at.warn(message.about(&key, ReferenceUse::DeadLetters));
+            Sink::DefaultContainer
+        }
+    };
+    Located { value, at }
+}

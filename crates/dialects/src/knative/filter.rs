@@ -1,0 +1,157 @@
+//! A Trigger's `filter.attributes` and `filters`: which events of a broker it delivers.
+//!
+//! Separate because the rules are those of the Trigger, not of our own `filter`: an attribute with
+//! an empty value in `filter.attributes` is one that has to be there, whatever its value; each of
+//! `filters` names one operator; and `filters`, where there are any, replace `filter`. An attribute
+//! that the event does not have fails every comparison, and so matches under `not`.
+
+use super::class::Class;
+use super::old;
+use delivery::document::findings::Message;
+use delivery::document::reader::{Cursor, Entry, Fields, read_each};
+use delivery::subscription::filter::Filter;
+use delivery::subscription::filter::number::Number;
+use delivery::subscription::kinds::conditions::{
+    Compare, OPERATORS, VISIBLE, cesql, check_depth, is_attribute, joined, operators,
+};
+
+/// The deepest nesting. The native form allows two levels more: what a list joins, and an attribute that has to be there.
+const DEPTH_MAX: usize = 8;
+
+/// The operators of an expression.
+const WORDS: [&str; 8] = ["exact", "prefix", "suffix", "all", "any", "not", "cesql", "sql"];
+
+/// Attributes that are text in every event: no extensions.
+const TEXT_ATTRIBUTES: [&str; 8] =
+    ["datacontenttype", "dataschema", "id", "source", "specversion", "subject", "time", "type"];
+
+/// Reads the filter of a Trigger's `spec`, by the class of its broker.
+pub(super) fn read(spec: &Fields<'_>, class: Class) -> Option<Filter> {
+    let of_attributes = spec.section("filter", |fields| attributes(fields, class));
+    let Some(filters) = spec.given("filters") else {
+        return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
+    };
+    let elements = filters.list()?;
+    if elements.is_empty() {
+        return of_attributes.unwrap_or(Some(Filter::EVERYTHING));
+    }
+    if let Some(key) = spec.given_key("filter") {
+        key.warn("not used: filters is given too");
+    }
+    read_each(&elements, |element| expression(element, 1)).map(joined)
+}
+
+fn attributes(fields: &Fields<'_>, class: Class) -> Option<Filter> {
+    match fields.given("attributes") {
+        Some(attributes) => {
+            let compares_text = class.compares_attributes_as_text();
+            if !compares_text {
+                warn_of_types(&attributes);
+            }
+            compared(&attributes, |name, value| match value.as_str() {
+                "" => present(name),
+                _ if compares_text => Filter::Exact { name, value },
+                _ => same_type(name, value),
+            })
+        }
+        None if fields.given("sourceAndType").is_some() => {
+            fields.given("sourceAndType").and_then(|at| old::source_and_type(&at))
+        }
+        None if fields
+            .parent()
+            .entries()
+            .is_some_and(|entries| entries.iter().all(|entry| entry.value.is_null())) =>
+        {
+            Some(Filter::EVERYTHING)
+        }
+        None => fields.parent().refuse(
+            Message::new("no condition is known here").help("attributes: {type: order.created}"),
+        ),
+    }
+}
+
+/// The attribute is there, with any value; an empty one counts as absent.
+fn present(name: String) -> Filter {
+    let empty = Filter::Exact { name: name.clone(), value: String::new() };
+    Filter::All(vec![Filter::Prefix { name, value: String::new() }, Filter::Not(Box::new(empty))])
+}
+
+fn expression(cursor: &Cursor<'_>, depth: usize) -> Option<Filter> {
+    check_depth(cursor, depth, DEPTH_MAX)?;
+    let has_condition =
+        |entry: &Entry<'_>| !(entry.value.is_empty() && WORDS.contains(&entry.name));
+    if depth == 1 && !cursor.entries()?.iter().any(has_condition) {
+        // Knative accepts this at the top level, also with operators that have nothing in them.
+        return Some(Filter::EVERYTHING);
+    }
+    let mut conditions = cursor.mapping(|fields| conditions(fields, depth))?;
+    match conditions.len() {
+        0 => cursor.error(Message::new("no condition is known here").help(OPERATORS)),
+        1 => return conditions.pop()?,
+        _ => cursor
+            .error(Message::new("an expression has one operator").help("join several with all")),
+    }
+    None
+}
+
+/// The condition of each operator in one expression; `None` for one that could not be read.
+fn conditions(fields: &Fields<'_>, depth: usize) -> Vec<Option<Filter>> {
+    let inner = |of: &Cursor<'_>| expression(of, depth + 1);
+    let mut conditions = operators(|name| fields.given(name), compared_with_values, inner);
+    // The name in the Subscriptions API.
+    conditions.extend(fields.given("sql").map(|of| cesql(&of)));
+    conditions
+}
+
+fn compared_with_values(cursor: &Cursor<'_>, compare: Compare) -> Option<Filter> {
+    let members = cursor.entries()?;
+    if members.is_empty() {
+        return cursor
+            .refuse(Message::new("no attribute to compare").help("such as {type: order.created}"));
+    }
+    for member in members.iter().filter(|member| member.value.peek_text() == Some("")) {
+        member.value.error("an empty value cannot be compared");
+    }
+    compared(cursor, compare)
+}
+
+/// All attributes of a mapping have to match.
+fn compared(cursor: &Cursor<'_>, compare: impl Fn(String, String) -> Filter) -> Option<Filter> {
+    let mut filters = Vec::new();
+    for member in cursor.entries()? {
+        if !is_attribute(member.name) {
+            let message = Message::new("not the name of an attribute");
+            member.key.error(message.help(VISIBLE));
+        }
+        filters.push(member.value.scalar().map(|value| compare(member.name.to_owned(), value)));
+    }
+    Some(joined(filters.into_iter().collect::<Option<Vec<Filter>>>()?))
+}
+
+/// The attribute is this text. `filters` compare every value as text, but `filter.attributes` does not: the core broker
+/// compares the text there with the value as it is. A number or boolean of a structured event never equals it.
+/// <https://github.com/knative/eventing/blob/main/pkg/eventfilter/attributes/filter.go>
+fn same_type(name: String, value: String) -> Filter {
+    match may_be_typed(&name, &value) {
+        true => Filter::ExactText { name, value },
+        false => Filter::Exact { name, value },
+    }
+}
+
+/// Returns true for an extension whose value may be a number or boolean.
+fn may_be_typed(name: &str, value: &str) -> bool {
+    let is_typed = matches!(value, "true" | "false") || Number::parse(value).is_some();
+    is_typed && !TEXT_ATTRIBUTES.contains(&name)
+}
+
+/// Warns of values that their author may expect to match. An integer in a header of binary mode is a number here.
+fn warn_of_types(attributes: &Cursor<'_>) {
+    for member in attributes.entries().unwrap_or_default() {
+        let value = member.value.peek_text().filter(|value| may_be_typed(member.name, value));
+        if let Some(value) = value {
+            let message = "matches the text only, and no number or boolean, also of a header";
+            let exact = format!("filters: [{{exact: {{{}: '{value}'}}}}]", member.name);
+            member.value.warn(Message::new(message).help(exact));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Leaves out the channels and Subscriptions that a broker's controller makes: a cluster lists them with all others.
+//!
+//! Separate because they are deliveries a second time: such a Subscription sends to the filter of the broker, which
+//! calls the subscriber of the Trigger.
+
+use super::object::Object;
+use delivery::document::reader::Cursor;
+
+/// The objects that people have made. That others are left out is reported once.
+pub(super) fn without_owned<'a>(objects: impl Iterator<Item = Object<'a>>) -> Vec<Object<'a>> {
+    let (owned, others): (Vec<_>, Vec<_>) = objects.partition(is_of_broker);
+    if let Some(first) = owned.first() {
+        let number = owned.len();
+        first.document.note(format!(
+            "ignored {number} of messaging.knative.dev: a Broker or Trigger owns them, and is read itself"
+        ));
+    }
+    others
+}
+
+/// Returns true for a channel or Subscription that a Broker or Trigger owns.
+fn is_of_broker(object: &Object<'_>) -> bool {
+    let owners = object.document.peek("metadata.ownerReferences").filter(Cursor::is_list);
+    let owners = owners.and_then(|owners| owners.list()).unwrap_or_default();
+    let is_broker = |owner: &Cursor<'_>| {
+        owner.text_at("apiVersion").starts_with("eventing.knative.dev/")
+            && ["Broker", "Trigger"].contains(&owner.text_at("kind"))
+    };
+    object.group() == "messaging.knative.dev" && owners.iter().any(is_broker)
+}

@@ -1,0 +1,96 @@
+//! A trigger, subscription or source while it is read, and its translation.
+//!
+//! Separate because all of them end as a Subscription in the same way: settings of their own, over those that they
+//! inherit.
+
+use serde_json::json;
+use url::Url;
+
+use super::super::access::Asked;
+use super::super::destinations::Destinations;
+use super::super::translation::Translation;
+use super::delivery_spec::{Delivery, Located};
+use super::object::Metadata;
+use super::parent::Parent;
+use super::stock::StockDefaults;
+use delivery::document::kind::Kind as _;
+use delivery::document::reader::Cursor;
+use delivery::subscription::ReplyTo;
+use delivery::subscription::filter::Filter;
+use delivery::subscription::kinds::conditions;
+use delivery::subscription::kinds::replies::Replies;
+use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::subscription::profile::Dialect;
+use delivery::subscription::topic_address::topic_of;
+
+/// A subscription that is not complete yet.
+pub(super) struct PartialSubscription<'a> {
+    /// Its topic.
+    pub(super) topic: TopicName,
+    /// The broker or channel whose settings it inherits.
+    pub(super) parent: Parent<'a>,
+    /// Its own settings, if it has any.
+    pub(super) delivery: Option<Delivery<'a>>,
+    /// What its events are sent to.
+    pub(super) called: Option<Called<'a>>,
+    /// Which events it delivers, and where that is written.
+    pub(super) filter: Option<Located<'a, Filter>>,
+    /// Where replies go, and where that is written: nowhere if it follows from the kind of the object.
+    pub(super) reply: Option<(ReplyTo, Option<Cursor<'a>>)>,
+}
+
+/// What events are sent to.
+pub(super) struct Called<'a> {
+    /// The address.
+    pub(super) url: Url,
+    /// Its key in a `Destinations` document.
+    pub(super) key: String,
+    /// What is asked for beside the address.
+    pub(super) asked: Asked<'a>,
+    /// Where it is written.
+    pub(super) at: Cursor<'a>,
+}
+
+impl<'a> PartialSubscription<'a> {
+    /// Whether its events go on to a topic, which does not reply.
+    pub(super) fn goes_on(&self) -> bool {
+        self.called.as_ref().is_some_and(|to| topic_of(&to.url).is_some())
+    }
+
+    /// The Subscription in the native form, in place of the object at the cursor.
+    pub(super) fn translate(
+        self,
+        object: &Cursor<'a>,
+        (name, named_at): (&SubscriptionName, &Cursor<'a>),
+        metadata: Metadata<'a>,
+        stock: &StockDefaults<'a>,
+        destinations: &Destinations<'_>,
+    ) -> Option<Translation> {
+        let mut to = Translation::new(object);
+        to.name(name, named_at, Dialect::Knative);
+        let delivery = self.parent.delivery_of(self.delivery);
+        if delivery.retries() {
+            let is_stock = delivery.uses_stock_defaults();
+            stock.count(metadata.named_at.filter(|_| is_stock));
+            // Without any settings in the files, that note stands for the class too.
+            if !is_stock || delivery.states_retries() {
+                self.parent.report_unstated();
+            }
+        }
+        delivery.translate(self.parent.class, object, &mut to);
+        metadata.overrides.with_fallback(&self.parent.overrides).translate(&mut to);
+        let Located { value: filter, at } = self.filter?;
+        if filter != Filter::EVERYTHING {
+            to.set("filter", &conditions::written(&filter), &at);
+        }
+        match self.reply {
+            Some((reply, Some(at))) => to.set("reply", &Replies.write(&reply), &at),
+            Some((reply, None)) => to.imply("reply", &Replies.write(&reply)),
+            None => {}
+        }
+        let Called { url, key, asked, at } = self.called?;
+        to.set("destination.url", &json!(url.as_str()), &at);
+        destinations.complete(&mut to.document, &asked, (&key, &at))?;
+        Some(to)
+    }
+}

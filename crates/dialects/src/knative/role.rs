@@ -1,0 +1,108 @@
+//! The role of an object, and which versions and kinds are read.
+//!
+//! Separate because only this module knows all kinds; their fields are read elsewhere.
+
+use super::address::TopicKind;
+use super::class::{GOOGLE, GOOGLE_EVENTING};
+use super::object::Object;
+use delivery::document::findings::{Message, quoted};
+use delivery::document::hint::hint;
+
+/// The versions of the API that are read.
+const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
+/// The kinds that are read, for suggestions.
+const KINDS: [&str; 7] = [
+    "Subscription",
+    "Channel",
+    "InMemoryChannel",
+    "KafkaChannel",
+    "NatssChannel",
+    "Broker",
+    "Trigger",
+];
+/// The role of an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A broker or channel.
+    Topic(TopicKind),
+    /// The channel behind a Channel of this name: the same topic.
+    BackingChannel,
+    /// Subscribes to a broker.
+    Trigger,
+    /// Subscribes to a channel.
+    Subscription,
+    /// An event source: any object with a sink.
+    Source,
+    /// The settings of a broker's messaging system, which has none here.
+    BrokerConfig,
+    /// Known, without an effect here.
+    Ignored,
+    /// This version does not read its kind. Other objects may refer to it.
+    Unread,
+    /// Without a kind, or with one that is probably misspelt.
+    Unknown,
+}
+
+impl Role {
+    /// The role of this object, by its API, its kind and whether it has a sink.
+    pub(super) fn of(object: &Object<'_>) -> Self {
+        let has_sink = object.document.peek("spec.sink").is_some();
+        match (object.group(), object.kind) {
+            ("eventing.knative.dev" | GOOGLE_EVENTING, "Broker") => Self::Topic(TopicKind::Broker),
+            ("eventing.knative.dev" | GOOGLE_EVENTING, "Trigger") => Self::Trigger,
+            ("messaging.knative.dev", "Subscription") => Self::Subscription,
+            ("messaging.knative.dev", kind) if kind.ends_with("Channel") => {
+                Self::Topic(TopicKind::Channel)
+            }
+            (GOOGLE, "Channel") => Self::Topic(TopicKind::Channel),
+            ("eventing.knative.dev", "RabbitmqBrokerConfig") => Self::BrokerConfig,
+            // What has a sink there takes events itself, such as an EventTransform.
+            (group, _) if has_sink && !is_core(group) => Self::Source,
+            ("serving.knative.dev", _) | ("eventing.knative.dev", "EventType") => Self::Ignored,
+            (group, kind) if kind.is_empty() || is_misspelt(group, kind) => Self::Unknown,
+            (_, _) => Self::Unread,
+        }
+    }
+}
+
+/// True if a kind is nearly the name of a known one.
+fn is_misspelt(group: &str, kind: &str) -> bool {
+    is_core(group) && hint(kind, &KINDS).starts_with("did you mean")
+}
+
+/// Whether the objects of a group are no event sources.
+fn is_core(group: &str) -> bool {
+    ["eventing.knative.dev", "messaging.knative.dev", "flows.knative.dev"].contains(&group)
+}
+
+/// Reports a version of the API that is not read.
+pub(super) fn report_version(object: &Object<'_>) {
+    let version = object.api_version.split_once('/').map_or("", |(_, version)| version);
+    if let Some(at) = object.document.peek("apiVersion").filter(|_| !VERSIONS.contains(&version)) {
+        let message = format!("the version {} is not known here", quoted(version));
+        at.error(Message::new(message).help(format!("known: {}", VERSIONS.join(", "))));
+    }
+}
+
+/// Refuses an object without a kind, and one whose kind is nearly the name of a kind that is read: what it describes
+/// would be missing without a word.
+pub(super) fn report_unknown(object: &Object<'_>) {
+    let Some(kind) = object.document.peek("kind") else {
+        let message = Message::new("kind is missing");
+        return object.document.error(message.help(format!("one of {}", KINDS.join(", "))));
+    };
+    if let Some(text) = kind.text() {
+        let message = format!("{} has no kind {}", object.api_version, quoted(text));
+        kind.error(Message::new(message).help(hint(text, &KINDS)));
+    }
+}
+
+/// Reads the settings of a messaging system, which has no part in a delivery here: what they do not have is
+/// reported.
+pub(super) fn read_broker_config(object: &Object<'_>) {
+    object.read(|_, spec| {
+        if let Some(spec) = spec {
+            spec.accept(&["rabbitmqClusterReference", "queueType", "vhost"]);
+        }
+    });
+}

@@ -1,0 +1,208 @@
+//! Objects of kinds that are not read, and the subscriptions that their loss changes.
+//!
+//! Separate because a file for a cluster has many objects that change no delivery. Those are counted, so that a warning
+//! means that a delivery is not what it is in the cluster. It names the subscriptions. An object changes a
+//! subscription if one of these refers to the other, directly or by way of another object that is not read.
+//!
+//! Does not report what has an error of its own, such as a reference without an address.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::LeftOut;
+use super::super::ignored::Ignored;
+use super::address::{TopicKind, topic_kind};
+use super::cluster::{self, ClusterDefault};
+use super::object::Object;
+use super::role::Role;
+use super::sketch::{Reference, Sketch};
+use super::topics::Topics;
+use delivery::document::findings::{Message, shortened};
+use delivery::document::reader::Cursor;
+use delivery::subscription::name::{SubscriptionName, TopicName};
+
+/// The most subscriptions that a warning names.
+const NAMED_MAX: usize = 100;
+/// The object that states who may publish.
+const POLICY: &str = "EventPolicy";
+
+/// Reports the objects that are not read and change a subscription, and counts the others.
+pub(super) fn report<'a>(
+    objects: &[(Role, Object<'a>)],
+    topics: &Topics,
+    left_out: &mut Vec<LeftOut>,
+    ignored: &mut Ignored<'a>,
+) {
+    let unread = objects.iter().filter(|(role, _)| *role == Role::Unread);
+    let unread: Vec<&Object<'a>> = unread.map(|(_, object)| object).collect();
+    let sketches = if unread.is_empty() { Vec::new() } else { Sketch::all(objects, topics) };
+    let index = Index::of(&sketches, &unread);
+    for object in unread {
+        let mut affected = index.affected(object);
+        if let Some(source) = source_without_sink(object) {
+            let name = [&source.topic.namespace, &source.topic.topic, &source.name];
+            let name = name.map(String::as_str);
+            left_out.push(LeftOut::because(&object.document, &name, "spec.sink is missing"));
+            affected.insert(source.to_string(), "sink");
+        }
+        if affected.is_empty() {
+            ignored.count(&object.document);
+        } else {
+            warn(object, &affected);
+        }
+    }
+}
+
+/// The subscription of an event source that has no sink.
+fn source_without_sink(object: &Object<'_>) -> Option<SubscriptionName> {
+    let is_source = object.kind.ends_with("Source") || object.kind == "SinkBinding";
+    let name = &object.name;
+    is_source.then(|| SubscriptionName { topic: name.clone(), name: name.topic.clone() })
+}
+
+/// Warns of an object, with the subscriptions that it changes and the fields by which it does.
+fn warn(object: &Object<'_>, affected: &BTreeMap<String, &'static str>) {
+    let named = affected.iter().take(NAMED_MAX);
+    let mut named: Vec<String> = named.map(|(name, field)| format!("{name} ({field})")).collect();
+    if affected.len() > NAMED_MAX {
+        named.push(format!("{} more", affected.len() - NAMED_MAX));
+    }
+    let message = format!(
+        "the {} {} is not read, which changes deliveries of {}",
+        shortened(object.kind),
+        object.name,
+        named.join(", ")
+    );
+    let at = object.document.peek("kind").unwrap_or_else(|| object.document.clone());
+    at.warn(Message::new(message).help(help(object)));
+}
+
+/// A way to keep the deliveries.
+fn help(object: &Object<'_>) -> String {
+    let other = || match object.kind {
+        POLICY => "limit who may send to the events queue, or the keys of the HTTP ingress",
+        _ if source_without_sink(object).is_some() => "add spec.sink",
+        _ => "let an HTTP service do its work, and give its address in a Destinations document",
+    };
+    cluster::help(object).unwrap_or_else(|| other().to_owned())
+}
+
+/// A subscription or an object that refers to another object.
+enum Referrer<'s> {
+    /// A subscription, by this field.
+    Subscription(&'s Sketch, &'static str),
+    /// Another object that is not read.
+    Unread(Reference),
+}
+
+/// All references, by the object that they are to.
+struct Index<'s> {
+    sketches: &'s [Sketch],
+    referrers: BTreeMap<Reference, Vec<Referrer<'s>>>,
+    of_parent: BTreeMap<&'s (TopicKind, TopicName), Vec<&'s Sketch>>,
+}
+
+impl<'s> Index<'s> {
+    fn of(sketches: &'s [Sketch], unread: &[&Object<'_>]) -> Self {
+        let mut index = Self { sketches, referrers: BTreeMap::new(), of_parent: BTreeMap::new() };
+        for sketch in sketches {
+            for (field, reference) in &sketch.references {
+                let referrers = index.referrers.entry(reference.clone()).or_default();
+                referrers.push(Referrer::Subscription(sketch, field));
+            }
+            if let Some(parent) = &sketch.parent {
+                index.of_parent.entry(parent).or_default().push(sketch);
+            }
+        }
+        for object in unread {
+            for (reference, _) in references_of(object) {
+                let referrers = index.referrers.entry(reference).or_default();
+                referrers.push(Referrer::Unread(Reference::to(object)));
+            }
+        }
+        index
+    }
+
+    /// The subscriptions that an object changes, each with the field by which it does.
+    fn affected(&self, object: &Object<'_>) -> BTreeMap<String, &'static str> {
+        let mut affected = BTreeMap::new();
+        let mut add = |sketch: &Sketch, field: &'static str| {
+            affected.entry(sketch.name.to_string()).or_insert(field);
+        };
+        let (mut open, mut seen) = (vec![Reference::to(object)], BTreeSet::new());
+        while let Some(reference) = open.pop() {
+            for referrer in self.referrers.get(&reference).into_iter().flatten() {
+                match referrer {
+                    Referrer::Subscription(sketch, field) => add(sketch, field),
+                    Referrer::Unread(from) if !seen.contains(from) => open.push(from.clone()),
+                    Referrer::Unread(_) => {}
+                }
+            }
+            seen.insert(reference);
+        }
+        for parent in references_of(object).into_iter().filter_map(|(_, parent)| parent) {
+            let field = match parent.0 {
+                TopicKind::Broker => "broker",
+                TopicKind::Channel => "channel",
+            };
+            self.of_parent.get(&parent).into_iter().flatten().for_each(|of| add(of, field));
+        }
+        self.of_whole_cluster(object).into_iter().for_each(|(of, field)| add(of, field));
+        affected
+    }
+
+    /// The subscriptions that an object changes without naming them.
+    fn of_whole_cluster(&self, object: &Object<'_>) -> Vec<(&'s Sketch, &'static str)> {
+        let sketches = self.sketches.iter();
+        if object.kind == POLICY {
+            let selected = |sketch: &&Sketch| is_selected(object, sketch);
+            return sketches.filter(selected).map(|sketch| (sketch, "policy")).collect();
+        }
+        let set = ClusterDefault::set_by(object);
+        let is_left = |sketch: &&Sketch| sketch.left_to_cluster.iter().any(|of| set.contains(of));
+        sketches.filter(is_left).map(|sketch| (sketch, "cluster defaults")).collect()
+    }
+}
+
+/// Returns true if a policy is for the broker or channel of a subscription without naming it: for all of its namespace,
+/// or for selected ones of this kind.
+fn is_selected(policy: &Object<'_>, sketch: &Sketch) -> bool {
+    let Some((kind, TopicName { namespace, .. })) = &sketch.parent else { return false };
+    let to = policy.document.peek("spec.to").filter(|to| !to.is_empty());
+    let Some(to) = to else { return *namespace == policy.name.namespace };
+    let targets = if to.is_list() { to.list().unwrap_or_default() } else { Vec::new() };
+    let selects = |target: &Cursor<'_>| {
+        let selector = target.peek("selector")?;
+        topic_kind(selector.text_at("apiVersion"), selector.text_at("kind"))
+    };
+    *namespace == policy.name.namespace
+        && targets.iter().any(|target| selects(target).as_ref() == Some(kind))
+}
+
+/// All references in a `spec`, with the broker or channel that each is; of an EventPolicy, only those in `spec.to`.
+fn references_of(object: &Object<'_>) -> Vec<(Reference, Option<(TopicKind, TopicName)>)> {
+    let mut found = Vec::new();
+    let path = if object.kind == POLICY { "spec.to" } else { "spec" };
+    if let Some(at) = object.document.peek(path) {
+        collect(&at, &object.name.namespace, &mut found);
+    }
+    found
+}
+
+/// Adds the references in a value. The nesting of a document is bounded, so this is too.
+fn collect(
+    at: &Cursor<'_>,
+    namespace: &str,
+    found: &mut Vec<(Reference, Option<(TopicKind, TopicName)>)>,
+) {
+    if at.is_mapping() {
+        if let Some(reference) = Reference::at(at, namespace) {
+            let kind = topic_kind(at.text_at("apiVersion"), &reference.kind);
+            let parent = kind.map(|kind| (kind, reference.name.clone()));
+            found.push((reference, parent));
+        }
+        let entries = at.entries().unwrap_or_default();
+        entries.iter().for_each(|entry| collect(&entry.value, namespace, found));
+    } else if at.is_list() {
+        at.list().unwrap_or_default().iter().for_each(|of| collect(of, namespace, found));
+    }
+}

@@ -1,0 +1,177 @@
+//! Subscription files → subscriptions: text in, a [`Catalogue`] and findings with positions out.
+//!
+//! Separate because only the command line and tests read files; a function reads native documents. A file is YAML or JSON
+//! with many documents. Each document belongs to a family of formats by its outermost fields, and each family of others is
+//! one module, which translates its documents into native ones.
+//!
+//! Steps: text, unless it is of another tool (`foreign`) → documents with positions (`text`) → by family (`family`) → what
+//! references resolve to (`destinations`, `access`) → native documents (`references`; `knative` and `eventgrid` through
+//! `translation`) → subscriptions (`delivery::native`). All of them report through one cursor.
+//!
+//! Promises: one run finds every problem of every document, each with file, line and column; no field is ignored silently,
+//! so an unknown field is an error, or a warning in the formats of others; no input panics.
+//!
+//! Does not read files, resolve host names, query a cluster or evaluate templates.
+
+#![cfg_attr(not(test), deny(clippy::string_slice))] // what others wrote may be cut within a character
+
+mod access;
+mod blank;
+mod deployment;
+mod destination_entry;
+mod destinations;
+mod eventgrid;
+mod family;
+mod foreign;
+mod ignored;
+mod knative;
+mod references;
+mod schema;
+mod source;
+mod text;
+mod translation;
+
+use std::collections::BTreeMap;
+
+pub use delivery::document::findings::{Finding, MissingReference, Needed, ReferenceUse, Severity};
+pub use delivery::native::{LeftOut, Origins};
+
+use delivery::document::findings::Findings;
+use delivery::document::node::Node;
+use delivery::document::reader::Cursor;
+use delivery::native::{Built, Documents, Written};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::{SubscriptionName, TopicName};
+
+pub use blank::blank;
+pub use deployment::Deployment;
+use destinations::Destinations;
+pub use foreign::is_foreign;
+use ignored::Ignored;
+pub use knative::is_stock_knative;
+pub use schema::definitions;
+pub use source::Source;
+use text::Parsed;
+use translation::Translated;
+
+/// The content of a set of files, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Every topic and subscription without an error.
+    pub catalogue: Catalogue,
+    /// All findings, in the order of the files and their lines; notes come last.
+    pub findings: Vec<Finding>,
+    /// The subscriptions that the files describe and the catalogue does not have.
+    pub left_out: Vec<LeftOut>,
+    /// Where the documents state each value, for every subscription of the catalogue.
+    pub origins: BTreeMap<SubscriptionName, Origins>,
+    /// The addresses of the `Destinations` documents, by reference.
+    pub destinations: BTreeMap<String, String>,
+}
+
+impl Reading {
+    /// The catalogue, if the files have no errors; warnings and notes are allowed.
+    ///
+    /// # Errors
+    /// All findings, when one of them is an error.
+    pub fn into_result(self) -> Result<Catalogue, Vec<Finding>> {
+        let failed = self.findings.iter().any(|finding| finding.severity == Severity::Error);
+        if failed { Err(self.findings) } else { Ok(self.catalogue) }
+    }
+}
+
+/// One file as a tree of values: see [`parse`].
+pub struct ParsedFile {
+    name: String,
+    parsed: Parsed,
+}
+
+/// What findings call the entries of a deployment.
+const DEPLOYED: &str = "Destinations of the deployment";
+
+/// Parses one file. That takes most of the time, so a caller with many files may parse some at once.
+#[must_use]
+pub fn parse(file: Source<'_>) -> ParsedFile {
+    let Source { name, text } = file;
+    let parsed = match foreign::recognised(name, text) {
+        Some(message) => Parsed::unreadable(message),
+        None => Parsed::new(name, text),
+    };
+    ParsedFile { name: name.to_owned(), parsed }
+}
+
+/// Reads one set of files; a document may refer to documents before or after it, in any of them.
+#[must_use]
+pub fn read(files: &[Source<'_>]) -> Reading {
+    read_parsed(&Deployment::default(), files.iter().copied().map(parse).collect())
+}
+
+/// The same of files that are parsed, for a deployment: the files may use its mappings, and its policy of
+/// secrets binds them too.
+#[must_use]
+pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
+    let names = files.iter().map(|file| file.name.as_str());
+    let findings = Findings::new(names.chain([DEPLOYED]));
+    let deployed_at = files.len();
+    let files = files.into_iter().enumerate();
+    let documents: Vec<Node> =
+        files.flat_map(|(file, of)| of.parsed.into_documents(file, &findings)).collect();
+    let deployed_entries = destinations::deployed_entries(&deployment.destinations);
+    let deployed_entries = deployed_entries.as_deref().map(|text| Parsed::new(DEPLOYED, text));
+    let deployed_entries =
+        deployed_entries.and_then(|of| of.into_documents(deployed_at, &findings).pop());
+    let deployed_entries = deployed_entries.as_ref().map(|of| Cursor::root(of, &findings));
+    let mut ignored = Ignored::default();
+    let roots = documents.iter().map(|document| Cursor::root(document, &findings));
+    let families = family::sort(roots, &mut ignored);
+    // Before the families, since references may point to any file.
+    let destinations = Destinations::read(
+        &families.destinations,
+        &deployment.destinations,
+        deployed_entries.as_ref(),
+    );
+    let resolved = |topic: &Cursor<'_>| references::resolved(topic, &destinations).0;
+    let topics: Vec<Node> = families.topics.iter().map(resolved).collect();
+    let mut subscriptions: Vec<Written> =
+        families.subscriptions.iter().map(|of| written(of, &destinations)).collect();
+    let described = families.topics.iter().filter_map(topic_name).collect();
+    let mut translated = Translated::default();
+    eventgrid::translate(&families.event_grid, &destinations, &described, &mut translated);
+    knative::translate(&families.knative, &destinations, &mut translated, &mut ignored);
+    ignored.report();
+    subscriptions.extend(translated.subscriptions.into_iter().map(Into::into));
+    let documents = Documents {
+        topics: topics.iter().map(|of| Cursor::root(of, &findings).translated()).collect(),
+        object_topics: translated.topics,
+        subscriptions: &subscriptions,
+        secret_policies: families.secret_policies,
+        notifications: families.notifications,
+    };
+    let built = delivery::native::read(&documents, &findings, &deployment.secrets);
+    let Built { catalogue, origins, mut left_out } = built;
+    left_out.extend(translated.left_out);
+    let destinations = destinations.texts();
+    Reading { catalogue, findings: findings.into_sorted(), left_out, origins, destinations }
+}
+
+/// A native Subscription, with addresses in place of its references.
+fn written(document: &Cursor<'_>, destinations: &Destinations<'_>) -> Written {
+    let mut copy = None;
+    let completed = document.result_or_error(|| {
+        let (resolved, completed) = references::resolved(document, destinations);
+        copy = Some(resolved);
+        completed
+    });
+    Written::new(copy.unwrap_or_else(|| document.to_node()), completed.err())
+}
+
+/// The name of a native Topic.
+fn topic_name(document: &Cursor<'_>) -> Option<TopicName> {
+    let [namespace, topic] =
+        ["namespace", "name"].map(|field| document.text_at(&format!("metadata.{field}")));
+    (!namespace.is_empty() && !topic.is_empty())
+        .then(|| TopicName { namespace: namespace.to_owned(), topic: topic.to_owned() })
+}
+
+#[cfg(test)]
+mod tests;

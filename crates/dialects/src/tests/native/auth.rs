@@ -1,0 +1,209 @@
+//! `auth` of a destination, stated by a Subscription or by its Topic.
+
+use super::refused::each_is_refused;
+use super::{HEAD, TOPIC, read_one, shown, subscription};
+use delivery::subscription::auth::Auth;
+use delivery::subscription::auth::Basic;
+use delivery::subscription::auth::Bearer;
+use delivery::subscription::auth::ClientCertificate;
+use delivery::subscription::auth::SecretHeader;
+use delivery::subscription::auth::identity::WebIdentity;
+use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
+use delivery::subscription::auth::sigv4::{SigningScope, SigningService};
+
+#[test]
+fn each_kind_is_read() {
+    let secret = |name: &str| name.parse().expect("the name of a secret");
+    let basic = Auth::Basic(Basic { user: "acme".to_owned(), password: secret("env:P") });
+    let client = ClientCredentials {
+        token_url: "https://login.example.com/t".parse().expect("a URL"),
+        client_id: "acme".to_owned(),
+        client_secret: secret("env:C"),
+        scope: None,
+        audience: None,
+        resource: None,
+        style: Style::Basic,
+        parameters: Vec::new(),
+    };
+    for (text, auth) in [
+        ("{basic: {user: acme, password: env:P}}", Some(basic)),
+        ("{bearer: {token: ssm:/t}}", Some(Auth::Bearer(Bearer { token: secret("ssm:/t") }))),
+        (
+            "{header: {name: X-Key, value: env:K}}",
+            Some(Auth::Header(SecretHeader { name: "X-Key".to_owned(), value: secret("env:K") })),
+        ),
+        (
+            "{oauth2: {tokenUrl: 'https://login.example.com/t', clientId: acme, clientSecret: env:C}}",
+            Some(Auth::OAuth2(Box::new(client.clone()))),
+        ),
+        (
+            "{oauth2: {tokenUrl: 'https://login.example.com/t', clientId: acme, clientSecret: env:C, scope: a b, \
+             audience: them, resource: 'urn:them', style: post, parameters: {tenant: 7}}}",
+            Some(Auth::OAuth2(Box::new(ClientCredentials {
+                scope: Some("a b".to_owned()),
+                audience: Some("them".to_owned()),
+                resource: Some("urn:them".to_owned()),
+                style: Style::Post,
+                parameters: vec![("tenant".to_owned(), "7".to_owned())],
+                ..client
+            }))),
+        ),
+        (
+            "{clientCertificate: {certificate: env:C, key: env:K}}",
+            Some(Auth::ClientCertificate(ClientCertificate {
+                certificate: secret("env:C"),
+                key: secret("env:K"),
+            })),
+        ),
+        (
+            "{sigv4: {service: vpc-lattice-svcs, region: eu-west-1}}",
+            Some(Auth::Sigv4(SigningScope {
+                service: SigningService::VpcLattice,
+                region: "eu-west-1".to_owned(),
+            })),
+        ),
+        (
+            "{awsIdentity: {audience: 'https://them/'}}",
+            Some(Auth::AwsIdentity(WebIdentity {
+                audience: "https://them/".to_owned(),
+                lifetime_ms: 300_000,
+            })),
+        ),
+        (
+            "{awsIdentity: {audience: them, lifetime: PT1H}}",
+            Some(Auth::AwsIdentity(WebIdentity {
+                audience: "them".to_owned(),
+                lifetime_ms: 3_600_000,
+            })),
+        ),
+        ("null", None),
+    ] {
+        let destination = format!("  destination: {{url: 'https://h/', auth: {text}}}\n");
+        let subscription = subscription(&format!("{HEAD}{destination}"));
+        assert_eq!(subscription.destination.auth, auth, "{text}");
+    }
+}
+
+#[test]
+fn a_subscription_replaces_the_kind_of_its_topic() {
+    let of_topic = |own: &str| {
+        let delivery = "{destination: {auth: {bearer: {token: env:T}}}}";
+        read_one(&format!(
+            "{TOPIC}spec: {{delivery: {delivery}}}\n---\n{HEAD}  destination: {{url: 'http://h/', {own}}}\n"
+        ))
+    };
+    for (own, kind) in
+        [("timeout: PT1S", "bearer"), ("auth: {header: {name: a, value: env:K}}", "header")]
+    {
+        let reading = of_topic(own);
+        assert_eq!(shown(&reading), Vec::<String>::new(), "{own}");
+        let subscription = reading.catalogue.subscriptions().next().expect("it is valid");
+        assert_eq!(subscription.destination.auth.as_ref().map(Auth::kind), Some(kind), "{own}");
+    }
+    // The header of the topic's kind is listed by the subscription.
+    let reading = of_topic("headers: [{name: Authorization, secret: env:A}]");
+    let found = shown(&reading);
+    assert!(
+        matches!(&found[..], [one] if one.starts_with("f:10:") && one.contains("\"authorization\" is listed in headers too")),
+        "{found:?}"
+    );
+    assert_eq!(reading.catalogue.subscriptions().count(), 0);
+}
+
+#[test]
+fn what_is_wrong_is_refused_at_its_position() {
+    each_is_refused(
+        "",
+        &[
+            (
+                "destination: {url: http://h/, auth: ^{}}",
+                "destination.auth: the kind is missing; basic, bearer, header, oauth2, clientCertificate, sigv4, awsIdentity",
+            ),
+            (
+                "destination: {url: http://h/, auth: ^{bearer: {token: env:A}, basic: {}}}",
+                "destination.auth: auth has one kind; basic, bearer, header, oauth2, clientCertificate, sigv4, awsIdentity",
+            ),
+            (
+                "destination: {url: http://h/, auth: ^bearer}",
+                "destination.auth: expected a mapping, found text",
+            ),
+            (
+                "destination: {url: http://h/, auth: {bearer: ^{}}}",
+                "destination.auth.bearer.token: token is missing",
+            ),
+            (
+                "destination: {url: http://h/, auth: {bearer: {token: ^hunter2}}}",
+                "destination.auth.bearer.token: not the name of a secret; a secret is env:NAME",
+            ),
+            (
+                "destination: {url: http://h/, auth: {basic: {user: ^'a:b', password: env:A}}}",
+                "destination.auth.basic.user: a user is not empty and has no colon",
+            ),
+            (
+                "destination: {url: http://h/, auth: {header: {name: ^content-type, value: env:A}}}",
+                "destination.auth.header.name: the header \"content-type\" cannot be set by a subscription",
+            ),
+            (
+                "destination: {url: http://h/, auth: {oauth2: {tokenUrl: ^nowhere, clientId: a, clientSecret: env:C}}}",
+                "destination.auth.oauth2.tokenUrl: not an address; https://… or http://…",
+            ),
+            (
+                "destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: a, clientSecret: env:C, parameters: {^scope: b}}}}",
+                "destination.auth.oauth2.parameters.scope: \"scope\" cannot be a parameter; scope is a field of its own",
+            ),
+            (
+                "destination: {url: http://h/, auth: {oauth2: {tokenUrl: http://l/, clientId: ^'', clientSecret: env:C}}}",
+                "destination.auth.oauth2.clientId: has to be 1 to 4096 bytes",
+            ),
+            (
+                "destination: {url: http://h/, auth: ^{clientCertificate: {certificate: env:C, key: env:K}}}",
+                "destination.auth: a certificate is shown by https only; url: https://…",
+            ),
+            (
+                "destination: {url: https://h/, tls: {caBundle: ^hush}}",
+                "destination.tls.caBundle: not certificates in PEM form",
+            ),
+            (
+                "destination: {url: https://h/, tls: ^{}}",
+                "destination.tls.caBundle: caBundle is missing",
+            ),
+            (
+                "destination: {url: http://h/, headers: [{name: X-Key, value: a}], auth: ^{header: {name: x-key, value: env:A}}}",
+                "destination.auth: the header \"x-key\" is listed in headers too; leave it to auth, or to headers",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_is_wrong_with_an_identity_at_aws_is_refused_at_its_position() {
+    each_is_refused(
+        "",
+        &[
+            (
+                "destination: {url: https://h/, auth: {sigv4: {service: ^s3, region: eu-west-1}}}",
+                "destination.auth.sigv4.service: \"s3\" is not known here; known: execute-api, lambda, vpc-lattice-svcs",
+            ),
+            (
+                "destination: {url: https://h/, auth: {sigv4: {service: lambda, region: ^Ireland}}}",
+                "destination.auth.sigv4.region: a region is written as eu-west-1",
+            ),
+            (
+                "destination: {url: https://h/, auth: {sigv4: ^{service: lambda}}}",
+                "destination.auth.sigv4.region: region is missing",
+            ),
+            (
+                "destination: {url: https://h/, auth: {awsIdentity: {audience: them, lifetime: ^PT1M0.5S}}}",
+                "destination.auth.awsIdentity.lifetime: a lifetime is PT1M to PT1H, in whole seconds",
+            ),
+            (
+                "destination: {url: https://h/, auth: {awsIdentity: {audience: ^''}}}",
+                "destination.auth.awsIdentity.audience: has to be 1 to 4096 bytes",
+            ),
+            (
+                "destination: {url: https://h/, headers: [{name: X-Amz-Date, value: a}], auth: ^{sigv4: {service: lambda, region: eu-west-1}}}",
+                "destination.auth: the header \"x-amz-date\" is listed in headers too; leave it to auth, or to headers",
+            ),
+        ],
+    );
+}

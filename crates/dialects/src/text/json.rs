@@ -1,0 +1,157 @@
+//! JSON → nodes, with the comments that templates may have: `// …` to the end of the line, and `/* … */`.
+//!
+//! Separate because YAML takes a comment for text and joins it with the key after it: `// only created orders`
+//! before `"filter"` would leave a subscription without its filter. What Azure accepts in templates is accepted:
+//! comments, a comma after the last element, and line ends within a text. Everything else is as RFC 8259 has it.
+//! A number keeps its digits. A key that is there twice is an error.
+
+use std::collections::BTreeSet;
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged as _;
+use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
+
+use delivery::document::findings::{Message, SourcePosition};
+use delivery::document::node::{Fraction, Key, Node, Placed, Value};
+
+use super::{DEPTH_MAX, Problem, too_deep};
+
+/// Every option is set here, not left to the parser's defaults, which accept more.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+};
+
+/// The refusal of a text that is not JSON.
+pub(crate) struct NotJson {
+    /// The first thing that is wrong.
+    pub(crate) problem: Problem,
+    /// YAML may have this, such as a key without quotes.
+    pub(crate) may_be_yaml: bool,
+}
+
+/// The value of a text, whose first line has this number in its file; `None` where there are only comments.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub(crate) fn read(text: &str, first_line: u64) -> Result<Option<Node>, Box<NotJson>> {
+    let place = || Place { text, offset: 0, line: first_line, column: 1 };
+    let refused = |problem, may_be_yaml| Box::new(NotJson { problem, may_be_yaml });
+    let collected = CollectOptions { comments: CommentCollectionStrategy::Off, tokens: false };
+    let parsed = parse_to_ast(text, &collected, &OPTIONS).map_err(|error| {
+        let problem = place().at(error.range().start, syntax_message(&error));
+        refused(problem, is_of_yaml(error.kind()))
+    })?;
+    let root = parsed.value.map(|value| node(&value, &mut place(), 0));
+    root.transpose().map_err(|problem| refused(problem, false))
+}
+
+/// The line and column of an offset, for offsets that never become smaller: a long line is not counted again for
+/// each value in it.
+struct Place<'t> {
+    text: &'t str,
+    offset: usize,
+    line: u64,
+    column: u64,
+}
+
+impl Place<'_> {
+    fn at<T>(&mut self, offset: usize, value: T) -> Placed<T> {
+        let between = self.text.get(self.offset..offset).unwrap_or_default();
+        for character in between.chars() {
+            match character {
+                '\n' => (self.line, self.column) = (self.line + 1, 1),
+                _ => self.column += 1,
+            }
+        }
+        self.offset = self.offset.max(offset);
+        let (line, column) = (self.line, self.column);
+        Placed { value, position: SourcePosition { file: 0, line, column } }
+    }
+}
+
+/// A value with all that is in it. Positions are asked for in the order of the text.
+fn node(value: &ast::Value<'_>, place: &mut Place<'_>, depth: usize) -> Result<Node, Problem> {
+    let at = place.at(value.range().start, ());
+    let is_container = matches!(value, ast::Value::Array(_) | ast::Value::Object(_));
+    if is_container && depth == DEPTH_MAX {
+        return Err(at.with(too_deep("")));
+    }
+    let value = match value {
+        ast::Value::NullKeyword(_) => Value::Null,
+        ast::Value::BooleanLit(of) => Value::Bool(of.value),
+        ast::Value::NumberLit(of) => number(of.value),
+        ast::Value::StringLit(of) => Value::Text(of.value.to_string()),
+        ast::Value::Array(of) => {
+            let elements = of.elements.iter().map(|element| node(element, place, depth + 1));
+            Value::List(elements.collect::<Result<_, _>>()?)
+        }
+        ast::Value::Object(of) => Value::Map(members(&of.properties, place, depth)?),
+    };
+    Ok(at.with(value))
+}
+
+/// The members of an object; a name that is there twice is an error.
+fn members(
+    properties: &[ast::ObjectProp<'_>],
+    place: &mut Place<'_>,
+    depth: usize,
+) -> Result<Vec<(Key, Node)>, Problem> {
+    let mut names = BTreeSet::new();
+    let mut members = Vec::new();
+    for property in properties {
+        let name = property.name.as_str();
+        let key = place.at(property.name.range().start, name.to_owned());
+        if !names.insert(name) {
+            let message = format!("{name} is defined twice in one mapping");
+            return Err(key.with(Message::new(message).help("keep one of them")));
+        }
+        members.push((key, node(&property.value, place, depth + 1)?));
+    }
+    Ok(members)
+}
+
+/// A whole number of 64 bits, or the digits of any other.
+fn number(written: &str) -> Value {
+    let whole = written.parse::<u64>().map(i128::from);
+    match whole.or_else(|_| written.parse::<i64>().map(i128::from)) {
+        Ok(number) => Value::Integer(number),
+        Err(_) => Value::Fraction(Fraction::new(written.to_owned())),
+    }
+}
+
+/// Returns true for what YAML may have: texts without quotes or in single ones, anchors, numbers in other spellings.
+fn is_of_yaml(kind: &ParseErrorKind) -> bool {
+    matches!(
+        kind,
+        ParseErrorKind::ExpectedStringObjectProperty
+            | ParseErrorKind::HexadecimalNumbersNotAllowed
+            | ParseErrorKind::SingleQuotedStringsNotAllowed
+            | ParseErrorKind::UnaryPlusNumbersNotAllowed
+            | ParseErrorKind::UnexpectedToken
+            | ParseErrorKind::UnexpectedWord
+    )
+}
+
+fn syntax_message(error: &ParseError) -> Message {
+    let kind = error.kind();
+    if matches!(kind, ParseErrorKind::NestingDepthExceeded) {
+        return too_deep("");
+    }
+    let problem = kind.to_string();
+    let mut characters = problem.chars();
+    let first = characters.next().map(|first| first.to_ascii_lowercase());
+    let problem: String = first.into_iter().chain(characters).collect();
+    let message = Message::new(format!("not JSON that can be read: {problem}"));
+    if matches!(kind, ParseErrorKind::MultipleRootJsonValues) {
+        let help = "several JSON documents are separated by a line with ---, or are a list";
+        return message.help(help);
+    }
+    message
+}

@@ -1,0 +1,163 @@
+//! Sorts the documents of a file into JSON and YAML.
+//!
+//! Separate because the same first characters may be either: `{` begins an object of JSON and a mapping of YAML.
+//! A document is JSON in these cases:
+//! - the name of its file ends with `.json`: the name decides alone;
+//! - it begins with `{` or `[`, after white space and comments of JSON, and the parser of JSON accepts it;
+//! - it begins like that and has a comment of JSON. If something else is wrong with it, that is reported: YAML would
+//!   take the comment for text.
+//!
+//! Everything else is YAML, also a mapping such as `{a: 1}`. A line with `---` (or `...`) separates documents of both formats, and
+//! those of YAML are read together.
+
+use std::collections::BTreeMap;
+
+use super::json::{self, NotJson};
+use super::{Parsed, Problem};
+use delivery::document::node::Placed;
+
+/// The help for other text in such a file.
+const NAMED_JSON: &str = "a file named .json is JSON: name YAML .yaml";
+
+/// A file by format.
+#[derive(Default)]
+pub(crate) struct Parts {
+    /// The documents of JSON, and what is wrong with them.
+    pub(crate) json: Parsed,
+    /// The text without them: white space in their place, so that positions stay as they are.
+    pub(crate) yaml: String,
+    /// The problems that JSON has with documents that are left to YAML.
+    pub(crate) doubts: Doubts,
+}
+
+/// The problems of documents that are not JSON but probably are meant to be, by their first lines, with their last lines.
+#[derive(Default)]
+pub(crate) struct Doubts(BTreeMap<u64, (u64, Problem)>);
+
+impl Doubts {
+    /// The problem to report for one of YAML: that of JSON in the same document, if there is one.
+    pub(crate) fn resolve(&mut self, of_yaml: Problem) -> Problem {
+        let before = self.0.range(..=of_yaml.position.line).next_back();
+        let first =
+            before.filter(|(_, (last, _))| of_yaml.position.line <= *last).map(|(first, _)| *first);
+        let found = first.and_then(|first| self.0.remove(&first));
+        found.map_or(of_yaml, |(_, problem)| problem)
+    }
+}
+
+/// Sorts the documents of a file by format, and reads those of JSON.
+pub(crate) fn read(name: &str, text: &str) -> Parts {
+    let is_named_json = name.to_ascii_lowercase().ends_with(".json");
+    let mut parts = Parts::default();
+    if (is_named_json || begins_like_json(text))
+        && let Ok(root) = json::read(text, 1)
+    {
+        // The whole file, also with lines of --- in its comments.
+        root.into_iter().for_each(|root| parts.json.add(root));
+        return parts;
+    }
+    let (mut offset, mut line_number) = (0, 1);
+    let (mut begin, mut first_line) = (0, 1);
+    for line in text.split_inclusive('\n') {
+        line_number += 1;
+        if is_separator(line) {
+            let document = text.get(begin..offset).unwrap_or_default();
+            parts.add(document, first_line, is_named_json);
+            parts.yaml.push_str(line);
+            (begin, first_line) = (offset + line.len(), line_number);
+        }
+        offset += line.len();
+    }
+    parts.add(text.get(begin..).unwrap_or_default(), first_line, is_named_json);
+    parts
+}
+
+/// Returns true for the line between two documents: `---` or `...`, perhaps with a comment.
+fn is_separator(line: &str) -> bool {
+    let rest = line.strip_prefix("---").or_else(|| line.strip_prefix("..."));
+    rest.is_some_and(|rest| {
+        rest.trim().is_empty() || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#')
+    })
+}
+
+impl Parts {
+    /// Adds the text between two separators.
+    fn add(&mut self, text: &str, first_line: u64, is_named_json: bool) {
+        if !is_named_json && !begins_like_json(text) {
+            self.yaml.push_str(text);
+            return;
+        }
+        match json::read(text, first_line) {
+            Ok(root) => root.into_iter().for_each(|root| self.json.add(root)),
+            Err(refused) if is_named_json || has_comment(text) => {
+                let NotJson { problem, .. } = *refused;
+                self.json.problems.push(match begins_like_json(text) {
+                    true => problem,
+                    false => Placed { value: problem.value.help(NAMED_JSON), ..problem },
+                });
+            }
+            Err(refused) => {
+                let NotJson { problem, may_be_yaml } = *refused;
+                self.yaml.push_str(text);
+                if !may_be_yaml {
+                    let lines = text.bytes().filter(|byte| *byte == b'\n').count() as u64;
+                    self.doubts.0.insert(first_line, (first_line + lines, problem));
+                }
+                return;
+            }
+        }
+        let blank = |of: char| if matches!(of, '\n' | '\r') { of } else { ' ' };
+        self.yaml.extend(text.chars().map(blank));
+    }
+}
+
+/// Returns true if a text begins with `{` or `[`, after white space and comments of JSON. `{{` begins a template.
+pub(crate) fn begins_like_json(text: &str) -> bool {
+    let mut rest = text.trim_start();
+    loop {
+        let comment_end = match rest.get(..2) {
+            Some("//") => rest.find('\n'),
+            // The second character does not end it: "/*/" is open.
+            Some("/*") => rest.get(2..).and_then(|of| of.find("*/")).map(|end| end + 4),
+            _ => return rest.starts_with(['{', '[']) && !rest.starts_with("{{"),
+        };
+        let Some(after) = comment_end.and_then(|end| rest.get(end..)) else { return false };
+        rest = after.trim_start();
+    }
+}
+
+/// Returns true if a text has `//` or `/*` outside of quotes, where a comment may begin: first on a line, or after white
+/// space, a comma, a quote or a bracket. In `https://example.com` none begins. Comments of YAML (`# …`) are skipped.
+fn has_comment(text: &str) -> bool {
+    let may_begin = |before: char| {
+        before.is_whitespace() || matches!(before, ',' | '"' | '{' | '}' | '[' | ']')
+    };
+    let mut before = '\n';
+    let mut rest = text.chars();
+    while let Some(mut of) = rest.next() {
+        match of {
+            '/' if may_begin(before) && rest.as_str().starts_with(['/', '*']) => return true,
+            '#' if before.is_whitespace() => {
+                of = rest.find(|of| *of == '\n').unwrap_or(of);
+            }
+            '"' => skip_text(&mut rest, '"'),
+            '\'' if may_begin(before) || before == ':' => skip_text(&mut rest, '\''),
+            _ => {}
+        }
+        before = of;
+    }
+    false
+}
+
+/// Goes on behind the quote that ends a text.
+fn skip_text(rest: &mut std::str::Chars<'_>, quote: char) {
+    while let Some(of) = rest.next() {
+        match of {
+            '\\' if quote == '"' => {
+                rest.next();
+            }
+            of if of == quote => return,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! YAML → nodes.
+//!
+//! Separate because only YAML has aliases, tags, several documents in one text and numbers in many spellings. What
+//! is JSON was taken out before (`parts`).
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{Location, MessageFormatter as _, Spanned};
+
+use delivery::document::findings::{Message, SourcePosition};
+use delivery::document::node::{Fraction, Key, Node, Placed, Value};
+
+use super::parts::begins_like_json;
+use super::{DEPTH_MAX, FILE_MAX_BYTES, Parsed, Problem, too_deep};
+
+/// The most parser events that all aliases of a file may add: nested aliases grow exponentially.
+const ALIAS_EVENTS_MAX: usize = 100_000;
+
+/// The documents of a text. A syntax error ends it; a duplicate key ends its document.
+pub(crate) fn read(text: &str) -> Parsed {
+    let mut parsed = Parsed::default();
+    let source = Source::new(text);
+    let mut bytes = text.as_bytes();
+    for read in serde_saphyr::read_with_options::<_, Spanned<Tree>>(&mut bytes, options()) {
+        let read = read.map_err(|error| {
+            let position = error.location().map_or(BEGINNING, |at| position(&at));
+            Placed { value: syntax_message(&error, text), position }
+        });
+        match read.and_then(|root| node(root, &source)) {
+            Ok(root) => parsed.add(root),
+            Err(problem) => parsed.problems.push(problem),
+        }
+    }
+    parsed
+}
+
+/// A value with all that is in it.
+fn node(of: Spanned<Tree>, source: &Source<'_>) -> Result<Node, Problem> {
+    let value = match of.value {
+        Tree::Null => Value::Null,
+        Tree::Bool(value) => Value::Bool(value),
+        Tree::Integer(value) => Value::Integer(value),
+        Tree::Fraction => {
+            let span = of.defined.span();
+            Value::Fraction(Fraction::new(source.part((span.offset(), span.len())).to_owned()))
+        }
+        Tree::Text(text) => Value::Text(text),
+        Tree::List(elements) => {
+            let elements = elements.into_iter().map(|element| node(element, source));
+            Value::List(elements.collect::<Result<_, _>>()?)
+        }
+        Tree::Map(entries) => Value::Map(mapping(entries, source)?),
+    };
+    Ok(Placed { value, position: position(&of.referenced) })
+}
+
+/// The entries of a mapping. A number and its text are one name here, and for the parser two.
+fn mapping(
+    entries: Vec<(Spanned<String>, Spanned<Tree>)>,
+    source: &Source<'_>,
+) -> Result<Vec<(Key, Node)>, Problem> {
+    let mut names = BTreeSet::new();
+    let entry = |(key, value): (Spanned<String>, Spanned<Tree>)| {
+        let position = position(&key.referenced);
+        if !names.insert(key.value.clone()) {
+            return Err(Placed { value: defined_twice(&key.value), position });
+        }
+        Ok((Key { value: key.value, position }, node(value, source)?))
+    };
+    entries.into_iter().map(entry).collect()
+}
+
+fn defined_twice(key: &str) -> Message {
+    Message::new(format!("{key} is defined twice in one mapping")).help("keep one of them")
+}
+
+/// The text of a file, whose parts are found by characters.
+struct Source<'a> {
+    text: &'a str,
+    /// The byte at which every thousandth character begins: none is far from one of them.
+    marks: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    const STEP: usize = 1000;
+
+    fn new(text: &'a str) -> Self {
+        let marks = text.char_indices().step_by(Self::STEP).map(|(at, _)| at).collect();
+        Self { text, marks }
+    }
+
+    fn part(&self, (begin, length): (u64, u64)) -> &'a str {
+        let (part, rest) = (self.from(begin), self.from(begin.saturating_add(length)));
+        part.get(..part.len() - rest.len()).unwrap_or_default()
+    }
+
+    /// The text from a character on.
+    fn from(&self, character: u64) -> &'a str {
+        let character = usize::try_from(character).unwrap_or(usize::MAX);
+        let mark = self.marks.get(character / Self::STEP).copied().unwrap_or(self.text.len());
+        let mut rest = self.text.get(mark..).unwrap_or_default().chars();
+        if character % Self::STEP > 0 {
+            rest.nth(character % Self::STEP - 1);
+        }
+        rest.as_str()
+    }
+}
+
+/// The syntax error of a file, with a guess at the format that was meant.
+fn syntax_message(error: &serde_saphyr::Error, text: &str) -> Message {
+    if let serde_saphyr::Error::DuplicateMappingKey { key, .. } = error.without_snippet() {
+        let key = key.as_deref().unwrap_or("a key");
+        return defined_twice(key);
+    }
+    if let serde_saphyr::Error::Budget { breach: BudgetBreach::Depth { .. }, .. } =
+        error.without_snippet()
+    {
+        return too_deep("; the file is read up to here");
+    }
+    let message = Message::new(format!(
+        "not YAML that can be read: {}",
+        serde_saphyr::UserMessageFormatter.format_message(error)
+    ));
+    if text.contains("{{") && !begins_like_json(text) {
+        return message.help(
+            "this is a template: check what it renders, such as the output of helm template",
+        );
+    }
+    message
+}
+
+/// Every option that matters is set here, not left to the parser's defaults.
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_depth: DEPTH_MAX, max_reader_input_bytes: Some(FILE_MAX_BYTES) },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIAS_EVENTS_MAX },
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
+        merge_keys: serde_saphyr::MergeKeyPolicy::Merge,
+        legacy_octal_numbers: false,
+        reject_unsupported_tags: true,
+        strict_booleans: true,
+        with_snippet: false,
+    }
+}
+
+/// The first character.
+const BEGINNING: SourcePosition = SourcePosition { file: 0, line: 1, column: 1 };
+
+/// A value without a position is at the first character.
+fn position(at: &Location) -> SourcePosition {
+    SourcePosition { file: 0, line: at.line().max(1), column: at.column().max(1) }
+}
+
+/// A value of YAML.
+enum Tree {
+    Null,
+    Bool(bool),
+    Integer(i128),
+    /// A number whose digits are in the text.
+    Fraction,
+    Text(String),
+    List(Vec<Spanned<Tree>>),
+    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Tree;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
+        Ok(Tree::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
+        Ok(Tree::Integer(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
+        Ok(Tree::Integer(value.into()))
+    }
+
+    fn visit_f64<E>(self, _rounded: f64) -> Result<Tree, E> {
+        Ok(Tree::Fraction)
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
+        Ok(Tree::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Tree, A::Error> {
+        let mut list = Vec::new();
+        while let Some(element) = elements.next_element()? {
+            list.push(element);
+        }
+        Ok(Tree::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Tree::Map(map))
+    }
+}
