@@ -10,18 +10,13 @@ use serde_json::Value as Json;
 use url::Url;
 
 use super::destination_entry::{Client, DestinationEntry, Supplied};
-use super::destinations::Destinations;
 use delivery::document::findings::{Message, Needed, ReferenceUse};
-use delivery::document::kind::{Kind as _, OneOf};
-use delivery::document::node::Node;
 use delivery::document::reader::Cursor;
 use delivery::document::record::Record as _;
 use delivery::subscription::Tls;
 use delivery::subscription::auth::Auth;
 use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
-use delivery::subscription::kinds::auth::obstacle;
 use delivery::subscription::tls::CaBundle;
-use delivery::subscription::topic_address::topic_of;
 
 /// What a request to a sink lacks.
 pub(super) const SINK_ACCESS: &str =
@@ -31,9 +26,10 @@ pub(super) const SINK_ACCESS: &str =
 #[derive(Clone, Default)]
 pub(super) struct Access<'a> {
     auth: Option<(Supplied, Cursor<'a>)>,
-    tls: Option<(Tls, Cursor<'a>)>,
+    /// The authorities of its certificate.
+    pub(super) tls: Option<(Tls, Cursor<'a>)>,
     /// Limits of the destination: the field, its value and where that is written.
-    limits: Vec<(&'static str, Json, Cursor<'a>)>,
+    pub(super) limits: Vec<(&'static str, Json, Cursor<'a>)>,
 }
 
 /// What a file says itself about a destination.
@@ -82,7 +78,10 @@ impl<'a> Access<'a> {
     }
 
     /// How the destination of an entry learns who is calling; the error is what the entry lacks, and the file too.
-    fn auth_for(&self, asked: &Asked<'_>) -> Option<Result<(Auth, &Cursor<'a>), Message>> {
+    pub(super) fn auth_for(
+        &self,
+        asked: &Asked<'_>,
+    ) -> Option<Result<(Auth, &Cursor<'a>), Message>> {
         let (supplied, at) = self.auth.as_ref()?;
         Some(match supplied {
             Supplied::Whole(auth) => Ok((auth.clone(), at)),
@@ -101,88 +100,6 @@ impl<'a> Access<'a> {
     }
 }
 
-impl Destinations<'_> {
-    /// Adds to the `destination` of a native document what its entry supplies and its file asks for. What the document
-    /// states itself stays. `None` where that cannot be used, which is reported at the cursor, where the address is
-    /// written; `key` is that of the entry.
-    pub(super) fn complete(
-        &self,
-        document: &mut Node,
-        asked: &Asked<'_>,
-        (key, at): (&str, &Cursor<'_>),
-    ) -> Option<()> {
-        let states = |document: &Node, field: &str| {
-            document.get(&format!("{DESTINATION}.{field}")).is_some_and(|of| !of.is_null())
-        };
-        if document.get(URL).and_then(Node::text).is_some_and(is_topic) {
-            asked.warn_unused("the destination is a topic, which is not called");
-            return Some(());
-        }
-        let supplied = self.access(key);
-        if !states(document, "auth") {
-            match supplied.and_then(|access| access.auth_for(asked)) {
-                Some(Ok((auth, of_entry))) => {
-                    let [headers, url] = [HEADERS, URL].map(|path| document.get(path));
-                    let url = url.and_then(Node::text).unwrap_or_default();
-                    if let Some(message) = obstacle(&auth, header_names(headers), url) {
-                        return at.refuse(message);
-                    }
-                    let auth = OneOf::<Auth>::new().write(&auth);
-                    document.set(&format!("{DESTINATION}.auth"), of_entry.translation(&auth));
-                }
-                Some(Err(message)) => return at.refuse(message),
-                None => self.warn_missing_token(asked, key),
-            }
-        }
-        let of_entry = supplied.and_then(|access| access.tls.clone());
-        let of_file = || asked.ca_bundle.clone().map(|(ca_bundle, at)| (Tls { ca_bundle }, at));
-        if let Some((tls, at)) = of_entry.or_else(of_file).filter(|_| !states(document, "tls")) {
-            let tls = Json::Object(tls.write());
-            document.set(&format!("{DESTINATION}.tls"), at.translation(&tls));
-        }
-        for (field, value, at) in supplied.into_iter().flat_map(|access| &access.limits) {
-            if !states(document, field) {
-                document.set(&format!("{DESTINATION}.{field}"), at.translation(value));
-            }
-        }
-        Some(())
-    }
-
-    /// Warns of a token that is asked for and that nothing supplies.
-    pub(super) fn warn_missing_token(&self, asked: &Asked<'_>, key: &str) {
-        let is_supplied = self.access(key).is_some_and(Access::has_auth);
-        if let Some(token) = asked.token.as_ref().filter(|_| !is_supplied) {
-            token.warn_missing(key, self.maps(key));
-        }
-    }
-
-    /// Warns of what the entry of an address has that gets no events, besides that address; and why that is not used.
-    pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>, why: &str) {
-        let has_more = |of: &Access<'_>| of.auth.is_some() || of.tls.is_some();
-        if self.access(key).is_some_and(has_more) {
-            at.warn(format!("auth and tls of its Destinations entry are not used: {why}"));
-        }
-    }
-}
-
-/// The field that an entry completes.
-const DESTINATION: &str = "spec.destination";
-/// Its address.
-const URL: &str = "spec.destination.url";
-/// Its headers.
-const HEADERS: &str = "spec.destination.headers";
-
-/// Whether an address is a topic.
-fn is_topic(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| topic_of(&url).is_some())
-}
-
-/// The names of the headers in a list.
-fn header_names(headers: Option<&Node>) -> impl Iterator<Item = &str> {
-    let headers = headers.into_iter().flat_map(Node::elements);
-    headers.filter_map(|header| header.get("name").and_then(Node::text))
-}
-
 impl Asked<'_> {
     /// Warns of everything that is asked for, since none of it is used, for this reason.
     pub(super) fn warn_unused(&self, why: &str) {
@@ -194,7 +111,7 @@ impl Asked<'_> {
 
 impl AskedToken<'_> {
     /// Warns that requests carry no token, and says what an entry has to supply.
-    fn warn_missing(&self, key: &str, is_mapped: bool) {
+    pub(super) fn warn_missing(&self, key: &str, is_mapped: bool) {
         let mut needed = Vec::new();
         needed.extend(self.token_url.is_none().then_some(Needed::TokenUrl));
         needed.extend([Needed::ClientId, Needed::ClientSecret]);

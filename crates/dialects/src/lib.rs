@@ -28,6 +28,7 @@ mod knative;
 mod references;
 mod schema;
 mod source;
+mod supply;
 mod text;
 mod translation;
 
@@ -95,7 +96,7 @@ pub fn parse(file: Source<'_>) -> ParsedFile {
     let Source { name, text } = file;
     let parsed = match foreign::recognised(name, text) {
         Some(message) => Parsed::unreadable(message),
-        None => Parsed::new(name, text),
+        None => text::parse(name, text),
     };
     ParsedFile { name: name.to_owned(), parsed }
 }
@@ -117,7 +118,8 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let documents: Vec<Node> =
         files.flat_map(|(file, of)| of.parsed.into_documents(file, &findings)).collect();
     let deployed_entries = destinations::deployed_entries(&deployment.destinations);
-    let deployed_entries = deployed_entries.as_deref().map(|text| Parsed::new(DEPLOYED, text));
+    let deployed_entries =
+        deployed_entries.as_deref().map(|text| self::text::parse(DEPLOYED, text));
     let deployed_entries =
         deployed_entries.and_then(|of| of.into_documents(deployed_at, &findings).pop());
     let deployed_entries = deployed_entries.as_ref().map(|of| Cursor::root(of, &findings));

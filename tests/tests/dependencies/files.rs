@@ -11,7 +11,7 @@ use syn::{Item, ItemMod, ItemUse};
 use super::modules::{Source, attributes, bindings, crates, is_for_tests, is_test_file, module_of};
 
 /// The crates whose files are checked.
-const CHECKED: [&str; 2] = ["crates/delivery", "crates/dialects"];
+const CHECKED: [&str; 2] = ["crates/dialects", "crates/delivery"];
 
 /// The names that a file takes from elsewhere, and the paths that they stand for, from the root of the crate.
 type Names = BTreeMap<String, Vec<String>>;

@@ -5,10 +5,16 @@
 
 #[macro_use]
 pub mod record;
+#[macro_use]
+pub mod alternatives;
 
+pub mod declaration;
 pub mod findings;
 pub mod hint;
 pub mod kind;
 pub mod node;
 pub mod number;
+pub mod presence;
 pub mod reader;
+pub mod schema;
+pub mod value;

@@ -18,9 +18,9 @@ use crate::document::record::Record as _;
 use crate::native::canonical;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::name::{SubscriptionName, TopicName};
-use crate::subscription::policy::sink_text;
 use crate::subscription::secret_policy::{NamePattern, SecretRule};
 use crate::subscription::sink::Sink;
+use crate::subscription::sink_text;
 use crate::subscription::{Subscription, host_of};
 
 /// What changes.

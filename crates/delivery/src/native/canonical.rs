@@ -7,18 +7,17 @@
 //!
 //! Promises: reading the documents gives the same topics and subscriptions, and writing those gives the same documents.
 
-use std::sync::LazyLock;
-
 use serde_json::{Map, Value as Json, json};
 
+use super::defaults::written_defaults;
 use super::metadata::{SubscriptionMetadata, TopicMetadata};
 use super::notifications::NotificationsSpec;
 use super::secret_policy::SecretPolicySpec;
-use super::subscription::Selection;
+use super::selection::Selection;
 use crate::document::record::Record as _;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::policy;
-use crate::subscription::profile::{Dialect, StatusSet};
+use crate::subscription::profile::StatusSet;
 use crate::subscription::{DeliverySettings, Subscription};
 
 /// The version of the native form.
@@ -98,28 +97,6 @@ fn subscription(of: &Subscription) -> Json {
     document["defaults"] = written_defaults(of.dialect);
     document
 }
-
-/// The defaults of each profile, which are the same for every subscription.
-static DEFAULTS: LazyLock<Vec<(Dialect, Json)>> =
-    LazyLock::new(|| Dialect::ALL.map(|dialect| (dialect, defaults_of(dialect))).to_vec());
-
-/// The defaults of a profile as a document, without an address.
-pub(super) fn written_defaults(dialect: Dialect) -> Json {
-    let found = DEFAULTS.iter().find(|(of, _)| *of == dialect);
-    found.map_or_else(|| defaults_of(dialect), |(_, defaults)| defaults.clone())
-}
-
-fn defaults_of(dialect: Dialect) -> Json {
-    let address = url::Url::parse(NO_ADDRESS).expect("a URL");
-    let mut written = Json::Object(DeliverySettings::of(dialect, address).write());
-    if let Some(destination) = written["destination"].as_object_mut() {
-        destination.remove("url");
-    }
-    written
-}
-
-/// An address of settings that have none.
-pub(super) const NO_ADDRESS: &str = "https://subscriber.invalid/";
 
 /// The fields of these settings that differ from the defaults.
 fn differences(own: &DeliverySettings, defaults: &DeliverySettings) -> Json {

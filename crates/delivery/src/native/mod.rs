@@ -19,6 +19,7 @@ pub(crate) mod canonical;
 mod circles;
 mod combined;
 mod conversion;
+mod defaults;
 mod described;
 mod draft;
 mod left_out;
@@ -27,6 +28,7 @@ mod notifications;
 mod origins;
 pub mod schema;
 mod secret_policy;
+mod selection;
 mod sinks;
 mod stated;
 mod subscription;
@@ -63,7 +65,7 @@ pub struct Documents<'a> {
 /// Reads documents for a deployment, whose policy of secrets binds them too.
 #[must_use]
 pub fn read(documents: &Documents<'_>, findings: &Findings, deployed: &SecretPolicy) -> Built {
-    let defaults = Node::of_json(&canonical::written_defaults(Dialect::Native));
+    let defaults = Node::of_json(&defaults::written_defaults(Dialect::Native));
     let mut draft = Draft::default();
     topic::read(&documents.topics, &defaults, &mut draft);
     draft.add_object_topics(&documents.object_topics);

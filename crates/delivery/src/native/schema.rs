@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::canonical::{API_VERSION, written_defaults};
+use super::canonical::API_VERSION;
+use super::defaults::written_defaults;
 use super::metadata::{SubscriptionMetadata, TopicMetadata};
 use super::notifications::NotificationsSpec;
 use super::secret_policy::SecretPolicySpec;
-use super::subscription::Selection;
+use super::selection::Selection;
 use crate::document::kind::{DEFINITION, of_mapping};
 use crate::document::record::Record;
 use crate::subscription::DeliverySettings;

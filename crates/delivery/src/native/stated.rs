@@ -4,8 +4,9 @@
 
 use std::sync::LazyLock;
 
+use crate::document::declaration::{self, Declaration};
 use crate::document::reader::Cursor;
-use crate::document::record::{self, Declaration, Record as _};
+use crate::document::record::Record as _;
 use crate::subscription::DeliverySettings;
 use crate::subscription::policy::setting_name;
 use crate::subscription::secret::SecretName;
@@ -43,7 +44,7 @@ impl<'a> Stated<'a> {
         let documents: Vec<Cursor<'a>> =
             [Some(spec), delivery, defaults].into_iter().flatten().cloned().collect();
         let mut found = Vec::new();
-        record::origins(&DECLARED, &documents, "", &mut found);
+        declaration::origins(&DECLARED, &documents, "", &mut found);
         let at = |path: &str| found.iter().find(|(of, _)| of == path).map(|(_, at)| at.clone());
         let reply = spec.peek("reply").filter(|at| !at.is_null());
         let stated = found.iter().map(|(path, at)| (path.as_str(), at));

@@ -1,29 +1,25 @@
 //! Subscriptions: their own settings, over those of their Topic, over the defaults of their profile.
 
-use serde_json::{Value as Json, json};
-
-use super::canonical::written_defaults;
+use super::defaults::written_defaults;
 use super::described::Described;
 use super::draft::Draft;
 use super::left_out::LeftOut;
 use super::metadata::SubscriptionMetadata;
 use super::origins::Origins;
+use super::selection::Selection;
 use super::stated::Stated;
 use super::topic::check_defaults;
-use crate::document::findings::{Finding, Findings, Message};
-use crate::document::kind::Kind;
+use crate::document::findings::{Finding, Findings};
 use crate::document::node::Node;
 use crate::document::reader::Cursor;
-use crate::document::record::{Optional, Or, Record as _};
+use crate::document::record::Record as _;
 use crate::event::Input;
 use crate::subscription::catalogue::Topic;
-use crate::subscription::filter::Filter;
-use crate::subscription::kinds::filter::{self, Filters};
-use crate::subscription::kinds::{batches, replies::Replies};
+use crate::subscription::kinds::batches;
+use crate::subscription::kinds::filter::{self};
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::Dialect;
-use crate::subscription::{DeliverySettings, ReplyTo, Subscription};
-use crate::time::moment;
+use crate::subscription::{DeliverySettings, Subscription};
 
 /// A Subscription in the native form: as it is written, or translated.
 pub struct Written {
@@ -143,42 +139,4 @@ fn read_subscription<'a>(
         }
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at, secrets_at })
     })?
-}
-
-record! {
-    /// The fields that only a Subscription has.
-    pub(crate) struct Selection {
-        /// Which events to deliver; every condition has to hold.
-        "filter" => pub(crate) filter: Filter = Or(Filters, Filter::EVERYTHING),
-        /// Where responses that are events go: an address, or topic:namespace/topic. Without it they are ignored.
-        "reply" => pub(crate) reply: Option<ReplyTo> = Optional(Replies, "none"),
-        /// From this time on it takes no new events, such as 2026-12-01T00:00:00Z.
-        "expires" => pub(crate) expires_ms: Option<u64> = Optional(Time, "never"),
-    }
-}
-
-impl From<&Subscription> for Selection {
-    fn from(Subscription { filter, reply, expires_ms, .. }: &Subscription) -> Self {
-        Self { filter: filter.clone(), reply: reply.clone(), expires_ms: *expires_ms }
-    }
-}
-
-/// A moment, in milliseconds.
-pub(crate) struct Time;
-
-impl Kind for Time {
-    type Value = u64;
-
-    fn read(&self, at: &Cursor<'_>) -> Option<u64> {
-        let ms = moment::read(at.text()?);
-        ms.or_else(|| at.refuse(Message::new("not a time").help("such as 2026-12-01T00:00:00Z")))
-    }
-
-    fn write(&self, value: &u64) -> Json {
-        json!(moment::written(*value))
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "string" })
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::canonical::NO_ADDRESS;
+use super::defaults::NO_ADDRESS;
 use super::draft::Draft;
 use super::metadata::TopicMetadata;
 use crate::document::findings::Message;

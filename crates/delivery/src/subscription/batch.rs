@@ -2,9 +2,13 @@
 //!
 //! Separate because it says nothing of the destination, and most subscriptions have none.
 
-use crate::document::kind::{Integer, Word};
+use std::ops::RangeInclusive;
+
+use serde_json::{Value as Json, json};
+
+use crate::document::kind::{Integer, Kind, Word};
+use crate::document::reader::Cursor;
 use crate::document::record::Or;
-use crate::subscription::kinds::batches::{KILOBYTES, Kilobytes};
 
 words! {
     /// What a never-retried answer to several events means.
@@ -42,3 +46,25 @@ pub const BATCH_KILOBYTE: u64 = 1_024;
 const EVENTS: Integer = Integer(1..=BATCH_EVENTS_MAX);
 /// The kind of `onRefused`.
 const ON_REFUSED: Word<OnRefused> = Word(&OnRefused::ALL, OnRefused::as_str);
+
+/// The sizes of a body that can be preferred, in kilobytes.
+pub(super) const KILOBYTES: RangeInclusive<u32> = 1..=1_024;
+
+/// A number of bytes that documents state in kilobytes.
+pub(super) struct Kilobytes(pub RangeInclusive<u32>);
+
+impl Kind for Kilobytes {
+    type Value = u64;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<u64> {
+        Some(u64::from(at.integer(self.0.clone())?) * BATCH_KILOBYTE)
+    }
+
+    fn write(&self, value: &u64) -> Json {
+        json!(value / BATCH_KILOBYTE)
+    }
+
+    fn schema(&self) -> Json {
+        Integer(self.0.clone()).schema()
+    }
+}

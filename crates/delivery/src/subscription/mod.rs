@@ -7,10 +7,13 @@
 
 pub mod auth;
 mod batch;
+mod bounds;
 pub mod catalogue;
 pub mod concurrency;
 pub mod credentials;
 pub mod dead_letter_format;
+mod dead_letter_policy;
+mod destination;
 pub mod filter;
 pub mod header;
 pub mod kinds;
@@ -23,6 +26,7 @@ pub mod secret;
 pub mod secret_policy;
 mod shown;
 pub mod sink;
+mod status_set;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod subscription;
 pub mod tls;
@@ -32,8 +36,9 @@ pub mod topic_settings;
 pub use crate::document::record::NoFields;
 pub use batch::{BATCH_BYTES, BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
 pub use concurrency::Concurrency;
-pub use shown::{addressed, display, host_of, shown};
-pub use subscription::{
-    CloudEventsHandshake, Consent, DeadLetterPolicy, DeliverySettings, Destination, Disable,
-    Disabled, EVENTS_PER_BLOB_MAX, ReplyTo, SLOW_AFTER_MS, Signing, Subscription, Tls,
+pub use dead_letter_policy::{DeadLetterPolicy, EVENTS_PER_BLOB_MAX, sink_text, sink_uri};
+pub use destination::{
+    CloudEventsHandshake, Consent, Destination, Disable, Disabled, SLOW_AFTER_MS, Signing, Tls,
 };
+pub use shown::{addressed, display, host_of, shown};
+pub use subscription::{DeliverySettings, ReplyTo, Subscription};

@@ -232,4 +232,18 @@ mod tests {
             assert_eq!(segment(text), written);
         }
     }
+
+    #[test]
+    fn names_are_read_back_and_bad_ones_are_explained() {
+        for text in ["shop/orders/billing", "a b/ö/日本"] {
+            assert_eq!(
+                text.parse::<SubscriptionName>().map(|name| name.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        for text in ["", "shop", "shop/orders", "shop//billing", "a/b/c/d", "a/b/", "a/b/\u{7}"] {
+            let error = text.parse::<SubscriptionName>().expect_err(text);
+            assert!(error.contains("namespace/topic/name"), "{error}");
+        }
+    }
 }

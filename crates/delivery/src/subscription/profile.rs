@@ -3,25 +3,15 @@
 //! One engine serves every dialect; all differences are values in this file, so no code branches on
 //! a dialect. Subscription files start from a profile and override it field by field.
 
-use std::ops::RangeInclusive;
-
 use crate::document::kind::{Duration, Flag, Integer};
 use crate::document::record::{Optional, Required};
+pub use crate::subscription::bounds::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RESPONSE_TIMEOUT_MAX_MS};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, Format};
 use crate::subscription::kinds::schedule::Waits;
 use crate::subscription::kinds::statuses::{self, Meaning};
 use crate::subscription::schedule::{Kind, Schedule};
+pub use crate::subscription::status_set::StatusSet;
 use crate::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
-
-/// The most attempts of a delivery, in any dialect: no limit of the platform would end a retry
-/// loop.
-pub const ATTEMPTS_MAX: u32 = 1_000;
-/// The longest lifetime of a delivery from publication, in any dialect.
-pub const LIFETIME_MAX_MS: u64 = 14 * DAY_MS;
-/// The longest response timeout: a function lives for at most 15 minutes, and other work has to fit
-/// beside it.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/configuration-timeout.html>
-pub const RESPONSE_TIMEOUT_MAX_MS: u64 = 10 * MINUTE_MS;
 
 words! {
     /// Whose rules a subscription follows. Two are called `eventgrid`, because its two classes of
@@ -59,71 +49,6 @@ impl Dialect {
     pub fn profile(self) -> &'static str {
         let found = Self::PROFILES.iter().find(|(_, of)| *of == self);
         found.map_or(self.as_str(), |(word, _)| *word)
-    }
-}
-
-/// A set of HTTP statuses: its ranges in order, as few as can be, however they were gathered.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct StatusSet(Vec<RangeInclusive<u16>>);
-
-impl StatusSet {
-    /// The set of these ranges, which may overlap.
-    #[must_use]
-    pub fn new(ranges: impl IntoIterator<Item = RangeInclusive<u16>>) -> Self {
-        let mut ranges: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
-        ranges.sort_by_key(|range| *range.start());
-        let mut joined: Vec<RangeInclusive<u16>> = Vec::new();
-        for range in ranges {
-            match joined.last_mut() {
-                Some(last) if *range.start() <= last.end().saturating_add(1) => {
-                    *last = *last.start()..=*last.end().max(range.end());
-                }
-                Some(_) | None => joined.push(range),
-            }
-        }
-        Self(joined)
-    }
-
-    /// Its statuses as `404` and `200-299`, in order.
-    #[must_use]
-    pub fn ranges(&self) -> Vec<String> {
-        let text = |range: &RangeInclusive<u16>| match (range.start(), range.end()) {
-            (first, last) if first == last => first.to_string(),
-            (first, last) => format!("{first}-{last}"),
-        };
-        self.0.iter().map(text).collect()
-    }
-
-    fn of(statuses: &[u16]) -> Self {
-        Self::new(statuses.iter().map(|status| *status..=*status))
-    }
-
-    /// Whether the set contains the status.
-    #[must_use]
-    pub fn contains(&self, status: u16) -> bool {
-        self.0.iter().any(|range| range.contains(&status))
-    }
-
-    /// The union of both sets.
-    #[must_use]
-    pub fn with(&self, other: &Self) -> Self {
-        Self::new(self.0.iter().chain(&other.0).cloned())
-    }
-
-    /// The statuses of this set that are not in the other.
-    #[must_use]
-    pub fn difference(&self, other: &Self) -> Self {
-        let mut remaining = self.0.clone();
-        for taken in &other.0 {
-            let around = |range: RangeInclusive<u16>| {
-                let (first, last) = range.into_inner();
-                let before = taken.start().checked_sub(1).map(|end| first..=last.min(end));
-                let after = taken.end().checked_add(1).map(|start| first.max(start)..=last);
-                before.into_iter().chain(after)
-            };
-            remaining = remaining.into_iter().flat_map(around).collect();
-        }
-        Self::new(remaining)
     }
 }
 

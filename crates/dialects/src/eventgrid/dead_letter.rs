@@ -8,7 +8,9 @@
 use serde_json::json;
 
 use super::super::access::SINK_ACCESS;
-use super::{Context, endpoint, words};
+use super::context::Context;
+use super::properties::{properties, unused};
+use super::words;
 use delivery::document::findings::{Message, ReferenceUse};
 use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::kinds::address::Resolved;
@@ -41,7 +43,7 @@ pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
         if is_identity_alone(&cursor) {
             cursor.mapping(|of| {
                 of.accept(&DESTINATION_FIELDS);
-                endpoint::unused(of, "identity");
+                unused(of, "identity");
             });
             continue;
         }
@@ -57,7 +59,7 @@ pub(super) fn translate(fields: &Fields<'_>, context: &mut Context<'_>) {
 /// The fields of a destination; one with an identity may have the destination itself a level
 /// deeper.
 fn destination(fields: &Fields<'_>, context: &mut Context<'_>) {
-    endpoint::unused(fields, "identity");
+    unused(fields, "identity");
     period(fields, context);
     if let Some(inner) = fields.given("deadLetterDestination") {
         inner.mapping(|inner| destination(inner, context));
@@ -72,7 +74,7 @@ fn destination(fields: &Fields<'_>, context: &mut Context<'_>) {
     };
     match fields.given("StorageBlob") {
         Some(blob) => blob.mapping(container),
-        None => super::properties(fields, container),
+        None => properties(fields, container),
     };
 }
 

@@ -11,7 +11,9 @@ use url::Url;
 use super::super::access::Asked;
 use super::super::destinations::Destinations;
 use super::super::translation::Translation;
-use super::{Context, entra, words};
+use super::context::Context;
+use super::properties::{properties, unused};
+use super::{entra, words};
 use delivery::document::findings::{Message, ReferenceUse};
 use delivery::document::kind::Kind as _;
 use delivery::document::reader::{Cursor, Fields};
@@ -78,7 +80,7 @@ impl<'a> Endpoint<'a> {
         cursor.mapping(|fields| {
             let is_resource =
                 fields.required("endpointType").and_then(|kind| words::read(&kind, &TYPES));
-            super::properties(fields, |properties| {
+            properties(fields, |properties| {
                 batch(properties, &mut context.to);
                 UNUSED.into_iter().for_each(|field| unused(properties, field));
                 let schema = schema(properties);
@@ -107,13 +109,6 @@ impl<'a> Endpoint<'a> {
 pub(super) fn schema<'a>(fields: &Fields<'a>) -> Option<(Schema, Cursor<'a>)> {
     let cursor = fields.given("eventDeliverySchema")?;
     Some((words::read(&cursor, &SCHEMAS)?, cursor))
-}
-
-/// Notes a field that has no effect.
-pub(super) fn unused(fields: &Fields<'_>, field: &'static str) {
-    if let Some(key) = fields.given_key(field) {
-        key.note(format!("{field} is not used here"));
-    }
 }
 
 fn webhook<'a>(fields: &Fields<'a>, destinations: &Destinations<'_>) -> Option<Called<'a>> {
@@ -191,7 +186,7 @@ fn header(fields: &Fields<'_>) -> Option<Header> {
         fields.accept(&["properties"]);
         return None;
     };
-    let value = super::properties(fields, read).flatten();
+    let value = properties(fields, read).flatten();
     Some(Header { name: name?, value: value? })
 }
 

@@ -6,7 +6,7 @@
 use url::Url;
 
 use super::super::access::{Asked, AskedToken, Wanted};
-use super::endpoint::unused;
+use super::properties::unused;
 use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::auth::oauth2::{Style, check_parameter};

@@ -6,10 +6,12 @@
 
 use serde_json::json;
 
+use super::context::Context;
+use super::kubernetes;
+use super::properties::property;
 use super::source::{Located, Source};
 use super::template::Resource;
 use super::topics::SourceTopics;
-use super::{Context, kubernetes};
 use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::OnRefused;
@@ -82,7 +84,7 @@ impl<'a> LastmileSection<'a> {
 pub(super) fn detect_dialect(resource: &Resource<'_>, source: Option<&Located<'_>>) -> Dialect {
     let is_namespace = source.is_some_and(|(source, _)| source.kind == NAMESPACE_TOPICS)
         || resource.kind.starts_with(NAMESPACE_TOPICS);
-    if is_namespace || super::property(&resource.cursor, "deliveryConfiguration").is_some() {
+    if is_namespace || property(&resource.cursor, "deliveryConfiguration").is_some() {
         return Dialect::EventGridNamespace;
     }
     match kubernetes::sign(&resource.cursor, source) {

@@ -14,6 +14,7 @@
 //!
 //! Does not support pull delivery, and does not evaluate the expressions of templates.
 
+mod context;
 mod dead_letter;
 mod endpoint;
 mod entra;
@@ -22,6 +23,7 @@ mod expression;
 mod filter;
 mod identity;
 mod kubernetes;
+mod properties;
 mod retry;
 mod settings;
 mod source;
@@ -31,13 +33,15 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use super::LeftOut;
 use super::destinations::Destinations;
 use super::translation::{Translated, Translation};
+use context::Context;
 use delivery::document::findings::Message;
-use delivery::document::reader::{Cursor, Fields};
+use delivery::document::reader::Cursor;
+use delivery::native::LeftOut;
 use delivery::subscription::name::TopicName;
 use identity::LastmileSection;
+use properties::{properties, property};
 use template::Resource;
 use topics::SourceTopics;
 
@@ -67,33 +71,12 @@ const IGNORED_FIELDS: [&str; 17] = [
 /// The delivery schema of old editions that is not sent here.
 const OLD_SCHEMA: &str = "CloudEventV01Schema";
 
-/// What the translation of a resource needs and fills in.
-struct Context<'d> {
-    /// The `Destinations` documents.
-    destinations: &'d Destinations<'d>,
-    /// The translation.
-    to: Translation,
-}
-
 /// Whether a document has a destination where Event Grid has it.
 pub(super) fn has_destination(document: &Cursor<'_>) -> bool {
     let fields =
         ["destination.endpointType", "deliveryConfiguration", "deliveryWithResourceIdentity"];
     document.peek("properties.destination").is_some()
         || fields.iter().any(|field| property(document, field).is_some())
-}
-
-/// A field of the properties of a resource, which may be flat.
-fn property<'a>(resource: &Cursor<'a>, path: &str) -> Option<Cursor<'a>> {
-    resource.peek(&format!("properties.{path}")).or_else(|| resource.peek(path))
-}
-
-/// Reads `properties`, or the fields around it where they are flat.
-fn properties<'a, T>(fields: &Fields<'a>, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
-    match fields.given("properties") {
-        Some(properties) => properties.mapping(read),
-        None => Some(read(fields)),
-    }
 }
 
 /// Translates all Event Grid documents. The spelling of topics that native documents describe counts.

@@ -5,9 +5,11 @@
 
 use serde_json::json;
 
+use super::context::Context;
 use super::endpoint::{self, Called, Endpoint};
 use super::identity::LastmileSection;
-use super::{Context, dead_letter, filter, kubernetes, retry, words};
+use super::properties::unused;
+use super::{dead_letter, filter, kubernetes, retry, words};
 use delivery::document::findings::{Message, quoted};
 use delivery::document::node::Node;
 use delivery::document::reader::{Cursor, Fields};
@@ -117,7 +119,7 @@ fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<End
         // An identity alone, which is not needed here.
         delivery.mapping(|delivery| {
             delivery.accept(&["destination"]);
-            endpoint::unused(delivery, "identity");
+            unused(delivery, "identity");
         });
         return Endpoint::read(other, context);
     }
@@ -125,7 +127,7 @@ fn destination<'a>(fields: &Fields<'a>, context: &mut Context<'_>) -> Option<End
         other.error("deliveryWithResourceIdentity is given too; it can be only one of them");
     }
     delivery.mapping(|delivery| {
-        endpoint::unused(delivery, "identity");
+        unused(delivery, "identity");
         Endpoint::read(&delivery.required("destination")?, context)
     })?
 }

@@ -40,7 +40,7 @@ pub(super) struct Resource<'a> {
 }
 
 /// Whether a document is a template of resources.
-pub(in super::super) fn is_template(document: &Cursor<'_>) -> bool {
+pub(crate) fn is_template(document: &Cursor<'_>) -> bool {
     document.text_at("$schema").to_ascii_lowercase().contains("deploymenttemplate")
 }
 

@@ -8,6 +8,7 @@ use url::Url;
 
 use super::super::access::{Asked, AskedToken, Wanted};
 use super::super::destinations::Destinations;
+use super::topic_kind::{TopicKind, topic_kind};
 use super::topics::Topics;
 use super::{object, old};
 use delivery::document::findings::{Message, ReferenceUse, quoted};
@@ -18,26 +19,6 @@ use delivery::subscription::kinds::address::{Resolved, Target};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::tls::CaBundle;
 use delivery::subscription::topic_address;
-
-/// The kind of object that is a topic; a broker and a channel may have the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum TopicKind {
-    /// A broker, whose triggers are its subscriptions.
-    Broker,
-    /// A channel.
-    Channel,
-}
-
-/// The kind of topic of an object with this API and kind, if it is a broker or a channel.
-pub(super) fn topic_kind(api_version: &str, kind: &str) -> Option<TopicKind> {
-    match kind {
-        "Broker" => Some(TopicKind::Broker),
-        _ if kind.ends_with("Channel") && api_version.starts_with("messaging.") => {
-            Some(TopicKind::Channel)
-        }
-        _ => None,
-    }
-}
 
 /// The context for resolving addresses.
 pub(super) struct Addresses<'d> {

@@ -4,9 +4,9 @@
 //! and what to write into the Broker or Channel instead. Knative finds the ConfigMaps by their names, which are the same
 //! in all clusters.
 
-use super::address::TopicKind;
 use super::class::{ANNOTATION, CHANNEL_BASED, Class, GOOGLE_EVENTING};
 use super::object::Object;
+use super::topic_kind::TopicKind;
 use super::topics::{PLAIN, Topics};
 
 /// The kind of objects with defaults, and with the channels of a Broker that names one.

@@ -13,6 +13,7 @@ use super::super::destinations::Destinations;
 use super::super::translation::Translation;
 use super::address::{Address, Addresses, ResolvedAddress, entry};
 use super::class::{Class, Policy, Support};
+use super::located::Located;
 use super::old;
 use delivery::document::findings::{Message, ReferenceUse, quoted};
 use delivery::document::kind::Kind as _;
@@ -24,15 +25,6 @@ use delivery::subscription::profile::{ATTEMPTS_MAX, LIFETIME_MAX_MS, RESPONSE_TI
 use delivery::subscription::schedule::Schedule;
 use delivery::subscription::sink::Sink;
 use delivery::time::duration::{self, SECOND_MS};
-
-/// A value and where a document states it.
-#[derive(Clone)]
-pub(super) struct Located<'a, T> {
-    /// The value.
-    pub(super) value: T,
-    /// Where it is written.
-    pub(super) at: Cursor<'a>,
-}
 
 /// The delivery settings of one object.
 #[derive(Clone, Default)]

@@ -18,6 +18,7 @@ mod class;
 mod cluster;
 mod delivery_spec;
 mod filter;
+mod located;
 mod object;
 mod old;
 mod owned;
@@ -28,38 +29,39 @@ mod sketch;
 mod source;
 mod stock;
 mod subscribers;
+mod topic_kind;
 mod topics;
 mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use address::{Addresses, ResolvedAddress, TopicKind};
+use address::{Addresses, ResolvedAddress};
 use class::Class;
 use cluster::CONFIG_MAP;
-use delivery_spec::{Delivery, Located};
+use delivery_spec::Delivery;
+use located::Located;
 use object::Object;
 use parent::Parent;
 use partial::{Called, PartialSubscription};
 use role::Role;
+use sketch::BROKER;
 use stock::StockDefaults;
 pub use stock::is_stock_knative;
+use topic_kind::TopicKind;
 use topics::{PLAIN, Topics};
 
-use super::LeftOut;
 use super::destinations::Destinations;
 use super::ignored::Ignored;
 use super::translation::Translated;
 use delivery::document::findings::{Finding, Message, quoted};
 use delivery::document::reader::{Cursor, Fields};
+use delivery::native::LeftOut;
 use delivery::native::ObjectTopic;
 use delivery::subscription::ReplyTo;
 use delivery::subscription::filter::Filter;
 use delivery::subscription::kinds::names;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::topic_address::topic_of;
-
-/// The broker of a Trigger that names none.
-const BROKER: &str = "default";
 
 /// The context for reading objects.
 struct Reader<'a, 'd> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::super::translation::Translation;
-use super::delivery_spec::Located;
+use super::located::Located;
 use delivery::document::findings::{Message, quoted};
 use delivery::document::hint::hint;
 use delivery::document::reader::{Cursor, Fields};

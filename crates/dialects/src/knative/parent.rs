@@ -9,11 +9,12 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::address::{Addresses, TopicKind};
+use super::address::Addresses;
 use super::class::{self, Class, Inheritance};
 use super::cluster::{CONFIG_MAP, ClusterDefault};
 use super::delivery_spec::Delivery;
 use super::object::{Metadata, Object, Overrides};
+use super::topic_kind::TopicKind;
 use super::topics::PLAIN;
 use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Fields};

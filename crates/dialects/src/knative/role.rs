@@ -2,9 +2,9 @@
 //!
 //! Separate because only this module knows all kinds; their fields are read elsewhere.
 
-use super::address::TopicKind;
 use super::class::{GOOGLE, GOOGLE_EVENTING};
 use super::object::Object;
+use super::topic_kind::TopicKind;
 use delivery::document::findings::{Message, quoted};
 use delivery::document::hint::hint;
 

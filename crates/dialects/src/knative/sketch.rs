@@ -5,14 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use super::BROKER;
-use super::address::TopicKind;
 use super::cluster::ClusterDefault;
 use super::object::Object;
 use super::role::Role;
+use super::topic_kind::TopicKind;
 use super::topics::Topics;
 use delivery::document::reader::Cursor;
 use delivery::subscription::name::{SubscriptionName, TopicName};
+
+/// The broker of a Trigger that names none.
+pub(super) const BROKER: &str = "default";
 
 /// An object that another one refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,13 +3,13 @@
 //! Separate because an export of a cluster has both. They are read only where the files have no Subscription of the
 //! channel: then nothing else says where its events go.
 
-use super::super::LeftOut;
 use super::super::translation::{Translated, Translation};
 use super::Reader;
 use super::address::{self, ResolvedAddress};
 use super::object::{Metadata, Object};
 use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Fields};
+use delivery::native::LeftOut;
 use delivery::subscription::kinds::names;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 

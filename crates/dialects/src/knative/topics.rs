@@ -7,10 +7,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::address::TopicKind;
 use super::class::Class;
 use super::object::Object;
 use super::role::Role;
+use super::topic_kind::TopicKind;
 use delivery::document::findings::Message;
 use delivery::document::reader::Cursor;
 use delivery::subscription::name::TopicName;

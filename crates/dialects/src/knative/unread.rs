@@ -8,16 +8,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::LeftOut;
 use super::super::ignored::Ignored;
-use super::address::{TopicKind, topic_kind};
 use super::cluster::{self, ClusterDefault};
 use super::object::Object;
 use super::role::Role;
 use super::sketch::{Reference, Sketch};
+use super::topic_kind::{TopicKind, topic_kind};
 use super::topics::Topics;
 use delivery::document::findings::{Message, shortened};
 use delivery::document::reader::Cursor;
+use delivery::native::LeftOut;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
 /// The most subscriptions that a warning names.

@@ -15,7 +15,7 @@ use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, pars
 use delivery::document::findings::{Message, SourcePosition};
 use delivery::document::node::{Fraction, Key, Node, Placed, Value};
 
-use super::{DEPTH_MAX, Problem, too_deep};
+use super::parsed::{DEPTH_MAX, Problem, too_deep};
 
 /// Every option is set here, not left to the parser's defaults, which accept more.
 const OPTIONS: ParseOptions = ParseOptions {
@@ -154,4 +154,19 @@ fn syntax_message(error: &ParseError) -> Message {
         return message.help(help);
     }
     message
+}
+
+/// Returns true if a text begins with `{` or `[`, after white space and comments of JSON. `{{` begins a template.
+pub(crate) fn begins_like_json(text: &str) -> bool {
+    let mut rest = text.trim_start();
+    loop {
+        let comment_end = match rest.get(..2) {
+            Some("//") => rest.find('\n'),
+            // The second character does not end it: "/*/" is open.
+            Some("/*") => rest.get(2..).and_then(|of| of.find("*/")).map(|end| end + 4),
+            _ => return rest.starts_with(['{', '[']) && !rest.starts_with("{{"),
+        };
+        let Some(after) = comment_end.and_then(|end| rest.get(end..)) else { return false };
+        rest = after.trim_start();
+    }
 }

@@ -12,8 +12,8 @@
 
 use std::collections::BTreeMap;
 
-use super::json::{self, NotJson};
-use super::{Parsed, Problem};
+use super::json::{self, NotJson, begins_like_json};
+use super::parsed::{Parsed, Problem};
 use delivery::document::node::Placed;
 
 /// The help for other text in such a file.
@@ -108,21 +108,6 @@ impl Parts {
         }
         let blank = |of: char| if matches!(of, '\n' | '\r') { of } else { ' ' };
         self.yaml.extend(text.chars().map(blank));
-    }
-}
-
-/// Returns true if a text begins with `{` or `[`, after white space and comments of JSON. `{{` begins a template.
-pub(crate) fn begins_like_json(text: &str) -> bool {
-    let mut rest = text.trim_start();
-    loop {
-        let comment_end = match rest.get(..2) {
-            Some("//") => rest.find('\n'),
-            // The second character does not end it: "/*/" is open.
-            Some("/*") => rest.get(2..).and_then(|of| of.find("*/")).map(|end| end + 4),
-            _ => return rest.starts_with(['{', '[']) && !rest.starts_with("{{"),
-        };
-        let Some(after) = comment_end.and_then(|end| rest.get(end..)) else { return false };
-        rest = after.trim_start();
     }
 }
 

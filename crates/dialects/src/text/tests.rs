@@ -1,14 +1,16 @@
-use delivery::document::node::Key;
+use delivery::document::findings::Findings;
+use delivery::document::node::{Key, Node, Value};
 
+use super::parsed::DEPTH_MAX;
 use super::*;
 
-fn parse(text: &str) -> (Vec<String>, Vec<String>) {
+fn parsed(text: &str) -> (Vec<String>, Vec<String>) {
     parse_named("f", text)
 }
 
 fn parse_named(name: &str, text: &str) -> (Vec<String>, Vec<String>) {
     let findings = Findings::new([name].into_iter());
-    let documents = Parsed::new(name, text).into_documents(0, &findings);
+    let documents = parse(name, text).into_documents(0, &findings);
     let shown = documents.iter().map(show).collect();
     (shown, findings.into_sorted().iter().map(ToString::to_string).collect())
 }
@@ -42,27 +44,27 @@ fn every_node_and_key_knows_its_place() {
     let text = "a: [1, -2]\nöü: {503: yes, x: 1.5}\nn:\nt: true\nq: '1'\n";
     let shown = "{a@1:1 [1@1:5, -2@1:8]@1:4, öü@2:1 {503@2:6 \"yes\"@2:11, x@2:16 1.5@2:19}@2:5, \
                  n@3:1 ~@3:2, t@4:1 true@4:4, q@5:1 \"1\"@5:4}@1:1";
-    assert_eq!(parse(text), (vec![shown.to_owned()], vec![]));
+    assert_eq!(parsed(text), (vec![shown.to_owned()], vec![]));
 }
 
 #[test]
 fn json_is_read_with_its_escapes_and_tabs() {
-    let (shown, findings) = parse("{\n\t\"a\":\"\\ud83d\\ude00\\/\\n\",\"b\":[true,null]}");
+    let (shown, findings) = parsed("{\n\t\"a\":\"\\ud83d\\ude00\\/\\n\",\"b\":[true,null]}");
     assert_eq!(shown, ["{a@2:2 \"😀/\\n\"@2:6, b@2:25 [true@2:30, ~@2:35]@2:29}@1:1"]);
     assert!(findings.is_empty(), "{findings:?}");
 }
 
 #[test]
 fn documents_are_separated_by_lines_or_in_a_list_and_empty_ones_are_skipped() {
-    assert_eq!(parse("---\n# nothing\n---\na: 1\n---\n~\n...\n").0, ["{a@4:1 1@4:4}@4:1"]);
-    assert_eq!(parse(r#"[{"a":1},null,"b"]"#).0, ["{a@1:3 1@1:7}@1:2", "\"b\"@1:15"]);
-    assert_eq!(parse(""), (vec![], vec![]));
-    assert_eq!(parse("\u{feff}a: 1").0.len(), 1);
+    assert_eq!(parsed("---\n# nothing\n---\na: 1\n---\n~\n...\n").0, ["{a@4:1 1@4:4}@4:1"]);
+    assert_eq!(parsed(r#"[{"a":1},null,"b"]"#).0, ["{a@1:3 1@1:7}@1:2", "\"b\"@1:15"]);
+    assert_eq!(parsed(""), (vec![], vec![]));
+    assert_eq!(parsed("\u{feff}a: 1").0.len(), 1);
 }
 
 #[test]
 fn an_alias_is_replaced_where_it_is_used() {
-    assert_eq!(parse("a: &x 1\nb: *x\n").0, ["{a@1:1 1@1:7, b@2:1 1@2:4}@1:1"]);
+    assert_eq!(parsed("a: &x 1\nb: *x\n").0, ["{a@1:1 1@1:7, b@2:1 1@2:4}@1:1"]);
 }
 
 #[test]
@@ -85,20 +87,20 @@ fn a_number_keeps_its_digits_wherever_it_is_written() {
                 format!("{before}a: {text} # 9.9"),
                 format!("{before}{{\"a\":[\"ü😀\",{text},7]}}"),
             ] {
-                let (shown, findings) = parse(&file);
+                let (shown, findings) = parsed(&file);
                 assert_eq!(findings, Vec::<String>::new(), "{file}");
                 let shown = shown.last().expect("a document");
                 assert!(shown.contains(&format!(" {number}@")), "{file}: {shown}");
             }
         }
     }
-    let alias = parse("a: &x 123456789.123456789\nb: [*x, 7.25]\n").0;
+    let alias = parsed("a: &x 123456789.123456789\nb: [*x, 7.25]\n").0;
     assert!(alias[0].contains("[123456789.123456789@2:5, 7.25@"), "{alias:?}");
 }
 
 #[test]
 fn a_duplicate_key_invalidates_only_its_document() {
-    let (shown, findings) = parse("a: 1\nb: {503: 1, 503: 2}\n---\nc: 1\n");
+    let (shown, findings) = parsed("a: 1\nb: {503: 1, 503: 2}\n---\nc: 1\n");
     assert_eq!(shown, ["{c@4:1 1@4:4}@4:1"]);
     assert_eq!(findings, ["f:2:13: error: 503 is defined twice in one mapping; keep one of them"]);
 }
@@ -112,7 +114,7 @@ fn a_syntax_error_ends_its_file_but_keeps_the_documents_before_it() {
         ("a: 1\n---\nb: \"x\n", "f:"),
         ("a: 1\n---\nb: !secret x\n", "f:3:"),
     ] {
-        let (shown, findings) = parse(text);
+        let (shown, findings) = parsed(text);
         assert_eq!(shown.len(), 1, "{text}");
         assert_eq!(findings.len(), 1, "{text}");
         assert!(findings[0].starts_with(position), "{findings:?}");
@@ -127,7 +129,7 @@ fn size_nesting_and_aliases_are_bounded() {
         format!("{text}a{level}: &a{level} [{alias}]\n")
     });
     for text in [deep, bomb, " ".repeat(FILE_MAX_BYTES + 1)] {
-        let (shown, findings) = parse(&text);
+        let (shown, findings) = parsed(&text);
         assert_eq!((shown.len(), findings.len()), (0, 1), "{findings:?}");
     }
 }
@@ -135,9 +137,9 @@ fn size_nesting_and_aliases_are_bounded() {
 #[test]
 fn what_nests_as_deep_as_definitions_of_kubernetes_do_is_read() {
     let nested = |levels: usize| format!("{}1{}", "{a: ".repeat(levels), "}".repeat(levels));
-    let (shown, findings) = parse(&format!("{}\n---\nb: 1\n", nested(DEPTH_MAX)));
+    let (shown, findings) = parsed(&format!("{}\n---\nb: 1\n", nested(DEPTH_MAX)));
     assert_eq!((shown.len(), findings), (2, vec![]));
-    let (shown, findings) = parse(&format!("b: 1\n---\n{}\n", nested(DEPTH_MAX + 1)));
+    let (shown, findings) = parsed(&format!("b: 1\n---\n{}\n", nested(DEPTH_MAX + 1)));
     assert_eq!((shown.len(), findings.len()), (1, 1));
     assert!(
         findings[0].contains("error: nested deeper than 64 levels; the file is read up to here"),
@@ -155,7 +157,7 @@ fn what_a_file_perhaps_is_that_is_no_yaml_is_said() {
         ("{\"a\": [1, \"b\": 2}\n", "f:1:14: error: not JSON that can be read: unexpected colon"),
         ("a: [1\n", ""),
     ] {
-        let (_, findings) = parse(text);
+        let (_, findings) = parsed(text);
         assert_eq!(findings.len(), 1, "{text}: {findings:?}");
         assert!(findings[0].contains(help), "{text}: {findings:?}");
     }
@@ -167,10 +169,10 @@ fn comments_in_json_are_skipped_wherever_they_stand() {
                 /*, 3*/],\n  \"url\": \"http://h/*x*/\", /**/ \"b\": {\"c\": null,},\n}\n// end\n";
     let shown = "{ä@4:3 [1@4:17, 2@5:4]@4:16, url@6:3 \"http://h/*x*/\"@6:10, \
                  b@6:32 {c@6:38 ~@6:43}@6:37}@2:1";
-    assert_eq!(parse(text), (vec![shown.to_owned()], vec![]));
+    assert_eq!(parsed(text), (vec![shown.to_owned()], vec![]));
     assert_eq!(parse_named("t.JSON", text), (vec![shown.to_owned()], vec![]));
     assert_eq!(parse_named("t.json", "// nothing\n"), (vec![], vec![]));
-    assert_eq!(parse("/*/ {\"a\": 1} */ {\"b\": 1}").0, ["{b@1:18 1@1:23}@1:17"]);
+    assert_eq!(parsed("/*/ {\"a\": 1} */ {\"b\": 1}").0, ["{b@1:18 1@1:23}@1:17"]);
 }
 
 #[test]
@@ -182,7 +184,7 @@ fn what_begins_like_json_and_is_none_is_yaml() {
         ("{a: 'it // is'}", "{a@1:2 \"it // is\"@1:5}@1:1"),
         ("[*x, 1]", ""),
     ] {
-        let (shown, findings) = parse(text);
+        let (shown, findings) = parsed(text);
         assert_eq!(shown.concat(), expected, "{text}: {findings:?}");
         assert_eq!(findings.is_empty(), !expected.is_empty(), "{text}: {findings:?}");
     }
@@ -205,7 +207,7 @@ fn json_with_a_comment_is_never_read_as_yaml() {
             "f:2:2: error: not JSON that can be read: expected string for object property",
         ),
     ] {
-        assert_eq!(parse(text), (vec![], vec![expected.to_owned()]), "{text}");
+        assert_eq!(parsed(text), (vec![], vec![expected.to_owned()]), "{text}");
     }
 }
 
@@ -250,8 +252,8 @@ fn documents_of_both_formats_are_read_side_by_side() {
         "5@6:26",
         "{e@8:1 {f@8:5 6@8:8}@8:4}@8:1",
     ];
-    assert_eq!(parse(text), (expected.map(str::to_owned).to_vec(), vec![]));
-    let (shown, findings) = parse("{\"a\": 1 // x\n \"b\": 1}\n---\nc: 1\n---\nd: [\n");
+    assert_eq!(parsed(text), (expected.map(str::to_owned).to_vec(), vec![]));
+    let (shown, findings) = parsed("{\"a\": 1 // x\n \"b\": 1}\n---\nc: 1\n---\nd: [\n");
     assert_eq!(shown, ["{c@4:1 1@4:4}@4:1"]);
     assert_eq!(findings.len(), 2, "{findings:?}");
     assert!(findings[0].starts_with("f:1:8: error: not JSON"), "{findings:?}");

@@ -13,8 +13,8 @@ use serde_saphyr::{Location, MessageFormatter as _, Spanned};
 use delivery::document::findings::{Message, SourcePosition};
 use delivery::document::node::{Fraction, Key, Node, Placed, Value};
 
-use super::parts::begins_like_json;
-use super::{DEPTH_MAX, FILE_MAX_BYTES, Parsed, Problem, too_deep};
+use super::json::begins_like_json;
+use super::parsed::{DEPTH_MAX, FILE_MAX_BYTES, Parsed, Problem, too_deep};
 
 /// The most parser events that all aliases of a file may add: nested aliases grow exponentially.
 const ALIAS_EVENTS_MAX: usize = 100_000;

@@ -6,8 +6,9 @@
 //! its `first_ms` where the outcome begins none. `destination`, the state of the destination now, is
 //! present if it was asked for.
 
-use delivery::subscription::policy::{Setting, sink_uri};
+use delivery::subscription::policy::Setting;
 use delivery::subscription::sink::Sink;
+use delivery::subscription::sink_uri;
 use serde::{Serialize, Serializer};
 
 use super::Explained;

@@ -5,7 +5,7 @@
 
 use delivery::explain::Life;
 use delivery::subscription::Subscription;
-use delivery::subscription::policy::sink_text;
+use delivery::subscription::sink_text;
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// A logarithmic axis from publication to the last thing that happens.

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use super::super::findings::{Message, Severity, quoted};
 use super::super::hint::hint;
 use super::super::node::{Key, Node, Value};
-use super::Cursor;
+use super::cursor::Cursor;
 
 /// The fields of a mapping while they are read.
 pub struct Fields<'a> {
@@ -153,5 +153,24 @@ impl<'a> Fields<'a> {
             let message = format!("unknown field {}", quoted(&key.value));
             at.report(self.of.unknown, Message::new(message).help(hint(&key.value, &known)));
         }
+    }
+}
+
+impl<'a> Cursor<'a> {
+    /// Reads the fields of a mapping; those that `read` does not ask for are reported as unknown.
+    pub fn mapping<T>(&self, read: impl FnOnce(&Fields<'a>) -> T) -> Option<T> {
+        self.mapping_over(&[], read)
+    }
+
+    /// The same, with the fields of other mappings where they are missing in this one.
+    pub fn mapping_over<T>(
+        &self,
+        bases: &[Self],
+        read: impl FnOnce(&Fields<'a>) -> T,
+    ) -> Option<T> {
+        let fields = Fields::new(self.clone(), self.map()?, bases.to_vec());
+        let value = read(&fields);
+        fields.report_unknown();
+        Some(value)
     }
 }

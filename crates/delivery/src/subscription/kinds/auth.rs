@@ -3,22 +3,7 @@
 //! Separate because it depends on the other fields of the destination: its headers, and its address.
 
 use crate::document::findings::{Message, quoted};
-use crate::document::reader::Fields;
-use crate::subscription::Destination;
 use crate::subscription::auth::Auth;
-
-/// Checks the `auth` of a destination, whichever document states it.
-pub fn check(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
-    let headers = destination.headers.iter().map(|header| header.name.as_str());
-    let problem = destination
-        .auth
-        .as_ref()
-        .and_then(|auth| obstacle(auth, headers, destination.url.as_str()));
-    let Some(message) = problem else { return Some(()) };
-    // The values of a Topic report nothing here.
-    let own = ["auth", "headers", "url"].into_iter().find_map(|field| fields.own(field));
-    own.unwrap_or_else(|| fields.parent().clone()).refuse(message)
-}
 
 /// Why `auth` cannot be shown beside headers of these names, at this address.
 pub fn obstacle<'h>(

@@ -2,41 +2,18 @@
 //!
 //! Separate because either number enables batches, and the other then has its default.
 
-use std::ops::RangeInclusive;
-
 use serde_json::{Value as Json, json};
 
 use crate::document::findings::{Message, quoted};
-use crate::document::kind::{Integer, Kind, Merged, Word};
+use crate::document::kind::{Kind, Merged, Word};
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Declaration, Optional, Presence, Record as _, Shown};
-use crate::subscription::{BATCH_EVENTS_MAX, BATCH_KILOBYTE, Batch, OnRefused};
+use crate::subscription::batch::{BATCH_EVENTS_MAX, Batch, KILOBYTES, OnRefused};
 
 /// The word by which a Subscription does without the batches of its Topic.
 pub const NONE: &str = "none";
 /// The text of the fields where each event has a request of its own.
 const NO_BATCHES: &str = "no batches";
-/// The sizes of a body that can be preferred.
-pub const KILOBYTES: RangeInclusive<u32> = 1..=1_024;
-
-/// A number of bytes that documents state in kilobytes.
-pub struct Kilobytes(pub RangeInclusive<u32>);
-
-impl Kind for Kilobytes {
-    type Value = u64;
-
-    fn read(&self, at: &Cursor<'_>) -> Option<u64> {
-        Some(u64::from(at.integer(self.0.clone())?) * BATCH_KILOBYTE)
-    }
-
-    fn write(&self, value: &u64) -> Json {
-        json!(value / BATCH_KILOBYTE)
-    }
-
-    fn schema(&self) -> Json {
-        Integer(self.0.clone()).schema()
-    }
-}
 
 /// Reads the most events of a request.
 pub fn events(cursor: &Cursor<'_>) -> Option<u32> {

@@ -11,7 +11,7 @@ use crate::document::findings::Message;
 use crate::document::kind::{self, DEFINITION};
 use crate::document::reader::{Cursor, Fields, read_each};
 use crate::document::record::Shown;
-use crate::subscription::profile::LIFETIME_MAX_MS;
+use crate::subscription::bounds::LIFETIME_MAX_MS;
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::time::duration::{HOUR_MS, SECOND_MS, format_ms};
 

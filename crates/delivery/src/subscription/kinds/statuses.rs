@@ -6,11 +6,13 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value as Json, json};
 
+use crate::document::declaration::{Declaration, Shown, text as joined};
 use crate::document::findings::{Message, quoted};
 use crate::document::kind::Kind;
 use crate::document::reader::{Cursor, Fields};
-use crate::document::record::{Declaration, Presence, Shown, text as joined};
-use crate::subscription::profile::{LIFETIME_MAX_MS, StatusSet};
+use crate::document::record::Presence;
+use crate::subscription::bounds::LIFETIME_MAX_MS;
+use crate::subscription::status_set::StatusSet;
 use crate::time::duration::format_ms;
 
 /// Statuses of HTTP.

@@ -12,8 +12,7 @@
 use serde_json::{Value, json};
 
 use crate::document::record::{Record as _, Shown};
-use crate::subscription::sink::Sink;
-use crate::subscription::{DeadLetterPolicy, DeliverySettings, ReplyTo, Subscription, shown};
+use crate::subscription::{DeliverySettings, ReplyTo, Subscription, shown};
 
 /// One field of a policy and its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,29 +43,6 @@ pub fn settings(subscription: &Subscription) -> Vec<Setting> {
         text,
     });
     settings.chain([reply(subscription)]).collect()
-}
-
-/// The address of a sink; `None` for the container of the deployment and where dead letters are
-/// dropped.
-#[must_use]
-pub fn sink_uri(dead_letter: &DeadLetterPolicy) -> Option<String> {
-    match dead_letter.sink {
-        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => Some(sink_text(dead_letter)),
-        Sink::DefaultContainer | Sink::Topic(_) | Sink::None => None,
-    }
-}
-
-/// A sink as text.
-#[must_use]
-pub fn sink_text(dead_letter: &DeadLetterPolicy) -> String {
-    match &dead_letter.sink {
-        Sink::DefaultContainer => "the default container of the deployment".to_owned(),
-        Sink::Container(container) => format!("s3://{container}"),
-        Sink::Queue(queue) => format!("sqs://{queue}"),
-        Sink::Address(url) => shown(url, dead_letter.hide_path),
-        Sink::Topic(topic) => format!("the subscriptions of topic {topic}"),
-        Sink::None => "none: dropped".to_owned(),
-    }
 }
 
 /// Where replies go; an address is shown without query and credentials.

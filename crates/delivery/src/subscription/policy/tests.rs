@@ -8,7 +8,10 @@ use crate::subscription::header::{Header, Value as HeaderValue};
 use crate::subscription::profile::Dialect;
 use crate::subscription::profile::Profile;
 use crate::subscription::schedule::{Kind, Schedule};
-use crate::subscription::{BATCH_KILOBYTE, Batch, Consent, OnRefused, Signing};
+use crate::subscription::sink::Sink;
+use crate::subscription::{
+    BATCH_KILOBYTE, Batch, Consent, DeadLetterPolicy, OnRefused, Signing, sink_text, sink_uri,
+};
 
 fn subscription() -> Subscription {
     let (name, url) = ("n/t/s".parse().unwrap(), "https://h/".parse().unwrap());

@@ -1,0 +1,441 @@
+//! The cursor: a value of a document, its path, and where to report.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use super::super::findings::{Finding, Findings, Message, Severity, SourcePosition, quoted};
+use super::super::hint::hint;
+use super::super::node::{Key, Node, Value};
+use crate::document::number::Number;
+use crate::time::duration;
+
+/// A value of a document, its path, and where to report.
+#[derive(Clone)]
+pub struct Cursor<'a> {
+    pub(super) node: &'a Node,
+    pub(super) position: SourcePosition,
+    pub(super) field: String,
+    pub(super) unknown: Severity,
+    pub(super) reported: Reported,
+    pub(super) is_translated: bool,
+    pub(super) is_in_template: bool,
+    pub(super) findings: &'a Findings,
+}
+
+/// What a cursor reports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reported {
+    /// Everything.
+    All,
+    /// Errors only.
+    Errors,
+    /// Nothing.
+    Nothing,
+}
+
+/// An entry of a free mapping, whose keys are not field names.
+pub struct Entry<'a> {
+    /// The key as text.
+    pub name: &'a str,
+    /// A cursor that reports at the key.
+    pub key: Cursor<'a>,
+    /// The value.
+    pub value: Cursor<'a>,
+}
+
+impl<'a> Cursor<'a> {
+    /// The outermost value of a document.
+    pub fn root(document: &'a Node, findings: &'a Findings) -> Self {
+        Self {
+            node: document,
+            position: document.position,
+            field: String::new(),
+            unknown: Severity::Error,
+            reported: Reported::All,
+            is_translated: false,
+            is_in_template: false,
+            findings,
+        }
+    }
+
+    /// The same, but unknown fields are warnings from here on down: the format is not ours, and a
+    /// newer version of it may define the field.
+    pub fn lenient(self) -> Self {
+        Self { unknown: Severity::Warning, ..self }
+    }
+
+    /// The same, but nothing is reported from here on down: it was read before.
+    pub fn silent(self) -> Self {
+        Self { reported: Reported::Nothing, ..self }
+    }
+
+    /// The same, but only errors are reported from here on down: the values were checked when they were translated.
+    pub fn errors_only(self) -> Self {
+        Self { reported: Reported::Errors, ..self }
+    }
+
+    /// The same, in a document that was translated: a finding names the field of the original.
+    pub fn translated(self) -> Self {
+        Self { is_translated: true, ..self }
+    }
+
+    /// A value in another form, at the position of this one. Findings about it name this field.
+    pub fn translation(&self, value: &serde_json::Value) -> Node {
+        self.findings.note_translated(self.position, &self.field);
+        Node::of_json_at(value, self.position)
+    }
+
+    /// The value here, with its positions.
+    pub fn to_node(&self) -> Node {
+        self.node.clone()
+    }
+
+    /// A mapping with the fields of this one in place of its own: in it, and in the mappings in it.
+    pub fn laid_over(&self, base: Node) -> Node {
+        base.with_fields_of(self.node, 2)
+    }
+
+    /// A value that is in no file, of which nothing is reported.
+    pub fn beside<'b>(&self, node: &'b Node) -> Cursor<'b>
+    where
+        'a: 'b,
+    {
+        Cursor { node, field: String::new(), reported: Reported::Nothing, ..self.clone() }
+    }
+
+    /// A cursor for the text of an ARM template, from here on down: an expression is no text.
+    pub fn in_template(self) -> Self {
+        Self { is_in_template: true, ..self }
+    }
+
+    pub(super) fn report(&self, severity: Severity, message: Message) {
+        let is_reported = match self.reported {
+            Reported::All => true,
+            Reported::Errors => severity == Severity::Error,
+            Reported::Nothing => false,
+        };
+        if is_reported {
+            let original =
+                self.is_translated.then(|| self.findings.translated_field(self.position));
+            let field = original.flatten();
+            self.findings.add(
+                severity,
+                self.position,
+                field.as_ref().unwrap_or(&self.field),
+                message,
+            );
+        }
+    }
+
+    /// Reports an error here.
+    pub fn error(&self, message: impl Into<Message>) {
+        self.report(Severity::Error, message.into());
+    }
+
+    /// Reports an error here, where there is then no value.
+    pub fn refuse<T>(&self, message: impl Into<Message>) -> Option<T> {
+        self.error(message);
+        None
+    }
+
+    /// Reports a warning here.
+    pub fn warn(&self, message: impl Into<Message>) {
+        self.report(Severity::Warning, message.into());
+    }
+
+    /// Reports a note here.
+    pub fn note(&self, message: impl Into<Message>) {
+        self.report(Severity::Note, message.into());
+    }
+
+    /// The name of the field here.
+    pub fn name(&self) -> &str {
+        self.field.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// The name of the file, without folders and ending.
+    pub fn file_stem(&self) -> &'a str {
+        let name =
+            self.findings.file(self.position.file).rsplit(['/', '\\']).next().unwrap_or_default();
+        name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+    }
+
+    /// The position as text.
+    pub fn location(&self) -> String {
+        self.findings.location(self.position)
+    }
+
+    /// The result of `read`, unless it reports an error.
+    pub fn without_error<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
+        self.result_or_error(read).ok()
+    }
+
+    /// The result of `read`, unless it reports an error or has none.
+    ///
+    /// # Errors
+    /// The message of its first error; `None` if it has no result for another reason.
+    pub fn result_or_error<T>(
+        &self,
+        read: impl FnOnce() -> Option<T>,
+    ) -> Result<T, Option<Box<Finding>>> {
+        let before = self.findings.errors();
+        let value = read();
+        match self.findings.error_after(before) {
+            Some(error) => Err(Some(error)),
+            None => value.ok_or(None),
+        }
+    }
+
+    fn expected<T>(&self, what: &str) -> Option<T> {
+        let kind = if self.is_expression() { "an expression" } else { self.node.value.kind() };
+        let message = Message::new(format!("expected {what}, found {kind}"));
+        let quotes = what == "text"
+            && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
+        self.refuse(if quotes { message.help("write it in quotes") } else { message })
+    }
+
+    /// Whether this is a mapping; reports nothing.
+    pub fn is_mapping(&self) -> bool {
+        matches!(self.node.value, Value::Map(_))
+    }
+
+    /// Whether this is a list; reports nothing.
+    pub fn is_list(&self) -> bool {
+        matches!(self.node.value, Value::List(_))
+    }
+
+    /// Whether this is `null`, or text, a list or a mapping without anything in it; reports nothing.
+    pub fn is_empty(&self) -> bool {
+        match &self.node.value {
+            Value::Null => true,
+            Value::Text(text) => text.is_empty(),
+            Value::List(elements) => elements.is_empty(),
+            Value::Map(entries) => entries.is_empty(),
+            Value::Bool(_) | Value::Integer(_) | Value::Fraction(_) => false,
+        }
+    }
+
+    /// Whether this is `null`; reports nothing.
+    pub fn is_null(&self) -> bool {
+        matches!(self.node.value, Value::Null)
+    }
+
+    /// Whether this is `true`; reports nothing.
+    pub fn is_true(&self) -> bool {
+        matches!(self.node.value, Value::Bool(true))
+    }
+
+    /// Returns true for an expression of a template; reports nothing.
+    pub fn is_expression(&self) -> bool {
+        matches!(&self.node.value, Value::Text(_)) && self.peek_text().is_none()
+    }
+
+    /// Whether a file states it.
+    pub fn is_stated(&self) -> bool {
+        self.position != SourcePosition::NOWHERE
+    }
+
+    /// The position in the files, to compare it with others.
+    pub fn position(&self) -> SourcePosition {
+        self.position
+    }
+
+    /// The value at a path of fields such as `spec.sink`, if there is one; reports nothing and marks
+    /// nothing as known.
+    pub fn peek(&self, path: &str) -> Option<Self> {
+        path.split('.').try_fold(self.clone(), |of, name| {
+            let Value::Map(entries) = &of.node.value else { return None };
+            let (key, node) = entries.iter().find(|(key, _)| key.value == name)?;
+            Some(of.child(key, node))
+        })
+    }
+
+    /// The text here, if this is text and no expression; reports nothing.
+    pub fn peek_text(&self) -> Option<&'a str> {
+        let Value::Text(text) = &self.node.value else { return None };
+        if self.is_in_template { super::template_text::literal(text) } else { Some(text) }
+    }
+
+    /// The text at a path of fields, empty where there is none; reports nothing.
+    pub fn text_at(&self, path: &str) -> &'a str {
+        self.peek(path).and_then(|value| value.peek_text()).unwrap_or_default()
+    }
+
+    /// Text.
+    pub fn text(&self) -> Option<&'a str> {
+        self.peek_text().or_else(|| self.expected("text"))
+    }
+
+    /// Text that is parsed into a type. Invalid text is not quoted: it may be a secret by mistake.
+    pub fn parsed<T: FromStr>(&self, what: &str, rule: &str) -> Option<T> {
+        let parsed = self.text()?.parse().ok();
+        parsed.or_else(|| self.refuse(Message::new(format!("not {what}")).help(rule)))
+    }
+
+    /// Text; a whole number or boolean is taken as its text.
+    pub fn scalar(&self) -> Option<String> {
+        match &self.node.value {
+            Value::Bool(value) => Some(value.to_string()),
+            Value::Integer(value) => Some(value.to_string()),
+            Value::Null | Value::Fraction(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+                self.text().map(str::to_owned)
+            }
+        }
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&self) -> Option<bool> {
+        let Value::Bool(value) = self.node.value else { return self.expected("true or false") };
+        Some(value)
+    }
+
+    /// A whole number within the range.
+    pub fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
+        let Value::Integer(value) = self.node.value else {
+            return self.expected("a whole number");
+        };
+        let inside = u32::try_from(value).ok().filter(|value| range.contains(value));
+        let (least, most) = (range.start(), range.end());
+        inside.or_else(|| self.refuse(format!("has to be {least} to {most}, is {value}")))
+    }
+
+    /// A number, exactly as it is written.
+    pub fn number(&self) -> Option<Number> {
+        let text = match &self.node.value {
+            Value::Integer(value) => value.to_string(),
+            Value::Fraction(number) => number.json(),
+            Value::Null | Value::Bool(_) | Value::Text(_) | Value::List(_) | Value::Map(_) => {
+                String::new()
+            }
+        };
+        Number::parse(&text).or_else(|| self.expected("a number"))
+    }
+
+    /// A duration within the range, in milliseconds.
+    pub fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
+        let Some(text) = self.peek_text() else {
+            return self.expected("a duration such as PT30S");
+        };
+        let ms = match duration::parse_ms(text) {
+            Ok(ms) => ms,
+            Err(error) => {
+                let problem = format!("at character {}, {}", error.at, error.problem);
+                let message = Message::new(format!(
+                    "{} is not an ISO 8601 duration: {problem}",
+                    quoted(text)
+                ));
+                return self
+                    .refuse(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
+            }
+        };
+        if range_ms.contains(&ms) {
+            return Some(ms);
+        }
+        let [least, most] = [range_ms.start(), range_ms.end()].map(|ms| duration::format_ms(*ms));
+        self.refuse(format!("has to be {least} to {most}, is {}", quoted(text)))
+    }
+
+    /// The value of one of these words.
+    pub fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text()?;
+        let found = words.iter().find(|(word, _)| *word == text);
+        found.map(|(_, value)| *value).or_else(|| self.unknown_word(text, words))
+    }
+
+    /// Reports a word that is none of these.
+    pub fn unknown_word<T>(&self, word: &str, words: &[(&'static str, T)]) -> Option<T> {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let message = Message::new(format!("{} is not known here", quoted(word)));
+        self.refuse(message.help(hint(word, &known)))
+    }
+
+    /// The one of these values whose word this is.
+    pub fn word<T: Copy>(&self, all: &[T], word: fn(T) -> &'static str) -> Option<T> {
+        let words: Vec<_> = all.iter().map(|value| (word(*value), *value)).collect();
+        self.choice(&words)
+    }
+
+    /// The elements of a list.
+    pub fn list(&self) -> Option<Vec<Self>> {
+        let Value::List(elements) = &self.node.value else {
+            return self.expected("a list");
+        };
+        let element = |(index, node): (usize, &'a Node)| Self {
+            node,
+            position: node.position,
+            field: format!("{}[{index}]", self.field),
+            ..*self
+        };
+        Some(elements.iter().enumerate().map(element).collect())
+    }
+
+    /// The elements of a list, none of any other value; reports nothing.
+    pub fn peek_list(&self) -> Vec<Self> {
+        self.is_list().then(|| self.list()).flatten().unwrap_or_default()
+    }
+
+    /// The entries of a mapping, none of any other value; reports nothing.
+    pub fn peek_entries(&self) -> Vec<Entry<'a>> {
+        self.is_mapping().then(|| self.entries()).flatten().unwrap_or_default()
+    }
+
+    /// The elements of a list, each as `read` reads it.
+    pub fn each<T>(&self, read: impl Fn(&Self) -> Option<T>) -> Option<Vec<T>> {
+        read_each(&self.list()?, read)
+    }
+
+    /// The entries of a mapping with free keys.
+    pub fn entries(&self) -> Option<Vec<Entry<'a>>> {
+        let entry = |(key, node): &'a (Key, Node)| {
+            let value = self.child(key, node);
+            Entry { name: &key.value, key: Self { position: key.position, ..value.clone() }, value }
+        };
+        self.map().map(|entries| entries.iter().map(entry).collect())
+    }
+
+    /// The value as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        json(&self.node.value)
+    }
+
+    pub(super) fn map(&self) -> Option<&'a [(Key, Node)]> {
+        let Value::Map(entries) = &self.node.value else { return self.expected("a mapping") };
+        Some(entries)
+    }
+
+    pub(super) fn child(&self, key: &Key, node: &'a Node) -> Self {
+        Self { node, position: node.position, field: self.path_to(&key.value), ..*self }
+    }
+
+    pub(super) fn path_to(&self, name: &str) -> String {
+        let dot = if self.field.is_empty() { "" } else { "." };
+        format!("{}{dot}{name}", self.field)
+    }
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Bool(value) => (*value).into(),
+        Value::Integer(value) => {
+            value.to_string().parse().map_or(serde_json::Value::Null, serde_json::Value::Number)
+        }
+        Value::Fraction(number) => {
+            number.json().parse().map_or(serde_json::Value::Null, serde_json::Value::Number)
+        }
+        Value::Text(text) => text.as_str().into(),
+        Value::List(elements) => elements.iter().map(|of| json(&of.value)).collect(),
+        Value::Map(entries) => {
+            entries.iter().map(|(key, of)| (key.value.clone(), json(&of.value))).collect()
+        }
+    }
+}
+
+/// The values of these elements. Each is read, even after an error: all of them get their findings.
+pub fn read_each<'a, T>(
+    elements: &[Cursor<'a>],
+    read: impl Fn(&Cursor<'a>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let values: Vec<Option<T>> = elements.iter().map(read).collect();
+    values.into_iter().collect()
+}

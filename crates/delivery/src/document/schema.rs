@@ -1,0 +1,37 @@
+//! The JSON Schema of mappings with declared fields.
+
+use serde_json::{Value as Json, json};
+
+use super::declaration::{Declaration, text};
+
+/// The member of a schema that names its definition, under which the schema of all documents has it once.
+pub const DEFINITION: &str = "$definition";
+
+/// The JSON Schema of a mapping with these fields. Its properties are a list of pairs, since their order matters to readers.
+pub fn of_mapping(name: &str, about: &[&str], declarations: Vec<Declaration>) -> Json {
+    let required: Vec<&str> =
+        declarations.iter().filter(|of| of.is_required).map(|of| of.name).collect();
+    let mut schema = json!({
+        DEFINITION: name,
+        "description": text(about),
+        "type": ["object", "null"],
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema["properties"] = properties(declarations);
+    schema
+}
+
+/// The properties of a mapping with these fields, as a list of pairs.
+pub fn properties(declarations: Vec<Declaration>) -> Json {
+    let property = |Declaration { name, about, default, mut schema, .. }: Declaration| {
+        schema["description"] = json!(about);
+        if let Some(default) = default {
+            schema["default"] = default;
+        }
+        json!([name, schema])
+    };
+    declarations.into_iter().map(property).collect()
+}

@@ -1,0 +1,51 @@
+//! The fields that only a Subscription has: which events it gets, and what becomes of responses.
+
+use serde_json::{Value as Json, json};
+
+use crate::document::findings::Message;
+use crate::document::kind::Kind;
+use crate::document::reader::Cursor;
+use crate::document::record::{Optional, Or};
+use crate::subscription::filter::Filter;
+use crate::subscription::kinds::filter::Filters;
+use crate::subscription::kinds::replies::Replies;
+use crate::subscription::{ReplyTo, Subscription};
+use crate::time::moment;
+
+record! {
+    /// The fields that only a Subscription has.
+    pub(crate) struct Selection {
+        /// Which events to deliver; every condition has to hold.
+        "filter" => pub(crate) filter: Filter = Or(Filters, Filter::EVERYTHING),
+        /// Where responses that are events go: an address, or topic:namespace/topic. Without it they are ignored.
+        "reply" => pub(crate) reply: Option<ReplyTo> = Optional(Replies, "none"),
+        /// From this time on it takes no new events, such as 2026-12-01T00:00:00Z.
+        "expires" => pub(crate) expires_ms: Option<u64> = Optional(Time, "never"),
+    }
+}
+
+impl From<&Subscription> for Selection {
+    fn from(Subscription { filter, reply, expires_ms, .. }: &Subscription) -> Self {
+        Self { filter: filter.clone(), reply: reply.clone(), expires_ms: *expires_ms }
+    }
+}
+
+/// A moment, in milliseconds.
+pub(crate) struct Time;
+
+impl Kind for Time {
+    type Value = u64;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<u64> {
+        let ms = moment::read(at.text()?);
+        ms.or_else(|| at.refuse(Message::new("not a time").help("such as 2026-12-01T00:00:00Z")))
+    }
+
+    fn write(&self, value: &u64) -> Json {
+        json!(moment::written(*value))
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string" })
+    }
+}

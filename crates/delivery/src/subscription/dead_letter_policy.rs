@@ -1,0 +1,165 @@
+//! What happens to a delivery that ends without success.
+
+use serde_json::{Value as Json, json};
+
+use crate::document::declaration::{Declaration, Shown};
+use crate::document::findings::{Message, quoted};
+use crate::document::kind::{Duration, Flag, Integer, Kind, Merged, Word};
+use crate::document::reader::Cursor;
+use crate::document::record::{Or, Record as _, Required};
+use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
+use crate::subscription::kinds::sinks::Sinks;
+use crate::subscription::profile::Profile;
+use crate::subscription::shown::shown;
+use crate::subscription::sink::Sink;
+use crate::time::duration::{DAY_MS, MINUTE_MS};
+
+/// The word that drops events.
+const DROPPED: &str = "none";
+
+record! {
+    /// What happens to a delivery that ends without success.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct DeadLetterPolicy {
+        /// An address (https://…, s3://bucket/prefix, sqs://host/account/name), a key of a Destinations document, or a topic;
+        /// without it, the default container.
+        "sink" => pub sink: Sink = Or(Sinks, Sink::DefaultContainer),
+        /// true treats the path of a sink that is an address as a credential: it is shown nowhere, and hidden in responses.
+        "hidePath" => pub hide_path: bool = Required(Flag),
+        /// The format of a dead letter: Event Grid's formats or Knative's.
+        "format" => pub format: DeadLetterFormat = Required(Word(&DeadLetterFormat::ALL, DeadLetterFormat::as_str)),
+        /// Of the namespace format: the event as a member of its own, or its members beside deadletterProperties.
+        "layout" => pub layout: Layout = Required(Word(&Layout::ALL, Layout::as_str)),
+        /// The most dead letters of one hour in one blob, as far as one invocation has them.
+        "eventsPerBlob" => pub events_per_blob: u32 = Required(Integer(1..=EVENTS_PER_BLOB_MAX)),
+        /// How knativeerrordata of the knative format encodes the last response.
+        "errorData" => pub error_data: ErrorData = Required(Word(&ErrorData::ALL, ErrorData::as_str)),
+        /// How much of the last response is stored: the beginning of its body, in which credentials are hidden, or none of it.
+        "response" => pub response: Response = Required(Word(&Response::ALL, Response::as_str)),
+        /// Written this long after the last attempt (Event Grid, "message delivery and retry"); at most PT15M.
+        "delay" => pub delay_ms: u64 = Required(Duration(0..=DELAY_MAX_MS)),
+        /// How long to retry if storage refuses; PT1M to P3D.
+        "keepTryingFor" => pub keep_trying_for_ms: u64 = Required(Duration(MINUTE_MS..=KEEP_TRYING_MAX_MS)),
+    }
+}
+
+/// The longest delay of one message.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>
+const DELAY_MAX_MS: u64 = 15 * MINUTE_MS;
+/// The longest time to retry: there is a try every five minutes, and a queue gives up a message
+/// after 1,000 receives.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html>
+const KEEP_TRYING_MAX_MS: u64 = 3 * DAY_MS;
+/// The most dead letters of a blob: no invocation has more records.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
+pub const EVENTS_PER_BLOB_MAX: u32 = 10_000;
+
+impl DeadLetterPolicy {
+    /// The defaults of a dialect: the container of the deployment, one dead letter per blob.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Self {
+        Self {
+            sink: Sink::DefaultContainer,
+            hide_path: false,
+            format: profile.dead_letter_format,
+            layout: Layout::Nested,
+            error_data: ErrorData::Text,
+            response: Response::default(),
+            events_per_blob: 1,
+            delay_ms: profile.dead_letter_delay_ms,
+            keep_trying_for_ms: profile.keep_trying_for_ms,
+        }
+    }
+}
+
+/// The address of a sink; `None` for the container of the deployment and where dead letters are
+/// dropped.
+#[must_use]
+pub fn sink_uri(dead_letter: &DeadLetterPolicy) -> Option<String> {
+    match dead_letter.sink {
+        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => Some(sink_text(dead_letter)),
+        Sink::DefaultContainer | Sink::Topic(_) | Sink::None => None,
+    }
+}
+
+/// A sink as text.
+#[must_use]
+pub fn sink_text(dead_letter: &DeadLetterPolicy) -> String {
+    match &dead_letter.sink {
+        Sink::DefaultContainer => "the default container of the deployment".to_owned(),
+        Sink::Container(container) => format!("s3://{container}"),
+        Sink::Queue(queue) => format!("sqs://{queue}"),
+        Sink::Address(url) => shown(url, dead_letter.hide_path),
+        Sink::Topic(topic) => format!("the subscriptions of topic {topic}"),
+        Sink::None => "none: dropped".to_owned(),
+    }
+}
+
+/// The field `deadLetter`: `none`, or a mapping that is merged field by field.
+pub(super) struct DeadLetters;
+
+impl Kind for DeadLetters {
+    type Value = DeadLetterPolicy;
+
+    fn read(&self, at: &Cursor<'_>) -> Option<DeadLetterPolicy> {
+        self.read_over(at, &[])
+    }
+
+    fn read_over<'a>(&self, at: &Cursor<'a>, bases: &[Cursor<'a>]) -> Option<DeadLetterPolicy> {
+        if at.is_mapping() {
+            return at.mapping_over(bases, DeadLetterPolicy::read)?;
+        }
+        match at.peek_text() {
+            Some(DROPPED) => {
+                let message = Message::new("events that cannot be delivered are dropped");
+                at.warn(
+                    message.help("leave deadLetter out to store them in the default container"),
+                );
+                let defaults = bases.last()?.mapping(DeadLetterPolicy::read)??;
+                Some(DeadLetterPolicy { sink: Sink::None, ..defaults })
+            }
+            Some(other) => {
+                at.refuse(format!("expected none or a mapping, found {}", quoted(other)))
+            }
+            None => at.refuse("expected none or a mapping"),
+        }
+    }
+
+    fn write(&self, value: &DeadLetterPolicy) -> Json {
+        match value.sink {
+            Sink::None => json!(DROPPED),
+            Sink::DefaultContainer
+            | Sink::Container(_)
+            | Sink::Queue(_)
+            | Sink::Address(_)
+            | Sink::Topic(_) => Json::Object(value.write()),
+        }
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "oneOf": [{ "const": DROPPED }, Merged::<DeadLetterPolicy>::new().schema()] })
+    }
+
+    fn fields(&self) -> Vec<Declaration> {
+        DeadLetterPolicy::declarations()
+    }
+
+    fn show(&self, path: String, value: &DeadLetterPolicy, shown: &mut Vec<Shown>) {
+        let before = shown.len();
+        value.show(&path, shown);
+        // The sink is shown by what it is: its address may have a path that is a credential.
+        if let Some(sink) = shown[before..].iter_mut().find(|of| of.path.ends_with(".sink")) {
+            sink.value = json!(sink_word(value));
+            sink.text = sink_text(value);
+        }
+    }
+}
+
+fn sink_word(policy: &DeadLetterPolicy) -> String {
+    match &policy.sink {
+        Sink::DefaultContainer => "default".to_owned(),
+        Sink::Topic(topic) => format!("topic {topic}"),
+        Sink::None => DROPPED.to_owned(),
+        Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => sink_text(policy),
+    }
+}

@@ -1,0 +1,402 @@
+//! A destination: where requests go and what they carry.
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::document::kind::{Duration, Flag, Integer, OneOf, Whole, Word};
+use crate::document::reader::Fields;
+use crate::document::record::{NoFields, Optional, Or, Required};
+use crate::event::Event;
+use crate::event::schema::Schema;
+use crate::subscription::auth::sigv4::SigningScope;
+use crate::subscription::auth::{Auth, TokenSource};
+use crate::subscription::concurrency::{Concurrencies, Concurrency};
+use crate::subscription::credentials::{Credentials, is_credential, is_credential_parameter};
+use crate::subscription::header::{self, Header, Value};
+use crate::subscription::kinds::address::Endpoint;
+use crate::subscription::kinds::auth::obstacle;
+use crate::subscription::kinds::ca_bundle::CaBundles;
+use crate::subscription::kinds::headers::Headers;
+use crate::subscription::kinds::secrets::{PUBLIC_KEYS, SECRETS};
+use crate::subscription::kinds::{limits, names};
+use crate::subscription::name::TopicName;
+use crate::subscription::profile::RESPONSE_TIMEOUT_MAX_MS;
+use crate::subscription::public_key::PublicKey;
+use crate::subscription::secret::{Keyring, Secret, SecretName};
+use crate::subscription::shown::{addressed, host_of, shown};
+use crate::subscription::tls::CaBundle;
+use crate::subscription::topic_address;
+use crate::time::duration::{DAY_MS, HOUR_MS, SECOND_MS};
+
+record! {
+    /// Where requests go and what they carry.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Destination {
+        /// Where requests go: http://…, https://…, a key of a Destinations document, or topic:namespace/topic.
+        "url" => pub url: Url = Required(Endpoint::OF_EVENTS),
+        /// The form in which events are sent; without it, the one in which they were published: an Event Grid event in an
+        /// array of one, other JSON as plainJson says.
+        "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
+        /// true sends JSON that is no event unchanged; false sends it in an array of one.
+        "plainJson" => pub plain_json: bool = Required(Flag),
+        /// true treats the path of the URL as a credential: it is shown nowhere, and hidden in responses.
+        "hidePath" => pub hide_path: bool = Required(Flag),
+        /// The time limit for a complete response; at most PT10M.
+        "timeout" => pub response_timeout_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
+        /// The most requests in flight at once, of all running functions together; without it 50 for each of them.
+        /// Subscriptions with the same address share it.
+        "maxConcurrency" => pub max_concurrency: Concurrency = Or(Concurrencies, Concurrency::DEFAULT),
+        /// Headers of every request.
+        "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),
+        /// How requests authenticate: exactly one of these.
+        "auth" => pub auth: Option<Auth> = Optional(OneOf::<Auth>::new(), "none"),
+        /// Certificate authorities for its certificate.
+        "tls" => pub tls: Option<Tls> = Optional(Whole::<Tls>::new(), "none"),
+        /// Secrets that sign every request.
+        "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::new(), "none"),
+        /// true adds the headers of Event Grid (aeg-…).
+        "notificationHeaders" => pub notification_headers: bool = Required(Flag),
+        /// The most requests per second, of all running functions together. Subscriptions with the same address share it.
+        /// Excess requests wait; waiting is no attempt.
+        "maxPerSecond" => pub max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
+        /// The response time above which the destination counts as slow; at most PT10M. Its deliveries then have a queue of
+        /// their own.
+        "slowAfter" => pub slow_after_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
+        /// How long after the timeout a response still counts; PT0S to PT10M, PT0S means not at all.
+        "lateResponseWindow" => pub late_window_ms: u64 = Required(Duration(0..=RESPONSE_TIMEOUT_MAX_MS)),
+        /// true defers deliveries while the destination keeps failing. This begins after ten failures of at least two events;
+        /// each success halves the count.
+        "probation" => pub probation: bool = Required(Flag),
+        /// When it is disabled because it keeps failing.
+        "disable" => pub disable: Option<Disable> = Optional(Whole::<Disable>::new(), "never"),
+        /// The handshake that validates it before the first delivery.
+        "consent" => pub consent: Option<Consent> = Optional(OneOf::<Consent>::new(), "not asked for"),
+    }
+    check check_auth;
+}
+
+record! {
+    /// Certificate authorities for the certificate of a destination.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Tls {
+        /// Additional trusted authorities, in PEM.
+        "caBundle" => pub ca_bundle: CaBundle = Required(CaBundles),
+    }
+}
+
+record! {
+    /// Secrets that sign every request (Standard Webhooks), each with a signature of its own: `v1` with a shared secret
+    /// (`whsec_…`), `v1a` with a private key (`whsk_…`).
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Signing {
+        /// One, or several while one is rotated.
+        "secrets" => pub secrets: Vec<SecretName> = Required(SECRETS),
+        /// The public keys of `whsk_` secrets. `apply` writes them as a JSON Web Key Set for receivers.
+        "publicKeys" => pub public_keys: Option<Vec<PublicKey>> = Optional(PUBLIC_KEYS, "none"),
+    }
+}
+
+record! {
+    /// When a destination that keeps failing is disabled, until an operator enables it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Disable {
+        /// The time that it has to keep failing; PT1H to P14D.
+        "after" => pub after_ms: u64 = Required(Duration(HOUR_MS..=14 * DAY_MS)),
+        /// What happens to its deliveries: they wait, for 14 days from publication at most, or become dead letters.
+        "then" => pub then: Disabled = Or(Word(&Disabled::ALL, Disabled::as_str), Disabled::Hold),
+    }
+}
+
+words! {
+    /// What happens to deliveries to a disabled destination.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum Disabled {
+        /// They wait until it is enabled, for 14 days from publication at most.
+        Hold = "hold",
+        /// They become dead letters.
+        DeadLetter = "deadLetter",
+    }
+}
+
+alternatives! {
+    /// The handshake by which a destination consents to receive events, before the first delivery.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum Consent by "handshake" {
+        /// The handshake of Event Grid: it echoes a code, or a person opens the validation URL.
+        "eventgrid" => EventGrid(NoFields),
+        /// The handshake of CloudEvents: an OPTIONS request ("HTTP 1.1 Web Hooks for Event Delivery").
+        "cloudevents" => CloudEvents(CloudEventsHandshake),
+    }
+}
+
+record! {
+    /// The `OPTIONS` request of CloudEvents.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct CloudEventsHandshake {
+        /// The sender, as a DNS name: `WebHook-Request-Origin`.
+        "origin" => pub origin: String = Required(names::DNS_NAME),
+        /// How many requests a minute are asked for; without it, none in particular: `WebHook-Request-Rate`.
+        "rate" => pub rate: Option<u32> = Optional(Integer(1..=1_000_000), "none"),
+    }
+}
+
+/// Checks the `auth` of a destination, whichever document states it.
+fn check_auth(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
+    let headers = destination.headers.iter().map(|header| header.name.as_str());
+    let problem = destination
+        .auth
+        .as_ref()
+        .and_then(|auth| obstacle(auth, headers, destination.url.as_str()));
+    let Some(message) = problem else { return Some(()) };
+    // The values of a Topic report nothing here.
+    let own = ["auth", "headers", "url"].into_iter().find_map(|field| fields.own(field));
+    own.unwrap_or_else(|| fields.parent().clone()).refuse(message)
+}
+
+/// The default of `slow_after_ms`.
+pub const SLOW_AFTER_MS: u64 = 2 * SECOND_MS;
+
+impl Destination {
+    /// A destination at this address with default settings.
+    #[must_use]
+    pub fn new(url: Url, response_timeout_ms: u64) -> Self {
+        Self {
+            url,
+            hide_path: false,
+            response_timeout_ms,
+            schema: None,
+            plain_json: false,
+            headers: Vec::new(),
+            auth: None,
+            tls: None,
+            signing: None,
+            notification_headers: false,
+            max_concurrency: Concurrency::DEFAULT,
+            max_per_second: None,
+            slow_after_ms: SLOW_AFTER_MS,
+            late_window_ms: 0,
+            probation: false,
+            disable: None,
+            consent: None,
+        }
+    }
+
+    /// Authorities of its certificate, besides those that everybody trusts.
+    #[must_use]
+    pub fn ca_bundle(&self) -> Option<&CaBundle> {
+        self.tls.as_ref().map(|tls| &tls.ca_bundle)
+    }
+
+    /// The secrets that sign requests, each with its own signature; empty means unsigned.
+    #[must_use]
+    pub fn signing_secrets(&self) -> &[SecretName] {
+        self.signing.as_ref().map_or(&[], |signing| &signing.secrets)
+    }
+
+    /// The public keys by which receivers verify these signatures, to be published; no request has them.
+    #[must_use]
+    pub fn public_keys(&self) -> &[PublicKey] {
+        let stated = self.signing.as_ref().and_then(|signing| signing.public_keys.as_deref());
+        stated.unwrap_or_default()
+    }
+
+    /// What a request with this event sends as credentials: secrets, headers that hold them by their
+    /// name, and what is confidential in the address.
+    #[must_use]
+    pub fn credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
+        let mut credentials = self.header_credentials(keyring, event);
+        credentials.add_url(&self.url);
+        if self.hide_path {
+            credentials.add_path(&self.url);
+        }
+        credentials
+    }
+
+    /// Those that no event has by chance: of at least eight bytes, from secrets and from headers with a
+    /// value of their own, from the user info of the address, from values of its query that are
+    /// credentials by their name, and its path where that is one.
+    #[must_use]
+    pub fn certain_credentials(&self, keyring: &Keyring) -> Credentials {
+        let mut credentials = self.header_credentials(keyring, None);
+        credentials.add_user(&self.url);
+        credentials.add_query(&self.url, is_credential_parameter);
+        if self.hide_path {
+            credentials.add_path(&self.url);
+        }
+        credentials.certain()
+    }
+
+    /// Those of the headers.
+    fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
+        let mut credentials = Credentials::default();
+        // Not the signing secrets: they are never sent, so no answer can echo them.
+        for header in &self.headers {
+            let is_credential = is_credential(&header.name);
+            match &header.value {
+                Value::Secret(name) => {
+                    let value = keyring.get(name);
+                    value.into_iter().for_each(|value| credentials.add_header(value.expose()));
+                }
+                Value::Concealed(value) => credentials.add_header(value),
+                Value::Static(value) if is_credential => credentials.add_header(value),
+                Value::Path(path) if is_credential => {
+                    let sent = event.and_then(|event| header::of_event(path, event));
+                    sent.into_iter().for_each(|sent| credentials.add_header(&sent.value));
+                }
+                Value::Static(_) | Value::Path(_) => {}
+            }
+        }
+        let of_auth = self.auth.as_ref().and_then(|auth| auth.header(keyring).ok()?);
+        of_auth.iter().for_each(|(_, value)| credentials.add_header(value));
+        for secret in self.unsent_secrets(keyring) {
+            credentials.add_header(secret.expose());
+        }
+        // A service that refuses a signature repeats what was signed.
+        if let Some(token) = keyring.aws().and_then(|aws| aws.session_token.as_ref()) {
+            credentials.add(token.expose().as_bytes());
+        }
+        credentials
+    }
+
+    /// What an answer may repeat although its request does not send it: the secret of a client, which is sent to the token server,
+    /// perhaps of the same operator, and tokens that were refused.
+    #[must_use]
+    pub fn unsent_secrets(&self, keyring: &Keyring) -> Vec<Secret> {
+        let mut unsent = keyring.refused().to_vec();
+        if let Some(TokenSource::Client(client)) = self.token_source()
+            && let Some(secret) = keyring.get(&client.client_secret)
+        {
+            unsent.push(Secret::new(client.basic(secret.expose().trim())));
+            unsent.push(Secret::new(secret.expose().trim().to_owned()));
+        }
+        unsent
+    }
+
+    /// Every secret that a request needs, with each address for which it has to be allowed: who gets a token gets what
+    /// its secret stands for, although only the token server gets that.
+    pub fn secrets_with_addresses(&self) -> impl Iterator<Item = (&SecretName, &Url)> {
+        let of_client = match self.token_source() {
+            Some(TokenSource::Client(client)) => Some((&client.client_secret, &client.token_url)),
+            Some(TokenSource::Aws(_)) | None => None,
+        };
+        self.secrets().map(|name| (name, &self.url)).chain(of_client)
+    }
+
+    /// Where the token comes from that a request needs, if it needs one.
+    #[must_use]
+    pub fn token_source(&self) -> Option<TokenSource<'_>> {
+        self.auth.as_ref().and_then(Auth::token_source)
+    }
+
+    /// For whom requests are signed with credentials of AWS, if they are.
+    #[must_use]
+    pub fn signing_scope(&self) -> Option<&SigningScope> {
+        self.auth.as_ref().and_then(Auth::signing_scope)
+    }
+
+    /// Whether requests show who is calling at AWS: by a signature, or a token.
+    #[must_use]
+    pub fn shows_aws_identity(&self) -> bool {
+        self.signing_scope().is_some() || matches!(self.token_source(), Some(TokenSource::Aws(_)))
+    }
+
+    /// Whether a request needs what its file does not hold: secrets, or credentials of AWS.
+    #[must_use]
+    pub fn needs_keyring(&self) -> bool {
+        self.signing_scope().is_some()
+            || self.token_source().is_some()
+            || self.secrets().next().is_some()
+    }
+
+    /// Every secret with a name that a request needs.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        let of_headers = self.headers.iter().filter_map(|header| match &header.value {
+            Value::Secret(name) => Some(name),
+            Value::Static(_) | Value::Concealed(_) | Value::Path(_) => None,
+        });
+        of_headers.chain(self.auth.iter().flat_map(Auth::secrets)).chain(self.signing_secrets())
+    }
+
+    /// The topic to whose subscriptions its events go on, where it is one: then no request is made.
+    #[must_use]
+    pub fn topic(&self) -> Option<TopicName> {
+        topic_address::topic_of(&self.url)
+    }
+
+    /// Who receives its requests: host and port.
+    #[must_use]
+    pub fn host(&self) -> String {
+        host_of(&self.url)
+    }
+
+    /// The address without credentials and query, and without its path where that is one.
+    #[must_use]
+    pub fn display(&self) -> String {
+        shown(&self.url, self.hide_path)
+    }
+
+    /// The address without credentials; without path and query where the path is one.
+    #[must_use]
+    pub fn address(&self) -> String {
+        addressed(&self.url, self.hide_path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subscription::auth::oauth2::{ClientCredentials, Style};
+
+    #[test]
+    fn a_destination_is_shown_without_query_and_credentials() {
+        let destination = Destination::new(
+            Url::parse("https://user:secret@example.com/in?code=secret#f").unwrap(),
+            1,
+        );
+        assert_eq!(destination.display(), "https://example.com/in");
+        assert_eq!(destination.address(), "https://example.com/in?code=[secret]#f");
+    }
+
+    #[test]
+    fn what_a_client_shows_to_its_token_server_and_a_refused_token_are_hidden_in_answers() {
+        let client = ClientCredentials {
+            token_url: "https://login.example.com/".parse().unwrap(),
+            client_id: "acme".to_owned(),
+            client_secret: "env:CLIENT".parse().unwrap(),
+            scope: None,
+            audience: None,
+            resource: None,
+            style: Style::Basic,
+            parameters: Vec::new(),
+        };
+        let destination = Destination {
+            auth: Some(Auth::OAuth2(Box::new(client))),
+            ..Destination::new("https://example.com/".parse().unwrap(), 1)
+        };
+        let secret = |text: &str| Secret::new(text.to_owned());
+        let keyring: Keyring =
+            [("env:CLIENT".parse().unwrap(), secret("s3cret-of-acme"))].into_iter().collect();
+        let keyring = keyring.with_token(secret("first-token")).with_token(secret("second-token"));
+        // printf 'acme:s3cret-of-acme' | base64
+        for value in
+            ["first-token", "second-token", "s3cret-of-acme", "YWNtZTpzM2NyZXQtb2YtYWNtZQ=="]
+        {
+            let told = format!("you sent {value}, now");
+            for credentials in
+                [destination.credentials(&keyring, None), destination.certain_credentials(&keyring)]
+            {
+                assert_eq!(credentials.hide_in_text(told.clone()), "you sent [secret], now");
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_a_credential_is_not_shown() {
+        let url =
+            Url::parse("https://user:secret@example.com:8443/services/T0/abc?code=secret").unwrap();
+        let destination = Destination { hide_path: true, ..Destination::new(url, 1) };
+        assert_eq!(destination.display(), "https://example.com:8443/[secret]");
+        assert_eq!(destination.address(), "https://example.com:8443/[secret]");
+    }
+}

@@ -1,0 +1,12 @@
+//! A value and where a document states it.
+
+use delivery::document::reader::Cursor;
+
+/// A value and where a document states it.
+#[derive(Clone)]
+pub(super) struct Located<'a, T> {
+    /// The value.
+    pub(super) value: T,
+    /// Where it is written.
+    pub(super) at: Cursor<'a>,
+}

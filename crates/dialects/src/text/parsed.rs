@@ -1,0 +1,55 @@
+//! The documents of a file, and the limits of what is read.
+
+use delivery::document::findings::{Findings, Message, Severity, SourcePosition};
+use delivery::document::node::{Node, Placed, Value};
+
+/// The largest file: a thousand subscriptions take a tenth of it. The tree of a file is held in memory.
+pub(crate) const FILE_MAX_BYTES: usize = 4 * 1024 * 1024;
+/// The deepest nesting of a document: definitions of Kubernetes that files also hold have 31 levels.
+pub(super) const DEPTH_MAX: usize = 64;
+
+/// A problem and its position in a file.
+pub(super) type Problem = Placed<Message>;
+
+/// The documents of one file, and where it cannot be read; empty ones are left out, and a list at the top
+/// is one document per element.
+#[derive(Default)]
+pub(crate) struct Parsed {
+    pub(super) documents: Vec<Node>,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Parsed {
+    /// No documents, and why.
+    pub(crate) fn unreadable(value: Message) -> Self {
+        let position = SourcePosition { file: 0, line: 1, column: 1 };
+        Self { documents: Vec::new(), problems: vec![Placed { value, position }] }
+    }
+
+    /// Adds a document, or each element of a list as one.
+    pub(super) fn add(&mut self, root: Node) {
+        let is_there = |node: &Node| !matches!(node.value, Value::Null);
+        match root {
+            Node { value: Value::List(elements), .. } => {
+                self.documents.extend(elements.into_iter().filter(is_there));
+            }
+            node => self.documents.extend(Some(node).filter(is_there)),
+        }
+    }
+
+    /// The documents, with the file's index among those that are read together; reports its problems.
+    pub(crate) fn into_documents(mut self, file: usize, findings: &Findings) -> Vec<Node> {
+        for problem in self.problems {
+            let position = SourcePosition { file, ..problem.position };
+            findings.add(Severity::Error, position, "", problem.value);
+        }
+        self.documents.iter_mut().for_each(|node| node.put_into(file));
+        self.documents
+    }
+}
+
+/// The message for a document that nests too deep, in either format.
+pub(super) fn too_deep(consequence: &str) -> Message {
+    Message::new(format!("nested deeper than {DEPTH_MAX} levels{consequence}"))
+        .help("put this document into a file of its own")
+}
