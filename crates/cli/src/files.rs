@@ -3,7 +3,10 @@
 //! Separate because `check`, `explain`, `apply`, `cost` and `validate` start alike: text into
 //! memory, [`manifest::read`] over all of it, findings for people. A file that cannot be read is a
 //! usage error, exit code 2.
+//!
+//! Promise: findings are in one order, whoever found them: by file as given, line and column.
 
+use std::collections::HashMap;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -53,9 +56,9 @@ impl Files {
         Ok(Self(files))
     }
 
-    /// The name of the first file.
-    pub(crate) fn first(&self) -> &str {
-        self.0.first().map_or("", |(name, _)| name)
+    /// The names of the files.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.0.iter().map(|(name, _)| name.as_str())
     }
 
     /// Findings about files without any document: errors, if there is no other.
@@ -68,12 +71,18 @@ impl Files {
         blank
     }
 
+    /// Sorts findings about these files.
+    pub(crate) fn sort(&self, findings: &mut [Finding]) {
+        sort_findings(self.names(), findings);
+    }
+
     /// The catalogue and the findings of all files together.
     pub(crate) fn reading(&self) -> Reading {
         self.reading_for(&Deployment::default())
     }
 
-    fn reading_for(&self, deployment: &Deployment) -> Reading {
+    /// The same for a deployment, by what it has beside these files.
+    pub(crate) fn reading_for(&self, deployment: &Deployment) -> Reading {
         manifest::read_parsed(deployment, self.parsed())
     }
 
@@ -105,12 +114,7 @@ impl Files {
 
     /// The same, with the findings printed; `None` when one of them is an error.
     pub(crate) fn valid_reading(&self) -> Option<Reading> {
-        self.valid_reading_for(&Deployment::default())
-    }
-
-    /// The same for a deployment, by what it has beside these files.
-    pub(crate) fn valid_reading_for(&self, deployment: &Deployment) -> Option<Reading> {
-        let reading = self.reading_for(deployment);
+        let reading = self.reading();
         print_findings(&reading.findings);
         (!have_errors(&reading.findings)).then_some(reading)
     }
@@ -195,6 +199,19 @@ pub(crate) fn have_errors(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
 }
 
+/// Sorts findings by file in the order of these names, line and column. Those about something else, such as a stack,
+/// come last. Findings at one position keep their order.
+pub(crate) fn sort_findings<'a>(names: impl Iterator<Item = &'a str>, findings: &mut [Finding]) {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (place, name) in names.enumerate() {
+        places.entry(name).or_insert(place);
+    }
+    findings.sort_by_key(|of| {
+        let place = places.get(of.file.as_str()).copied().unwrap_or(usize::MAX);
+        (place, of.line, of.column)
+    });
+}
+
 /// Prints findings on standard error, one line each.
 pub(crate) fn print_findings(findings: &[Finding]) {
     findings.iter().for_each(|finding| note(text::line(&finding.to_string())));
@@ -203,6 +220,30 @@ pub(crate) fn print_findings(findings: &[Finding]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn findings_are_in_the_order_of_the_files_as_given_and_then_by_line_and_column() {
+        let finding = |severity, file: &str, line, column, field: &str| Finding {
+            severity,
+            file: file.to_owned(),
+            line,
+            column,
+            field: field.to_owned(),
+            message: String::new(),
+            help: None,
+            reference: None,
+        };
+        let mut findings = [
+            finding(Severity::Error, "stack", 1, 1, "of no file"),
+            finding(Severity::Note, "b.yaml", 3, 1, "1"),
+            finding(Severity::Error, "a.yaml", 1, 1, "5"),
+            finding(Severity::Error, "b.yaml", 20, 1, "4"),
+            finding(Severity::Warning, "b.yaml", 3, 7, "2"),
+            finding(Severity::Error, "b.yaml", 3, 7, "3"),
+        ];
+        sort_findings(["b.yaml", "a.yaml", "b.yaml"].into_iter(), &mut findings);
+        assert_eq!(findings.map(|of| of.field), ["1", "2", "3", "4", "5", "of no file"]);
+    }
 
     #[test]
     fn a_file_is_utf_8_or_says_in_its_first_bytes_that_it_is_utf_16() {

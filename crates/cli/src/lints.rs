@@ -29,6 +29,7 @@ use dispatch::RESPONSE_MARGIN_MS;
 use url::Url;
 
 use crate::attempts::Attempts;
+use crate::files::sort_findings;
 use crate::missing_destinations::has_placeholder;
 use crate::stack::Stack;
 use crate::writable::{Problem, problem};
@@ -38,9 +39,27 @@ pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
 /// The field of the dead-letter sink.
 const SINK: &str = "deadLetter.sink";
 
+/// All findings about files of these names, in one order: those of the reading, and lints. A lint without a known
+/// location is at the beginning of the first file.
+///
+/// # Errors
+/// When the limits of the stack, or of the environment, cannot be read.
+pub(crate) fn with_lints<'a>(
+    reading: &Reading,
+    names: impl Iterator<Item = &'a str> + Clone,
+    now_ms: u64,
+    stack: Option<&Stack>,
+) -> anyhow::Result<Vec<Finding>> {
+    let first = names.clone().next().unwrap_or_default();
+    let mut findings = reading.findings.clone();
+    findings.extend(lints(reading, first, now_ms, stack)?);
+    sort_findings(names, &mut findings);
+    Ok(findings)
+}
+
 /// Findings about subscriptions without an error. `first` is the file of findings without a known
 /// location.
-pub(crate) fn lints(
+fn lints(
     reading: &Reading,
     first: &str,
     now_ms: u64,

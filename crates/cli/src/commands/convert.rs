@@ -35,6 +35,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
     let mut reading = files.reading();
     reading.findings.extend(files.blank());
+    files.sort(&mut reading.findings);
     print_findings(&reading.findings);
     let documents = documents(&reading.catalogue);
     match arguments.output {

@@ -67,6 +67,41 @@ fn the_exit_code_of_check_says_whether_the_files_can_be_deployed() {
 }
 
 #[test]
+fn findings_of_every_kind_are_in_the_order_of_files_and_lines() {
+    let documents = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\n\
+                     apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+                     metadata: {namespace: n, topic: t, name: NAME}\n\
+                     spec: {destination: {url: 'http://127.0.0.1:1/'}}\n---\n\
+                     apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: NAME}\nspec: {inputs: auto}\n";
+    let [z, a] = ["z", "a"].map(|name| documents.replace("NAME", name));
+    let folder = folder(&[("z.yaml", &z), ("empty.yaml", ""), ("a.yaml", &a)]);
+    let files = ["z.yaml", "empty.yaml", "a.yaml"];
+    let places = |lines: &str| -> Vec<String> {
+        let place = |line: &str| Some(line.splitn(5, ':').take(4).collect::<Vec<_>>().join(":"));
+        lines.lines().filter(|line| line.contains(".yaml:")).filter_map(place).collect()
+    };
+    let checked = run(folder.path(), &[&["check"], &files[..]].concat());
+    let findings = text(&checked.stdout);
+    let findings = findings.split("\n\n").next().unwrap_or_default();
+    let expected = [
+        "z.yaml:1:1: note",
+        "z.yaml:8:27: warning",
+        "z.yaml:13:8: error",
+        "empty.yaml:1:1: warning",
+        "a.yaml:8:27: warning",
+        "a.yaml:13:8: error",
+    ];
+    assert_eq!(places(findings), expected, "{findings}");
+    let to = format!("file://{}/deployed.yaml", folder.path().display());
+    let applied = run(folder.path(), &[&["apply", "--to", &to, "-f"], &files[..]].concat());
+    let of_documents = expected.iter().filter(|place| !place.starts_with("empty"));
+    assert!(places(&text(&applied.stderr)).iter().eq(of_documents), "{}", text(&applied.stderr));
+    let converted = run(folder.path(), &[&["convert"], &files[..]].concat());
+    let of_reading = expected.iter().filter(|place| !place.contains(":8:27:"));
+    assert!(places(&text(&converted.stderr)).iter().eq(of_reading), "{}", text(&converted.stderr));
+}
+
+#[test]
 fn check_as_json_has_every_part_of_a_finding_in_order() {
     let folder = folder(&[("wrong.yaml", &TWO.replace("maxAttempts: 3", "maxAttempt: 3"))]);
     let checked = run(folder.path(), &["check", "wrong.yaml", "--output", "json"]);

@@ -256,12 +256,11 @@ impl Findings {
         format!("{}:{}:{}", self.files[position.file], position.line, position.column)
     }
 
-    /// All of them, in the order of files and lines, each once: a part of a template may be read several times. Notes come
-    /// last: each is about many objects.
+    /// All of them, in the order of files and lines, each once: a part of a template may be read several times.
     pub(crate) fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
         // Stable: findings at one position keep the order in which they were found.
-        gathered.sort_by_key(|(position, finding)| (finding.severity == Severity::Note, *position));
+        gathered.sort_by_key(|(position, _)| *position);
         let mut findings: Vec<(SourcePosition, Finding)> = Vec::with_capacity(gathered.len());
         for (position, finding) in gathered {
             let here = findings.iter().rev().take_while(|(of, _)| *of == position);
@@ -317,9 +316,9 @@ mod tests {
         assert_eq!(
             shown,
             [
+                "a.yaml:1:1: note: ignored",
                 "a.yaml:12:5: error: spec.x\u{fffd}: bad\u{fffd}\u{fffd}bad; good",
-                "b.yaml:1:1: warning: odd",
-                "a.yaml:1:1: note: ignored"
+                "b.yaml:1:1: warning: odd"
             ]
         );
     }

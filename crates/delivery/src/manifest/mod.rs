@@ -83,7 +83,7 @@ pub struct Source<'a> {
 pub struct Reading {
     /// Every topic and subscription without an error.
     pub catalogue: Catalogue,
-    /// All findings, in the order of the files and their lines; notes come last.
+    /// All findings, in the order of the files and their lines.
     pub findings: Vec<Finding>,
     /// The subscriptions that the files describe and the catalogue does not have.
     pub left_out: Vec<LeftOut>,
