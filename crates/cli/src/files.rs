@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, available_parallelism};
 
+use adapters::file_text;
 use delivery::manifest::{self, Deployment, Finding, ParsedFile, Reading, Severity, Source};
 
 use crate::output::note;
@@ -62,18 +63,13 @@ impl Files {
     }
 
     /// Findings about files without any document: errors, if there is no other.
-    pub(crate) fn blank(&self) -> Vec<Finding> {
+    fn blank(&self) -> Vec<Finding> {
         let blank = self.0.iter().filter_map(|(name, text)| manifest::blank(Source { name, text }));
         let mut blank: Vec<Finding> = blank.collect();
         if blank.len() < self.0.len() {
             blank.iter_mut().for_each(|finding| finding.severity = Severity::Warning);
         }
         blank
-    }
-
-    /// Sorts findings about these files.
-    pub(crate) fn sort(&self, findings: &mut [Finding]) {
-        sort_findings(self.names(), findings);
     }
 
     /// The catalogue and the findings of all files together.
@@ -112,9 +108,17 @@ impl Files {
         parsed.into_iter().map(|(_, file)| file).collect()
     }
 
+    /// The same with the findings about files without any document, in one order.
+    pub(crate) fn reading_with_blank(&self) -> Reading {
+        let mut reading = self.reading();
+        reading.findings.extend(self.blank());
+        sort_findings(self.names(), &mut reading.findings);
+        reading
+    }
+
     /// The same, with the findings printed; `None` when one of them is an error.
     pub(crate) fn valid_reading(&self) -> Option<Reading> {
-        let reading = self.reading();
+        let reading = self.reading_with_blank();
         print_findings(&reading.findings);
         (!have_errors(&reading.findings)).then_some(reading)
     }
@@ -139,7 +143,7 @@ impl Files {
 }
 
 /// Returns true for the name of a file that may have subscriptions.
-fn is_of_subscriptions(path: &Path) -> bool {
+pub(crate) fn is_of_subscriptions(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("yaml" | "yml" | "json"))
 }
@@ -156,7 +160,7 @@ fn read_into(
 ) -> Result<(), (PathBuf, io::Error)> {
     let failed = |error| (path.to_owned(), error);
     if !path.is_dir() {
-        let text = std::fs::read(path).and_then(text_of).map_err(failed)?;
+        let text = file_text::read(path).map_err(failed)?;
         files.push((path.display().to_string(), text));
         return Ok(());
     }
@@ -173,25 +177,6 @@ fn read_into(
         .iter()
         .filter(|path| !is_hidden(path) && (is_entered(path) || is_read(path)))
         .try_for_each(|path| read_into(path, is_read, files))
-}
-
-/// The text of a file: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it.
-fn text_of(bytes: Vec<u8>) -> io::Result<String> {
-    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
-        [0xff, 0xfe, ..] => u16::from_le_bytes,
-        [0xfe, 0xff, ..] => u16::from_be_bytes,
-        _ => return String::from_utf8(bytes).map_err(|_| not_text("it is not UTF-8 text")),
-    };
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    let units: Vec<u16> = pairs.iter().skip(1).copied().map(unit).collect();
-    let text = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
-    text.ok_or_else(|| {
-        not_text("it is not UTF-16 text, which its first bytes say; save it as UTF-8")
-    })
-}
-
-fn not_text(problem: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
 /// Whether one of the findings is an error.
@@ -243,20 +228,5 @@ mod tests {
         ];
         sort_findings(["b.yaml", "a.yaml", "b.yaml"].into_iter(), &mut findings);
         assert_eq!(findings.map(|of| of.field), ["1", "2", "3", "4", "5", "of no file"]);
-    }
-
-    #[test]
-    fn a_file_is_utf_8_or_says_in_its_first_bytes_that_it_is_utf_16() {
-        let text = "a: ü😀";
-        for (mark, of) in
-            [("\u{feff}", u16::to_le_bytes as fn(u16) -> [u8; 2]), ("\u{feff}", u16::to_be_bytes)]
-        {
-            let bytes: Vec<u8> = format!("{mark}{text}").encode_utf16().flat_map(of).collect();
-            assert_eq!(text_of(bytes.clone()).unwrap(), text);
-            let odd = text_of([bytes, vec![0]].concat()).unwrap_err();
-            assert!(odd.to_string().contains("save it as UTF-8"), "{odd}");
-        }
-        assert_eq!(text_of(text.into()).unwrap(), text);
-        assert_eq!(text_of(vec![b'a', 0xff]).unwrap_err().to_string(), "it is not UTF-8 text");
     }
 }

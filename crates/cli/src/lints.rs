@@ -39,8 +39,8 @@ pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
 /// The field of the dead-letter sink.
 const SINK: &str = "deadLetter.sink";
 
-/// All findings about files of these names, in one order: those of the reading, and lints. A lint without a known
-/// location is at the beginning of the first file.
+/// All findings about files of these names, in one order: those of the reading, and lints. One about all files has no
+/// position, so it comes last.
 ///
 /// # Errors
 /// When the limits of the stack, or of the environment, cannot be read.
@@ -51,32 +51,19 @@ pub(crate) fn with_lints<'a>(
     stack: Option<&Stack>,
 ) -> anyhow::Result<Vec<Finding>> {
     let first = names.clone().next().unwrap_or_default();
+    let at = Locations { reading, first };
+    let find = |of: &Subscription, field: &str, problem| at.finding(of, field, problem);
     let mut findings = reading.findings.clone();
-    findings.extend(lints(reading, first, now_ms, stack)?);
+    findings.extend(lints_at(&reading.catalogue, now_ms, stack, find)?);
     sort_findings(names, &mut findings);
+    if reading.catalogue.subscriptions().next().is_none() {
+        let none = "the files contain no subscription without an error".to_owned();
+        findings.push(Problem::warning(none).in_file(first.to_owned(), ""));
+    }
     Ok(findings)
 }
 
-/// Findings about subscriptions without an error. `first` is the file of findings without a known
-/// location.
-fn lints(
-    reading: &Reading,
-    first: &str,
-    now_ms: u64,
-    stack: Option<&Stack>,
-) -> anyhow::Result<Vec<Finding>> {
-    let at = Locations { reading, first };
-    let find = |of: &Subscription, field: &str, problem| at.finding(of, field, problem);
-    let mut lints = Vec::new();
-    if reading.catalogue.subscriptions().next().is_none() {
-        let none = "the files contain no subscription without an error".to_owned();
-        lints.push(Problem::warning(none).in_file(first.to_owned(), ""));
-    }
-    lints.extend(lints_at(&reading.catalogue, now_ms, stack, find)?);
-    Ok(lints)
-}
-
-/// The same about a catalogue, where `find` makes a finding of a problem with a field.
+/// Findings about subscriptions of a catalogue without an error, where `find` makes a finding of a problem with a field.
 pub(crate) fn lints_at(
     catalogue: &Catalogue,
     now_ms: u64,

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use adapters::file_text;
 use delivery::manifest::{self, Finding, Source};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
@@ -90,7 +91,7 @@ impl SavedFile {
 
     fn read_again(&mut self) -> Saved {
         let name = self.path.display().to_string();
-        let text = match std::fs::read_to_string(&self.path) {
+        let text = match file_text::read(&self.path) {
             Ok(text) => text,
             Err(error) => return Saved::Unreadable(format!("{name} cannot be read: {error}")),
         };

@@ -4,10 +4,13 @@
 //! own, byte for byte. An element that is not an event is rejected with its line; the rest is sent.
 
 use std::error::Error;
+use std::io::Read as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use adapters::file_text;
 use adapters::queues::text_attribute;
 use adapters::subscriptions::Location;
 use anyhow::{Context as _, anyhow, bail};
@@ -119,11 +122,19 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// The text of a file of events, without a mark of byte order; - is standard input.
 pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
     let text = match file {
-        "-" => std::io::read_to_string(std::io::stdin()).context("standard input cannot be read"),
-        path => std::fs::read_to_string(path)
+        "-" => standard_input(),
+        path => file_text::read(Path::new(path))
             .map_err(|error| usage_error(format!("{} cannot be read: {error}", text::line(path)))),
     };
     text.map(|text| without_mark(&text).to_owned())
+}
+
+/// The text of standard input.
+pub(crate) fn standard_input() -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).context("standard input cannot be read")?;
+    file_text::text_of(bytes)
+        .map_err(|error| usage_error(format!("standard input cannot be read: {error}")))
 }
 
 /// The events of a file in order, with an error for each element that is not an event.

@@ -148,6 +148,11 @@ impl Message {
         Self { text: text.into(), help: None, reference: None }
     }
 
+    /// The same with another text for what is wrong.
+    pub(crate) fn with_text(self, text: String) -> Self {
+        Self { text, ..self }
+    }
+
     /// Adds what would be right.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -111,8 +111,7 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
         (reading, findings, stack, owners)
     } else {
         let files = Files::read(paths)?;
-        let mut reading = files.reading();
-        reading.findings.extend(files.blank());
+        let reading = files.reading_with_blank();
         let stack = stack().await?;
         let findings = with_lints(&reading, files.names(), now_ms, stack.as_ref())?;
         (reading, findings, stack, None)

@@ -19,6 +19,13 @@ use super::node::{Document, Key, Node, Value};
 use crate::document::number::Number;
 use crate::time::duration;
 
+/// The words for kinds of values that are expected.
+const TEXT: &str = "text";
+const FLAG: &str = "true or false";
+const WHOLE_NUMBER: &str = "a whole number";
+const NUMBER: &str = "a number";
+const DURATION: &str = "a duration such as PT30S";
+
 /// A value of a document, its path, and where to report.
 #[derive(Clone)]
 pub(crate) struct Cursor<'a> {
@@ -158,9 +165,10 @@ impl<'a> Cursor<'a> {
     fn expected<T>(&self, what: &str) -> Option<T> {
         let kind = if self.is_expression() { "an expression" } else { self.node.value.kind() };
         let message = Message::new(format!("expected {what}, found {kind}"));
-        let quotes = what == "text"
-            && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
-        self.refuse(if quotes { message.help("write it in quotes") } else { message })
+        self.refuse(match spelling(what, &self.node.value) {
+            Some(help) => message.help(help),
+            None => message,
+        })
     }
 
     /// Whether this is a mapping; reports nothing.
@@ -227,7 +235,7 @@ impl<'a> Cursor<'a> {
 
     /// Text.
     pub(crate) fn text(&self) -> Option<&'a str> {
-        self.peek_text().or_else(|| self.expected("text"))
+        self.peek_text().or_else(|| self.expected(TEXT))
     }
 
     /// Text that is parsed into a type. Invalid text is not quoted: it may be a secret by mistake.
@@ -249,14 +257,14 @@ impl<'a> Cursor<'a> {
 
     /// `true` or `false`.
     pub(crate) fn boolean(&self) -> Option<bool> {
-        let Value::Bool(value) = self.node.value else { return self.expected("true or false") };
+        let Value::Bool(value) = self.node.value else { return self.expected(FLAG) };
         Some(value)
     }
 
     /// A whole number within the range.
     pub(crate) fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let Value::Integer(value) = self.node.value else {
-            return self.expected("a whole number");
+            return self.expected(WHOLE_NUMBER);
         };
         let inside = u32::try_from(value).ok().filter(|value| range.contains(value));
         let (least, most) = (range.start(), range.end());
@@ -272,13 +280,13 @@ impl<'a> Cursor<'a> {
                 String::new()
             }
         };
-        Number::parse(&text).or_else(|| self.expected("a number"))
+        Number::parse(&text).or_else(|| self.expected(NUMBER))
     }
 
     /// A duration within the range, in milliseconds.
     pub(crate) fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
         let Some(text) = self.peek_text() else {
-            return self.expected("a duration such as PT30S");
+            return self.expected(DURATION);
         };
         let ms = match duration::parse_ms(text) {
             Ok(ms) => ms,
@@ -390,6 +398,35 @@ impl<'a> Cursor<'a> {
     fn path_to(&self, name: &str) -> String {
         let dot = if self.field.is_empty() { "" } else { "." };
         format!("{}{dot}{name}", self.field)
+    }
+}
+
+/// How a value of another kind would be spelled as what is expected, if it is only spelled wrong.
+fn spelling(what: &str, value: &Value) -> Option<String> {
+    match (what, value) {
+        (TEXT, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_)) => {
+            Some("write it in quotes".to_owned())
+        }
+        (WHOLE_NUMBER, Value::Text(text)) => {
+            let number: i128 = text.trim().parse().ok()?;
+            Some(format!("write {number}, without quotes"))
+        }
+        (NUMBER, Value::Text(text)) => {
+            let number = Number::parse(text.trim())?;
+            Some(format!("write {number}, without quotes"))
+        }
+        (FLAG, Value::Text(text)) => {
+            let flag = match text.trim().to_ascii_lowercase().as_str() {
+                "true" | "yes" | "on" => "true",
+                "false" | "no" | "off" => "false",
+                _ => return None,
+            };
+            Some(format!("write {flag}, without quotes"))
+        }
+        (DURATION, Value::Integer(seconds)) if *seconds > 0 => {
+            Some(format!("PT{seconds}S is {seconds} s"))
+        }
+        (_, _) => None,
     }
 }
 

@@ -15,6 +15,7 @@ use super::{object, old};
 use crate::subscription::ReplyTo;
 use crate::subscription::auth::oauth2::{Style, check_parameter};
 use crate::subscription::kinds::address::{Resolved, Target};
+use crate::subscription::kinds::mistyped_url::mistake;
 use crate::subscription::name::TopicName;
 use crate::subscription::tls::CaBundle;
 use crate::subscription::topic_address;
@@ -120,7 +121,11 @@ impl Addresses<'_> {
         let address = match self.destinations.resolve(text, &at) {
             Resolved::Target(target) => Address::Target(target),
             Resolved::Reported => return None,
-            Resolved::Unknown => Address::Unresolved(text.to_owned()),
+            // Any other scheme may be one of the cluster, whose address an entry gives.
+            Resolved::Unknown => match mistake(text).filter(|_| !text.contains("://")) {
+                Some(mistake) => return at.refuse(Message::new(mistake).help("uri: https://…")),
+                None => Address::Unresolved(text.to_owned()),
+            },
         };
         Some(ResolvedAddress {
             address,

@@ -118,6 +118,11 @@ fn a_broken_name_version_or_address_is_refused_at_its_place() {
         ),
         (
             "    uri: https://audit.example.com/",
+            "    uri: ^audit.example.com/",
+            "spec.subscriber.uri: the URL has no scheme; uri: https://…",
+        ),
+        (
+            "    uri: https://audit.example.com/",
             "    uri: ^s3://bucket",
             "spec.subscriber.uri: a container is not a destination for events",
         ),
