@@ -187,6 +187,82 @@ fn explain_follows_the_outcome_and_shows_all_subscriptions_when_none_is_named() 
 }
 
 #[test]
+fn explain_takes_files_and_folders_as_check_does_and_a_name_beside_them() {
+    let folder = folder(&[("one.yaml", &TWO.replace("orders", "mails")), ("two.yaml", TWO)]);
+    for name in ["all", "shop/orders"] {
+        std::fs::create_dir_all(folder.path().join(name)).expect("a folder");
+        let file = folder.path().join(name).join("two.yaml");
+        std::fs::write(file, TWO).expect("a file");
+    }
+    let to = format!("file://{}/one.yaml", folder.path().display());
+    let two = "shop/orders/billing shop/orders/mail";
+    let mails = "shop/mails/billing shop/mails/mail";
+    let both = format!("{mails} {two}");
+    for (arguments, expected) in [
+        (&["two.yaml"][..], two),
+        (&["one.yaml", "two.yaml"], &both),
+        (&["all"], two),
+        (&["./shop/orders"], two),
+        (&["shop/orders"], two),
+        (&["one.yaml", "-f", "two.yaml"], &both),
+        (&["all", "shop/orders/billing"], BILLING),
+        (&[BILLING, "all"], BILLING),
+        (&[BILLING, "-f", "two.yaml"], BILLING),
+        (&["one.yaml", "two.yaml", "shop/mails"], mails),
+        (&["all", "--subscription", BILLING], BILLING),
+        (&["--to", &to], mails),
+        (&["shop/mails", "--to", &to], mails),
+        (&["shop/mails/mail", "--to", &to], "shop/mails/mail"),
+        (&["--subscription", "shop/mails/mail", "--to", &to], "shop/mails/mail"),
+    ] {
+        let output = run(folder.path(), &[&["explain", "--output", "json"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+        let found = json(&output);
+        let all = found.as_array().cloned().unwrap_or_else(|| vec![found]);
+        let names: Vec<&str> = all.iter().filter_map(|of| of["subscription"].as_str()).collect();
+        assert_eq!(names.join(" "), expected, "{arguments:?}");
+    }
+    // The folder has this name too, and a name of the deployment is meant.
+    let named = run(folder.path(), &["explain", "shop/orders", "--to", &to]);
+    assert!(text(&named.stderr).contains("there is no topic shop/orders in "), "{named:?}");
+}
+
+#[test]
+fn explain_says_what_is_wrong_with_its_arguments() {
+    let folder = folder(&[("two.yaml", TWO), ("blank.yaml", "# later\n")]);
+    let to = format!("file://{}/two.yaml", folder.path().display());
+    for (arguments, expected) in [
+        (&[][..], "<FILE|NS/TOPIC[/NAME]>"),
+        (&["nowhere.yaml"], "nowhere.yaml cannot be read"),
+        (&["shop/nowhere.yaml"], "shop/nowhere.yaml cannot be read"),
+        (
+            &["orders"],
+            "orders is neither a file nor a name: namespace/topic or namespace/topic/name is",
+        ),
+        (&["shop/orders"], "shop/orders is the name of a topic: --to or --stack is required"),
+        (&["two.yaml", BILLING, "shop/orders/mail"], "only one topic or subscription can be named"),
+        (&["two.yaml", BILLING, "--subscription", BILLING], "only one topic or subscription"),
+        (
+            &["two.yaml", "--to", &to],
+            "--to has subscriptions of a deployment, and two.yaml is a file",
+        ),
+        (&["two.yaml", "shop/none"], "there is no topic shop/none; there are\n  shop/orders\n"),
+        (
+            &["two.yaml", "shop/orders/none"],
+            "there is no subscription shop/orders/none; there are\n",
+        ),
+    ] {
+        let output = run(folder.path(), &[&["explain"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+    let blank = run(folder.path(), &["explain", "blank.yaml"]);
+    assert_eq!(blank.status.code(), Some(1));
+    let expected = "blank.yaml:1:1: error: there is nothing but comments here; ";
+    assert!(text(&blank.stderr).starts_with(expected), "{}", text(&blank.stderr));
+}
+
+#[test]
 fn explain_draws_a_time_axis_as_text_and_as_svg() {
     let folder = folder(&[("two.yaml", TWO)]);
     let table =
