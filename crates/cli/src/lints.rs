@@ -380,7 +380,7 @@ impl Locations<'_> {
 }
 
 /// The parts of the first `file:line:column`; an origin may list several, separated by commas.
-fn location(origin: &str) -> Option<(String, u64, u64)> {
+pub(crate) fn location(origin: &str) -> Option<(String, u64, u64)> {
     // From the right, because a path may contain colons.
     let (rest, column) = origin.split(", ").next()?.rsplit_once(':')?;
     let (file, line) = rest.rsplit_once(':')?;

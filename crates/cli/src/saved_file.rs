@@ -17,7 +17,8 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::files::have_errors;
+use crate::files::{have_errors, sort_findings};
+use crate::unset_secrets::all_unset_here;
 
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -50,7 +51,7 @@ pub(crate) enum Saved {
         catalogue: Catalogue,
         /// How many subscriptions were added, removed or changed.
         changed: usize,
-        /// Warnings.
+        /// Warnings, also about variables that are not set.
         findings: Vec<Finding>,
     },
     /// What was read before stays in use.
@@ -101,7 +102,10 @@ impl SavedFile {
         if have_errors(&reading.findings) {
             return Saved::Broken(reading.findings);
         }
-        let (catalogue, findings) = (reading.catalogue, reading.findings);
+        let unset = all_unset_here(&reading);
+        let (catalogue, mut findings) = (reading.catalogue, reading.findings);
+        findings.extend(unset);
+        sort_findings(std::iter::once(name.as_str()), &mut findings);
         let now = subscriptions(&catalogue);
         let changed = changes(&self.subscriptions, &now);
         self.subscriptions = now;

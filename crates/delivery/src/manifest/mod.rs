@@ -32,6 +32,7 @@ mod foreign;
 mod ignored;
 mod knative;
 mod left_out;
+mod named_secrets;
 mod native;
 mod notifications;
 mod origins;
@@ -57,6 +58,7 @@ pub use foreign::is_foreign;
 use ignored::Ignored;
 pub use knative::is_stock_knative;
 pub use left_out::LeftOut;
+pub use named_secrets::NamedSecret;
 use node::Document;
 pub use origins::Origins;
 use reader::Cursor;
@@ -89,6 +91,8 @@ pub struct Reading {
     pub left_out: Vec<LeftOut>,
     /// Where the documents state each value, for every subscription of the catalogue.
     pub origins: BTreeMap<SubscriptionName, Origins>,
+    /// Where the documents name each secret, for every subscription of the catalogue.
+    pub secrets: Vec<NamedSecret>,
     /// The addresses of the `Destinations` documents, by reference.
     pub destinations: BTreeMap<String, String>,
 }
@@ -169,13 +173,14 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     eventgrid::read(&families.event_grid, &destinations, &mut draft);
     knative::read(&families.knative, &destinations, &mut draft, &mut ignored);
     ignored.report();
-    let secrets = secret_policy::read(&families.secret_policies);
-    let built = draft.into_catalogue(&deployment.secrets.clone().with(&secrets));
-    let Built { mut catalogue, origins, left_out } = built;
-    catalogue.restrict_secrets(secrets);
+    let policy = secret_policy::read(&families.secret_policies);
+    let built = draft.into_catalogue(&deployment.secrets.clone().with(&policy));
+    let Built { mut catalogue, origins, left_out, secrets } = built;
+    catalogue.restrict_secrets(policy);
     notifications::read(&families.notifications, &mut catalogue);
     let destinations = destinations.texts();
-    Reading { catalogue, findings: findings.into_sorted(), left_out, origins, destinations }
+    let findings = findings.into_sorted();
+    Reading { catalogue, findings, left_out, origins, secrets, destinations }
 }
 
 /// The result of a draft.
@@ -184,6 +189,7 @@ struct Built {
     catalogue: Catalogue,
     origins: BTreeMap<SubscriptionName, Origins>,
     left_out: Vec<LeftOut>,
+    secrets: Vec<NamedSecret>,
 }
 
 /// The catalogue while it is built: names are unique, whatever the family of the document.
@@ -323,6 +329,9 @@ impl<'a> Draft<'a> {
                 built.left_out.push(LeftOut { name, at, reason });
                 continue;
             }
+            let (of, origins) = (&described.subscription, &described.origins);
+            let secrets = named_secrets::of(of, origins, &described.secrets_at, named_at);
+            built.secrets.extend(secrets);
             built.origins.insert(name.clone(), described.origins);
             catalogue.add_subscription(described.subscription);
         }

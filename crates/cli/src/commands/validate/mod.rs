@@ -28,7 +28,7 @@ use confirmation_server::{Confirmation, ConfirmationServer};
 use delivery::machine::consent::{
     ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, ask, judge,
 };
-use delivery::manifest::Reading;
+use delivery::manifest::{Reading, Severity};
 use delivery::ports::{Clock as _, Consents as _, JitterSource as _};
 use delivery::request::AttemptContext;
 use delivery::subscription::name::SubscriptionName;
@@ -44,6 +44,7 @@ use crate::from_here::FromHere;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::text::Table;
+use crate::unset_secrets::unset_secrets;
 use crate::{store, text};
 
 #[derive(Debug, clap::Args)]
@@ -125,6 +126,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         note(format_args!("no subscription requires consent"));
         return Ok(ExitCode::SUCCESS);
     }
+    let all = selected.iter().map(|(subscription, _)| subscription.as_ref());
+    print_findings(&unset_secrets(&reading, all, Severity::Warning, |name| {
+        std::env::var(name).ok()
+    }));
     let sent = receivers(selected.iter().map(|(subscription, _)| subscription.as_ref()));
     let allowed = arguments.environment.allow(&sent)?;
     let shown = selected.iter().map(|(subscription, _)| subscription.as_ref());

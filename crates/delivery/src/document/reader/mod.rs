@@ -124,6 +124,11 @@ impl<'a> Cursor<'a> {
         self.report(Severity::Note, message.into());
     }
 
+    /// The path of the field here.
+    pub(crate) fn path(&self) -> &str {
+        &self.field
+    }
+
     /// The name of the field here.
     pub(crate) fn name(&self) -> &str {
         self.field.rsplit('.').next().unwrap_or_default()
