@@ -22,7 +22,7 @@ pub(crate) fn unset_secrets<'a>(
     let mut seen = BTreeSet::new();
     let mut findings = Vec::new();
     for subscription in subscriptions {
-        for (secret, _) in subscription.destination.secrets_with_addresses() {
+        for secret in subscription.destination.secrets() {
             let SecretName::Environment(name) = secret else { continue };
             let Some(problem) = problem(name, variable(name).as_deref(), severity) else {
                 continue;
@@ -107,10 +107,10 @@ mod tests {
             found,
             [
                 format!(
-                    "f:5:87: warning: spec.destination.signing.secrets[1]: the variable EMPTY is empty {rest} EMPTY=…, and start again"
+                    "f:5:79: warning: spec.destination.signing.secrets[1]: the variable EMPTY is empty {rest} EMPTY=…, and start again"
                 ),
                 format!(
-                    "f:11:87: warning: spec.destination.signing.secrets[1]: the variable MISSING is not set {rest} MISSING=…, and start again"
+                    "f:11:83: warning: spec.destination.signing.secrets[1]: the variable MISSING is not set {rest} MISSING=…, and start again"
                 ),
                 format!(
                     "f:16:61: warning: spec.delivery.destination.headers[0].secret: the variable MISSING is not set {rest} MISSING=…, and start again"

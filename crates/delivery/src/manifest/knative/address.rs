@@ -121,11 +121,7 @@ impl Addresses<'_> {
         let address = match self.destinations.resolve(text, &at) {
             Resolved::Target(target) => Address::Target(target),
             Resolved::Reported => return None,
-            // Any other scheme may be one of the cluster, whose address an entry gives.
-            Resolved::Unknown => match mistake(text).filter(|_| !text.contains("://")) {
-                Some(mistake) => return at.refuse(Message::new(mistake).help("uri: https://…")),
-                None => Address::Unresolved(text.to_owned()),
-            },
+            Resolved::Unknown => Address::Unresolved(text.to_owned()),
         };
         Some(ResolvedAddress {
             address,
@@ -226,7 +222,7 @@ impl ResolvedAddress<'_> {
         match self.address {
             Address::Target(target) => return target.for_events(&self.at),
             Address::Topic(topic) => return Some(topic_address::address_of(&topic)),
-            Address::Unresolved(key) => self.at.error(unresolved(&key)),
+            Address::Unresolved(key) => self.at.error(unresolved(&key, &self.at)),
         }
         None
     }
@@ -240,7 +236,7 @@ impl ResolvedAddress<'_> {
             Address::Topic(topic) => return Some(ReplyTo::Topic(topic)),
             Address::Target(Target::Container(_)) => self.at.error(no_replies("a container")),
             Address::Target(Target::Queue(_)) => self.at.error(no_replies("a queue")),
-            Address::Unresolved(key) => self.at.error(unresolved(&key)),
+            Address::Unresolved(key) => self.at.error(unresolved(&key, &self.at)),
         }
         None
     }
@@ -268,10 +264,17 @@ pub(super) fn asked<'a>(
     Asked { token, ca_bundle, ..Asked::default() }
 }
 
-fn unresolved(key: &str) -> Message {
-    Message::new(format!("nothing says what {} is here", quoted(key)))
-        .help(entry(key, "https://…"))
-        .about(key, ReferenceUse::Events)
+/// The message for a reference to nothing in the files, or for a URL that is mistyped.
+fn unresolved(key: &str, at: &Cursor<'_>) -> Message {
+    let unknown = format!("nothing says what {} is here", quoted(key));
+    // Any scheme may be one of the cluster, whose address an entry gives.
+    let uri = at.peek_text().filter(|text| !text.contains("://"));
+    let message = match uri.and_then(mistake) {
+        Some(mistake) => Message::new(format!("{mistake}, and {unknown}"))
+            .help(format!("https://…, or {}", entry(key, "https://…"))),
+        None => Message::new(unknown).help(entry(key, "https://…")),
+    };
+    message.about(key, ReferenceUse::Events)
 }
 
 fn no_replies(what: &str) -> Message {
