@@ -19,7 +19,7 @@ pub enum NotText {
     Byte {
         /// The line of the first such byte, from 1.
         line: usize,
-        /// That byte.
+        /// Its value, which the message shows in hexadecimal.
         byte: u8,
         /// The encoding that it probably has, as `iconv` names it.
         encoding: &'static str,

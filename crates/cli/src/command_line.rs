@@ -89,7 +89,7 @@ fn names_a_place(matches: &ArgMatches) -> bool {
         || has_file(leaf)
 }
 
-/// Whether an argument that may also be a name is a file.
+/// Returns true if one of the arguments that may also be names is a file.
 fn has_file(leaf: &ArgMatches) -> bool {
     let given = leaf.try_get_many::<PathBuf>(FILES_OR_NAMES).ok().flatten();
     given.into_iter().flatten().any(|path| path.exists() || is_of_subscriptions(path))

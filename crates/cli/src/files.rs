@@ -108,7 +108,7 @@ impl Files {
         parsed.into_iter().map(|(_, file)| file).collect()
     }
 
-    /// The same with the findings about files without any document, in one order.
+    /// Reads them, and adds findings about files without any document.
     pub(crate) fn reading_with_blank(&self) -> Reading {
         let mut reading = self.reading();
         reading.findings.extend(self.blank());

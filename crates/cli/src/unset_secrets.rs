@@ -36,13 +36,13 @@ pub(crate) fn unset_secrets<'a>(
     findings
 }
 
-/// The same for all subscriptions, as warnings, by the environment of this process.
+/// Warnings about all subscriptions, by the environment of this process.
 pub(crate) fn all_unset_here(reading: &Reading) -> Vec<Finding> {
     let all = reading.catalogue.subscriptions().map(AsRef::as_ref);
     unset_secrets(reading, all, Severity::Warning, |name| std::env::var(name).ok())
 }
 
-/// What is wrong with a variable, and what to do.
+/// The problem with a variable, and its solution; `None` if it has a value.
 fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Problem> {
     let what = match value {
         None => "not set",

@@ -14,6 +14,7 @@ use adapters::file_text;
 use adapters::queues::text_attribute;
 use adapters::subscriptions::Location;
 use anyhow::{Context as _, anyhow, bail};
+use delivery::address::http_url;
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Event, Input, without_mark};
 use delivery::publish::{too_large, topic_bytes};
@@ -42,10 +43,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NS/TOPIC")]
     topic: Option<TopicName>,
     /// The events queue; by default that of the stack, and without a stack that of `lastmile dev`
-    #[arg(long, value_name = "URL", conflicts_with_all = ["ingress", "stack"])]
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["ingress", "stack"])]
     queue_url: Option<Url>,
     /// An HTTP ingress instead of a queue, such as http://127.0.0.1:8080/topics/shop/orders
-    #[arg(long, value_name = "URL", conflicts_with_all = ["topic", "to", "stack"])]
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["topic", "to", "stack"])]
     ingress: Option<Url>,
     /// Where the subscriptions of the queue are, to find out whether the topic exists:
     /// s3://bucket/key or file:///path; a catalogue ends with a slash

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::document::hint::hint;
 
-/// What the name of a status without a reason of its own begins with. No other reason begins like this.
+/// The prefix of the names for statuses without a reason of their own. No other reason has it.
 const OF_STATUS: &str = "UndeliverableDueToHttpStatus";
 
 /// Why a delivery ended without success. The same names are used in log fields, metric dimensions,

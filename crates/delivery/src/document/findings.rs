@@ -148,7 +148,7 @@ impl Message {
         Self { text: text.into(), help: None, reference: None }
     }
 
-    /// The same with another text for what is wrong.
+    /// Replaces the text, and keeps the help.
     pub(crate) fn with_text(self, text: String) -> Self {
         Self { text, ..self }
     }

@@ -91,7 +91,7 @@ pub struct Reading {
     pub left_out: Vec<LeftOut>,
     /// Where the documents state each value, for every subscription of the catalogue.
     pub origins: BTreeMap<SubscriptionName, Origins>,
-    /// Where the documents name each secret, for every subscription of the catalogue.
+    /// The positions at which the documents name secrets, for every subscription of the catalogue.
     pub secrets: Vec<NamedSecret>,
     /// The addresses of the `Destinations` documents, by reference.
     pub destinations: BTreeMap<String, String>,

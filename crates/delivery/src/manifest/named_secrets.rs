@@ -1,4 +1,4 @@
-//! Where documents name the secrets of a subscription.
+//! The positions at which documents name the secrets of a subscription.
 //!
 //! Separate because the names alone are in the subscription: a command that finds that a secret is missing reports it where
 //! a person would correct the name.
@@ -14,11 +14,11 @@ use crate::subscription::secret::SecretName;
 /// A secret that a subscription sends, or signs with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSecret {
-    /// The subscription.
+    /// The subscription whose requests need it.
     pub subscription: SubscriptionName,
     /// The name of the secret.
     pub secret: SecretName,
-    /// Where it is written, as `file:line:column`.
+    /// The position of its name, as `file:line:column`.
     pub at: String,
     /// The field there, such as `spec.destination.headers[0].secret`.
     pub field: String,

@@ -1,4 +1,4 @@
-//! What `explain` is asked about: files, as `check` reads them, and the name of a topic or subscription.
+//! The question to `explain`: about files, as `check` reads them, and perhaps a topic or subscription.
 //!
 //! Separate because one argument may be either. A file or folder that is there is one; so is whatever ends like a file of
 //! subscriptions. With `--to` or `--stack` a name stays a name where a folder has it too.
@@ -47,14 +47,14 @@ impl From<TopicName> for Named {
 
 /// The subscriptions that are meant.
 pub(super) struct Asked {
-    /// Where they are; without files, in a deployment.
+    /// The files that have them; empty for those of a deployment.
     pub(super) files: Vec<PathBuf>,
-    /// Which of them; `None` for all.
+    /// The topic or subscription; `None` for all.
     pub(super) name: Option<Named>,
 }
 
 impl Asked {
-    /// What these arguments ask about.
+    /// Sorts the arguments into files and at most one name.
     ///
     /// # Errors
     /// A usage error for an argument that is neither a file nor a name, for several names, and for files beside `--to`.

@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
         required_unless_present_any = ["to", "stack", "more_files"]
     )]
     files_or_names: Vec<PathBuf>,
-    /// The same files, as other commands take them
+    /// Files too, by the option that other commands have
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
     more_files: Vec<PathBuf>,
     /// Only this subscription

@@ -12,6 +12,7 @@
 
 mod confirmation_server;
 
+use delivery::address::http_url;
 use delivery::subscription::CloudEventsHandshake;
 use delivery::subscription::NoFields;
 use std::net::SocketAddr;
@@ -81,7 +82,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
     /// The public URL of that address; without it, http://IP:PORT
-    #[arg(long, value_name = "URL", requires = "listen")]
+    #[arg(long, value_name = "URL", value_parser = http_url, requires = "listen")]
     public_url: Option<Url>,
     #[command(flatten)]
     environment: EnvironmentArgs,

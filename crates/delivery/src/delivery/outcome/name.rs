@@ -14,7 +14,7 @@ use crate::document::hint::hint;
 const STATUSES: std::ops::RangeInclusive<u16> = 100..=599;
 
 words! {
-    /// What happened in an attempt without a response.
+    /// The end of an attempt without a response.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum NoResponse {
         /// None within the response timeout.
@@ -46,19 +46,19 @@ impl NoResponse {
     }
 }
 
-/// What happened in an attempt: `503`, `timeout` or `Busy`.
+/// The end of an attempt: `503`, `timeout` or `Busy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutcomeName {
     /// A response with this status.
     Status(u16),
-    /// No response.
+    /// A word such as `timeout`.
     NoResponse(NoResponse),
     /// A word of the vocabulary.
     Word(Outcome),
 }
 
 impl OutcomeName {
-    /// Whether an attempt ended so, by the word and the status that are stored of it.
+    /// Returns true for an attempt of which this word and this status are stored.
     #[must_use]
     pub fn is_of(self, outcome: Option<&str>, status: Option<u16>) -> bool {
         match self {

@@ -406,7 +406,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// How a value of another kind would be spelled as what is expected, if it is only spelled wrong.
+/// The right spelling of a value that is only spelled as another kind, as help.
 fn spelling(what: &str, value: &Value) -> Option<String> {
     match (what, value) {
         (TEXT, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_)) => {

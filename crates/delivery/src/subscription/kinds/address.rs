@@ -6,7 +6,7 @@
 use serde_json::{Value as Json, json};
 use url::Url;
 
-use super::mistyped_url::mistake;
+use crate::address::mistake;
 use crate::document::findings::Message;
 use crate::document::kind::Kind;
 use crate::document::reader::Cursor;

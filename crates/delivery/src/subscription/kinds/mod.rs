@@ -11,7 +11,6 @@ pub(crate) mod conditions;
 pub(crate) mod filter;
 pub(crate) mod headers;
 pub(crate) mod limits;
-pub(crate) mod mistyped_url;
 pub(crate) mod names;
 pub(crate) mod replies;
 pub(crate) mod schedule;

@@ -1,21 +1,41 @@
-//! What is wrong with a text that was meant to be a URL.
+//! A URL as a person writes it, and what is wrong with a text that was meant to be one.
 //!
-//! Separate because it guesses what a person meant; `address` decides what an address is.
+//! Separate because files and options of the command line have URLs, and both name the same mistakes.
 //!
 //! Promise: no message quotes more than a scheme, since the rest may hold credentials.
 
-use crate::document::findings::quoted;
+use url::Url;
+
+/// The longest scheme that a message quotes.
+const SCHEME_MAX: usize = 20;
+
+/// The URL of an HTTP endpoint.
+///
+/// # Errors
+/// The mistake, and what would be right.
+pub fn http_url(text: &str) -> Result<Url, String> {
+    let refused = |problem: String| Err(format!("{problem}; https://… or http://… is expected"));
+    if let Some(mistake) = mistake(text) {
+        return refused(mistake);
+    }
+    match Url::parse(text) {
+        Ok(url) if is_http(url.scheme()) => Ok(url),
+        Ok(_) => refused("not an HTTP URL".to_owned()),
+        Err(problem) => refused(format!("not a valid URL: {problem}")),
+    }
+}
 
 /// The mistake in a text that was meant to be a URL; `None` for any other text, such as the name of a resource.
-pub(crate) fn mistake(text: &str) -> Option<String> {
+#[must_use]
+pub fn mistake(text: &str) -> Option<String> {
     const NO_SCHEME: &str = "the URL has no scheme";
     let trimmed = text.trim_start();
     if trimmed.len() < text.len() {
         return is_like_url(trimmed).then(|| "there is a space before the URL".to_owned());
     }
     if let Some((scheme, _)) = text.split_once("://") {
-        return is_scheme(scheme)
-            .then(|| format!("the scheme {} is not supported here", quoted(scheme)));
+        let is_other = is_scheme(scheme) && !is_http(&scheme.to_ascii_lowercase());
+        return is_other.then(|| format!("the scheme \"{scheme}\" is not supported here"));
     }
     for scheme in ["https", "http"] {
         match without_prefix(text, scheme) {
@@ -35,20 +55,25 @@ fn is_like_url(text: &str) -> bool {
     text.contains("://") || mistake(text).is_some()
 }
 
+fn is_http(scheme: &str) -> bool {
+    matches!(scheme, "http" | "https")
+}
+
 /// The rest of a text after these letters, in upper or lower case.
 fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let (start, rest) = text.split_at_checked(prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Whether a text can be a scheme (RFC 3986, 3.1).
+/// Returns true for the text of a scheme (RFC 3986, 3.1).
 fn is_scheme(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
+    text.len() <= SCHEME_MAX
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Whether a text begins with a host that no other text begins with: a name with points, `localhost`, an IP address, or a
-/// name with a port.
+/// Returns true if a text begins like a URL without a scheme: with a name that has points, `localhost`, an IP address, or
+/// a name with a port.
 fn begins_with_host(text: &str) -> bool {
     let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
@@ -97,10 +122,30 @@ mod tests {
     }
 
     #[test]
+    fn a_url_is_read_or_refused_with_what_would_be_right() {
+        for text in ["https://a.example.com/x?y=z", "HTTP://localhost:8080", "http://10.0.0.1/"] {
+            assert!(http_url(text).is_ok(), "{text}");
+        }
+        for (text, problem) in [
+            ("a.example.com/x", "the URL has no scheme"),
+            ("localhost:8080/x", "the URL has no scheme"),
+            ("s3://bucket", "the scheme \"s3\" is not supported here"),
+            ("mailto:a", "not an HTTP URL"),
+            ("somewhere", "not a valid URL: relative URL without a base"),
+            ("https://", "not a valid URL: empty host"),
+        ] {
+            let expected = format!("{problem}; https://… or http://… is expected");
+            assert_eq!(http_url(text), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
     fn another_text_is_no_mistyped_url() {
         for text in [
             "",
             " ",
+            "https://a.example.com/",
+            "HTTP://a",
             "somewhere",
             "bucket/prefix",
             "/events",
