@@ -37,7 +37,7 @@ pub fn mistake(text: &str) -> Option<String> {
         let is_other = is_scheme(scheme) && !is_http(&scheme.to_ascii_lowercase());
         return is_other.then(|| format!("the scheme \"{scheme}\" is not supported here"));
     }
-    for scheme in ["https", "http"] {
+    for scheme in ["https", "http", "s3", "sqs"] {
         match without_prefix(text, scheme) {
             Some(rest) if rest.starts_with(':') => {
                 return Some(format!("two slashes are missing after {scheme}:"));
@@ -111,6 +111,7 @@ mod tests {
             ("//host/x", "the URL has no scheme"),
             ("https:/api.example.com/hook", "two slashes are missing after https:"),
             ("HTTP:api.example.com", "two slashes are missing after http:"),
+            ("s3:/bucket/prefix", "two slashes are missing after s3:"),
             ("https//api.example.com", "a colon is missing after https"),
             ("htps://api.example.com", "the scheme \"htps\" is not supported here"),
             ("ftp://api.example.com", "the scheme \"ftp\" is not supported here"),

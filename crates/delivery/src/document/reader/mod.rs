@@ -17,13 +17,14 @@ use super::findings::{Finding, Findings, Message, Severity, SourcePosition, quot
 use super::hint::hint;
 use super::node::{Document, Key, Node, Value};
 use crate::document::number::Number;
-use crate::time::duration;
+use crate::time::{brief, duration};
 
 /// The words for kinds of values that are expected.
 const TEXT: &str = "text";
 const FLAG: &str = "true or false";
 const WHOLE_NUMBER: &str = "a whole number";
 const NUMBER: &str = "a number";
+const LIST: &str = "a list";
 const DURATION: &str = "a duration such as PT30S";
 
 /// A value of a document, its path, and where to report.
@@ -168,7 +169,10 @@ impl<'a> Cursor<'a> {
     }
 
     fn expected<T>(&self, what: &str) -> Option<T> {
-        let kind = if self.is_expression() { "an expression" } else { self.node.value.kind() };
+        if self.is_expression() {
+            return self.refuse(format!("expected {what}, found an expression"));
+        }
+        let kind = self.node.value.kind();
         let message = Message::new(format!("expected {what}, found {kind}"));
         self.refuse(match spelling(what, &self.node.value) {
             Some(help) => message.help(help),
@@ -301,8 +305,11 @@ impl<'a> Cursor<'a> {
                     "{} is not an ISO 8601 duration: {problem}",
                     quoted(text)
                 ));
-                return self
-                    .refuse(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
+                let help = match brief::parse_ms(text) {
+                    Ok(ms) => format!("write {}", duration::format_ms(ms)),
+                    Err(_) => "a duration looks like PT30S, PT1M30S or P1DT12H".to_owned(),
+                };
+                return self.refuse(message.help(help));
             }
         };
         if range_ms.contains(&ms) {
@@ -335,7 +342,7 @@ impl<'a> Cursor<'a> {
     /// The elements of a list.
     pub(crate) fn list(&self) -> Option<Vec<Self>> {
         let Value::List(elements) = &self.node.value else {
-            return self.expected("a list");
+            return self.expected(LIST);
         };
         let element = |(index, node): (usize, &'a Node)| Self {
             node,
@@ -427,6 +434,9 @@ fn spelling(what: &str, value: &Value) -> Option<String> {
                 _ => return None,
             };
             Some(format!("write {flag}, without quotes"))
+        }
+        (LIST, Value::Text(_) | Value::Integer(_)) => {
+            Some("write it in brackets, as in [a, b]".to_owned())
         }
         (DURATION, Value::Integer(seconds)) if *seconds > 0 => {
             Some(format!("PT{seconds}S is {seconds} s"))

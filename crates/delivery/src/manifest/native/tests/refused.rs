@@ -46,7 +46,19 @@ fn bad_schedules_are_refused_at_their_position() {
             ),
             (
                 "retry: {schedule: {delay: ^5s}}",
-                "retry.schedule.delay: \"5s\" is not an ISO 8601 duration: at character 1",
+                "retry.schedule.delay: \"5s\" is not an ISO 8601 duration: at character 1, it has to begin with P; write PT5S",
+            ),
+            (
+                "retry: {timeToLive: ^1d}",
+                "retry.timeToLive: \"1d\" is not an ISO 8601 duration: at character 1, it has to begin with P; write P1D",
+            ),
+            (
+                "retry: {timeToLive: ^soon}",
+                "retry.timeToLive: \"soon\" is not an ISO 8601 duration: at character 1, it has to begin with P; a duration looks",
+            ),
+            (
+                "retry: {neverRetry: ^404}",
+                "retry.neverRetry: expected a list, found a whole number; write it in brackets, as in [a, b]",
             ),
             (
                 "retry: {schedule: ^{delay: PT2H}}",
@@ -184,7 +196,14 @@ fn bad_dead_letters_are_refused_at_their_position() {
     each_is_refused(
         URL,
         &[
-            ("deadLetter: ^never", "deadLetter: expected none or a mapping, found \"never\""),
+            (
+                "deadLetter: ^never",
+                "deadLetter: expected none or a mapping, found \"never\"; deadLetter: {sink: …}",
+            ),
+            (
+                "deadLetter: ^https://user:word@h/",
+                "deadLetter: expected none or a mapping, found an address; deadLetter: {sink: …}",
+            ),
             ("deadLetter: ^[]", "deadLetter: expected none or a mapping"),
             (
                 "deadLetter: {sink: ^bucket}",
