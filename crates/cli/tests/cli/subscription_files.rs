@@ -208,6 +208,8 @@ fn explain_takes_files_and_folders_as_check_does_and_a_name_beside_them() {
         (&["all", "shop/orders/billing"], BILLING),
         (&[BILLING, "all"], BILLING),
         (&[BILLING, "-f", "two.yaml"], BILLING),
+        (&["-f", "two.yaml", BILLING], BILLING),
+        (&["-f", "one.yaml", "two.yaml", "shop/mails"], mails),
         (&["one.yaml", "two.yaml", "shop/mails"], mails),
         (&["all", "--subscription", BILLING], BILLING),
         (&["--to", &to], mails),
@@ -246,6 +248,7 @@ fn explain_says_what_is_wrong_with_its_arguments() {
             &["two.yaml", "--to", &to],
             "--to has subscriptions of a deployment, and two.yaml is a file",
         ),
+        (&["-f", "orders/nowhere"], "orders/nowhere cannot be read"),
         (&["two.yaml", "shop/none"], "there is no topic shop/none; there are\n  shop/orders\n"),
         (
             &["two.yaml", "shop/orders/none"],

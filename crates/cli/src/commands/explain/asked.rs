@@ -60,12 +60,20 @@ impl Asked {
     /// A usage error for an argument that is neither a file nor a name, for several names, and for files beside `--to`.
     pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Self> {
         let has_place = arguments.to.is_some() || arguments.now.stack().is_some();
-        let mut files = arguments.more_files.clone();
+        let mut files = Vec::new();
         let subscription = arguments.subscription.clone().map(Named::from);
         let mut names: Vec<Named> = subscription.into_iter().collect();
         names.extend(arguments.topic.clone().map(Named::from));
         for path in &arguments.files_or_names {
             match name_of(path, has_place)? {
+                Some(name) => names.push(name),
+                None => files.push(path.clone()),
+            }
+        }
+        for (index, path) in arguments.more_files.iter().enumerate() {
+            // `-f FILE NAME`, as `try` has it: the option takes all that follows it.
+            let may_be_name = index > 0 && !path.exists();
+            match name_of(path, has_place).ok().flatten().filter(|_| may_be_name) {
                 Some(name) => names.push(name),
                 None => files.push(path.clone()),
             }
