@@ -3,7 +3,7 @@
 //! Nothing here decides. [`records`] reads a batch from Lambda and writes the response; [`queues`]
 //! sends messages, several times if `resend` says so; [`http`] makes one exchange, and `aws_http` those with AWS, both trusting `authorities`; [`storage`] reads and writes objects of a bucket or
 //! files of a folder; [`blobs`] writes dead letters into buckets and [`sinks`] into other people's
-//! queues, as `delivery` decides, by [`dead_letter_store`]; [`events_queue`] publishes what came over HTTP; [`subscriptions`] keeps those of a file
+//! queues, as `delivery` decides, by [`dead_letter_store`]; [`events_queue`] publishes what came over HTTP; [`file_text`] reads the text of a file that a person wrote; [`subscriptions`] keeps those of a file
 //! fresh, and [`live_catalogue`] reads those of a catalogue by need; [`secrets`] looks up secrets, and [`tokens`] fetches tokens with them; [`consents`] keeps which endpoints want events; [`machine`]
 //! is the clock and the random numbers, and the only file that reads either; [`settings`] reads the
 //! environment; [`telemetry`] writes the log and counts; [`metrics`] adds the counts up;
@@ -21,6 +21,7 @@ pub mod blobs;
 pub mod consents;
 pub mod dead_letter_store;
 pub mod events_queue;
+pub mod file_text;
 pub mod http;
 pub mod json_log;
 pub mod live_catalogue;

@@ -22,6 +22,7 @@ use delivery::subscription::name::TopicName;
 use dialects::Source;
 use tokio::sync::{Mutex, MutexGuard};
 
+use crate::file_text::text_of;
 use crate::machine::Machine;
 use crate::storage::{Fetched, StorageError, StoredObject};
 
@@ -187,7 +188,7 @@ impl<C: Clock> LiveSubscriptions<C> {
         for version in earlier.take(EARLIER_VERSIONS_MAX) {
             // One that cannot be reached is not skipped: it may be the newest that is right.
             let bytes = storage.get_version(key, &version.id).await?;
-            let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+            let text = bytes.and_then(|bytes| text_of(bytes).ok());
             let Some(Ok(catalogue)) = text.map(|text| self.parse(&text)) else { continue };
             let (source, of) = (self.source.to_string(), version.description);
             tracing::warn!(source, version = of, "subscriptions.earlier_version_used");
@@ -220,7 +221,7 @@ impl<C: Clock> LiveSubscriptions<C> {
             Ok(Fetched::Changed { bytes, etag, .. }) => {
                 // Of a broken version too: it is not read and parsed again every 30 s.
                 state.etag = Some(etag);
-                let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text"));
+                let text = text_of(bytes).map_err(|why| unreadable(&why.to_string()));
                 match text.and_then(|text| self.parse(&text)) {
                     Ok(catalogue) => {
                         let source = self.source.to_string();

@@ -5,10 +5,12 @@
 //! is said here, without credentials and queries of addresses among them.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
+use crate::files::is_of_subscriptions;
 use crate::output::note;
 use crate::{redaction, text};
 
@@ -22,6 +24,8 @@ const PLACES: [&str; 6] = ["container", "config", "to", "to_url", "queue_url", "
 const OF_FILES: [&str; 4] = ["check", "explain", "validate", "cost"];
 /// The ids of files.
 const FILES: [&str; 2] = ["files", "more_files"];
+/// The id of arguments that are files if there are such files, and names of what a place has otherwise.
+const FILES_OR_NAMES: &str = "files_or_names";
 
 /// The arguments that these words mean; the first is the program. The stack of the environment is reported
 /// where it is used.
@@ -80,5 +84,13 @@ fn names_a_place(matches: &ArgMatches) -> bool {
         let is_known = leaf.try_contains_id(id).is_ok();
         is_known && leaf.value_source(id) == Some(ValueSource::CommandLine)
     };
-    PLACES.iter().any(is_given) || (OF_FILES.contains(&name) && FILES.iter().any(is_given))
+    PLACES.iter().any(is_given)
+        || (OF_FILES.contains(&name) && FILES.iter().any(is_given))
+        || has_file(leaf)
+}
+
+/// Returns true if one of the arguments that may also be names is a file.
+fn has_file(leaf: &ArgMatches) -> bool {
+    let given = leaf.try_get_many::<PathBuf>(FILES_OR_NAMES).ok().flatten();
+    given.into_iter().flatten().any(|path| path.exists() || is_of_subscriptions(path))
 }

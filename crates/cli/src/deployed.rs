@@ -193,6 +193,7 @@ impl CatalogueReader {
             findings,
             left_out: Vec::new(),
             origins: BTreeMap::new(),
+            secrets: Vec::new(),
             destinations: BTreeMap::new(),
         };
         Ok(Deployed { reading, source: self.source, owners: Some(owners) })

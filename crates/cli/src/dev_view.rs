@@ -156,6 +156,21 @@ impl DevView {
         }
     }
 
+    /// Variables that the subscriptions name and nobody has set. No reason to stop: other subscriptions work.
+    pub(crate) fn unset_secrets(&self, findings: &[Finding]) -> anyhow::Result<()> {
+        match self.output {
+            LineOutput::Json if !findings.is_empty() => {
+                let fields = json!({ "findings": findings_json(findings) });
+                json_line("WARN", "dev.unset_secrets", fields)
+            }
+            LineOutput::Json => Ok(()),
+            LineOutput::Text => {
+                print_findings(findings);
+                Ok(())
+            }
+        }
+    }
+
     /// The subscriptions cannot be read at the start. No reason to stop: the file can be corrected while everything
     /// runs.
     pub(crate) fn unreadable(&self, problem: &str) -> anyhow::Result<()> {

@@ -3,13 +3,17 @@
 //! Separate because `check`, `explain`, `apply`, `cost` and `validate` start alike: text into
 //! memory, [`dialects::read`] over all of it, findings for people. A file that cannot be read is a
 //! usage error, exit code 2.
+//!
+//! Promise: findings are in one order, whoever found them: by file as given, line and column.
 
+use std::collections::HashMap;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, available_parallelism};
 
+use adapters::file_text;
 use dialects::{Deployment, Finding, ParsedFile, Reading, Severity, Source};
 
 use crate::output::note;
@@ -53,13 +57,13 @@ impl Files {
         Ok(Self(files))
     }
 
-    /// The name of the first file.
-    pub(crate) fn first(&self) -> &str {
-        self.0.first().map_or("", |(name, _)| name)
+    /// The names of the files.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.0.iter().map(|(name, _)| name.as_str())
     }
 
     /// Findings about files without any document: errors, if there is no other.
-    pub(crate) fn blank(&self) -> Vec<Finding> {
+    fn blank(&self) -> Vec<Finding> {
         let blank = self.0.iter().filter_map(|(name, text)| dialects::blank(Source { name, text }));
         let mut blank: Vec<Finding> = blank.collect();
         if blank.len() < self.0.len() {
@@ -73,7 +77,8 @@ impl Files {
         self.reading_for(&Deployment::default())
     }
 
-    fn reading_for(&self, deployment: &Deployment) -> Reading {
+    /// The same for a deployment, by what it has beside these files.
+    pub(crate) fn reading_for(&self, deployment: &Deployment) -> Reading {
         dialects::read_parsed(deployment, self.parsed())
     }
 
@@ -103,14 +108,17 @@ impl Files {
         parsed.into_iter().map(|(_, file)| file).collect()
     }
 
-    /// The same, with the findings printed; `None` when one of them is an error.
-    pub(crate) fn valid_reading(&self) -> Option<Reading> {
-        self.valid_reading_for(&Deployment::default())
+    /// Reads them, and adds findings about files without any document.
+    pub(crate) fn reading_with_blank(&self) -> Reading {
+        let mut reading = self.reading();
+        reading.findings.extend(self.blank());
+        sort_findings(self.names(), &mut reading.findings);
+        reading
     }
 
-    /// The same for a deployment, by what it has beside these files.
-    pub(crate) fn valid_reading_for(&self, deployment: &Deployment) -> Option<Reading> {
-        let reading = self.reading_for(deployment);
+    /// The same, with the findings printed; `None` when one of them is an error.
+    pub(crate) fn valid_reading(&self) -> Option<Reading> {
+        let reading = self.reading_with_blank();
         print_findings(&reading.findings);
         (!have_errors(&reading.findings)).then_some(reading)
     }
@@ -135,7 +143,7 @@ impl Files {
 }
 
 /// Returns true for the name of a file that may have subscriptions.
-fn is_of_subscriptions(path: &Path) -> bool {
+pub(crate) fn is_of_subscriptions(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("yaml" | "yml" | "json"))
 }
@@ -152,7 +160,7 @@ fn read_into(
 ) -> Result<(), (PathBuf, io::Error)> {
     let failed = |error| (path.to_owned(), error);
     if !path.is_dir() {
-        let text = std::fs::read(path).and_then(text_of).map_err(failed)?;
+        let text = file_text::read(path).map_err(failed)?;
         files.push((path.display().to_string(), text));
         return Ok(());
     }
@@ -171,28 +179,22 @@ fn read_into(
         .try_for_each(|path| read_into(path, is_read, files))
 }
 
-/// The text of a file: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it.
-fn text_of(bytes: Vec<u8>) -> io::Result<String> {
-    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
-        [0xff, 0xfe, ..] => u16::from_le_bytes,
-        [0xfe, 0xff, ..] => u16::from_be_bytes,
-        _ => return String::from_utf8(bytes).map_err(|_| not_text("it is not UTF-8 text")),
-    };
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    let units: Vec<u16> = pairs.iter().skip(1).copied().map(unit).collect();
-    let text = String::from_utf16(&units).ok().filter(|_| rest.is_empty());
-    text.ok_or_else(|| {
-        not_text("it is not UTF-16 text, which its first bytes say; save it as UTF-8")
-    })
-}
-
-fn not_text(problem: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, problem)
-}
-
 /// Whether one of the findings is an error.
 pub(crate) fn have_errors(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
+}
+
+/// Sorts findings by file in the order of these names, line and column. Those about something else, such as a stack,
+/// come last. Findings at one position keep their order.
+pub(crate) fn sort_findings<'a>(names: impl Iterator<Item = &'a str>, findings: &mut [Finding]) {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (place, name) in names.enumerate() {
+        places.entry(name).or_insert(place);
+    }
+    findings.sort_by_key(|of| {
+        let place = places.get(of.file.as_str()).copied().unwrap_or(usize::MAX);
+        (place, of.line, of.column)
+    });
 }
 
 /// Prints findings on standard error, one line each.
@@ -205,17 +207,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_utf_8_or_says_in_its_first_bytes_that_it_is_utf_16() {
-        let text = "a: ü😀";
-        for (mark, of) in
-            [("\u{feff}", u16::to_le_bytes as fn(u16) -> [u8; 2]), ("\u{feff}", u16::to_be_bytes)]
-        {
-            let bytes: Vec<u8> = format!("{mark}{text}").encode_utf16().flat_map(of).collect();
-            assert_eq!(text_of(bytes.clone()).unwrap(), text);
-            let odd = text_of([bytes, vec![0]].concat()).unwrap_err();
-            assert!(odd.to_string().contains("save it as UTF-8"), "{odd}");
-        }
-        assert_eq!(text_of(text.into()).unwrap(), text);
-        assert_eq!(text_of(vec![b'a', 0xff]).unwrap_err().to_string(), "it is not UTF-8 text");
+    fn findings_are_in_the_order_of_the_files_as_given_and_then_by_line_and_column() {
+        let finding = |severity, file: &str, line, column, field: &str| Finding {
+            severity,
+            file: file.to_owned(),
+            line,
+            column,
+            field: field.to_owned(),
+            message: String::new(),
+            help: None,
+            reference: None,
+        };
+        let mut findings = [
+            finding(Severity::Error, "stack", 1, 1, "of no file"),
+            finding(Severity::Note, "b.yaml", 3, 1, "1"),
+            finding(Severity::Error, "a.yaml", 1, 1, "5"),
+            finding(Severity::Error, "b.yaml", 20, 1, "4"),
+            finding(Severity::Warning, "b.yaml", 3, 7, "2"),
+            finding(Severity::Error, "b.yaml", 3, 7, "3"),
+        ];
+        sort_findings(["b.yaml", "a.yaml", "b.yaml"].into_iter(), &mut findings);
+        assert_eq!(findings.map(|of| of.field), ["1", "2", "3", "4", "5", "of no file"]);
     }
 }

@@ -3,10 +3,8 @@
 //! Separate from the commands because the page reads the same options from the query of a URL.
 
 use adapters::machine::Machine;
-use deadletters::filter::{
-    Filter, Pattern, SearchText, StatusRange, TimeBound, parse_outcome, parse_reason,
-};
-use delivery::delivery::outcome::Outcome;
+use deadletters::filter::{Filter, Pattern, SearchText, StatusRange, TimeBound};
+use delivery::delivery::outcome::OutcomeName;
 use delivery::delivery::reason::Reason;
 use delivery::ports::Clock as _;
 
@@ -36,11 +34,12 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "TEXT")]
     search: Option<SearchText>,
     /// With this reason, such as TimeToLiveExceeded; this and all options below can be repeated
-    #[arg(long, value_name = "REASON", value_parser = parse_reason, value_delimiter = ',')]
+    #[arg(long, value_name = "REASON", value_parser = Reason::named, value_delimiter = ',')]
     reason: Vec<Reason>,
-    /// With this last outcome, such as TimedOut
-    #[arg(long, value_name = "OUTCOME", value_parser = parse_outcome, value_delimiter = ',')]
-    outcome: Vec<Outcome>,
+    /// With this last outcome, named as explain names it: a status, timeout, refused, reset, dns, tls, blocked, or a
+    /// word such as Busy
+    #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
+    outcome: Vec<OutcomeName>,
     /// With this last HTTP status, any of its class, as in 5xx, or of a range, as in 500-504
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<StatusRange>,

@@ -29,6 +29,7 @@ use dispatch::RESPONSE_MARGIN_MS;
 use url::Url;
 
 use crate::attempts::Attempts;
+use crate::files::sort_findings;
 use crate::missing_destinations::has_placeholder;
 use crate::stack::Stack;
 use crate::writable::{Problem, problem};
@@ -38,26 +39,31 @@ pub(crate) const DISPATCH_TIMEOUT_MS: u64 = 120 * SECOND_MS;
 /// The field of the dead-letter sink.
 const SINK: &str = "deadLetter.sink";
 
-/// Findings about subscriptions without an error. `first` is the file of findings without a known
-/// location.
-pub(crate) fn lints(
+/// All findings about files of these names, in one order: those of the reading, and lints. One about all files has no
+/// position, so it comes last.
+///
+/// # Errors
+/// When the limits of the stack, or of the environment, cannot be read.
+pub(crate) fn with_lints<'a>(
     reading: &Reading,
-    first: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
     now_ms: u64,
     stack: Option<&Stack>,
 ) -> anyhow::Result<Vec<Finding>> {
+    let first = names.clone().next().unwrap_or_default();
     let at = Locations { reading, first };
     let find = |of: &Subscription, field: &str, problem| at.finding(of, field, problem);
-    let mut lints = Vec::new();
+    let mut findings = reading.findings.clone();
+    findings.extend(lints_at(&reading.catalogue, now_ms, stack, find)?);
+    sort_findings(names, &mut findings);
     if reading.catalogue.subscriptions().next().is_none() {
         let none = "the files contain no subscription without an error".to_owned();
-        lints.push(Problem::warning(none).in_file(first.to_owned(), ""));
+        findings.push(Problem::warning(none).in_file(first.to_owned(), ""));
     }
-    lints.extend(lints_at(&reading.catalogue, now_ms, stack, find)?);
-    Ok(lints)
+    Ok(findings)
 }
 
-/// The same about a catalogue, where `find` makes a finding of a problem with a field.
+/// Findings about subscriptions of a catalogue without an error, where `find` makes a finding of a problem with a field.
 pub(crate) fn lints_at(
     catalogue: &Catalogue,
     now_ms: u64,
@@ -386,7 +392,7 @@ impl Locations<'_> {
 }
 
 /// The parts of the first `file:line:column`; an origin may list several, separated by commas.
-fn location(origin: &str) -> Option<(String, u64, u64)> {
+pub(crate) fn location(origin: &str) -> Option<(String, u64, u64)> {
     // From the right, because a path may contain colons.
     let (rest, column) = origin.split(", ").next()?.rsplit_once(':')?;
     let (file, line) = rest.rsplit_once(':')?;

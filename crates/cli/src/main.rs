@@ -60,6 +60,7 @@ mod styled;
 mod text;
 mod this_machine;
 mod unreadable_ledger;
+mod unset_secrets;
 mod writable;
 
 use std::ffi::OsString;

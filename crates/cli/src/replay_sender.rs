@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use deadletters::container::DeadLetterContainer;
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
 use delivery::address::PrivateDestinations;
+use delivery::address::http_url;
 use url::Url;
 
 use crate::files::usage_error;
@@ -21,7 +22,7 @@ use crate::this_machine::{allow_private, is_here};
 pub(crate) struct ReplayQueueArgs {
     /// The fan-out queue, or the events queue where events go to a topic; by default that of the stack, and
     /// without a stack that of `lastmile dev`
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = http_url)]
     queue_url: Option<Url>,
 }
 

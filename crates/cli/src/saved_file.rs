@@ -10,13 +10,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use adapters::file_text;
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::SubscriptionName;
 use dialects::{Finding, Source};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::files::have_errors;
+use crate::files::{have_errors, sort_findings};
+use crate::unset_secrets::all_unset_here;
 
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -49,7 +51,7 @@ pub(crate) enum Saved {
         catalogue: Catalogue,
         /// How many subscriptions were added, removed or changed.
         changed: usize,
-        /// Warnings.
+        /// Warnings, also about variables that are not set.
         findings: Vec<Finding>,
     },
     /// What was read before stays in use.
@@ -90,7 +92,7 @@ impl SavedFile {
 
     fn read_again(&mut self) -> Saved {
         let name = self.path.display().to_string();
-        let text = match std::fs::read_to_string(&self.path) {
+        let text = match file_text::read(&self.path) {
             Ok(text) => text,
             Err(error) => return Saved::Unreadable(format!("{name} cannot be read: {error}")),
         };
@@ -100,7 +102,10 @@ impl SavedFile {
         if have_errors(&reading.findings) {
             return Saved::Broken(reading.findings);
         }
-        let (catalogue, findings) = (reading.catalogue, reading.findings);
+        let unset = all_unset_here(&reading);
+        let (catalogue, mut findings) = (reading.catalogue, reading.findings);
+        findings.extend(unset);
+        sort_findings(std::iter::once(name.as_str()), &mut findings);
         let now = subscriptions(&catalogue);
         let changed = changes(&self.subscriptions, &now);
         self.subscriptions = now;

@@ -8,6 +8,7 @@
 //! Promises: what was there before a write can be restored, if the bucket keeps versions. Does not
 //! lock: of two writes at once the later wins, and the earlier is a version.
 
+use adapters::file_text;
 use adapters::storage::{Storage, StoredObject, Version};
 use adapters::subscriptions::Location;
 use anyhow::Context as _;
@@ -93,7 +94,7 @@ impl SubscriptionStore {
     }
 
     fn text(&self, bytes: Vec<u8>) -> anyhow::Result<String> {
-        String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text", self.name()))
+        file_text::text_of(bytes).with_context(|| format!("{} cannot be read", self.name()))
     }
 }
 

@@ -35,7 +35,7 @@ mod translation;
 use std::collections::BTreeMap;
 
 pub use delivery::document::findings::{Finding, MissingReference, Needed, ReferenceUse, Severity};
-pub use delivery::native::{LeftOut, Origins};
+pub use delivery::native::{LeftOut, NamedSecret, Origins};
 
 use delivery::document::findings::Findings;
 use delivery::document::node::Node;
@@ -60,12 +60,14 @@ use translation::Translated;
 pub struct Reading {
     /// Every topic and subscription without an error.
     pub catalogue: Catalogue,
-    /// All findings, in the order of the files and their lines; notes come last.
+    /// All findings, in the order of the files and their lines.
     pub findings: Vec<Finding>,
     /// The subscriptions that the files describe and the catalogue does not have.
     pub left_out: Vec<LeftOut>,
     /// Where the documents state each value, for every subscription of the catalogue.
     pub origins: BTreeMap<SubscriptionName, Origins>,
+    /// The positions at which the documents name secrets, for every subscription of the catalogue.
+    pub secrets: Vec<NamedSecret>,
     /// The addresses of the `Destinations` documents, by reference.
     pub destinations: BTreeMap<String, String>,
 }
@@ -150,10 +152,11 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
         notifications: families.notifications,
     };
     let built = delivery::native::read(&documents, &findings, &deployment.secrets);
-    let Built { catalogue, origins, mut left_out } = built;
+    let Built { catalogue, origins, mut left_out, secrets } = built;
     left_out.extend(translated.left_out);
     let destinations = destinations.texts();
-    Reading { catalogue, findings: findings.into_sorted(), left_out, origins, destinations }
+    let findings = findings.into_sorted();
+    Reading { catalogue, findings, left_out, origins, secrets, destinations }
 }
 
 /// A native Subscription, with addresses in place of its references.

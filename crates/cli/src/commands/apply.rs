@@ -22,7 +22,7 @@ use crate::comparison::{Comparison, who};
 use crate::confirm::may_proceed;
 use crate::deployment::{DeploymentEntries, new_problems, print_mappings};
 use crate::files::{Files, have_errors, print_findings, usage_error};
-use crate::lints::lints;
+use crate::lints::with_lints;
 use crate::missing_destinations::{PLACEHOLDER_HOST, has_placeholder};
 use crate::output::{note, out};
 use crate::stack::Stack;
@@ -55,13 +55,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // Before the checks, since a catalogue has what files may refer to.
     let location = arguments.target.location().await?;
     let deployed = DeploymentEntries::at(&location, &arguments.owner, arguments.prune).await?;
-    let Some(reading) = files.valid_reading_for(&deployed.for_files) else {
-        return Ok(ExitCode::FAILURE);
-    };
+    let reading = files.reading_for(&deployed.for_files);
     let stack = Stack::optional(arguments.target.stack.as_deref()).await?;
-    let lints = lints(&reading, files.first(), Machine.now_ms(), stack.as_ref())?;
-    print_findings(&lints);
-    if have_errors(&lints) {
+    let findings = with_lints(&reading, files.names(), Machine.now_ms(), stack.as_ref())?;
+    print_findings(&findings);
+    if have_errors(&findings) {
         return Ok(ExitCode::FAILURE);
     }
     if reading.catalogue.subscriptions().any(|of| has_placeholder(of)) {

@@ -33,8 +33,7 @@ enum Output {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
-    let mut reading = files.reading();
-    reading.findings.extend(files.blank());
+    let reading = files.reading_with_blank();
     print_findings(&reading.findings);
     let documents = documents(&reading.catalogue);
     match arguments.output {

@@ -144,6 +144,9 @@ async fn policy(arguments: &Arguments) -> anyhow::Result<Option<Arc<Subscription
         (None, _) => None,
     };
     found.cloned().map(Some).ok_or_else(|| {
+        if all.is_empty() {
+            return usage_error("the files have no subscription");
+        }
         let names: Vec<String> = all.iter().map(|of| format!("  {}", of.name)).collect();
         usage_error(format!("choose one with --subscription:\n{}", names.join("\n")))
     })

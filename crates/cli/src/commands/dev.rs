@@ -12,9 +12,9 @@ use deadletters::DeadLetters;
 use deadletters::container::DeadLetterContainer;
 use delivery::ports::{JitterSource as _, SubscriptionSource as _};
 use delivery::publish::AllowedOrigins;
-use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::Secret;
+use dialects::Reading;
 use local::guard::Hosts;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
@@ -37,6 +37,7 @@ use crate::saved_file::{Saved, SavedFile};
 use crate::styled::{ColorArgs, Screen};
 use crate::text;
 use crate::this_machine::{allow_private, listen, listen_at, reached_at};
+use crate::unset_secrets::all_unset_here;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -100,12 +101,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
     let address = reached_at(listener.local_addr()?);
     lock.says(&format!("http://{address}"));
-    let known = catalogue(&config.subscriptions).await?;
+    let reading = reading(&config.subscriptions).await?;
+    let known = &reading.catalogue;
     let is_file = !config.subscriptions.is_dir();
-    let mut file = is_file.then(|| SavedFile::new(config.subscriptions.clone(), &known));
+    let mut file = is_file.then(|| SavedFile::new(config.subscriptions.clone(), known));
     let screen = Screen::stdout(arguments.color);
-    let mut view = DevView::new(arguments.output, screen, &known, is_file);
-    let elsewhere = receivers_elsewhere(&known);
+    let mut view = DevView::new(arguments.output, screen, known, is_file);
+    view.unset_secrets(&all_unset_here(&reading))?;
+    let elsewhere = receivers_elsewhere(known);
     let allowed = arguments.environment.allow(&elsewhere)?;
     report(&elsewhere);
     let identity = arguments.environment.identity(known.subscriptions().map(AsRef::as_ref))?;
@@ -136,7 +139,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         subscriptions: &config.subscriptions,
         page: page.as_ref().map(|page| page.address.as_str()),
     };
-    view.ready(&ready, &known)?;
+    view.ready(&ready, known)?;
     let serve = axum::serve(listener, ingress.router());
     // One for all rounds: a new one could miss a Ctrl-C between two of them.
     let mut interrupted = Box::pin(interrupt::requested());
@@ -277,17 +280,17 @@ async fn serve_dead_letters(config: &StackConfig, stack: &Stack) -> anyhow::Resu
 
 /// The subscriptions at the start. Those of a catalogue are reported here, as functions read only the topics
 /// that they need; of one that cannot be read, which may be a new folder, there are none yet.
-async fn catalogue(path: &PathBuf) -> anyhow::Result<Catalogue> {
+async fn reading(path: &PathBuf) -> anyhow::Result<Reading> {
     if !path.is_dir() {
-        return Ok(Files::read(std::slice::from_ref(path))?.reading().catalogue);
+        return Ok(Files::read(std::slice::from_ref(path))?.reading());
     }
     // With a slash at its end it is a catalogue.
     let folder = Location::File(std::path::absolute(path)?.join(""));
     let Ok(deployed) = deployed::read(&folder, Wanted::All).await else {
-        return Ok(Catalogue::default());
+        return Ok(dialects::read(&[]));
     };
     print_findings(&deployed.reading.findings);
-    Ok(deployed.reading.catalogue)
+    Ok(deployed.reading)
 }
 
 /// Waits until the file is saved; of a catalogue, for ever.

@@ -4,13 +4,17 @@
 //! own, byte for byte. An element that is not an event is rejected with its line; the rest is sent.
 
 use std::error::Error;
+use std::io::Read as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use adapters::file_text;
 use adapters::queues::text_attribute;
 use adapters::subscriptions::Location;
 use anyhow::{Context as _, anyhow, bail};
+use delivery::address::http_url;
 use delivery::event::envelope::decode;
 use delivery::event::{Element, Event, Input, without_mark};
 use delivery::publish::{too_large, topic_bytes};
@@ -39,10 +43,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NS/TOPIC")]
     topic: Option<TopicName>,
     /// The events queue; by default that of the stack, and without a stack that of `lastmile dev`
-    #[arg(long, value_name = "URL", conflicts_with_all = ["ingress", "stack"])]
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["ingress", "stack"])]
     queue_url: Option<Url>,
     /// An HTTP ingress instead of a queue, such as http://127.0.0.1:8080/topics/shop/orders
-    #[arg(long, value_name = "URL", conflicts_with_all = ["topic", "to", "stack"])]
+    #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["topic", "to", "stack"])]
     ingress: Option<Url>,
     /// Where the subscriptions of the queue are, to find out whether the topic exists:
     /// s3://bucket/key or file:///path; a catalogue ends with a slash
@@ -119,11 +123,19 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// The text of a file of events, without a mark of byte order; - is standard input.
 pub(crate) fn text_of(file: &str) -> anyhow::Result<String> {
     let text = match file {
-        "-" => std::io::read_to_string(std::io::stdin()).context("standard input cannot be read"),
-        path => std::fs::read_to_string(path)
+        "-" => standard_input(),
+        path => file_text::read(Path::new(path))
             .map_err(|error| usage_error(format!("{} cannot be read: {error}", text::line(path)))),
     };
     text.map(|text| without_mark(&text).to_owned())
+}
+
+/// The text of standard input.
+pub(crate) fn standard_input() -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).context("standard input cannot be read")?;
+    file_text::text_of(bytes)
+        .map_err(|error| usage_error(format!("standard input cannot be read: {error}")))
 }
 
 /// The events of a file in order, with an error for each element that is not an event.

@@ -253,7 +253,8 @@ pub(super) fn failure_ms(traffic: &Traffic, of: &Subscription) -> f64 {
         | Always::Reset
         | Always::Dns
         | Always::Tls
-        | Always::Blocked => traffic.answer_ms,
+        | Always::Blocked
+        | Always::Aborted => traffic.answer_ms,
     }
 }
 

@@ -23,7 +23,8 @@ pub(crate) struct Traffic {
     /// attempts
     #[arg(long, value_name = "0..1", default_value = "1", value_parser = probability)]
     pub(crate) success: f64,
-    /// The outcome of a failed attempt: a status, timeout, refused, reset, dns, tls or blocked
+    /// The outcome of a failed attempt: a status, timeout, refused, reset, dns, tls, blocked, or a
+    /// word of dead letters such as Busy
     #[arg(long = "outcome", value_name = "OUTCOME", default_value = "503")]
     pub(crate) failure: Always,
     /// How long destinations are down, from the beginning of the day

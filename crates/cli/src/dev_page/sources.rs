@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use adapters::file_text;
 use adapters::machine::Machine;
 use adapters::subscriptions::Location;
 use delivery::ports::Clock as _;
@@ -129,7 +130,8 @@ impl Sources {
 
     /// `None` if it is the same as before.
     async fn file(&self, last: &SourcesRead, at_ms: u64) -> Option<SourcesRead> {
-        let text = match tokio::fs::read_to_string(&self.path).await {
+        let bytes = tokio::fs::read(&self.path).await;
+        let text = match bytes.and_then(|bytes| Ok(file_text::text_of(bytes)?)) {
             Ok(text) => text,
             Err(error) => {
                 let read = unreadable(last, &self.path, &error.into(), at_ms);

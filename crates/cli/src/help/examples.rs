@@ -66,10 +66,10 @@ const EXAMPLES: &[Examples] = &[
         "explain",
         "docs/subscribe.md",
         &[
-            "lastmile explain -f subscriptions.yaml --outcome 503",
+            "lastmile explain subscriptions.yaml --outcome 503",
+            "lastmile explain subscriptions/ shop/orders/billing --output svg > retries.svg",
             "lastmile explain shop/orders/billing --stack orders-prod",
-            "lastmile explain -f subscriptions.yaml --output svg > retries.svg",
-            "lastmile explain -f subscriptions.yaml --event event.json",
+            "lastmile explain subscriptions.yaml --event event.json",
         ],
     ),
     of_command(

@@ -12,9 +12,9 @@ use deadletters::ledger::{ReplayState, is_job_name};
 use deadletters::letter_cache::{LETTERS_MAX, LetterCache};
 use deadletters::replay::sender::ReplayTarget;
 use deadletters::replay::{Rate, ReplayJob, ReplayPlan, RunOptions, UnreadableLedger, job_name};
+use delivery::address::http_url;
 use delivery::ports::Clock as _;
 use maud::{Markup, html};
-use url::Url;
 
 use super::app::{App, SharedApp};
 use super::error::PageError;
@@ -107,12 +107,7 @@ fn read_target(pairs: &[(String, String)]) -> Result<(ReplayTarget, Option<Rate>
         }
         "url" => {
             let text = value(pairs, "to_url").unwrap_or_default();
-            let is_http = |url: &Url| matches!(url.scheme(), "http" | "https");
-            let url = text.parse().ok().filter(is_http).ok_or_else(|| {
-                let why =
-                    format!("\"{text}\" is not a valid URL: expected https://example.com/events");
-                InvalidField::new("to_url", why)
-            })?;
+            let url = http_url(text).map_err(|why| InvalidField::new("to_url", why))?;
             ReplayTarget::Url(url)
         }
         other => {

@@ -55,6 +55,9 @@ fn every_command_exits_with_0_1_or_2_by_the_same_rule() {
         ("explain -f broken.yaml", 1),
         ("explain -f nowhere.yaml", 2),
         ("explain -f s.yaml --subscription a/b/c", 2),
+        ("explain s.yaml", 0),
+        ("explain blank.yaml", 1),
+        ("explain nothing", 2),
         ("validate -f s.yaml", 0),
         ("validate -f broken.yaml", 1),
         ("validate -f nowhere.yaml", 2),
@@ -104,6 +107,65 @@ fn every_command_exits_with_0_1_or_2_by_the_same_rule() {
         assert_eq!(code, Some(expected), "{line}: {printed}");
     }
     assert!(folder.path().join("pages/lastmile-deadletters-list.1").is_file());
+}
+
+#[test]
+fn every_option_for_an_outcome_takes_the_same_words_and_suggests_the_same() {
+    let folder = files();
+    let commands =
+        ["explain s.yaml", "cost --events 1e6 -f s.yaml", "deadletters list --container letters"];
+    for (word, problem) in [
+        ("503", None),
+        ("timeout", None),
+        ("TimedOut", None),
+        ("refused", None),
+        ("SocketError", None),
+        ("dns", None),
+        ("busy", None),
+        ("Aborted", None),
+        ("600", Some("a status from 100 to 599 or a word is expected; known: timeout, refused")),
+        ("bussy", Some("did you mean Busy?")),
+        ("time-out", Some("did you mean timeout?")),
+    ] {
+        for command in commands {
+            let line = format!("{command} --outcome {word}");
+            let (printed, code) = run(folder.path(), &words(&line));
+            match problem {
+                None => assert_ne!(code, Some(2), "{line}: {printed}"),
+                Some(problem) => {
+                    assert_eq!(code, Some(2), "{line}: {printed}");
+                    assert!(printed.contains(problem), "{line}: {printed}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_option_for_a_url_names_what_is_missing_in_it() {
+    let folder = files();
+    for option in [
+        "publish event.json --queue-url URL",
+        "publish event.json --ingress URL",
+        "deadletters replay --container letters --queue-url URL",
+        "deadletters replay --container letters --to-url URL",
+        "deadletters rescue --container letters --queue-url URL",
+        "validate -f s.yaml --listen 127.0.0.1:0 --public-url URL",
+    ] {
+        for (url, problem) in [
+            ("localhost:8080/x", "the URL has no scheme"),
+            ("api.example.com/x", "the URL has no scheme"),
+            ("//host/x", "the URL has no scheme"),
+            ("htps://host/x", "the scheme \"htps\" is not supported here"),
+            ("https:/host/x", "two slashes are missing after https:"),
+        ] {
+            let line = option.replace("URL", url);
+            let (printed, code) = run(folder.path(), &words(&line));
+            assert_eq!(code, Some(2), "{line}: {printed}");
+            let expected = format!("{problem}; https://… or http://… is expected");
+            assert!(printed.contains(&expected), "{line}: {printed}");
+        }
+    }
 }
 
 #[test]
@@ -343,6 +405,8 @@ async fn the_stack_of_the_environment_is_used_unless_an_option_names_another_pla
         ("destinations list --to .", 0),
         ("check s.yaml", 0),
         ("explain -f s.yaml", 0),
+        ("explain s.yaml", 0),
+        ("explain nowhere.yaml", 2),
         ("cost --events 1e6", 0),
         ("apply -f s.yaml --to file:///nowhere/at/all.yaml --yes", 1),
         ("publish --queue-url http://127.0.0.1:1/000000000000/events event.json", 1),

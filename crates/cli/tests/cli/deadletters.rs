@@ -39,6 +39,8 @@ fn filters_decide_which_dead_letters_match() {
         (&["--subscription", "mail"][..], "order-5"),
         (&["--subscription", "shop/orders/billing", "--status", "5xx"], "order-4 order-2 order-1"),
         (&["--outcome", "TimedOut,NotFound"], "order-5 order-3"),
+        (&["--outcome", "timeout,404"], "order-5 order-3"),
+        (&["--outcome", "timedout", "--outcome", "notFound"], "order-5 order-3"),
         (&["--reason", "UndeliverableDueToHttpNotFound"], "order-3"),
         (&["--type", "order.p*"], "order-3"),
         (&["--id", "order-2", "--id", "order-5"], "order-5 order-2"),
@@ -118,6 +120,9 @@ fn exit_codes_distinguish_nothing_found_from_failure_and_errors_name_valid_value
     for (arguments, said) in [
         (&["list", "--reason", "Nothing"][..], "MaxDeliveryAttemptsExceeded, TimeToLiveExceeded"),
         (&["list", "--outcome", "Nothing"], "TimedOut, Busy"),
+        (&["list", "--outcome", "TimedOutt"], "did you mean TimedOut?"),
+        (&["list", "--outcome", "timout"], "did you mean timeout?"),
+        (&["list", "--reason", "TimeToLiveExceded"], "did you mean TimeToLiveExceeded?"),
         (&["list", "--status", "5"], "5xx"),
         (&["list", "--status", "6xx"], "a status of HTTP is 100 to 599"),
         (&["list", "--status", "500-400"], "ends before it begins"),

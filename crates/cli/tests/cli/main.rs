@@ -32,6 +32,7 @@ mod dev_terminal;
 mod dialects;
 mod environment;
 mod explain_event;
+mod file_encodings;
 mod hidden_characters;
 mod identity;
 mod key_sets;

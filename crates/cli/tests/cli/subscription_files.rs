@@ -67,6 +67,41 @@ fn the_exit_code_of_check_says_whether_the_files_can_be_deployed() {
 }
 
 #[test]
+fn findings_of_every_kind_are_in_the_order_of_files_and_lines() {
+    let documents = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\n\
+                     apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+                     metadata: {namespace: n, topic: t, name: NAME}\n\
+                     spec: {destination: {url: 'http://127.0.0.1:1/'}}\n---\n\
+                     apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: n, name: NAME}\nspec: {inputs: auto}\n";
+    let [z, a] = ["z", "a"].map(|name| documents.replace("NAME", name));
+    let folder = folder(&[("z.yaml", &z), ("empty.yaml", ""), ("a.yaml", &a)]);
+    let files = ["z.yaml", "empty.yaml", "a.yaml"];
+    let places = |lines: &str| -> Vec<String> {
+        let place = |line: &str| Some(line.splitn(5, ':').take(4).collect::<Vec<_>>().join(":"));
+        lines.lines().filter(|line| line.contains(".yaml:")).filter_map(place).collect()
+    };
+    let checked = run(folder.path(), &[&["check"], &files[..]].concat());
+    let findings = text(&checked.stdout);
+    let findings = findings.split("\n\n").next().unwrap_or_default();
+    let expected = [
+        "z.yaml:1:1: note",
+        "z.yaml:8:27: warning",
+        "z.yaml:13:8: error",
+        "empty.yaml:1:1: warning",
+        "a.yaml:8:27: warning",
+        "a.yaml:13:8: error",
+    ];
+    assert_eq!(places(findings), expected, "{findings}");
+    let to = format!("file://{}/deployed.yaml", folder.path().display());
+    let applied = run(folder.path(), &[&["apply", "--to", &to, "-f"], &files[..]].concat());
+    let of_documents = expected.iter().filter(|place| !place.starts_with("empty"));
+    assert!(places(&text(&applied.stderr)).iter().eq(of_documents), "{}", text(&applied.stderr));
+    let converted = run(folder.path(), &[&["convert"], &files[..]].concat());
+    let of_reading = expected.iter().filter(|place| !place.contains(":8:27:"));
+    assert!(places(&text(&converted.stderr)).iter().eq(of_reading), "{}", text(&converted.stderr));
+}
+
+#[test]
 fn check_as_json_has_every_part_of_a_finding_in_order() {
     let folder = folder(&[("wrong.yaml", &TWO.replace("maxAttempts: 3", "maxAttempt: 3"))]);
     let checked = run(folder.path(), &["check", "wrong.yaml", "--output", "json"]);
@@ -149,6 +184,85 @@ fn explain_follows_the_outcome_and_shows_all_subscriptions_when_none_is_named() 
         run(folder.path(), &["explain", "-f", "two.yaml", "--outcome", "bad"]).status.code(),
         Some(2)
     );
+}
+
+#[test]
+fn explain_takes_files_and_folders_as_check_does_and_a_name_beside_them() {
+    let folder = folder(&[("one.yaml", &TWO.replace("orders", "mails")), ("two.yaml", TWO)]);
+    for name in ["all", "shop/orders"] {
+        std::fs::create_dir_all(folder.path().join(name)).expect("a folder");
+        let file = folder.path().join(name).join("two.yaml");
+        std::fs::write(file, TWO).expect("a file");
+    }
+    let to = format!("file://{}/one.yaml", folder.path().display());
+    let two = "shop/orders/billing shop/orders/mail";
+    let mails = "shop/mails/billing shop/mails/mail";
+    let both = format!("{mails} {two}");
+    for (arguments, expected) in [
+        (&["two.yaml"][..], two),
+        (&["one.yaml", "two.yaml"], &both),
+        (&["all"], two),
+        (&["./shop/orders"], two),
+        (&["shop/orders"], two),
+        (&["one.yaml", "-f", "two.yaml"], &both),
+        (&["all", "shop/orders/billing"], BILLING),
+        (&[BILLING, "all"], BILLING),
+        (&[BILLING, "-f", "two.yaml"], BILLING),
+        (&["-f", "two.yaml", BILLING], BILLING),
+        (&["-f", "one.yaml", "two.yaml", "shop/mails"], mails),
+        (&["one.yaml", "two.yaml", "shop/mails"], mails),
+        (&["all", "--subscription", BILLING], BILLING),
+        (&["--to", &to], mails),
+        (&["shop/mails", "--to", &to], mails),
+        (&["shop/mails/mail", "--to", &to], "shop/mails/mail"),
+        (&["--subscription", "shop/mails/mail", "--to", &to], "shop/mails/mail"),
+    ] {
+        let output = run(folder.path(), &[&["explain", "--output", "json"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+        let found = json(&output);
+        let all = found.as_array().cloned().unwrap_or_else(|| vec![found]);
+        let names: Vec<&str> = all.iter().filter_map(|of| of["subscription"].as_str()).collect();
+        assert_eq!(names.join(" "), expected, "{arguments:?}");
+    }
+    // The folder has this name too, and a name of the deployment is meant.
+    let named = run(folder.path(), &["explain", "shop/orders", "--to", &to]);
+    assert!(text(&named.stderr).contains("there is no topic shop/orders in "), "{named:?}");
+}
+
+#[test]
+fn explain_says_what_is_wrong_with_its_arguments() {
+    let folder = folder(&[("two.yaml", TWO), ("blank.yaml", "# later\n")]);
+    let to = format!("file://{}/two.yaml", folder.path().display());
+    for (arguments, expected) in [
+        (&[][..], "<FILE|NS/TOPIC[/NAME]>"),
+        (&["nowhere.yaml"], "nowhere.yaml cannot be read"),
+        (&["shop/nowhere.yaml"], "shop/nowhere.yaml cannot be read"),
+        (
+            &["orders"],
+            "orders is neither a file nor a name: namespace/topic or namespace/topic/name is",
+        ),
+        (&["shop/orders"], "shop/orders is the name of a topic: --to or --stack is required"),
+        (&["two.yaml", BILLING, "shop/orders/mail"], "only one topic or subscription can be named"),
+        (&["two.yaml", BILLING, "--subscription", BILLING], "only one topic or subscription"),
+        (
+            &["two.yaml", "--to", &to],
+            "--to has subscriptions of a deployment, and two.yaml is a file",
+        ),
+        (&["-f", "orders/nowhere"], "orders/nowhere cannot be read"),
+        (&["two.yaml", "shop/none"], "there is no topic shop/none; there are\n  shop/orders\n"),
+        (
+            &["two.yaml", "shop/orders/none"],
+            "there is no subscription shop/orders/none; there are\n",
+        ),
+    ] {
+        let output = run(folder.path(), &[&["explain"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+    let blank = run(folder.path(), &["explain", "blank.yaml"]);
+    assert_eq!(blank.status.code(), Some(1));
+    let expected = "blank.yaml:1:1: error: there is nothing but comments here; ";
+    assert!(text(&blank.stderr).starts_with(expected), "{}", text(&blank.stderr));
 }
 
 #[test]

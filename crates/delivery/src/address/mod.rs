@@ -6,6 +6,7 @@
 //! refused even then. Pure: the sender checks the URL before it does anything, and each address
 //! that a name resolved to before it connects.
 
+mod http_url;
 mod own;
 mod private;
 mod public;
@@ -16,6 +17,7 @@ use std::net::IpAddr;
 use thiserror::Error;
 use url::{Host, Url};
 
+pub use http_url::{http_url, mistake};
 pub use own::OwnAddresses;
 pub use private::PrivateDestinations;
 pub use public::{is_public, is_public_host};

@@ -3,6 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::document::hint::hint;
+
+/// The prefix of the names for statuses without a reason of their own. No other reason has it.
+const OF_STATUS: &str = "UndeliverableDueToHttpStatus";
+
 /// Why a delivery ended without success. The same names are used in log fields, metric dimensions,
 /// dead letters and filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,6 +84,21 @@ impl Reason {
         Self::DestinationDisabled,
     ];
 
+    /// The reason that a person names; letters match in either case.
+    ///
+    /// # Errors
+    /// When there is none of this name: suggests the nearest, or lists all.
+    pub fn named(text: &str) -> Result<Self, String> {
+        let mut names: Vec<String> = Self::NAMED.iter().map(ToString::to_string).collect();
+        let at = names.iter().position(|name| name.eq_ignore_ascii_case(text));
+        if let Some(reason) = at.and_then(|at| Self::NAMED.get(at)) {
+            return Ok(*reason);
+        }
+        names.push(format!("{OF_STATUS}<code>"));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        text.parse().map_err(|problem| format!("{problem}; {}", hint(text, &names)))
+    }
+
     /// The reason for a status that is never retried.
     #[must_use]
     pub const fn of_status(status: u16) -> Self {
@@ -133,7 +153,7 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Self::UndeliverableDueToHttpStatus(status) = self {
-            return write!(f, "UndeliverableDueToHttpStatus{status}");
+            return write!(f, "{OF_STATUS}{status}");
         }
         // The names of the variants are what is logged and stored.
         fmt::Debug::fmt(self, f)
@@ -145,8 +165,7 @@ impl FromStr for Reason {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || format!("\"{text}\" is not a dead-letter reason");
-        // No other reason begins like this.
-        if let Some(status) = text.strip_prefix("UndeliverableDueToHttpStatus") {
+        if let Some(status) = text.strip_prefix(OF_STATUS) {
             return status.parse().map(Self::UndeliverableDueToHttpStatus).map_err(|_| unknown());
         }
         Self::NAMED.into_iter().find(|reason| reason.to_string() == text).ok_or_else(unknown)
@@ -164,6 +183,20 @@ mod tests {
         }
         assert!("Nothing".parse::<Reason>().is_err());
         assert!("UndeliverableDueToHttpStatusX".parse::<Reason>().is_err());
+    }
+
+    #[test]
+    fn a_person_names_a_reason_in_either_case_and_gets_the_nearest_one_suggested() {
+        assert_eq!(Reason::named("timetoliveexceeded"), Ok(Reason::TimeToLiveExceeded));
+        assert_eq!(Reason::named("UndeliverableDueToHttpStatus418"), Ok(Reason::of_status(418)));
+        let problem = |text: &str| Reason::named(text).unwrap_err();
+        assert_eq!(
+            problem("TimeToLiveExceded"),
+            "\"TimeToLiveExceded\" is not a dead-letter reason; did you mean TimeToLiveExceeded?"
+        );
+        let all = problem("late");
+        assert!(all.contains("known: MaxDeliveryAttemptsExceeded, TimeToLiveExceeded"), "{all}");
+        assert!(all.ends_with(", UndeliverableDueToHttpStatus<code>"), "{all}");
     }
 
     #[test]

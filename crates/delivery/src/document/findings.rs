@@ -154,6 +154,11 @@ impl Message {
         Self { text: text.into(), help: None, reference: None }
     }
 
+    /// Replaces the text, and keeps the help.
+    pub fn with_text(self, text: String) -> Self {
+        Self { text, ..self }
+    }
+
     /// Adds what would be right.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -269,12 +274,11 @@ impl Findings {
         format!("{}:{}:{}", self.file(position.file), position.line, position.column)
     }
 
-    /// All of them, in the order of files and lines, each once: a part of a template may be read several times. Notes come
-    /// last: each is about many objects.
+    /// All of them, in the order of files and lines, each once: a part of a template may be read several times.
     pub fn into_sorted(self) -> Vec<Finding> {
         let mut gathered = self.gathered.into_inner();
         // Stable: findings at one position keep the order in which they were found.
-        gathered.sort_by_key(|(position, finding)| (finding.severity == Severity::Note, *position));
+        gathered.sort_by_key(|(position, _)| *position);
         let mut findings: Vec<(SourcePosition, Finding)> = Vec::with_capacity(gathered.len());
         for (position, finding) in gathered {
             let here = findings.iter().rev().take_while(|(of, _)| *of == position);
@@ -330,9 +334,9 @@ mod tests {
         assert_eq!(
             shown,
             [
+                "a.yaml:1:1: note: ignored",
                 "a.yaml:12:5: error: spec.x\u{fffd}: bad\u{fffd}\u{fffd}bad; good",
-                "b.yaml:1:1: warning: odd",
-                "a.yaml:1:1: note: ignored"
+                "b.yaml:1:1: warning: odd"
             ]
         );
     }

@@ -21,7 +21,7 @@ pub use probation::{ProbationTerms, probation};
 
 use std::str::FromStr;
 
-use crate::delivery::outcome::{Exchange, TransportResult};
+use crate::delivery::outcome::{Exchange, NoResponse, Outcome, OutcomeName, TransportResult};
 use crate::delivery::reason::Reason;
 use crate::delivery::{DeadLetter, Delivery, Origin};
 use crate::event::{Event, Input};
@@ -51,6 +51,8 @@ pub enum Always {
     Tls,
     /// Requests to its address are not allowed.
     Blocked,
+    /// No attempt gets that far: something of ours is missing, such as a secret.
+    Aborted,
 }
 
 impl Always {
@@ -70,25 +72,55 @@ impl Always {
     }
 }
 
+impl TryFrom<OutcomeName> for Always {
+    type Error = String;
+
+    /// An endpoint that always causes this outcome. A word stands for one of its statuses: `Busy` for 503.
+    fn try_from(name: OutcomeName) -> Result<Self, String> {
+        Ok(match name {
+            OutcomeName::Status(status) => Self::Status(status),
+            OutcomeName::NoResponse(word) => Self::from(word),
+            OutcomeName::Word(outcome) => match outcome {
+                Outcome::Success => Self::Status(200),
+                Outcome::NotFound => Self::Status(404),
+                Outcome::Unauthorized => Self::Status(401),
+                Outcome::Forbidden => Self::Status(403),
+                Outcome::BadRequest => Self::Status(400),
+                Outcome::PayloadTooLarge => Self::Status(413),
+                Outcome::TimedOut => Self::Timeout,
+                Outcome::Busy => Self::Status(503),
+                Outcome::GenericError => Self::Status(500),
+                Outcome::SocketError => Self::Reset,
+                Outcome::ResolutionError => Self::Dns,
+                Outcome::TlsError => Self::Tls,
+                Outcome::Blocked => Self::Blocked,
+                Outcome::Aborted => Self::Aborted,
+                Outcome::Probation => {
+                    return Err(format!("{outcome} is no outcome of an attempt: none is made"));
+                }
+            },
+        })
+    }
+}
+
+impl From<NoResponse> for Always {
+    fn from(word: NoResponse) -> Self {
+        match word {
+            NoResponse::Timeout => Self::Timeout,
+            NoResponse::Refused => Self::Refused,
+            NoResponse::Reset => Self::Reset,
+            NoResponse::Dns => Self::Dns,
+            NoResponse::Tls => Self::Tls,
+            NoResponse::Blocked => Self::Blocked,
+        }
+    }
+}
+
 impl FromStr for Always {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "timeout" => Ok(Self::Timeout),
-            "refused" => Ok(Self::Refused),
-            "reset" => Ok(Self::Reset),
-            "dns" => Ok(Self::Dns),
-            "tls" => Ok(Self::Tls),
-            "blocked" => Ok(Self::Blocked),
-            status => match status.parse() {
-                Ok(status @ 100..=599) => Ok(Self::Status(status)),
-                Ok(_) | Err(_) => Err(format!(
-                    "\"{text}\" is not an outcome: a status from 100 to 599, timeout, refused, reset, dns, tls or blocked \
-                     is expected"
-                )),
-            },
-        }
+        text.parse::<OutcomeName>()?.try_into()
     }
 }
 
@@ -102,6 +134,7 @@ impl std::fmt::Display for Always {
             Self::Dns => f.write_str("dns"),
             Self::Tls => f.write_str("tls"),
             Self::Blocked => f.write_str("blocked"),
+            Self::Aborted => Outcome::Aborted.fmt(f),
         }
     }
 }
@@ -131,6 +164,7 @@ impl Endpoint {
             Always::Dns => TransportResult::ResolutionError,
             Always::Tls => TransportResult::TlsError,
             Always::Blocked => TransportResult::Blocked,
+            Always::Aborted => TransportResult::Aborted,
         };
         Exchange::new(result, started_ms, 0)
     }

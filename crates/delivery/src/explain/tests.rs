@@ -167,8 +167,25 @@ fn outcomes_are_read_back_and_others_refused() {
     for text in ["100", "599", "timeout", "refused", "reset", "dns", "tls", "blocked"] {
         assert_eq!(text.parse::<Always>().map(|always| always.to_string()), Ok(text.to_owned()));
     }
-    for text in ["", "99", "600", "Timeout", "-1", "200 "] {
+    for (word, shown) in
+        [("Busy", "503"), ("TimedOut", "timeout"), ("Success", "200"), ("aborted", "Aborted")]
+    {
+        assert_eq!(word.parse::<Always>().map(|always| always.to_string()), Ok(shown.to_owned()));
+    }
+    for text in ["", "99", "600", "hang", "-1", "200 "] {
         assert!(text.parse::<Always>().is_err_and(|error| error.contains("timeout")), "{text}");
+    }
+    let none = "Probation".parse::<Always>();
+    assert_eq!(none, Err("Probation is no outcome of an attempt: none is made".to_owned()));
+}
+
+#[test]
+fn every_word_for_an_outcome_leads_to_that_outcome() {
+    let subscription = subscription(Dialect::Native);
+    for outcome in Outcome::ALL.into_iter().filter(|outcome| *outcome != Outcome::Probation) {
+        let endpoint = Endpoint { always: outcome.as_str().parse().unwrap(), retry_after: None };
+        let exchange = endpoint.exchange(&subscription, 0);
+        assert_eq!(exchange.outcome(&subscription.retry), outcome);
     }
 }
 

@@ -9,6 +9,7 @@ use super::circles;
 use super::conversion;
 use super::described::Described;
 use super::left_out::LeftOut;
+use super::named_secrets::{self, NamedSecret};
 use super::origins::{self, Origins};
 use super::secret_policy;
 use super::sinks::{Routes, UnusedSettings};
@@ -29,6 +30,8 @@ pub struct Built {
     pub origins: BTreeMap<SubscriptionName, Origins>,
     /// The subscriptions that the documents describe and the catalogue does not have.
     pub left_out: Vec<LeftOut>,
+    /// Where the documents name secrets, for every subscription of the catalogue.
+    pub secrets: Vec<NamedSecret>,
 }
 
 /// A topic that an object of another format defines.
@@ -184,6 +187,12 @@ impl<'a> Draft<'a> {
                 built.left_out.push(LeftOut { name, at, reason });
                 continue;
             }
+            let (of, origins) = (&described.subscription, &described.origins);
+            let secrets = named_secrets::of(of, origins, &described.secrets_at, named_at);
+            built.secrets.extend(secrets);
+            let (of, origins) = (&described.subscription, &described.origins);
+            let secrets = named_secrets::of(of, origins, &described.secrets_at, named_at);
+            built.secrets.extend(secrets);
             built.origins.insert(name.clone(), described.origins);
             catalogue.add_subscription(described.subscription);
         }

@@ -24,6 +24,7 @@ mod described;
 mod draft;
 mod left_out;
 mod metadata;
+mod named_secrets;
 mod notifications;
 mod origins;
 pub mod schema;
@@ -38,6 +39,7 @@ pub use canonical::{API_VERSION, documents};
 pub use combined::{mismatches, problems};
 pub use draft::{Built, ObjectTopic};
 pub use left_out::LeftOut;
+pub use named_secrets::NamedSecret;
 pub use origins::Origins;
 pub use subscription::Written;
 

@@ -119,7 +119,11 @@ impl Kind for DeadLetters {
                 Some(DeadLetterPolicy { sink: Sink::None, ..defaults })
             }
             Some(other) => {
-                at.refuse(format!("expected none or a mapping, found {}", quoted(other)))
+                // An address may hold credentials.
+                let found =
+                    if other.contains("://") { "an address".to_owned() } else { quoted(other) };
+                let message = format!("expected none or a mapping, found {found}");
+                at.refuse(Message::new(message).help("deadLetter: {sink: …}"))
             }
             None => at.refuse("expected none or a mapping"),
         }

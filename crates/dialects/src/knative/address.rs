@@ -11,6 +11,7 @@ use super::super::destinations::Destinations;
 use super::topic_kind::{TopicKind, topic_kind};
 use super::topics::Topics;
 use super::{object, old};
+use delivery::address::mistake;
 use delivery::document::findings::{Message, ReferenceUse, quoted};
 use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::ReplyTo;
@@ -202,7 +203,7 @@ impl ResolvedAddress<'_> {
         match self.address {
             Address::Target(target) => return target.for_events(&self.at),
             Address::Topic(topic) => return Some(topic_address::address_of(&topic)),
-            Address::Unresolved(key) => self.at.error(unresolved(&key)),
+            Address::Unresolved(key) => self.at.error(unresolved(&key, &self.at)),
         }
         None
     }
@@ -216,7 +217,7 @@ impl ResolvedAddress<'_> {
             Address::Topic(topic) => return Some(ReplyTo::Topic(topic)),
             Address::Target(Target::Container(_)) => self.at.error(no_replies("a container")),
             Address::Target(Target::Queue(_)) => self.at.error(no_replies("a queue")),
-            Address::Unresolved(key) => self.at.error(unresolved(&key)),
+            Address::Unresolved(key) => self.at.error(unresolved(&key, &self.at)),
         }
         None
     }
@@ -244,10 +245,17 @@ pub(super) fn asked<'a>(
     Asked { token, ca_bundle, ..Asked::default() }
 }
 
-fn unresolved(key: &str) -> Message {
-    Message::new(format!("nothing says what {} is here", quoted(key)))
-        .help(entry(key, "https://…"))
-        .about(key, ReferenceUse::Events)
+/// The message for a reference to nothing in the files, or for a URL that is mistyped.
+fn unresolved(key: &str, at: &Cursor<'_>) -> Message {
+    let unknown = format!("nothing says what {} is here", quoted(key));
+    // Any scheme may be one of the cluster, whose address an entry gives.
+    let uri = at.peek_text().filter(|text| !text.contains("://"));
+    let message = match uri.and_then(mistake) {
+        Some(mistake) => Message::new(format!("{mistake}, and {unknown}"))
+            .help(format!("https://…, or {}", entry(key, "https://…"))),
+        None => Message::new(unknown).help(entry(key, "https://…")),
+    };
+    message.about(key, ReferenceUse::Events)
 }
 
 fn no_replies(what: &str) -> Message {

@@ -2,6 +2,7 @@ mod circles;
 mod combined;
 mod conversion;
 mod diff;
+mod named_secrets;
 mod native;
 mod secret_policy;
 mod sinks;
@@ -239,7 +240,7 @@ fn what_says_how_files_are_deployed_is_a_warning() {
 }
 
 #[test]
-fn other_objects_of_kubernetes_are_a_note_for_each_kind_after_all_other_findings() {
+fn other_objects_of_kubernetes_are_a_note_for_each_kind_where_the_first_of_them_is() {
     let object = |version: &str, kind: &str| {
         format!("{{apiVersion: {version}, kind: {kind}, metadata: {{name: a}}, spec: {{}}}}\n---\n")
     };
@@ -256,10 +257,10 @@ fn other_objects_of_kubernetes_are_a_note_for_each_kind_after_all_other_findings
     assert_eq!(
         shown(&read(&sources)),
         [
-            "b:5:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1",
             "a:1:1: note: ignored 1 Service (v1): it states nothing about deliveries",
             "a:3:1: note: ignored 3 Deployment (apps/v1, apps/v1beta1): they state nothing about deliveries",
             "b:3:1: note: ignored 1 Service (serving.knative.dev/v1): it states nothing about deliveries",
+            "b:5:1: error: apiVersion is missing; apiVersion: lastmile.dev/v1",
         ]
     );
     assert!(read(&sources[..1]).into_result().is_ok());

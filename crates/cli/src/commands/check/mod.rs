@@ -24,12 +24,12 @@ use delivery::ports::{AwsIdentity as _, Clock as _};
 use delivery::subscription::Subscription;
 use delivery::subscription::auth::TokenSource;
 use delivery::subscription::catalogue::Catalogue;
-use dialects::{Finding, Severity};
+use dialects::{Finding, Reading, Severity};
 use serde::Serialize;
 
 use crate::deployed::{self, Deployed, Wanted, entry_name};
 use crate::files::{Files, have_errors};
-use crate::lints::{AddressRules, lints, lints_at, lints_of_settings};
+use crate::lints::{AddressRules, lints_at, lints_of_settings, with_lints};
 use crate::output::{note, out, out_json};
 use crate::stack::Stack;
 use crate::writable::Problem;
@@ -101,28 +101,26 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     let now_ms = Machine.now_ms();
     let stack = || Stack::optional(arguments.stack.as_deref());
     let paths = &arguments.files;
-    let (reading, source, stack, owners) = if paths.is_empty() {
+    let (reading, mut findings, stack, owners) = if paths.is_empty() {
         let stack = stack().await?;
         let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
         let Deployed { reading, source, owners } = deployed::read(&location, Wanted::All).await?;
-        (reading, source, stack, owners)
+        let findings = match owners {
+            Some(_) => of_catalogue(&reading, now_ms, stack.as_ref())?,
+            None => with_lints(&reading, std::iter::once(&*source), now_ms, stack.as_ref())?,
+        };
+        (reading, findings, stack, owners)
     } else {
         let files = Files::read(paths)?;
-        let mut reading = files.reading();
-        reading.findings.extend(files.blank());
-        (reading, files.first().to_owned(), stack().await?, None)
+        let reading = files.reading_with_blank();
+        let stack = stack().await?;
+        let findings = with_lints(&reading, files.names(), now_ms, stack.as_ref())?;
+        (reading, findings, stack, None)
     };
-    let mut findings = reading.findings.clone();
-    findings.extend(match owners {
-        Some(_) => of_catalogue(&reading.catalogue, now_ms, stack.as_ref())?,
-        None => lints(&reading, &source, now_ms, stack.as_ref())?,
-    });
     findings.extend(stack.as_ref().and_then(too_little_reserved));
     if stack.is_some() {
         findings.extend(federation(&reading.catalogue).await);
     }
-    // Each note is about many objects, so it comes after what is about one.
-    findings.sort_by_key(|finding| finding.severity == Severity::Note);
     let subscriptions = reading.catalogue.subscriptions().count();
     let summary = match arguments.output {
         Output::Text => {
@@ -167,16 +165,18 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))
 }
 
-/// Findings about subscriptions of a catalogue, each of which can be read.
+/// All findings about the entries of a catalogue, in the order of their names; those about its settings are last.
 fn of_catalogue(
-    catalogue: &Catalogue,
+    reading: &Reading,
     now_ms: u64,
     stack: Option<&Stack>,
 ) -> anyhow::Result<Vec<Finding>> {
     let name =
         |of: &Subscription| entry_name(&of.name.topic.namespace, &subscription_key(&of.name));
     let find = |of: &Subscription, field: &str, problem: Problem| problem.in_file(name(of), field);
-    let mut findings = mismatches(catalogue, name);
+    let catalogue = &reading.catalogue;
+    let mut findings = reading.findings.clone();
+    findings.extend(mismatches(catalogue, name));
     findings.extend(lints_at(catalogue, now_ms, stack, find)?);
     findings.sort_by(|a, b| a.file.cmp(&b.file));
     findings.extend(lints_of_settings(catalogue));

@@ -9,6 +9,7 @@ use deadletters::filter::Filter;
 use deadletters::ledger::{ReplayCounts, ReplayState, is_job_name};
 use deadletters::replay::sender::{ReplaySender, ReplayTarget};
 use deadletters::replay::{Rate, ReplayJob, ReplayPlan, Replayed, RunOptions, job_name};
+use delivery::address::http_url;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::TopicName;
 use delivery::time::brief;
@@ -57,7 +58,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N/s")]
     rate: Option<Rate>,
     /// Post the events to this URL instead; --resume needs it again if it has a user or a query
-    #[arg(long, alias = "to", value_name = "URL", conflicts_with_all = ["to_topic", "queue_url"])]
+    #[arg(long, alias = "to", value_name = "URL", value_parser = http_url, conflicts_with_all = ["to_topic", "queue_url"])]
     to_url: Option<Url>,
     /// Publish the events to this topic instead, for all its subscriptions
     #[arg(long, value_name = "NS/TOPIC")]

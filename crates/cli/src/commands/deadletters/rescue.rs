@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use deadletters::container::DeadLetterContainer;
+use delivery::address::http_url;
 use delivery::deadletter::blob;
 use delivery::delivery::replay::ReplayEnd;
 use delivery::ports::{Clock as _, QueueName};
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     container: ContainerArgs,
     /// The last-resort queue; without it, that of the stack
-    #[arg(long, value_name = "URL", required_unless_present = "stack")]
+    #[arg(long, value_name = "URL", value_parser = http_url, required_unless_present = "stack")]
     queue_url: Option<Url>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use adapters::file_text;
 use adapters::storage::{Storage, StoredObject};
 use adapters::subscriptions::Location;
 use delivery::subscription::catalogue::Catalogue;
@@ -143,8 +144,9 @@ impl Place {
 
 /// The subscriptions without an error, and whether there are others.
 fn read(source: &str, bytes: Vec<u8>) -> (Catalogue, Option<String>) {
-    let Ok(text) = String::from_utf8(bytes) else {
-        return (Catalogue::default(), Some(format!("{source} is not UTF-8 text")));
+    let text = match file_text::text_of(bytes) {
+        Ok(text) => text,
+        Err(why) => return (Catalogue::default(), Some(format!("{source} cannot be read: {why}"))),
     };
     let reading = dialects::read(&[Source { name: source, text: &text }]);
     let problem = have_errors(&reading.findings).then(|| left_out(source, ""));

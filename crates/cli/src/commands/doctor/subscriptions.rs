@@ -8,7 +8,7 @@ use dialects::{Finding, Severity};
 use super::item::Item;
 use crate::advice::is_denied;
 use crate::deployed::{self, Wanted};
-use crate::lints::lints;
+use crate::lints::with_lints;
 use crate::stack::Stack;
 use crate::text;
 
@@ -28,8 +28,8 @@ pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>,
             return Ok((None, vec![item]));
         }
     };
-    let mut findings = deployed.reading.findings.clone();
-    findings.extend(lints(&deployed.reading, &deployed.source, Machine.now_ms(), Some(stack))?);
+    let source = std::iter::once(deployed.source.as_str());
+    let findings = with_lints(&deployed.reading, source, Machine.now_ms(), Some(stack))?;
     let item = judge(
         &deployed.source,
         deployed.reading.catalogue.subscriptions().count(),

@@ -4,8 +4,9 @@
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
 //! people, as JSON for tools, or as an SVG for documents. No wait is computed here. With `--stack` or
 //! `--config`, text and JSON have the state of the destination now. The subscriptions are in files, or are
-//! those of a deployment: of a catalogue, one topic is read.
+//! those of a deployment: of a catalogue, one topic is read if one is named ([`asked`]).
 
+mod asked;
 mod event;
 mod event_text;
 mod json;
@@ -16,7 +17,6 @@ mod timeline;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use adapters::machine::Machine;
@@ -31,9 +31,9 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::policy::{Setting, settings};
 use delivery::time::duration::format_ms;
-use dialects::Reading;
 use dispatch::RESPONSE_MARGIN_MS;
 
+use self::asked::{Asked, Named};
 pub(crate) use self::event::elements;
 use super::destinations::{Now, NowArgs};
 use crate::deployed::{self, Deployed, Wanted};
@@ -45,29 +45,30 @@ use crate::store;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A topic of a deployment, or one of its subscriptions; --to or --stack says where it is
+    /// Files of subscriptions, and folders of them, read together; and a topic or subscription, if not all are
+    /// meant. Without files, those of a deployment are explained: --to or --stack says where it is
     #[arg(
-        value_name = "NS/TOPIC[/NAME]",
-        required_unless_present = "files",
-        conflicts_with = "files"
+        value_name = "FILE|NS/TOPIC[/NAME]",
+        required_unless_present_any = ["to", "stack", "more_files"]
     )]
-    name: Option<Named>,
-    /// Files of subscriptions, read together
+    files_or_names: Vec<PathBuf>,
+    /// Files too, by the option that other commands have
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// Of the files only this subscription
-    #[arg(long, value_name = "NS/TOPIC/NAME", requires = "files")]
+    more_files: Vec<PathBuf>,
+    /// Only this subscription
+    #[arg(long, value_name = "NS/TOPIC/NAME")]
     subscription: Option<SubscriptionName>,
     /// Where the deployment reads subscriptions: s3://bucket/key or file:///path; a catalogue ends with a slash
-    #[arg(long, value_name = "URI", requires = "name", conflicts_with = "stack")]
+    #[arg(long, value_name = "URI", conflicts_with_all = ["more_files", "stack"])]
     to: Option<String>,
     /// Which subscriptions get this event, and why: a file of events, or - for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["outcome", "retry_after"])]
     event: Option<String>,
-    /// With --event, of the files only this topic
-    #[arg(long, value_name = "NS/TOPIC", requires = "event", conflicts_with_all = ["name", "subscription"])]
+    /// With --event, only this topic
+    #[arg(long, value_name = "NS/TOPIC", requires = "event", conflicts_with = "subscription")]
     topic: Option<TopicName>,
-    /// The outcome of every attempt: a status, timeout, refused, reset, dns, tls or blocked
+    /// The outcome of every attempt: a status, timeout, refused, reset, dns, tls, blocked, or a
+    /// word of dead letters such as Busy
     #[arg(long, value_name = "OUTCOME", default_value = "500")]
     outcome: Always,
     /// The Retry-After header of every response: seconds or an HTTP date
@@ -90,27 +91,6 @@ enum Output {
     Svg,
 }
 
-/// What is explained of a deployment.
-#[derive(Debug, Clone)]
-struct Named {
-    topic: TopicName,
-    /// `None`: all of the topic.
-    subscription: Option<SubscriptionName>,
-}
-
-impl FromStr for Named {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Ok(name) = text.parse::<SubscriptionName>() {
-            return Ok(Self { topic: name.topic.clone(), subscription: Some(name) });
-        }
-        let topic = text.parse::<TopicName>();
-        let topic = topic.map_err(|_| "namespace/topic or namespace/topic/name is expected")?;
-        Ok(Self { topic, subscription: None })
-    }
-}
-
 /// What every output format shows: a subscription and the life of a delivery under it.
 struct Explained {
     subscription: Arc<Subscription>,
@@ -124,18 +104,20 @@ struct Explained {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Known { catalogue, selected, origins } = match &arguments.name {
-        Some(name) => of_deployment(name, &arguments).await?,
-        None => {
-            let files = Files::read(&arguments.files)?;
-            let Some(reading) = files.valid_reading() else { return Ok(ExitCode::FAILURE) };
-            let selected = selected(&reading, &arguments)?;
-            let origins = Origins::Files(reading.origins);
-            Known { catalogue: reading.catalogue, selected, origins }
-        }
+    let Asked { files, name } = Asked::of(&arguments)?;
+    let name = name.as_ref();
+    let Known { catalogue, selected, origins } = if files.is_empty() {
+        of_deployment(name, &arguments).await?
+    } else {
+        let Some(reading) = Files::read(&files)?.valid_reading() else {
+            return Ok(ExitCode::FAILURE);
+        };
+        let selected = selected(&reading.catalogue, name)?;
+        let origins = Origins::Files(reading.origins);
+        Known { catalogue: reading.catalogue, selected, origins }
     };
     if let Some(file) = &arguments.event {
-        let topics = topics(&arguments, &catalogue);
+        let topics = topics(name, &catalogue);
         return event::run(file, &catalogue, &topics, &selected, arguments.output);
     }
     let now_ms = Machine.now_ms();
@@ -176,29 +158,26 @@ struct Known {
 }
 
 /// The topics that an event is explained for: the named one, or all.
-fn topics(arguments: &Arguments, catalogue: &Catalogue) -> BTreeSet<TopicName> {
-    let named = arguments.name.as_ref().map(|name| &name.topic);
-    let named = named.or(arguments.topic.as_ref());
-    match named.or(arguments.subscription.as_ref().map(|name| &name.topic)) {
-        Some(topic) => [topic.clone()].into(),
+fn topics(name: Option<&Named>, catalogue: &Catalogue) -> BTreeSet<TopicName> {
+    match name {
+        Some(name) => [name.topic.clone()].into(),
         None => catalogue.topics().map(|topic| topic.name.clone()).collect(),
     }
 }
 
 /// The subscriptions to explain: the named one, those of a topic, or all.
-fn selected(reading: &Reading, arguments: &Arguments) -> anyhow::Result<Vec<Arc<Subscription>>> {
-    if let Some(topic) = &arguments.topic {
-        let of_topic = reading.catalogue.topic_subscriptions(topic).ok_or_else(|| {
-            let names: Vec<String> =
-                reading.catalogue.topics().map(|of| format!("  {}", of.name)).collect();
-            usage_error(format!("there is no topic {topic}; there are\n{}", names.join("\n")))
-        })?;
-        return Ok(of_topic.subscriptions().cloned().collect());
+fn selected(catalogue: &Catalogue, name: Option<&Named>) -> anyhow::Result<Vec<Arc<Subscription>>> {
+    match name {
+        None => Ok(catalogue.subscriptions().cloned().collect()),
+        Some(Named { subscription: Some(name), .. }) => Ok(vec![named(catalogue, name)?]),
+        Some(Named { topic, .. }) => {
+            let of_topic = catalogue.topic_subscriptions(topic).ok_or_else(|| {
+                let names = catalogue.topics().map(|of| of.name.to_string());
+                usage_error(format!("there is no topic {topic}{}", listed(names)))
+            })?;
+            Ok(of_topic.subscriptions().cloned().collect())
+        }
     }
-    let Some(name) = &arguments.subscription else {
-        return Ok(reading.catalogue.subscriptions().cloned().collect());
-    };
-    Ok(vec![named(&reading.catalogue, name)?])
 }
 
 /// The subscription of this name.
@@ -207,27 +186,42 @@ pub(crate) fn named(
     name: &SubscriptionName,
 ) -> anyhow::Result<Arc<Subscription>> {
     catalogue.subscription(name).cloned().ok_or_else(|| {
-        let names: Vec<String> =
-            catalogue.subscriptions().map(|of| format!("  {}", of.name)).collect();
-        usage_error(format!("there is no subscription {name}; there are\n{}", names.join("\n")))
+        let names = catalogue.subscriptions().map(|of| of.name.to_string());
+        usage_error(format!("there is no subscription {name}{}", listed(names)))
     })
 }
 
-/// The subscriptions of this name in a deployment. What else its topic has and cannot be read is reported,
+/// The end of a message that something is not among these.
+fn listed(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.map(|name| format!("\n  {name}")).collect();
+    if names.is_empty() {
+        ": the files have none".to_owned()
+    } else {
+        format!("; there are{}", names.concat())
+    }
+}
+
+/// The subscriptions of this name in a deployment, or all. What else its topic has and cannot be read is reported,
 /// and is no reason to fail.
-async fn of_deployment(name: &Named, arguments: &Arguments) -> anyhow::Result<Known> {
+async fn of_deployment(name: Option<&Named>, arguments: &Arguments) -> anyhow::Result<Known> {
     let stack = Stack::optional(arguments.now.stack()).await?;
     let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
-    let deployed = read_onward(&location, &name.topic, arguments.event.is_some()).await?;
+    let deployed = match name {
+        Some(name) => read_onward(&location, &name.topic, arguments.event.is_some()).await?,
+        None => deployed::read(&location, Wanted::All).await?,
+    };
     print_findings(&deployed.reading.findings);
-    let selected = match &name.subscription {
-        Some(name) => vec![Arc::clone(deployed.subscription(name)?)],
-        None => {
-            let topic = deployed.reading.catalogue.topic_subscriptions(&name.topic);
-            let topic = topic.ok_or_else(|| {
-                usage_error(format!("there is no topic {} in {}", name.topic, deployed.source))
+    let selected = match name {
+        None => deployed.reading.catalogue.subscriptions().cloned().collect(),
+        Some(Named { subscription: Some(name), .. }) => {
+            vec![Arc::clone(deployed.subscription(name)?)]
+        }
+        Some(Named { topic, .. }) => {
+            let of_topic = deployed.reading.catalogue.topic_subscriptions(topic);
+            let of_topic = of_topic.ok_or_else(|| {
+                usage_error(format!("there is no topic {topic} in {}", deployed.source))
             })?;
-            topic.subscriptions().cloned().collect()
+            of_topic.subscriptions().cloned().collect()
         }
     };
     let origins = match deployed.owners {

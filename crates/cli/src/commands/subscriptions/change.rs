@@ -23,7 +23,7 @@ use crate::confirm::may_proceed;
 use crate::deployment::{DeploymentEntries, new_problems};
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::key_sets;
-use crate::lints::lints;
+use crate::lints::with_lints;
 use crate::store::Target;
 
 #[derive(Debug, clap::Args)]
@@ -72,12 +72,10 @@ pub(super) async fn put(arguments: PutArgs) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
     let deployed =
         DeploymentEntries::at(&arguments.target.location().await?, &arguments.owner, false).await?;
-    let Some(reading) = files.valid_reading_for(&deployed.for_files) else {
-        return Ok(ExitCode::FAILURE);
-    };
-    let lints = lints(&reading, files.first(), Machine.now_ms(), None)?;
-    print_findings(&lints);
-    if have_errors(&lints) {
+    let reading = files.reading_for(&deployed.for_files);
+    let findings = with_lints(&reading, files.names(), Machine.now_ms(), None)?;
+    print_findings(&findings);
+    if have_errors(&findings) {
         return Ok(ExitCode::FAILURE);
     }
     // They count for these files only, but not against what others say.

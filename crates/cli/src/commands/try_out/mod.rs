@@ -7,7 +7,8 @@
 //!
 //! Promises: one request to the destination, one more with another token where it refuses that of the first, as in
 //! dispatch, and none to anybody with `--print`; variables of the environment are used only with
-//! permission ([`crate::environment`]); no credential is printed. The same event makes the same `webhook-id`.
+//! permission ([`crate::environment`]), and one that is not set is reported before anything else is done; no credential is
+//! printed. The same event makes the same `webhook-id`.
 //!
 //! Exit code 0 means that the event would be delivered, or was printed; 1 that it would not.
 
@@ -33,6 +34,7 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::credentials::Credentials;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::secret::Keyring;
+use dialects::Severity;
 
 use self::curl::CurlCommand;
 use self::report::Report;
@@ -40,10 +42,11 @@ use super::explain::{elements, named};
 use super::publish::{documents, text_of};
 use super::sample;
 use crate::environment::{EnvironmentArgs, receivers};
-use crate::files::{Files, usage_error};
+use crate::files::{Files, print_findings, usage_error};
 use crate::from_here::FromHere;
 use crate::output::{note, out};
 use crate::text;
+use crate::unset_secrets::unset_secrets;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -74,6 +77,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let catalogue = &reading.catalogue;
     let subscription = named(catalogue, &arguments.name)?;
+    let unset = unset_secrets(&reading, [subscription.as_ref()], Severity::Error, |name| {
+        std::env::var(name).ok()
+    });
+    if !unset.is_empty() {
+        print_findings(&unset);
+        note("nothing was sent");
+        return Ok(ExitCode::FAILURE);
+    }
     let now_ms = Machine.now_ms();
     let deliveries = deliveries(catalogue, &subscription, arguments.event.as_deref(), now_ms)?;
     warn(catalogue, &subscription, &deliveries, now_ms)?;

@@ -12,6 +12,7 @@
 
 mod confirmation_server;
 
+use delivery::address::http_url;
 use delivery::subscription::CloudEventsHandshake;
 use delivery::subscription::NoFields;
 use std::net::SocketAddr;
@@ -33,7 +34,7 @@ use delivery::request::AttemptContext;
 use delivery::subscription::name::SubscriptionName;
 use delivery::subscription::{Consent, Subscription};
 use delivery::time::{brief, duration};
-use dialects::Reading;
+use dialects::{Reading, Severity};
 use futures::future::join_all;
 use url::Url;
 
@@ -44,6 +45,7 @@ use crate::from_here::FromHere;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::text::Table;
+use crate::unset_secrets::unset_secrets;
 use crate::{store, text};
 
 #[derive(Debug, clap::Args)]
@@ -80,7 +82,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
     /// The public URL of that address; without it, http://IP:PORT
-    #[arg(long, value_name = "URL", requires = "listen")]
+    #[arg(long, value_name = "URL", value_parser = http_url, requires = "listen")]
     public_url: Option<Url>,
     #[command(flatten)]
     environment: EnvironmentArgs,
@@ -125,6 +127,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         note(format_args!("no subscription requires consent"));
         return Ok(ExitCode::SUCCESS);
     }
+    let all = selected.iter().map(|(subscription, _)| subscription.as_ref());
+    print_findings(&unset_secrets(&reading, all, Severity::Warning, |name| {
+        std::env::var(name).ok()
+    }));
     let sent = receivers(selected.iter().map(|(subscription, _)| subscription.as_ref()));
     let allowed = arguments.environment.allow(&sent)?;
     let shown = selected.iter().map(|(subscription, _)| subscription.as_ref());

@@ -8,8 +8,10 @@
 
 mod exchange;
 mod kind;
+mod name;
 mod verdict;
 
 pub use exchange::{Content, Exchange, TransportResult, Unsendable};
 pub use kind::Outcome;
+pub use name::{NoResponse, OutcomeName};
 pub use verdict::{Verdict, judge, requested_wait_ms, retry_after_ms};

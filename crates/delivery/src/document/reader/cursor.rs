@@ -7,7 +7,15 @@ use super::super::findings::{Finding, Findings, Message, Severity, SourcePositio
 use super::super::hint::hint;
 use super::super::node::{Key, Node, Value};
 use crate::document::number::Number;
-use crate::time::duration;
+use crate::time::{brief, duration};
+
+/// The words for kinds of values that are expected.
+const TEXT: &str = "text";
+const FLAG: &str = "true or false";
+const WHOLE_NUMBER: &str = "a whole number";
+const NUMBER: &str = "a number";
+const LIST: &str = "a list";
+const DURATION: &str = "a duration such as PT30S";
 
 /// A value of a document, its path, and where to report.
 #[derive(Clone)]
@@ -148,6 +156,11 @@ impl<'a> Cursor<'a> {
         self.report(Severity::Note, message.into());
     }
 
+    /// The path of the field here.
+    pub fn path(&self) -> &str {
+        &self.field
+    }
+
     /// The name of the field here.
     pub fn name(&self) -> &str {
         self.field.rsplit('.').next().unwrap_or_default()
@@ -187,11 +200,15 @@ impl<'a> Cursor<'a> {
     }
 
     fn expected<T>(&self, what: &str) -> Option<T> {
-        let kind = if self.is_expression() { "an expression" } else { self.node.value.kind() };
+        if self.is_expression() {
+            return self.refuse(format!("expected {what}, found an expression"));
+        }
+        let kind = self.node.value.kind();
         let message = Message::new(format!("expected {what}, found {kind}"));
-        let quotes = what == "text"
-            && matches!(self.node.value, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_));
-        self.refuse(if quotes { message.help("write it in quotes") } else { message })
+        self.refuse(match spelling(what, &self.node.value) {
+            Some(help) => message.help(help),
+            None => message,
+        })
     }
 
     /// Whether this is a mapping; reports nothing.
@@ -263,7 +280,7 @@ impl<'a> Cursor<'a> {
 
     /// Text.
     pub fn text(&self) -> Option<&'a str> {
-        self.peek_text().or_else(|| self.expected("text"))
+        self.peek_text().or_else(|| self.expected(TEXT))
     }
 
     /// Text that is parsed into a type. Invalid text is not quoted: it may be a secret by mistake.
@@ -285,14 +302,14 @@ impl<'a> Cursor<'a> {
 
     /// `true` or `false`.
     pub fn boolean(&self) -> Option<bool> {
-        let Value::Bool(value) = self.node.value else { return self.expected("true or false") };
+        let Value::Bool(value) = self.node.value else { return self.expected(FLAG) };
         Some(value)
     }
 
     /// A whole number within the range.
     pub fn integer(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let Value::Integer(value) = self.node.value else {
-            return self.expected("a whole number");
+            return self.expected(WHOLE_NUMBER);
         };
         let inside = u32::try_from(value).ok().filter(|value| range.contains(value));
         let (least, most) = (range.start(), range.end());
@@ -308,13 +325,13 @@ impl<'a> Cursor<'a> {
                 String::new()
             }
         };
-        Number::parse(&text).or_else(|| self.expected("a number"))
+        Number::parse(&text).or_else(|| self.expected(NUMBER))
     }
 
     /// A duration within the range, in milliseconds.
     pub fn duration_ms(&self, range_ms: RangeInclusive<u64>) -> Option<u64> {
         let Some(text) = self.peek_text() else {
-            return self.expected("a duration such as PT30S");
+            return self.expected(DURATION);
         };
         let ms = match duration::parse_ms(text) {
             Ok(ms) => ms,
@@ -324,8 +341,11 @@ impl<'a> Cursor<'a> {
                     "{} is not an ISO 8601 duration: {problem}",
                     quoted(text)
                 ));
-                return self
-                    .refuse(message.help("a duration looks like PT30S, PT1M30S or P1DT12H"));
+                let help = match brief::parse_ms(text) {
+                    Ok(ms) => format!("write {}", duration::format_ms(ms)),
+                    Err(_) => "a duration looks like PT30S, PT1M30S or P1DT12H".to_owned(),
+                };
+                return self.refuse(message.help(help));
             }
         };
         if range_ms.contains(&ms) {
@@ -358,7 +378,7 @@ impl<'a> Cursor<'a> {
     /// The elements of a list.
     pub fn list(&self) -> Option<Vec<Self>> {
         let Value::List(elements) = &self.node.value else {
-            return self.expected("a list");
+            return self.expected(LIST);
         };
         let element = |(index, node): (usize, &'a Node)| Self {
             node,
@@ -410,6 +430,38 @@ impl<'a> Cursor<'a> {
     pub(super) fn path_to(&self, name: &str) -> String {
         let dot = if self.field.is_empty() { "" } else { "." };
         format!("{}{dot}{name}", self.field)
+    }
+}
+
+/// The right spelling of a value that is only spelled as another kind, as help.
+fn spelling(what: &str, value: &Value) -> Option<String> {
+    match (what, value) {
+        (TEXT, Value::Bool(_) | Value::Integer(_) | Value::Fraction(_)) => {
+            Some("write it in quotes".to_owned())
+        }
+        (WHOLE_NUMBER, Value::Text(text)) => {
+            let number: i128 = text.trim().parse().ok()?;
+            Some(format!("write {number}, without quotes"))
+        }
+        (NUMBER, Value::Text(text)) => {
+            let number = Number::parse(text.trim())?;
+            Some(format!("write {number}, without quotes"))
+        }
+        (FLAG, Value::Text(text)) => {
+            let flag = match text.trim().to_ascii_lowercase().as_str() {
+                "true" | "yes" | "on" => "true",
+                "false" | "no" | "off" => "false",
+                _ => return None,
+            };
+            Some(format!("write {flag}, without quotes"))
+        }
+        (LIST, Value::Text(_) | Value::Integer(_)) => {
+            Some("write it in brackets, as in [a, b]".to_owned())
+        }
+        (DURATION, Value::Integer(seconds)) if *seconds > 0 => {
+            Some(format!("PT{seconds}S is {seconds} s"))
+        }
+        (_, _) => None,
     }
 }
 

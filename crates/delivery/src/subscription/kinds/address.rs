@@ -6,6 +6,7 @@
 use serde_json::{Value as Json, json};
 use url::Url;
 
+use crate::address::mistake;
 use crate::document::findings::Message;
 use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
@@ -86,12 +87,16 @@ pub enum Resolved {
 }
 
 impl Resolved {
-    /// The target; without one there is a finding, for an unknown address this one.
+    /// The target; without one there is a finding, for an unknown address this one. Of a mistyped URL it names the
+    /// mistake.
     pub fn or_refuse(self, at: &Cursor<'_>, unknown: Message) -> Option<Target> {
         match self {
             Self::Target(target) => Some(target),
             Self::Reported => None,
-            Self::Unknown => at.refuse(unknown),
+            Self::Unknown => at.refuse(match at.peek_text().and_then(mistake) {
+                Some(mistake) => unknown.with_text(mistake),
+                None => unknown,
+            }),
         }
     }
 }
@@ -185,10 +190,12 @@ pub fn parsed(text: &str) -> Option<Result<Target, Message>> {
 fn endpoint(text: &str) -> Result<Url, Message> {
     let url =
         Url::parse(text).map_err(|error| Message::new(format!("not a valid URL: {error}")))?;
-    if url.host_str().is_none_or(str::is_empty) {
-        return Err("the URL has no host".into());
+    match url.host_str() {
+        None | Some("") => Err("the URL has no host".into()),
+        // As in https://https://host: no host has this name.
+        Some("http" | "https") => Err("the URL has two schemes".into()),
+        Some(_) => Ok(url),
     }
-    Ok(url)
 }
 
 /// Whether a text can be the name of a bucket.

@@ -183,7 +183,7 @@ fn limits_of_filters_are_errors_that_say_them() {
         ("{operatorType: StringIn, key: id, values: [7]}".to_owned(), Some("expected text")),
         (
             "{operatorType: NumberIn, key: id, values: ['7']}".to_owned(),
-            Some("expected a number, found text"),
+            Some("expected a number, found text; write 7, without quotes"),
         ),
         (
             "{operatorType: NumberIn, key: id, values: [.inf]}".to_owned(),

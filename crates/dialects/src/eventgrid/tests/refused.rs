@@ -34,6 +34,11 @@ type Broken = (&'static str, &'static str, &'static str);
 const KUBERNETES: &[Broken] = &[
     (
         "\"maxDeliveryAttempts\": 3",
+        "\"maxDeliveryAttempts\": ^\"3\"",
+        "error: properties.retryPolicy.maxDeliveryAttempts: expected a whole number, found text; write 3, without quotes",
+    ),
+    (
+        "\"maxDeliveryAttempts\": 3",
         "\"maxDeliveryAttempts\": ^0",
         "error: properties.retryPolicy.maxDeliveryAttempts: has to be 1 to 1000, is 0",
     ),
@@ -45,7 +50,12 @@ const KUBERNETES: &[Broken] = &[
     (
         "\"https://b",
         "^\"b",
-        "error: properties.destination.properties.endpointUrl: not the address of a webhook",
+        "error: properties.destination.properties.endpointUrl: the URL has no scheme; http://… or https://…",
+    ),
+    (
+        "\"https://b",
+        "^\"/subscriptions/b",
+        "error: properties.destination.properties.endpointUrl: not the address of a webhook; http://… or https://…",
     ),
     (
         "\" CloudEvent",

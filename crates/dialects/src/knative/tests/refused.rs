@@ -118,6 +118,12 @@ fn a_broken_name_version_or_address_is_refused_at_its_place() {
         ),
         (
             "    uri: https://audit.example.com/",
+            "    uri: ^audit.example.com/",
+            "spec.subscriber.uri: the URL has no scheme, and nothing says what \"audit.example.com/\" is here; https://…, or add to \
+             the spec of a Destinations document: audit.example.com/: https://…",
+        ),
+        (
+            "    uri: https://audit.example.com/",
             "    uri: ^s3://bucket",
             "spec.subscriber.uri: a container is not a destination for events",
         ),

@@ -42,11 +42,23 @@ fn bad_schedules_are_refused_at_their_position() {
             ),
             (
                 "retry: {schedule: {delay: ^5}}",
-                "retry.schedule.delay: expected a duration such as PT30S, found a whole number",
+                "retry.schedule.delay: expected a duration such as PT30S, found a whole number; PT5S is 5 s",
             ),
             (
                 "retry: {schedule: {delay: ^5s}}",
-                "retry.schedule.delay: \"5s\" is not an ISO 8601 duration: at character 1",
+                "retry.schedule.delay: \"5s\" is not an ISO 8601 duration: at character 1, it has to begin with P; write PT5S",
+            ),
+            (
+                "retry: {timeToLive: ^1d}",
+                "retry.timeToLive: \"1d\" is not an ISO 8601 duration: at character 1, it has to begin with P; write P1D",
+            ),
+            (
+                "retry: {timeToLive: ^soon}",
+                "retry.timeToLive: \"soon\" is not an ISO 8601 duration: at character 1, it has to begin with P; a duration looks",
+            ),
+            (
+                "retry: {neverRetry: ^404}",
+                "retry.neverRetry: expected a list, found a whole number; write it in brackets, as in [a, b]",
             ),
             (
                 "retry: {schedule: ^{delay: PT2H}}",
@@ -95,6 +107,10 @@ fn bad_retries_are_refused_at_their_position() {
                 "retry.maxAttempts: expected a whole number, found a number with a fraction",
             ),
             (
+                "retry: {maxAttempts: ^\"10\"}",
+                "retry.maxAttempts: expected a whole number, found text; write 10, without quotes",
+            ),
+            (
                 "retry: {maxAttempts: ^many}",
                 "retry.maxAttempts: expected a whole number, found text",
             ),
@@ -135,7 +151,14 @@ fn bad_retries_are_refused_at_their_position() {
             ("retry: {retryAfterMax: ^P15D}", "retry.retryAfterMax: has to be PT0S to P14D"),
             ("retry: ^3", "retry: expected a mapping, found a whole number"),
             ("^rety: {}", "rety: unknown field \"rety\"; did you mean retry?"),
-            ("paused: ^yes", "paused: expected true or false, found text"),
+            (
+                "paused: ^yes",
+                "paused: expected true or false, found text; write true, without quotes",
+            ),
+            (
+                "paused: ^'false'",
+                "paused: expected true or false, found text; write false, without quotes",
+            ),
         ],
     );
 }
@@ -173,12 +196,23 @@ fn bad_dead_letters_are_refused_at_their_position() {
     each_is_refused(
         URL,
         &[
-            ("deadLetter: ^never", "deadLetter: expected none or a mapping, found \"never\""),
+            (
+                "deadLetter: ^never",
+                "deadLetter: expected none or a mapping, found \"never\"; deadLetter: {sink: …}",
+            ),
+            (
+                "deadLetter: ^https://user:word@h/",
+                "deadLetter: expected none or a mapping, found an address; deadLetter: {sink: …}",
+            ),
             ("deadLetter: ^[]", "deadLetter: expected none or a mapping"),
             (
                 "deadLetter: {sink: ^bucket}",
                 "deadLetter.sink: neither an address nor a key of a Destinations document; https://…, http://…, s3://bucket/prefix \
                  or sqs://host/account/name; a topic in the files is {topic: namespace/topic}",
+            ),
+            (
+                "deadLetter: {sink: ^letters.example.com/in}",
+                "deadLetter.sink: the URL has no scheme; https://…, http://…, s3://bucket/prefix",
             ),
             ("deadLetter: {sink: ^s3://}", "deadLetter.sink: a bucket is missing"),
             ("deadLetter: {sink: ^s3://a}", "deadLetter.sink: a bucket's name"),
@@ -326,7 +360,20 @@ fn bad_destinations_are_refused_at_their_position() {
             ("destination: {url^: }", "destination.url: expected text, found nothing"),
             ("destination: {url: ^somewhere}", "destination.url: neither an address nor a key"),
             ("destination: {url: ^'http://'}", "destination.url: not a valid URL: empty host"),
-            ("destination: {url: ^ftp://h/}", "destination.url: neither an address nor a key"),
+            (
+                "destination: {url: ^ftp://h/}",
+                "destination.url: the scheme \"ftp\" is not supported here; http://… or https://…",
+            ),
+            (
+                "destination: {url: ^api.example.com/hook}",
+                "destination.url: the URL has no scheme; http://… or https://…",
+            ),
+            ("destination: {url: ^'localhost:8080/x'}", "destination.url: the URL has no scheme"),
+            ("destination: {url: ^//host/x}", "destination.url: the URL has no scheme"),
+            (
+                "destination: {url: ^'http://https://h/'}",
+                "destination.url: the URL has two schemes",
+            ),
             (
                 "destination: {url: ^s3://bucket}",
                 "destination.url: a container is not a destination for events, only for dead letters; https://… or",

@@ -1,0 +1,181 @@
+//! The text of a file that a person wrote, such as subscriptions or events.
+//!
+//! Separate because functions and the command line read the same files: what `check` accepts has to be what dispatch
+//! accepts. Text is UTF-8, or UTF-16 as PowerShell writes it.
+//!
+//! Promise: the error for anything else names the line and how to convert the file.
+
+use std::io;
+use std::path::Path;
+
+/// The reason why bytes are not text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotText {
+    /// It has a byte that no UTF-8 text has there.
+    #[error(
+        "line {line} is not UTF-8 text: it has the byte 0x{byte:02X}; if the file is {encoding}, convert it: \
+         iconv -f {encoding} -t utf-8"
+    )]
+    Byte {
+        /// The line of the first such byte, from 1.
+        line: usize,
+        /// Its value, which the message shows in hexadecimal.
+        byte: u8,
+        /// The encoding that it probably has, as `iconv` names it.
+        encoding: &'static str,
+    },
+    /// It ends within a character.
+    #[error("line {line} is not UTF-8 text: the file ends within a character; it may be truncated")]
+    Truncated {
+        /// The last line, from 1.
+        line: usize,
+    },
+    /// Its first bytes are those of UTF-16, and the others are not.
+    #[error("line {line} is not UTF-16 text, and the first bytes are; save the file as UTF-8")]
+    Utf16 {
+        /// The line of the first such unit, from 1.
+        line: usize,
+    },
+    /// It is UTF-32.
+    #[error("it is UTF-32 text; convert it: iconv -f utf-32 -t utf-8")]
+    Utf32,
+    /// It has bytes that no encoding of text has.
+    #[error("it is not text, but a binary file")]
+    Binary,
+}
+
+impl From<NotText> for io::Error {
+    fn from(problem: NotText) -> Self {
+        Self::new(io::ErrorKind::InvalidData, problem)
+    }
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// When it cannot be read, or is not text.
+pub fn read(path: &Path) -> io::Result<String> {
+    Ok(text_of(std::fs::read(path)?)?)
+}
+
+/// The text of these bytes. The encoding follows from the byte order mark, else from zeros beside an ASCII character
+/// (YAML 1.2.2, 5.2, character encodings).
+///
+/// # Errors
+/// When they are neither UTF-8 nor UTF-16.
+pub fn text_of(bytes: Vec<u8>) -> Result<String, NotText> {
+    match bytes.as_slice() {
+        [0xff, 0xfe, 0, 0, ..]
+        | [0, 0, 0xfe, 0xff, ..]
+        | [1..=255, 0, 0, 0, ..]
+        | [0, 0, 0, 1..=255, ..] => Err(NotText::Utf32),
+        [0xff, 0xfe, ..] | [1..=255, 0, ..] => utf_16(&bytes, u16::from_le_bytes),
+        [0xfe, 0xff, ..] | [0, 1..=255, ..] => utf_16(&bytes, u16::from_be_bytes),
+        _ => utf_8(bytes),
+    }
+}
+
+fn utf_16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, NotText> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let mut text = String::new();
+    for character in char::decode_utf16(pairs.iter().copied().map(unit)) {
+        match character {
+            // A byte order mark, which has done its work.
+            Ok('\u{feff}') if text.is_empty() => {}
+            Ok(character) => text.push(character),
+            Err(_) => return Err(NotText::Utf16 { line: line_after(text.as_bytes()) }),
+        }
+    }
+    if rest.is_empty() {
+        Ok(text)
+    } else {
+        Err(NotText::Utf16 { line: line_after(text.as_bytes()) })
+    }
+}
+
+fn utf_8(bytes: Vec<u8>) -> Result<String, NotText> {
+    String::from_utf8(bytes).map_err(|error| {
+        let bytes = error.as_bytes();
+        let (before, rest) = bytes.split_at(error.utf8_error().valid_up_to());
+        let line = line_after(before);
+        match rest.first() {
+            _ if bytes.contains(&0) => NotText::Binary,
+            Some(byte) if error.utf8_error().error_len().is_some() => {
+                NotText::Byte { line, byte: *byte, encoding: encoding_of(bytes) }
+            }
+            Some(_) | None => NotText::Truncated { line },
+        }
+    })
+}
+
+/// The encoding of text with one byte for each character. Of the two that are common, only one has characters from 0x80
+/// to 0x9F.
+fn encoding_of(bytes: &[u8]) -> &'static str {
+    let is_of_windows = bytes.iter().any(|byte| matches!(byte, 0x80..=0x9f));
+    if is_of_windows { "windows-1252" } else { "latin1" }
+}
+
+/// The line of what follows these bytes.
+fn line_after(bytes: &[u8]) -> usize {
+    1 + bytes.iter().filter(|byte| **byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of a text in UTF-16.
+    fn in_utf_16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+        text.encode_utf16().flat_map(bytes).collect()
+    }
+
+    #[test]
+    fn text_is_utf_8_or_utf_16_with_and_without_a_byte_order_mark() {
+        let text = "a: ü😀\n";
+        assert_eq!(text_of(text.into()), Ok(text.to_owned()));
+        let marked = format!("\u{feff}{text}");
+        assert_eq!(text_of(marked.clone().into()), Ok(marked.clone()));
+        for bytes in [u16::to_le_bytes as fn(u16) -> [u8; 2], u16::to_be_bytes] {
+            assert_eq!(text_of(in_utf_16(text, bytes)), Ok(text.to_owned()));
+            assert_eq!(text_of(in_utf_16(&marked, bytes)), Ok(text.to_owned()));
+        }
+        assert_eq!(text_of(Vec::new()), Ok(String::new()));
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused_with_its_line_and_how_to_convert_it() {
+        let cut = |mut bytes: Vec<u8>| {
+            bytes.pop();
+            bytes
+        };
+        let mut lone = in_utf_16("\u{feff}a\nb", u16::to_le_bytes);
+        lone.extend([0x00, 0xd8, b'c', 0]);
+        for (bytes, expected) in [
+            (
+                b"a: 1\nb: caf\xe9\nc: \xe9\n".to_vec(),
+                "line 2 is not UTF-8 text: it has the byte 0xE9; if the file is latin1, convert it: iconv -f latin1 -t utf-8",
+            ),
+            (
+                b"a: \xe9\n\nb: \x93quoted\x94\n".to_vec(),
+                "line 1 is not UTF-8 text: it has the byte 0xE9; if the file is windows-1252, convert it: iconv -f windows-1252 -t utf-8",
+            ),
+            (
+                cut("a: 1\nb: 😀".into()),
+                "line 2 is not UTF-8 text: the file ends within a character; it may be truncated",
+            ),
+            (lone, "line 2 is not UTF-16 text, and the first bytes are; save the file as UTF-8"),
+            (
+                cut(in_utf_16("\u{feff}a\n\nb", u16::to_be_bytes)),
+                "line 3 is not UTF-16 text, and the first bytes are; save the file as UTF-8",
+            ),
+            (
+                vec![0xff, 0xfe, 0, 0, b'a', 0, 0, 0],
+                "it is UTF-32 text; convert it: iconv -f utf-32 -t utf-8",
+            ),
+            (vec![0, 0, 0, b'a'], "it is UTF-32 text; convert it: iconv -f utf-32 -t utf-8"),
+            (b"\x1f\x8b\x08\x00\x00".to_vec(), "it is not text, but a binary file"),
+        ] {
+            assert_eq!(text_of(bytes).unwrap_err().to_string(), expected);
+        }
+    }
+}

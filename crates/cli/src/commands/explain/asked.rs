@@ -1,0 +1,148 @@
+//! The question to `explain`: about files, as `check` reads them, and perhaps a topic or subscription.
+//!
+//! Separate because one argument may be either. A file or folder that is there is one; so is whatever ends like a file of
+//! subscriptions. With `--to` or `--stack` a name stays a name where a folder has it too.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use delivery::subscription::name::{SubscriptionName, TopicName};
+
+use super::Arguments;
+use crate::files::{is_of_subscriptions, usage_error};
+use crate::text;
+
+/// A topic, or one of its subscriptions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) topic: TopicName,
+    /// `None`: all of the topic.
+    pub(super) subscription: Option<SubscriptionName>,
+}
+
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(name) = text.parse::<SubscriptionName>() {
+            return Ok(name.into());
+        }
+        let topic = text.parse::<TopicName>();
+        let topic = topic.map_err(|_| "namespace/topic or namespace/topic/name is expected")?;
+        Ok(topic.into())
+    }
+}
+
+impl From<SubscriptionName> for Named {
+    fn from(name: SubscriptionName) -> Self {
+        Self { topic: name.topic.clone(), subscription: Some(name) }
+    }
+}
+
+impl From<TopicName> for Named {
+    fn from(topic: TopicName) -> Self {
+        Self { topic, subscription: None }
+    }
+}
+
+/// The subscriptions that are meant.
+pub(super) struct Asked {
+    /// The files that have them; empty for those of a deployment.
+    pub(super) files: Vec<PathBuf>,
+    /// The topic or subscription; `None` for all.
+    pub(super) name: Option<Named>,
+}
+
+impl Asked {
+    /// Sorts the arguments into files and at most one name.
+    ///
+    /// # Errors
+    /// A usage error for an argument that is neither a file nor a name, for several names, and for files beside `--to`.
+    pub(super) fn of(arguments: &Arguments) -> anyhow::Result<Self> {
+        let has_place = arguments.to.is_some() || arguments.now.stack().is_some();
+        let mut files = Vec::new();
+        let subscription = arguments.subscription.clone().map(Named::from);
+        let mut names: Vec<Named> = subscription.into_iter().collect();
+        names.extend(arguments.topic.clone().map(Named::from));
+        for path in &arguments.files_or_names {
+            match name_of(path, has_place)? {
+                Some(name) => names.push(name),
+                None => files.push(path.clone()),
+            }
+        }
+        for (index, path) in arguments.more_files.iter().enumerate() {
+            // `-f FILE NAME`, as `try` has it: the option takes all that follows it.
+            let may_be_name = index > 0 && !path.exists();
+            match name_of(path, has_place).ok().flatten().filter(|_| may_be_name) {
+                Some(name) => names.push(name),
+                None => files.push(path.clone()),
+            }
+        }
+        if names.len() > 1 {
+            return Err(usage_error("only one topic or subscription can be named"));
+        }
+        if let (Some(file), Some(_)) = (files.first(), &arguments.to) {
+            return Err(usage_error(format!(
+                "--to has subscriptions of a deployment, and {} is a file: leave one of them out",
+                text::path(file)
+            )));
+        }
+        let name = names.pop();
+        if let (Some(Named { topic, .. }), true, false) = (&name, files.is_empty(), has_place) {
+            return Err(usage_error(format!(
+                "{topic} is the name of a topic: --to or --stack is required, or the files that have it"
+            )));
+        }
+        Ok(Self { files, name })
+    }
+}
+
+/// The name that an argument is; `None` for a file.
+///
+/// # Errors
+/// A usage error when it can be neither.
+fn name_of(path: &Path, has_place: bool) -> anyhow::Result<Option<Named>> {
+    let is_file = path.is_file() || is_of_subscriptions(path);
+    if is_file || (path.exists() && !has_place) {
+        return Ok(None);
+    }
+    match path.to_str().unwrap_or_default().parse() {
+        Ok(name) => Ok(Some(name)),
+        Err(_) if path.exists() => Ok(None),
+        Err(expected) => Err(usage_error(format!(
+            "{} is neither a file nor a name: {expected}",
+            text::path(path)
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_is_a_file_if_it_is_there_or_looks_like_one_and_a_name_otherwise() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("orders")).expect("a folder");
+        std::fs::write(at("plain"), "").expect("a file");
+        let is_name = |path: &Path, has_place| name_of(path, has_place).map(|of| of.is_some()).ok();
+        for has_place in [false, true] {
+            for (path, expected) in [
+                (at("orders"), Some(false)),
+                (at("plain"), Some(false)),
+                ("shop/orders".into(), Some(true)),
+                ("shop/orders/billing".into(), Some(true)),
+                ("shop/orders.yaml".into(), Some(false)),
+                ("nowhere.json".into(), Some(false)),
+                ("shop".into(), None),
+                ("a/b/c/d".into(), None),
+            ] {
+                assert_eq!(is_name(&path, has_place), expected, "{path:?}");
+            }
+        }
+        // The folder of this crate has this one.
+        let both = Path::new("src/commands");
+        assert_eq!((is_name(both, false), is_name(both, true)), (Some(false), Some(true)));
+    }
+}
