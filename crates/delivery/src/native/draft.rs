@@ -190,9 +190,6 @@ impl<'a> Draft<'a> {
             let (of, origins) = (&described.subscription, &described.origins);
             let secrets = named_secrets::of(of, origins, &described.secrets_at, named_at);
             built.secrets.extend(secrets);
-            let (of, origins) = (&described.subscription, &described.origins);
-            let secrets = named_secrets::of(of, origins, &described.secrets_at, named_at);
-            built.secrets.extend(secrets);
             built.origins.insert(name.clone(), described.origins);
             catalogue.add_subscription(described.subscription);
         }

@@ -38,15 +38,10 @@ pub(super) fn of(
         let at = secrets_at.iter().find(|at| at.peek_text() == Some(&name));
         let (at, field) = match (at, origins.get("auth")) {
             (Some(at), _) => (at.location(), at.path()),
-            (None, Some(auth)) => (auth.clone(), "auth"),
-            (None, None) => (named_at.map(Cursor::location).unwrap_or_default(), ""),
+            (None, Some(auth)) => (auth.clone(), "auth".to_owned()),
+            (None, None) => (named_at.map(Cursor::location).unwrap_or_default(), String::new()),
         };
-        NamedSecret {
-            subscription: subscription.name.clone(),
-            secret: secret.clone(),
-            at,
-            field: field.to_owned(),
-        }
+        NamedSecret { subscription: subscription.name.clone(), secret: secret.clone(), at, field }
     });
     named.collect()
 }

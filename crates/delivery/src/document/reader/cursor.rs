@@ -123,15 +123,7 @@ impl<'a> Cursor<'a> {
             Reported::Nothing => false,
         };
         if is_reported {
-            let original =
-                self.is_translated.then(|| self.findings.translated_field(self.position));
-            let field = original.flatten();
-            self.findings.add(
-                severity,
-                self.position,
-                field.as_ref().unwrap_or(&self.field),
-                message,
-            );
+            self.findings.add(severity, self.position, &self.path(), message);
         }
     }
 
@@ -156,9 +148,10 @@ impl<'a> Cursor<'a> {
         self.report(Severity::Note, message.into());
     }
 
-    /// The path of the field here.
-    pub fn path(&self) -> &str {
-        &self.field
+    /// The path of the field here, as its own document names it.
+    pub fn path(&self) -> String {
+        let original = self.is_translated.then(|| self.findings.translated_field(self.position));
+        original.flatten().unwrap_or_else(|| self.field.clone())
     }
 
     /// The name of the field here.
