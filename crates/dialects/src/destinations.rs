@@ -96,6 +96,17 @@ impl<'a> Destinations<'a> {
         self.maps(text) && !self.entry(&comparable(text)).is_some_and(is_place)
     }
 
+    /// The key of an address, if that is all that its entry has been resolved to.
+    pub(super) fn reference<'k>(&self, key: &'k str, address: &str) -> Option<&'k str> {
+        let name = comparable(key);
+        let of_entry = self.entry(&name).and_then(|of| of.target.as_ref()).map(ToString::to_string);
+        let mapped = of_entry.or_else(|| {
+            let text = self.deployed.get(&*name)?;
+            parsed(text)?.ok().map(|target| target.to_string())
+        });
+        (key != address && mapped.as_deref() == Some(address)).then_some(key)
+    }
+
     /// Resolves the text at the cursor: by the documents, then by the deployment, else as an address.
     pub(super) fn resolve(&self, text: &str, at: &Cursor<'_>) -> Resolved {
         let name = comparable(text);

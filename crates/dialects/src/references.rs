@@ -13,36 +13,47 @@ use delivery::subscription::kinds::address::Resolved;
 
 /// The field of a Subscription that is an endpoint.
 const URL: &str = "spec.destination.url";
-/// The field of a Subscription with the address for replies.
-const REPLY: &str = "spec.reply";
-/// The fields that are sinks: of a Subscription, and of a Topic.
-const SINKS: [&str; 2] = ["spec.deadLetter.sink", "spec.delivery.deadLetter.sink"];
+/// The field with its key.
+const URL_REFERENCE: &str = "spec.destination.reference";
+/// The fields that are addresses, each with the field of its key: those of a Subscription, and of a Topic.
+const ADDRESSES: [(&str, &str); 4] = [
+    (URL, URL_REFERENCE),
+    ("spec.reply", "spec.replyReference"),
+    ("spec.deadLetter.sink", "spec.deadLetter.reference"),
+    ("spec.delivery.deadLetter.sink", "spec.delivery.deadLetter.reference"),
+];
 /// An address in place of one that cannot be used, which has been reported: the other fields are read nevertheless.
 const UNUSABLE: &str = "https://unusable.invalid/";
 
-/// The document with addresses in place of its references, and with what the entry of its destination supplies.
+/// The document with addresses in place of its references, each with its key beside it, and with what the entry of its
+/// destination supplies.
 pub(super) fn resolved(
     document: &Cursor<'_>,
     destinations: &Destinations<'_>,
 ) -> (Node, Option<()>) {
     let mut copy = document.to_node();
-    for path in [URL, REPLY].into_iter().chain(SINKS) {
+    for (path, reference) in ADDRESSES {
         let Some(at) = document.peek(path) else { continue };
         let Some(text) = at.peek_text() else { continue };
-        if SINKS.contains(&path) {
+        if path.ends_with(".sink") {
             destinations.warn_unused_access(text, &at, SINK_ACCESS);
         }
-        if !destinations.maps(text) {
-            continue;
-        }
-        let address = match destinations.resolve(text, &at) {
+        let keys = [text, document.text_at(reference)];
+        let Some(key) = keys.into_iter().find(|key| destinations.maps(key)) else { continue };
+        let address = match destinations.resolve(key, &at) {
             Resolved::Target(target) => target.to_string(),
             Resolved::Reported | Resolved::Unknown => UNUSABLE.to_owned(),
         };
         copy.set(path, at.translation(&json!(address)));
+        if key != address {
+            copy.set(reference, at.translation(&json!(key)));
+        }
     }
     let completed = document.peek(URL).map_or(Some(()), |at| {
+        let written = document.text_at(URL_REFERENCE);
+        let is_mapped = destinations.maps(written);
         let Some(key) = at.peek_text() else { return Some(()) };
+        let key = if is_mapped && !destinations.maps(key) { written } else { key };
         destinations.complete(&mut copy, &Asked::default(), (key, &at))
     });
     (copy, completed)

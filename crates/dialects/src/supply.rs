@@ -10,7 +10,7 @@ use delivery::subscription::Tls;
 use delivery::subscription::auth::Auth;
 use delivery::subscription::kinds::auth::obstacle;
 use delivery::subscription::topic_address::topic_of;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use url::Url;
 
 use super::access::{Access, Asked};
@@ -26,6 +26,10 @@ impl Destinations<'_> {
         asked: &Asked<'_>,
         (key, at): (&str, &Cursor<'_>),
     ) -> Option<()> {
+        let address = document.get(URL).and_then(Node::text).map(str::to_owned);
+        if let Some(key) = address.and_then(|address| self.reference(key, &address)) {
+            document.set(&format!("{DESTINATION}.reference"), at.translation(&json!(key)));
+        }
         let states = |document: &Node, field: &str| {
             document.get(&format!("{DESTINATION}.{field}")).is_some_and(|of| !of.is_null())
         };

@@ -29,9 +29,11 @@ apiVersion: lastmile.dev/v1
 kind: Subscription
 metadata: {namespace: shop, topic: refunds, name: b}
 spec:
-  destination: {url: 'https://b.example.com/'}
+  destination: {url: 'https://b.example.com/', reference: b}
   retry: {schedule: {kind: moments, moments: [PT1S, P1W]}}
-  deadLetter: {sink: {topic: shop/refunds}}
+  deadLetter: {sink: {topic: shop/refunds}, reference: letters}
+  reply: https://r.example.com/
+  replyReference: replies
 ---
 apiVersion: lastmile.dev/v1
 kind: Topic
@@ -113,7 +115,7 @@ kind: Destinations
 spec:
   v1/Service/shop/billing: {url: 'https://a.example.com/', auth: {oauth2: {clientId: a, clientSecret: 'env:A', scope: a, audience: b, resource: c, style: basic, parameters: {d: e}}}}
   https://b.example.com/: {auth: null, tls: {caBundle: \"-----BEGIN CERTIFICATE-----\\nMA==\\n-----END CERTIFICATE-----\\n\"}}
-  v1/Service/shop/refunds: {url: 'https://c.example.com/', auth: {basic: {user: a, password: 'env:A'}}}
+  v1/Service/shop/refunds: {url: 'https://c.example.com/', auth: {basic: {user: a, password: 'env:A'}}, maxConcurrency: 5, maxPerSecond: 20}
 ---
 apiVersion: lastmile.dev/v1
 kind: SecretPolicy

@@ -144,7 +144,7 @@ fn a_rollback_restores_one_owners_entries_as_a_new_version() {
     let (printed, code) = catalogue.rollback(&["--owner", "one", "--version", "2", "--yes"]);
     assert_eq!(code, Some(0), "{printed}");
     for part in [
-        "~ subscription shop/orders/a\n    maxAttempts: 2 -> 1",
+        "~ subscription shop/orders/a\n    retry.maxAttempts: 2 -> 1",
         "- subscription shop/orders/c",
         "shop: version 6, ",
         r#"the entries of "one" in shop are those of version 2"#,

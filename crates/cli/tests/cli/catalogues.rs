@@ -57,7 +57,7 @@ fn an_owner_changes_and_removes_only_what_is_its_own() {
     let (printed, code) = apply("one.yaml", &[changed], &["--owner", "one", "--prune"]);
     assert_eq!(code, Some(0), "{printed}");
     for part in [
-        "~ subscription shop/orders/a\n    maxAttempts:",
+        "~ subscription shop/orders/a\n    retry.maxAttempts:",
         "- subscription shop/orders/b",
         "shop: version 3, ",
     ] {

@@ -207,7 +207,7 @@ fn an_entry_of_one_owner_says_for_all_who_is_calling() {
     let asking = TRIGGER.replace("subscriber: {", "subscriber: {audience: them, ");
     let (printed, code) = change("team-b", asking);
     assert_eq!(code, Some(0), "{printed}");
-    assert!(printed.contains("audience them"), "{printed}");
+    assert!(printed.contains("destination.auth.oauth2.audience: them"), "{printed}");
     assert!(!printed.contains("requests show no token"), "{printed}");
 }
 

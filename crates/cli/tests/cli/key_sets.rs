@@ -48,7 +48,10 @@ fn apply_writes_public_keys_without_a_secret_and_withdraws_them() {
         write(folder.path(), &signed_with(&[KEY]));
         let printed = apply(&[]);
         assert!(printed.contains("_keys/shop/orders/a.json: 1 public key"), "{printed}");
-        assert!(printed.contains(&format!("signing: none -> publicKeys {KEY}")), "{printed}");
+        assert!(
+            printed.contains(&format!("destination.signing.publicKeys: not set -> [{KEY}]")),
+            "{printed}"
+        );
         assert_eq!(published(&below), [X]);
         write(folder.path(), &signed_with(&[OTHER_KEY, KEY]));
         apply(&[]);

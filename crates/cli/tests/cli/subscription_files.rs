@@ -368,8 +368,8 @@ fn apply_shows_what_changes_and_rollback_restores_the_previous_version() {
 
     let applied = apply(&["two.yaml"], &["--yes"]);
     assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
-    let billing = "+ subscription shop/orders/billing\n    destination.url: https://billing.example.com/events\n    \
-                   deadLetter.sink: s3://letters/shop\n+ subscription shop/orders/mail\n";
+    let billing = "+ subscription shop/orders/billing\n    deadLetter.delay: PT5M\n    deadLetter.sink: s3://letters/shop\n    \
+                   destination.url: https://billing.example.com/events\n    retry.maxAttempts: 3\n";
     assert!(text(&applied.stdout).contains(billing), "{}", text(&applied.stdout));
     assert!(!text(&applied.stdout).contains("code=secret"), "{}", text(&applied.stdout));
     assert_eq!(std::fs::read_to_string(&target).expect("it is there"), TWO);
@@ -377,7 +377,7 @@ fn apply_shows_what_changes_and_rollback_restores_the_previous_version() {
 
     let changed = text(&apply(&["second.yaml"], &["--yes"]).stdout);
     for part in [
-        "~ subscription shop/orders/billing\n    maxAttempts: 3 -> 4\n",
+        "~ subscription shop/orders/billing\n    retry.maxAttempts: 3 -> 4\n",
         "- subscription shop/orders/mail\n    warning: removed",
         "+ subscription shop/orders/post",
     ] {
@@ -390,7 +390,7 @@ fn apply_shows_what_changes_and_rollback_restores_the_previous_version() {
 
     let back = run(folder.path(), &["rollback", "--to", &uri, "--yes"]);
     assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
-    assert!(text(&back.stdout).contains("maxAttempts: 4 -> 3"));
+    assert!(text(&back.stdout).contains("retry.maxAttempts: 4 -> 3"));
     assert_eq!(std::fs::read_to_string(&target).expect("it is there"), TWO);
 }
 

@@ -18,7 +18,7 @@ use crate::document::record::Record as _;
 use crate::subscription::catalogue::{Catalogue, Topic};
 use crate::subscription::policy;
 use crate::subscription::profile::StatusSet;
-use crate::subscription::{DeliverySettings, Subscription};
+use crate::subscription::{DeliverySettings, ReplyTo, Subscription};
 
 /// The version of the native form.
 pub const API_VERSION: &str = "lastmile.dev/v1";
@@ -78,7 +78,9 @@ pub(crate) fn whole_spec(of: &Subscription) -> Json {
 pub(crate) fn shown_spec(of: &Subscription) -> Json {
     let mut spec = with_own(Json::Object(DeliverySettings::from(of).shown()), of);
     spec["profile"] = json!(of.dialect.profile());
-    spec["reply"] = policy::reply(of).value;
+    if let Some(ReplyTo::Address(_)) = of.reply {
+        spec["reply"] = policy::reply(of).value;
+    }
     spec
 }
 

@@ -8,6 +8,7 @@ use crate::document::reader::Cursor;
 use crate::document::record::{Optional, Or};
 use crate::subscription::filter::Filter;
 use crate::subscription::kinds::filter::Filters;
+use crate::subscription::kinds::names;
 use crate::subscription::kinds::replies::Replies;
 use crate::subscription::{ReplyTo, Subscription};
 use crate::time::moment;
@@ -19,14 +20,17 @@ record! {
         "filter" => pub(crate) filter: Filter = Or(Filters, Filter::EVERYTHING),
         /// Where responses that are events go: an address, or topic:namespace/topic. Without it they are ignored.
         "reply" => pub(crate) reply: Option<ReplyTo> = Optional(Replies, "none"),
+        /// The key of a Destinations document that reply was resolved from. Where a document maps it, it is resolved again.
+        "replyReference" => pub(crate) reply_reference: Option<String> = Optional(names::REFERENCE, "none"),
         /// From this time on it takes no new events, such as 2026-12-01T00:00:00Z.
         "expires" => pub(crate) expires_ms: Option<u64> = Optional(Time, "never"),
     }
 }
 
 impl From<&Subscription> for Selection {
-    fn from(Subscription { filter, reply, expires_ms, .. }: &Subscription) -> Self {
-        Self { filter: filter.clone(), reply: reply.clone(), expires_ms: *expires_ms }
+    fn from(of: &Subscription) -> Self {
+        let Subscription { filter, reply, reply_reference, expires_ms, .. } = of.clone();
+        Self { filter, reply, reply_reference, expires_ms }
     }
 }
 

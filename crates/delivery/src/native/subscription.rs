@@ -124,10 +124,11 @@ fn read_subscription<'a>(
             return None;
         }
         let stated = Stated::of(&spec, delivery, own_defaults.as_ref());
-        let Selection { filter, reply, expires_ms } = selection?;
+        let Selection { filter, reply, reply_reference, expires_ms } = selection?;
         let subscription = Subscription {
             filter,
             reply,
+            reply_reference,
             expires_ms,
             ..Subscription::with_settings(name, dialect, settings?)
         };

@@ -6,8 +6,9 @@ use crate::document::declaration::{Declaration, Shown};
 use crate::document::findings::{Message, quoted};
 use crate::document::kind::{Duration, Flag, Integer, Kind, Merged, Word};
 use crate::document::reader::Cursor;
-use crate::document::record::{Or, Record as _, Required};
+use crate::document::record::{Optional, Or, Record as _, Required};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
+use crate::subscription::kinds::names;
 use crate::subscription::kinds::sinks::Sinks;
 use crate::subscription::profile::Profile;
 use crate::subscription::shown::shown;
@@ -24,6 +25,8 @@ record! {
         /// An address (https://…, s3://bucket/prefix, sqs://host/account/name), a key of a Destinations document, or a topic;
         /// without it, the default container.
         "sink" => pub sink: Sink = Or(Sinks, Sink::DefaultContainer),
+        /// The key of a Destinations document that sink was resolved from. Where a document maps it, it is resolved again.
+        "reference" => pub reference: Option<String> = Optional(names::REFERENCE, "none"),
         /// true treats the path of a sink that is an address as a credential: it is shown nowhere, and hidden in responses.
         "hidePath" => pub hide_path: bool = Required(Flag),
         /// The format of a dead letter: Event Grid's formats or Knative's.
@@ -60,6 +63,7 @@ impl DeadLetterPolicy {
     pub fn of(profile: &Profile) -> Self {
         Self {
             sink: Sink::DefaultContainer,
+            reference: None,
             hide_path: false,
             format: profile.dead_letter_format,
             layout: Layout::Nested,

@@ -34,6 +34,8 @@ record! {
     pub struct Destination {
         /// Where requests go: http://…, https://…, a key of a Destinations document, or topic:namespace/topic.
         "url" => pub url: Url = Required(Endpoint::OF_EVENTS),
+        /// The key of a Destinations document that url was resolved from. Where a document maps it, it is resolved again.
+        "reference" => pub reference: Option<String> = Optional(names::REFERENCE, "none"),
         /// The form in which events are sent; without it, the one in which they were published: an Event Grid event in an
         /// array of one, other JSON as plainJson says.
         "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),
@@ -163,6 +165,7 @@ impl Destination {
     pub fn new(url: Url, response_timeout_ms: u64) -> Self {
         Self {
             url,
+            reference: None,
             hide_path: false,
             response_timeout_ms,
             schema: None,

@@ -53,6 +53,8 @@ pub struct Subscription {
     pub paused: bool,
     /// Where replies of the destination go; `None` ignores them.
     pub reply: Option<ReplyTo>,
+    /// The key of a Destinations document that `reply` was resolved from.
+    pub reply_reference: Option<String>,
     /// From this time on it matches no new events.
     pub expires_ms: Option<u64>,
 }
@@ -151,6 +153,7 @@ impl Subscription {
             dead_letter,
             paused,
             reply: None,
+            reply_reference: None,
             expires_ms: None,
         }
     }

@@ -99,7 +99,10 @@ fn sink(fields: &Fields<'_>, context: &mut Context<'_>) -> Option<()> {
     destinations.warn_unused_access(&id, &cursor, SINK_ACCESS);
     match destinations.resolve(&id, &cursor) {
         Resolved::Target(target) => {
-            context.to.set("deadLetter.sink", &json!(target.to_string()), &cursor);
+            let address = target.to_string();
+            context.to.set("deadLetter.sink", &json!(address), &cursor);
+            let key = destinations.reference(&id, &address);
+            context.to.set_some("deadLetter.reference", key, |key| json!(key), Some(&cursor));
         }
         Resolved::Reported => {}
         Resolved::Unknown => unmapped(&cursor, &id),

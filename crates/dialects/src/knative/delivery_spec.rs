@@ -35,10 +35,17 @@ pub(super) struct Delivery<'a> {
     max_ms: Option<Located<'a, u64>>,
     timeout_ms: Option<Located<'a, u64>>,
     retry_after_max_ms: Option<Located<'a, u64>>,
-    sink: Option<Located<'a, Sink>>,
+    sink: Option<Located<'a, Letters>>,
     format: Option<Located<'a, Schema>>,
     /// True if [`STOCK`] fills in missing retry settings.
     has_stock_defaults: bool,
+}
+
+/// Where dead letters go, and the key that this was resolved from.
+#[derive(Clone)]
+struct Letters {
+    sink: Sink,
+    reference: Option<String>,
 }
 
 /// Values for the retry settings that no document states.
@@ -184,10 +191,11 @@ impl<'a> Delivery<'a> {
         }
         let schema = value(&self.format).map(Schema::as_str);
         to.set_some("destination.schema", schema, |of| json!(of), self::at(&self.format));
-        if let Some(Located { value, at }) = &self.sink
-            && *value != Sink::DefaultContainer
+        if let Some(Located { value: Letters { sink, reference }, at }) = &self.sink
+            && *sink != Sink::DefaultContainer
         {
-            to.set("deadLetter.sink", &Sinks.write(value), at);
+            to.set("deadLetter.sink", &Sinks.write(sink), at);
+            to.set_some("deadLetter.reference", reference.as_ref(), |key| json!(key), Some(at));
         }
     }
 
@@ -290,12 +298,20 @@ fn sink_field<'a>(fields: &Fields<'a>) -> Option<Cursor<'a>> {
 
 /// Where dead letters go. An unresolved sink is only a warning: they are stored in the default
 /// container.
-fn sink<'a>(resolved: ResolvedAddress<'a>, destinations: &Destinations<'_>) -> Located<'a, Sink> {
+fn sink<'a>(
+    resolved: ResolvedAddress<'a>,
+    destinations: &Destinations<'_>,
+) -> Located<'a, Letters> {
     resolved.asked.warn_unused(SINK_ACCESS);
     destinations.warn_unused_access(&resolved.key, &resolved.at, SINK_ACCESS);
     let at = resolved.at;
-    let value = match resolved.address {
-        Address::Target(target) => target.into(),
+    let mut reference = None;
+    let sink = match resolved.address {
+        Address::Target(target) => {
+            let key = destinations.reference(&resolved.key, &target.to_string());
+            reference = key.map(str::to_owned);
+            target.into()
+        }
         Address::Topic(topic) => Sink::Topic(topic),
         Address::Unresolved(key) => {
             let message = format!(
@@ -307,5 +323,5 @@ fn sink<'a>(resolved: ResolvedAddress<'a>, destinations: &Destinations<'_>) -> L
             Sink::DefaultContainer
         }
     };
-    Located { value, at }
+    Located { value: Letters { sink, reference }, at }
 }

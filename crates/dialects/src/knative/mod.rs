@@ -274,6 +274,7 @@ impl<'a> Reader<'a, '_> {
         }
         let reply = reply.and_then(|reply| self.addresses.read(&reply, namespace));
         let reply_at = reply.as_ref().map(|resolved| resolved.at.clone());
+        let reply_key = reply.as_ref().map(|resolved| resolved.key.clone());
         let reply = reply.and_then(|reply| reply.reply(self.addresses.destinations));
         let reply = reply.map(|reply| (reply, reply_at.clone()));
         let subscriber = self.destination(spec, "subscriber", object);
@@ -282,7 +283,7 @@ impl<'a> Reader<'a, '_> {
             at.warn("not used: the subscriber is a topic, which does not reply");
             return Some(partial);
         }
-        Some(PartialSubscription { reply, ..partial })
+        Some(PartialSubscription { reply, reply_key, ..partial })
     }
 
     /// The channel of a subscription; if no file has it, its class follows from its kind.
@@ -339,7 +340,8 @@ impl<'a> Reader<'a, '_> {
             at.error(format!("{topic} would get each of its events again and again"));
         }
         let filter = Some(Located { value: Filter::EVERYTHING, at: spec.parent().clone() });
-        Some(PartialSubscription { topic, parent, delivery, called, filter, reply: None })
+        let (reply, reply_key) = (None, None);
+        Some(PartialSubscription { topic, parent, delivery, called, filter, reply, reply_key })
     }
 
     /// What events are sent to.

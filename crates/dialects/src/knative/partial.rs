@@ -38,6 +38,8 @@ pub(super) struct PartialSubscription<'a> {
     pub(super) filter: Option<Located<'a, Filter>>,
     /// Where replies go, and where that is written: nowhere if it follows from the kind of the object.
     pub(super) reply: Option<(ReplyTo, Option<Cursor<'a>>)>,
+    /// The key that the address for replies was resolved from.
+    pub(super) reply_key: Option<String>,
 }
 
 /// What events are sent to.
@@ -85,7 +87,13 @@ impl<'a> PartialSubscription<'a> {
             to.set("filter", &conditions::written(&filter), &at);
         }
         match self.reply {
-            Some((reply, Some(at))) => to.set("reply", &Replies.write(&reply), &at),
+            Some((reply, Some(at))) => {
+                let written = Replies.write(&reply);
+                let key = self.reply_key.as_deref().zip(written.as_str());
+                let key = key.and_then(|(key, address)| destinations.reference(key, address));
+                to.set_some("replyReference", key, |key| json!(key), Some(&at));
+                to.set("reply", &written, &at);
+            }
             Some((reply, None)) => to.imply("reply", &Replies.write(&reply)),
             None => {}
         }

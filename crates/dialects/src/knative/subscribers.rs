@@ -82,6 +82,7 @@ impl<'a> Reader<'a, '_> {
         let parent = self.parents.get(&object.topic)?.clone()?;
         let mut partial = self.partial(fields, to, object, Some((object.topic.clone(), parent)))?;
         let destinations = self.addresses.destinations;
+        partial.reply_key = reply.as_ref().map(|reply| reply.key.clone());
         partial.reply = reply.and_then(|reply| {
             let at = reply.at.clone();
             Some((reply.reply(destinations)?, Some(at)))

@@ -176,6 +176,7 @@ fn destination() -> impl Strategy<Value = Destination> {
                 let [hide_path, plain_json, notification_headers, is_shared, probation] = flags;
                 let (most, max_per_second) = limits;
                 Destination {
+                    reference: hide_path.then(|| "crm".to_owned()),
                     url,
                     hide_path,
                     response_timeout_ms,
@@ -307,6 +308,7 @@ fn dead_letter() -> impl Strategy<Value = DeadLetterPolicy> {
         |((sink, hide_path), format, (layout, error_data, response), numbers)| {
             let (events_per_blob, delay_ms, keep_trying_for_ms) = numbers;
             DeadLetterPolicy {
+                reference: hide_path.then(|| "letters".to_owned()),
                 sink,
                 hide_path,
                 format,
@@ -361,6 +363,7 @@ fn subscription() -> impl Strategy<Value = Subscription> {
                 batch,
                 dead_letter,
                 paused,
+                reply_reference: paused.then(|| "replies".to_owned()),
                 reply,
                 expires_ms,
             }

@@ -36,7 +36,12 @@ pub(crate) fn setting_name(path: &str) -> String {
 pub fn settings(subscription: &Subscription) -> Vec<Setting> {
     let mut all = Vec::new();
     DeliverySettings::from(subscription).show("", &mut all);
-    let is_shown = |of: &Shown| !matches!(of.path.as_str(), "destination.url" | "paused");
+    // A reference is shown where there is one.
+    let is_shown = |of: &Shown| match of.path.as_str() {
+        "destination.url" | "paused" => false,
+        "destination.reference" | "deadLetter.reference" => !of.value.is_null(),
+        _ => true,
+    };
     let settings = all.into_iter().filter(is_shown).map(|Shown { path, value, text }| Setting {
         field: setting_name(&path),
         value,

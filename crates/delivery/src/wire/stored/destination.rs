@@ -18,6 +18,8 @@ use crate::subscription::{
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct DestinationV1 {
     url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     hide_path: bool,
     response_timeout_ms: u64,
@@ -90,6 +92,7 @@ impl From<&Destination> for DestinationV1 {
     fn from(destination: &Destination) -> Self {
         let Destination {
             url,
+            reference,
             hide_path,
             response_timeout_ms,
             schema,
@@ -109,6 +112,7 @@ impl From<&Destination> for DestinationV1 {
         } = destination;
         Self {
             url: url.to_string(),
+            reference: reference.clone(),
             hide_path: *hide_path,
             response_timeout_ms: *response_timeout_ms,
             schema: schema.map(SchemaV1),
@@ -142,6 +146,7 @@ impl DestinationV1 {
         let per_second = |most| at_least_one("destination.maxPerSecond", most);
         Ok(Destination {
             url: address_or_topic("destination.url", &self.url)?,
+            reference: self.reference,
             hide_path: self.hide_path,
             response_timeout_ms: self.response_timeout_ms,
             schema: self.schema.map(|SchemaV1(schema)| schema),

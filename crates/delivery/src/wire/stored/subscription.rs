@@ -33,6 +33,8 @@ pub(super) struct SubscriptionV1 {
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<ReplyV1>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reply_reference: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     expires_ms: Option<u64>,
 }
 
@@ -48,6 +50,8 @@ struct BatchV1 {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct DeadLetterV1 {
     sink: SinkV1,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     hide_path: bool,
     format: FormatV1,
@@ -90,6 +94,7 @@ impl From<&Subscription> for SubscriptionV1 {
             dead_letter,
             paused,
             reply,
+            reply_reference,
             expires_ms,
         } = subscription;
         Self {
@@ -102,6 +107,7 @@ impl From<&Subscription> for SubscriptionV1 {
             dead_letter: dead_letter.into(),
             paused: *paused,
             reply: reply.as_ref().map(ReplyV1::from),
+            reply_reference: reply_reference.clone(),
             expires_ms: *expires_ms,
         }
     }
@@ -125,6 +131,7 @@ impl SubscriptionV1 {
             dead_letter: self.dead_letter.into_policy()?,
             paused: self.paused,
             reply: self.reply.map(ReplyV1::into_reply).transpose()?,
+            reply_reference: self.reply_reference,
             expires_ms: self.expires_ms,
         })
     }
@@ -148,6 +155,7 @@ impl From<&DeadLetterPolicy> for DeadLetterV1 {
     fn from(policy: &DeadLetterPolicy) -> Self {
         let DeadLetterPolicy {
             sink,
+            reference,
             hide_path,
             format,
             layout,
@@ -159,6 +167,7 @@ impl From<&DeadLetterPolicy> for DeadLetterV1 {
         } = policy;
         Self {
             sink: sink.into(),
+            reference: reference.clone(),
             hide_path: *hide_path,
             format: FormatV1(*format),
             layout: LayoutV1(*layout),
@@ -175,6 +184,7 @@ impl DeadLetterV1 {
     fn into_policy(self) -> Result<DeadLetterPolicy, String> {
         Ok(DeadLetterPolicy {
             sink: self.sink.into_sink()?,
+            reference: self.reference,
             hide_path: self.hide_path,
             format: self.format.0,
             layout: self.layout.0,
