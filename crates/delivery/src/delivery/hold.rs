@@ -1,4 +1,4 @@
-//! How long a record or a delivery waits that cannot be decided now.
+//! The waits of a record or a delivery that cannot be decided now.
 //!
 //! Separate because both count these waits alike, whether they were divided or not.
 

@@ -1,4 +1,4 @@
-//! Where a dead letter is stored.
+//! The place of a dead letter: a container or a queue.
 //!
 //! Separate because a dead letter holds it, and is made from the sink of its subscription elsewhere.
 

@@ -1,4 +1,4 @@
-//! Why a text is not an event.
+//! The reasons for which a text is not an event.
 //!
 //! Separate because reading the members of a text already fails for some of these reasons, and an event is made of
 //! its members.

@@ -1,4 +1,4 @@
-//! Which deliveries may share a request.
+//! The key by which deliveries may share a request.
 //!
 //! Separate because this is asked of one delivery at a time, before any request is composed.
 

@@ -1,4 +1,4 @@
-//! What one attempt has that the next one has not: the secrets of the moment, the time, and what is left of it.
+//! The circumstances of one attempt: the secrets of the moment, the time, and how much of it is left.
 //!
 //! Separate because the signature of a request needs it too.
 

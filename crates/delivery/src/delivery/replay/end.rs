@@ -1,4 +1,4 @@
-//! How a replayed delivery ended, as it is written beside the ledger of its job.
+//! The end of a replayed delivery, as it is written beside the ledger of its job.
 //!
 //! Separate from [`Replay`], because an end is made of a delivery, and a delivery carries its [`Replay`].
 

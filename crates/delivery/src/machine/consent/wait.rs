@@ -1,4 +1,4 @@
-//! How long deliveries and handshakes wait for a consent.
+//! The waits of deliveries and handshakes for a consent.
 //!
 //! Separate because a request that waits for its slot of the allowed rate has the same longest wait: the delay of a
 //! message.

@@ -1,4 +1,4 @@
-//! Where a text ends: at its own end, or where it was cut.
+//! The end of a text: its own, or the place where it was cut.
 //!
 //! Separate because whoever keeps a text tells, and the search for a value depends on it.
 

@@ -1,4 +1,4 @@
-//! Which changes of a destination lead to a notice, and what the notice shows.
+//! The changes of a destination that lead to a notice, and its CloudEvent.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What one process found out about a destination, from its attempts.
+//! The findings of one process about a destination, from its attempts.
 //!
 //! Separate from the state of the destination, which is what all processes found out together.
 

@@ -1,4 +1,4 @@
-//! What a document says once several processes wrote what they found out.
+//! The documents once several processes wrote what they found out.
 
 use super::*;
 use crate::delivery::health::{DestinationKey, Finding};

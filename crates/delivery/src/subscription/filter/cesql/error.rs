@@ -1,4 +1,4 @@
-//! Why an expression has no value for an event, in the ways that CESQL names.
+//! The errors of evaluating an expression for an event, as CESQL names them.
 //!
 //! Separate because a cast fails by itself, whichever part of an expression needs it.
 

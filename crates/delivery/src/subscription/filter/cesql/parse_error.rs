@@ -1,4 +1,4 @@
-//! Why a text is not an expression, and the limits beyond which it is none.
+//! The reasons for which a text is not an expression, and the limits beyond which it is none.
 //!
 //! Separate because both steps of reading fail in these ways: the one that looks at characters, and the grammar.
 
