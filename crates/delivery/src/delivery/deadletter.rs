@@ -1,112 +1,25 @@
-//! A delivery that ended without success, and why.
+//! The dead letter that a delivery becomes: what it takes from its subscription, and why it ended.
 //!
-//! A [`DeadLetter`] holds everything that its blob contains, so the function that writes it needs
-//! no subscription file. The room `deadletter` makes the blob, `wire` the message
-//! attribute.
+//! Separate from the type [`DeadLetter`], which stands beside [`Delivery`] because each holds the other. The room
+//! `deadletter` makes the blob, `wire` the message attribute.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use crate::delivery::reason::Reason;
-use crate::delivery::{Delivery, DeliveryTarget, History, Word};
+use super::addresses::Addresses;
+use super::delivery::{DeadLetter, Delivery, DeliveryTarget};
+use super::reason::Reason;
+use super::returned::Returned;
+use super::store::Store;
+use super::word::Word;
 use crate::event::Shape;
 use crate::event::mapping::Mapped;
 use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Response};
-use crate::subscription::sink::{Container, Sink, SinkQueue};
+use crate::subscription::sink::Sink;
 use crate::subscription::{DeadLetterPolicy, ReplyTo, Subscription, addressed, shown};
 use crate::time::duration::DAY_MS;
 
 /// Details are for people; a longer one quotes an event.
 const DETAIL_MAX_CHARS: usize = 500;
-
-/// Where a dead letter is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Store {
-    /// In the container of the deployment.
-    DefaultContainer,
-    /// In a container of its subscription's.
-    Container(Container),
-    /// In an SQS queue outside the deployment.
-    Queue(SinkQueue),
-}
-
-impl Store {
-    /// The container, if the subscription names one.
-    #[must_use]
-    pub fn container(&self) -> Option<&Container> {
-        let Self::Container(container) = self else { return None };
-        Some(container)
-    }
-}
-
-/// The failed delivery of a dead letter to its sink.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Returned {
-    /// The sink's address without credentials; `None` where the subscription is gone.
-    pub address: Option<String>,
-    /// Why that delivery ended.
-    pub reason: Word<Reason>,
-    /// What the reason's name does not say.
-    pub detail: Option<String>,
-    /// Attempts made.
-    pub attempts: u32,
-    /// What happened.
-    pub history: History,
-    /// The beginning of its last answer's body.
-    pub last_response: Option<Vec<u8>>,
-}
-
-/// A dead letter: the delivery, why it ended, and how to store it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadLetter {
-    /// The delivery as it ended.
-    pub delivery: Delivery,
-    /// Why it ended.
-    pub reason: Word<Reason>,
-    /// What the reason's name does not say, for people: for example where the event is malformed.
-    pub detail: Option<String>,
-    /// When that was decided.
-    pub decided_ms: u64,
-    /// It is not written before this time.
-    pub not_before_ms: u64,
-    /// Where it is stored.
-    pub store: Store,
-    /// Why it is not stored in its subscription's sink.
-    pub sink_error: Option<String>,
-    /// The failed delivery to its sink, if there was one.
-    pub returned: Option<Returned>,
-    /// The format of its blob.
-    pub format: Format,
-    /// How the namespace format is laid out.
-    pub layout: Layout,
-    /// How the Knative format encodes the last answer.
-    pub error_data: ErrorData,
-    /// The most dead letters in its blob.
-    pub events_per_blob: u32,
-    /// When storage refuses it, retry until this long after the decision.
-    pub keep_trying_for_ms: u64,
-    /// The headers that were sent, never the secret ones.
-    pub headers: Vec<(String, String)>,
-    /// The destination without query and credentials; of a reply the address for replies.
-    pub destination: Option<String>,
-    /// The mapped attributes of a custom event, where the format needs them.
-    pub mapped: Option<Mapped>,
-    /// The addresses with their queries, where the format needs them.
-    pub addresses: Option<Addresses>,
-}
-
-/// The addresses of a delivery with their queries, without credentials.
-///
-/// Its fields are those of version 1 of the wire format.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(expecting = "struct AddressesV1")]
-pub struct Addresses {
-    /// The subscriber's.
-    pub subscriber: String,
-    /// Where the request went that failed, or would have gone.
-    pub failed: String,
-}
 
 impl DeadLetter {
     /// The dead letter of a delivery without a subscription: stored in the deployment's container,

@@ -1,134 +1,32 @@
 //! One event for one subscription, from its first attempt to its end: the state that travels.
 //!
+//! A [`DeadLetter`] holds its delivery, and a delivery to a sink holds its dead letter. So both types are here; a
+//! dead letter is made of a delivery in a file of its own.
+//!
 //! A delivery carries everything that a later invocation needs, so no database is needed. Its id is
 //! a function of its subscription, the published record and its index in the record's array: a
 //! record that is processed twice yields the same deliveries, and their dead letters the same blob.
 
-use std::collections::{BTreeMap, VecDeque};
+use uuid::Uuid;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use sha1::{Digest as _, Sha1};
-use uuid::{Builder, Uuid, uuid};
-
-use crate::delivery::outcome::{Exchange, Outcome};
-use crate::delivery::replay::Replay;
-use crate::delivery::{DeadLetter, Hold, Word};
+use super::addresses::Addresses;
+use super::history::{Entry, History};
+use super::hold::Hold;
+use super::origin::{Origin, id_of};
+use super::outcome::{Exchange, Outcome};
+use super::reason::Reason;
+use super::replay::Replay;
+use super::returned::Returned;
+use super::store::Store;
+use super::word::Word;
 use crate::event::Event;
 use crate::event::mapping::{Mapped, Mapping, Published};
 use crate::subscription::Subscription;
-use crate::subscription::dead_letter_format::Response;
+use crate::subscription::dead_letter_format::{ErrorData, Format, Layout, Response};
 use crate::subscription::name::{SubscriptionName, TopicName};
 
-/// The namespace of all ids of deliveries (UUIDv5).
-pub const DELIVERY_NAMESPACE: Uuid = uuid!("6f1c2a9e-5d0b-5c6e-9a53-1f0c6c8d7b42");
-
-/// How many of the first attempts a history keeps.
-pub const HISTORY_FIRST: usize = 5;
-/// How many of the last attempts a history keeps.
-pub const HISTORY_LAST: usize = 20;
 /// The most bytes of the last answer's body that are stored.
 pub const RESPONSE_KEPT_BYTES: usize = 1_024;
-
-/// The published record and the event's index in it.
-///
-/// Its fields are those of version 1 of the wire format.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(expecting = "struct OriginV1")]
-pub struct Origin {
-    /// The SQS message id of the published record.
-    pub message: String,
-    /// The event's index in the record's array; 0 for a single event.
-    pub index: u32,
-}
-
-/// One entry of a history.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Start of the request.
-    pub at_ms: u64,
-    /// What happened. A word that is not known counts as a failed attempt.
-    pub outcome: Word<Outcome>,
-    /// The status, where there was an answer.
-    pub status: Option<u16>,
-    /// How long the exchange took.
-    pub duration_ms: u64,
-    /// What a newer version wrote besides. Kept, because what happened does not change.
-    pub more: BTreeMap<String, Value>,
-}
-
-impl Entry {
-    /// An entry with nothing besides.
-    #[must_use]
-    pub fn new(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) -> Self {
-        Self { at_ms, outcome: outcome.into(), status, duration_ms, more: BTreeMap::new() }
-    }
-}
-
-/// The attempts of a delivery: the first few and the last few, and how many between were left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct History {
-    first: Vec<Entry>,
-    omitted: u32,
-    last: VecDeque<Entry>,
-}
-
-impl History {
-    /// A history from its stored entries, as read from a message.
-    #[must_use]
-    pub fn restore(entries: Vec<Entry>, omitted: u32) -> Self {
-        let mut history = Self::default();
-        for entry in entries {
-            history.push(entry);
-        }
-        // Added: `push` has counted what does not fit, too.
-        history.omitted = history.omitted.saturating_add(omitted);
-        history
-    }
-
-    /// Adds the newest entry.
-    pub fn push(&mut self, entry: Entry) {
-        if self.first.len() < HISTORY_FIRST {
-            self.first.push(entry);
-            return;
-        }
-        self.last.push_back(entry);
-        if self.last.len() > HISTORY_LAST {
-            self.last.pop_front();
-            self.omitted = self.omitted.saturating_add(1);
-        }
-    }
-
-    /// The first attempts.
-    #[must_use]
-    pub fn first(&self) -> &[Entry] {
-        &self.first
-    }
-
-    /// How many entries between the first and the last were left out.
-    #[must_use]
-    pub fn omitted(&self) -> u32 {
-        self.omitted
-    }
-
-    /// The last attempts, after those left out.
-    pub fn last(&self) -> impl Iterator<Item = &Entry> {
-        self.last.iter()
-    }
-
-    /// The newest entry.
-    #[must_use]
-    pub fn newest(&self) -> Option<&Entry> {
-        self.last.back().or_else(|| self.first.last())
-    }
-
-    /// The newest attempt; entries of probation are not attempts.
-    #[must_use]
-    pub fn newest_attempt(&self) -> Option<&Entry> {
-        let newest_first = self.last.iter().rev().chain(self.first.iter().rev());
-        newest_first.into_iter().find(|entry| entry.outcome != Outcome::Probation)
-    }
-}
 
 /// The target of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -215,6 +113,46 @@ pub struct Delivery {
     pub traceparent: Option<String>,
     /// The dead letter that it replays, where its end is to be recorded.
     pub replay: Option<Replay>,
+}
+
+/// A dead letter: the delivery, why it ended, and how to store it. It holds everything that its blob contains,
+/// so the function that writes it needs no subscription file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The delivery as it ended.
+    pub delivery: Delivery,
+    /// Why it ended.
+    pub reason: Word<Reason>,
+    /// What the reason's name does not say, for people: for example where the event is malformed.
+    pub detail: Option<String>,
+    /// When that was decided.
+    pub decided_ms: u64,
+    /// It is not written before this time.
+    pub not_before_ms: u64,
+    /// Where it is stored.
+    pub store: Store,
+    /// Why it is not stored in its subscription's sink.
+    pub sink_error: Option<String>,
+    /// The failed delivery to its sink, if there was one.
+    pub returned: Option<Returned>,
+    /// The format of its blob.
+    pub format: Format,
+    /// How the namespace format is laid out.
+    pub layout: Layout,
+    /// How the Knative format encodes the last answer.
+    pub error_data: ErrorData,
+    /// The most dead letters in its blob.
+    pub events_per_blob: u32,
+    /// When storage refuses it, retry until this long after the decision.
+    pub keep_trying_for_ms: u64,
+    /// The headers that were sent, never the secret ones.
+    pub headers: Vec<(String, String)>,
+    /// The destination without query and credentials; of a reply the address for replies.
+    pub destination: Option<String>,
+    /// The mapped attributes of a custom event, where the format needs them.
+    pub mapped: Option<Mapped>,
+    /// The addresses with their queries, where the format needs them.
+    pub addresses: Option<Addresses>,
 }
 
 impl Delivery {
@@ -318,64 +256,9 @@ impl Delivery {
     }
 }
 
-/// The id of a delivery: UUIDv5 of subscription, published record and index, separated by line
-/// feeds (which no name contains).
-#[must_use]
-pub fn id_of(subscription: &SubscriptionName, origin: &Origin) -> Uuid {
-    // Not formatted, and not by `Uuid::new_v5`, which computes the same without the processor's
-    // instructions for it: this runs for every event.
-    let SubscriptionName { topic: TopicName { namespace, topic }, name } = subscription;
-    let index = origin.index.to_string();
-    let parts = [namespace, "/", topic, "/", name, "\n", &origin.message, "\n", &index];
-    let of_namespace = Sha1::new_with_prefix(DELIVERY_NAMESPACE);
-    let hash = parts.into_iter().fold(of_namespace, Sha1::chain_update).finalize();
-    let first = std::array::from_fn(|index| hash[index]);
-    Builder::from_sha1_bytes(first).into_uuid()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_id_is_a_name_based_uuid() {
-        let subscription: SubscriptionName = "shop/orders/billing".parse().unwrap();
-        for (message, index, text) in [
-            ("m1", 0, "shop/orders/billing\nm1\n0".to_owned()),
-            (
-                &"m".repeat(200),
-                u32::MAX,
-                format!("shop/orders/billing\n{}\n{}", "m".repeat(200), u32::MAX),
-            ),
-        ] {
-            let origin = Origin { message: message.to_owned(), index };
-            let expected = Uuid::new_v5(&DELIVERY_NAMESPACE, text.as_bytes());
-            assert_eq!(id_of(&subscription, &origin), expected);
-        }
-    }
-
-    fn entry(at_ms: u64) -> Entry {
-        Entry::new(at_ms, Outcome::Busy, Some(503), 1)
-    }
-
-    #[test]
-    fn a_history_keeps_its_first_and_last_entries_and_counts_the_rest() {
-        let mut history = History::default();
-        for at_ms in 0..1_000 {
-            history.push(entry(at_ms));
-        }
-        assert_eq!(
-            history.first().iter().map(|entry| entry.at_ms).collect::<Vec<_>>(),
-            [0, 1, 2, 3, 4]
-        );
-        assert_eq!(history.omitted(), 975);
-        assert_eq!(
-            history.last().map(|entry| entry.at_ms).collect::<Vec<_>>(),
-            (980..1_000).collect::<Vec<_>>()
-        );
-        let kept: Vec<Entry> = history.first().iter().chain(history.last()).cloned().collect();
-        assert_eq!(History::restore(kept, history.omitted()), history);
-    }
 
     #[test]
     fn the_id_depends_on_subscription_record_and_place_alone() {

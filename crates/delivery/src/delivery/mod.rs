@@ -5,23 +5,31 @@
 //! what is known of destinations that are not healthy, [`replay`] what a replayed delivery knows of its job. What a delivery does next is decided by
 //! `machine`.
 
+mod addresses;
 mod deadletter;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod delivery;
 pub mod health;
+mod history;
+mod hold;
+mod origin;
 pub mod outcome;
 mod publication;
 pub mod reason;
 pub mod replay;
+mod returned;
+mod store;
 pub mod trace;
 mod word;
 
+pub use addresses::Addresses;
 pub(crate) use deadletter::truncated_detail;
-pub use deadletter::{Addresses, DeadLetter, Returned, Store};
-pub use delivery::{
-    Batching, DELIVERY_NAMESPACE, Delivery, DeliveryTarget, Entry, HISTORY_FIRST, HISTORY_LAST,
-    History, Origin, RESPONSE_KEPT_BYTES, id_of,
-};
-pub(crate) use publication::is_zero;
-pub use publication::{Hold, Onward, Part, Publication, following_id, share};
+pub use delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, RESPONSE_KEPT_BYTES};
+pub use history::{Entry, HISTORY_FIRST, HISTORY_LAST, History};
+pub use hold::Hold;
+pub(crate) use hold::is_zero;
+pub use origin::{DELIVERY_NAMESPACE, Origin, id_of};
+pub use publication::{Onward, Part, Publication, following_id, share};
+pub use returned::Returned;
+pub use store::Store;
 pub use word::Word;

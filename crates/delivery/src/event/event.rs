@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
+use crate::event::malformed::Malformed;
 use crate::event::members::{Members, Span};
 
 words! {
@@ -65,26 +65,6 @@ pub struct Event {
     text: Arc<str>,
     shape: Shape,
     members: Arc<[Span]>,
-}
-
-/// Why a text is not an event. The caller keeps the text itself.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Malformed {
-    /// Not JSON at all.
-    #[error("not JSON: {0}")]
-    NotJson(String),
-    /// A member of the event is defined twice.
-    #[error("the member \"{0}\" is defined twice")]
-    DuplicateMember(String),
-    /// It declares itself a CloudEvent, or has to be one, and is not valid.
-    #[error("not a valid CloudEvent: {0}")]
-    CloudEvent(String),
-    /// It has to follow the Event Grid schema and does not.
-    #[error("not a valid Event Grid event: {0}")]
-    EventGrid(String),
-    /// It is not a message of the service that this input names.
-    #[error("not a message for the input {0}: {1}")]
-    Envelope(&'static str, String),
 }
 
 /// One element of a record: an event, or text that is not one.

@@ -8,7 +8,7 @@ use serde::Deserializer as _;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::event::Malformed;
+use crate::event::malformed::Malformed;
 
 /// Most events have no more members.
 const USUAL_MEMBERS: usize = 10;

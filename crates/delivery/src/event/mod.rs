@@ -10,6 +10,7 @@ pub mod envelope;
 #[expect(clippy::module_inception, reason = "the room is named after its main type")]
 mod event;
 pub(crate) mod json;
+mod malformed;
 pub mod mapping;
 mod members;
 pub mod path;
@@ -18,8 +19,9 @@ pub mod schema;
 mod uri;
 
 pub(crate) use event::is_cloud_event;
-pub use event::{Element, Event, Input, Malformed, Shape, decode_one};
+pub use event::{Element, Event, Input, Shape, decode_one};
 pub use json::{is_queue_character, without_mark};
+pub use malformed::Malformed;
 pub use members::Members;
 pub(crate) use members::json_text;
 

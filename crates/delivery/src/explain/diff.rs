@@ -195,8 +195,8 @@ fn flat(of: &Json) -> BTreeMap<String, Json> {
                 }
             }
             Json::Null => {}
-            value => {
-                found.insert(path, value.clone());
+            Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+                found.insert(path, of.clone());
             }
         }
     }

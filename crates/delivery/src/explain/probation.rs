@@ -2,7 +2,7 @@
 //!
 //! Separate because it is about the destination and all its deliveries, and not about the life of one.
 
-use super::Endpoint;
+use super::endpoint::Endpoint;
 use crate::delivery::health::probation::{FAILURES, LONGEST_MS, first_ms};
 use crate::subscription::Subscription;
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::delivery::outcome::Outcome;
 use crate::subscription::profile::Dialect;
 use crate::subscription::schedule::{Kind, Schedule};
 use crate::subscription::sink::Sink;

@@ -27,7 +27,8 @@ pub fn definitions() -> BTreeMap<String, Json> {
     add_defaults(&mut settings, &written_defaults(Dialect::Native));
     hoist(&mut settings["properties"], &mut found);
     if let Some(mut defaults) = found.get("destination").cloned() {
-        remove(&mut defaults, "url");
+        // A Topic has no address.
+        ["url", "reference"].iter().for_each(|name| remove(&mut defaults, name));
         found.insert("destinationDefaults".to_owned(), defaults);
     }
     let documents = [

@@ -90,8 +90,9 @@ pub(super) fn check_defaults(delivery: &Cursor<'_>, defaults: &Node) {
     delivery.mapping_over(&bases, |fields| {
         let destination = delivery.peek("destination").filter(Cursor::is_mapping);
         let entries = destination.and_then(|of| of.entries()).unwrap_or_default();
-        for url in entries.iter().filter(|entry| entry.name == "url") {
-            url.key.error(Message::new("a topic has no url").help("set it in each Subscription"));
+        for entry in entries.iter().filter(|entry| matches!(entry.name, "url" | "reference")) {
+            let message = Message::new(format!("a topic has no {}", entry.name));
+            entry.key.error(message.help("set it in each Subscription"));
         }
         DeliverySettings::read(fields)
     });

@@ -3,7 +3,9 @@
 //! A publisher that declares what it sends has to send that: here an invalid event is refused, where in
 //! the queue it would become a dead letter.
 
-use super::{HttpRequest, Refusal, Route};
+use super::http_request::HttpRequest;
+use super::refusal::Refusal;
+use super::route::Route;
 use crate::event::binary::{self, ContentMode, header_text};
 use crate::event::envelope::Elements;
 use crate::event::json::without_mark;

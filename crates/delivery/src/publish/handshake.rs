@@ -11,7 +11,8 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{HttpRequest, Refusal};
+use super::http_request::HttpRequest;
+use super::refusal::Refusal;
 
 /// The event type of the event that asks.
 const VALIDATION: &str = "Microsoft.EventGrid.SubscriptionValidationEvent";

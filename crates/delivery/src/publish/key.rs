@@ -15,12 +15,10 @@ use percent_encoding::percent_decode_str;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::{HttpRequest, Refusal};
+use super::http_request::HttpRequest;
+use super::refusal::Refusal;
 use crate::subscription::secret::Secret;
 use crate::time::moment::AzureTime;
-
-/// The `WWW-Authenticate` header of every 401.
-pub(super) const CHALLENGE: &str = "Bearer, SharedAccessKey";
 
 /// The time of a token as .NET and the client for JavaScript write it: `6/5/2020 12:09:03 PM`, in UTC.
 const NET_TIME: &str = "%m/%d/%Y %I:%M:%S %p";

@@ -5,7 +5,8 @@
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 
-use super::{HttpRequest, Refusal};
+use super::http_request::HttpRequest;
+use super::refusal::Refusal;
 use crate::subscription::name::{NAME_RULE, RESERVED, TopicName, is_name};
 
 /// The error for every other path.

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::Content;
+use super::content::Content;
 use crate::delivery::outcome::Unsendable;
 use crate::event::Members;
 use crate::event::binary::{ContentMode, is_json};

@@ -11,135 +11,48 @@
 //! Pure: time and secrets are arguments. An event that cannot be sent in the requested form is an
 //! error, never sent in another form.
 
+mod batch;
 mod binary;
+mod body;
+mod content;
+mod context;
 mod notification;
+#[expect(clippy::module_inception, reason = "the room is named after its main type")]
+mod request;
 mod signature;
 pub mod signer;
 pub mod tls;
 pub mod token;
 pub mod verification;
 
-use crate::subscription::CloudEventsHandshake;
-use std::fmt;
-use std::sync::Arc;
-
-use bytes::Bytes;
 use url::Url;
 use uuid::Uuid;
 
+pub use self::batch::{BatchKey, batch_key};
+pub(crate) use self::content::JSON;
+pub use self::content::content_type;
+use self::content::{CLOUD_EVENT, Content, text};
+pub use self::context::AttemptContext;
+pub use self::request::{
+    ANSWER_MAX_BYTES, Method, Needs, REPLY_MAX_BYTES, REQUEST_HEADERS_MAX,
+    REQUEST_HEADERS_MAX_BYTES, Request,
+};
 pub use self::signature::KeyError;
 use self::signer::Signer;
 use self::tls::RequestTls;
 use crate::deadletter::blob::{Enriched, enriched};
 use crate::delivery::outcome::Unsendable;
 use crate::delivery::{DELIVERY_NAMESPACE, DeadLetter, Delivery, DeliveryTarget, trace};
-use crate::event::json::array;
-use crate::event::schema::Schema;
-use crate::event::{Event, Input, Shape, convert};
-use crate::subscription::header::{HeaderError, Value};
-use crate::subscription::secret::{Keyring, Secret};
+use crate::event::{Event, Input};
+use crate::subscription::header::HeaderError;
+use crate::subscription::secret::Keyring;
 use crate::subscription::sink::Sink;
-use crate::subscription::{Consent, Destination, ReplyTo, Subscription};
-
-/// The method of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Delivers events.
-    Post,
-    /// Asks for consent (CloudEvents handshake).
-    Options,
-}
-
-impl Method {
-    /// As it is sent.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Post => "POST",
-            Self::Options => "OPTIONS",
-        }
-    }
-}
-
-/// The part of an answer that decides its exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// The status. What can be read of the body is for people.
-    Status,
-    /// The whole body too: a token, a consent. An answer without it is a failure.
-    Body,
-    /// The body if the head declares a reply, else the status.
-    Reply,
-}
-
-/// One HTTP request to a destination. Its headers may hold secrets, so its `Debug` shows only their
-/// names.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Request {
-    /// The method.
-    pub method: Method,
-    /// Where it goes.
-    pub url: Url,
-    /// Its headers, content type first.
-    pub headers: Vec<(String, String)>,
-    /// Its body.
-    pub body: Bytes,
-    /// The timeout of the whole exchange.
-    pub timeout_ms: u64,
-    /// The part of the answer that decides.
-    pub needs: Needs,
-    /// The most bytes of the answer's body that are read.
-    pub answer_max_bytes: usize,
-    /// What its connection needs.
-    pub tls: RequestTls,
-    /// What its sender signs it with.
-    pub signer: Option<Signer>,
-    /// What an answer must not show, beside what this sends.
-    pub hidden: Vec<Secret>,
-    /// The ids of the deliveries that it carries, which are not sent; none for a handshake.
-    pub deliveries: Vec<Uuid>,
-}
-
-impl fmt::Debug for Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        f.debug_struct("Request")
-            .field("method", &self.method)
-            // Path and query may be credentials.
-            .field("origin", &self.url.origin().ascii_serialization())
-            .field("headers", &names)
-            .field("body_bytes", &self.body.len())
-            .field("timeout_ms", &self.timeout_ms)
-            .field("deliveries", &self.deliveries)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The most headers of a request: servers accept far less, and a publisher must not be able to keep
-/// us busy with more.
-pub const REQUEST_HEADERS_MAX: usize = 200;
-/// The most bytes of them; see [`REQUEST_HEADERS_MAX`].
-pub const REQUEST_HEADERS_MAX_BYTES: usize = 64 * 1_024;
-
-/// The most bytes of an answer that are read, unless it may be a reply.
-pub const ANSWER_MAX_BYTES: usize = 64 * 1_024;
-
-/// The longest reply.
-pub const REPLY_MAX_BYTES: usize = 512 * 1_024;
+use crate::subscription::{CloudEventsHandshake, Consent, Destination, ReplyTo, Subscription};
 
 /// Who sends, as a DNS name (CloudEvents "HTTP 1.1 Web Hooks for Event Delivery", 2.1).
 pub const REQUEST_ORIGIN: &str = "WebHook-Request-Origin";
-
-/// What differs from one attempt to the next.
-#[derive(Debug, Clone, Copy)]
-pub struct AttemptContext<'a> {
-    /// The secrets that the subscription names.
-    pub keyring: &'a Keyring,
-    /// Now.
-    pub now_ms: u64,
-    /// The response timeout, shortened to what the invocation has left.
-    pub timeout_ms: u64,
-}
+/// W3C Trace Context.
+const TRACE_PARENT: &str = "traceparent";
 
 /// The request of one attempt of these deliveries: one, or several with the same [`BatchKey`].
 ///
@@ -161,7 +74,7 @@ pub fn compose(
         }
     }
     let destination = &subscription.destination;
-    let Content { mut headers, body } = content(subscription, deliveries)?;
+    let Content { mut headers, body } = body::content(subscription, deliveries)?;
     if destination.notification_headers {
         headers.extend(notification::headers(deliveries, &body));
     }
@@ -285,29 +198,6 @@ pub fn is_to_destination(deliveries: &[&Delivery]) -> bool {
     deliveries.iter().any(|delivery| delivery.target == DeliveryTarget::Destination)
 }
 
-/// What deliveries of a subscription need to have in common to share a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BatchKey {
-    form: Form,
-    headers: Vec<(String, String)>,
-}
-
-/// The key by which a delivery may share a request, and its bytes in the body; `None` when it
-/// cannot share one.
-#[must_use]
-pub fn batch_key(subscription: &Subscription, delivery: &Delivery) -> Option<(BatchKey, u64)> {
-    let Part::Element(form, text) = part(subscription, delivery).ok()? else { return None };
-    let headers = subscription.destination.headers.iter();
-    let dynamic = headers.filter(|header| matches!(header.value, Value::Path(_)));
-    // Only values from the event are resolved here, and those need no secret.
-    let (no_secrets, mut dynamic_headers) = (Keyring::default(), Vec::new());
-    for header in dynamic {
-        let value = header.value(&delivery.event, &no_secrets).ok()?;
-        dynamic_headers.extend(value.map(|value| (header.name.clone(), value.into_owned())));
-    }
-    Some((BatchKey { form, headers: dynamic_headers }, text.len() as u64))
-}
-
 /// A stable id of a request's content: the delivery's id, or a UUIDv5 of the ids of a batch.
 fn id_of(deliveries: &[&Delivery]) -> String {
     if let [one] = deliveries {
@@ -317,113 +207,6 @@ fn id_of(deliveries: &[&Delivery]) -> String {
     // The order of a batch is that of arrival, and must not change its id.
     ids.sort_unstable();
     Uuid::new_v5(&DELIVERY_NAMESPACE, ids.join("\n").as_bytes()).to_string()
-}
-
-/// A body and the headers that describe it.
-struct Content {
-    headers: Vec<(String, String)>,
-    body: Bytes,
-}
-
-/// The kind of the elements of a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// A structured CloudEvent: as it is, or in an array where the subscription batches.
-    CloudEvent,
-    /// An Event Grid event or a custom payload: always in an array.
-    Json,
-    /// A payload as it was published: in an array only where the subscription batches.
-    Plain,
-}
-
-/// One event as part of a body.
-enum Part {
-    /// An element of an array, or a body of one element.
-    Element(Form, Arc<str>),
-    /// A body of its own.
-    Whole(Content),
-}
-
-/// W3C Trace Context.
-const TRACE_PARENT: &str = "traceparent";
-const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
-const CLOUD_EVENTS: &str = "application/cloudevents-batch+json; charset=utf-8";
-pub(crate) const JSON: &str = "application/json; charset=utf-8";
-const TEXT: &str = "text/plain; charset=utf-8";
-
-/// The content type of an event that is sent as it was published, not to a destination.
-pub const fn content_type(shape: Shape) -> &'static str {
-    match shape {
-        Shape::CloudEvent => CLOUD_EVENT,
-        Shape::EventGrid | Shape::Custom | Shape::Opaque => JSON,
-    }
-}
-
-fn content(subscription: &Subscription, deliveries: &[&Delivery]) -> Result<Content, Unsendable> {
-    let (mut form, mut elements) = (Form::Json, Vec::with_capacity(deliveries.len()));
-    for delivery in deliveries {
-        match part(subscription, delivery)? {
-            Part::Whole(content) if deliveries.len() == 1 => return Ok(content),
-            Part::Whole(_) => {
-                return Err(Unsendable::Impossible("it cannot share a request".to_owned()));
-            }
-            Part::Element(of, text) => {
-                form = of;
-                elements.push(text);
-            }
-        }
-    }
-    Ok(match (form, &elements[..]) {
-        (Form::CloudEvent, [one]) if subscription.batch.is_none() => {
-            Content::new(CLOUD_EVENT, text(one))
-        }
-        (Form::Plain, [one]) if subscription.batch.is_none() => Content::new(JSON, text(one)),
-        (Form::CloudEvent, events) => Content::new(CLOUD_EVENTS, array(events).into()),
-        (Form::Json | Form::Plain, events) => Content::new(JSON, array(events).into()),
-    })
-}
-
-fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsendable> {
-    let as_published = match delivery.event.shape() {
-        Shape::CloudEvent => Schema::CloudEventsStructured,
-        Shape::EventGrid => Schema::EventGrid,
-        Shape::Custom => Schema::Custom,
-        Shape::Opaque => match subscription.destination.schema {
-            None => return Ok(Part::Whole(Content::new(TEXT, text(delivery.event.text())))),
-            Some(schema) => {
-                let schema = schema.as_str();
-                return Err(Unsendable::Impossible(format!(
-                    "text of an opaque topic cannot be delivered as {schema}"
-                )));
-            }
-        },
-    };
-    let is_custom = delivery.event.shape() == Shape::Custom;
-    let mapped = is_custom.then(|| delivery.mapped(&subscription.mapping));
-    let (mapped, event, topic) = (mapped.as_ref(), &delivery.event, &delivery.subscription.topic);
-    let cloud_event = || convert::cloud_event(event, topic, mapped).map_err(Unsendable::Impossible);
-    let Destination { schema, plain_json, .. } = subscription.destination;
-    let custom = if plain_json && schema.is_none() { Form::Plain } else { Form::Json };
-    Ok(match schema.unwrap_or(as_published) {
-        Schema::CloudEventsStructured => Part::Element(Form::CloudEvent, cloud_event()?),
-        Schema::CloudEventsBinary => Part::Whole(binary::content(&cloud_event()?)?),
-        Schema::EventGrid => {
-            let event = convert::event_grid(event, mapped).map_err(Unsendable::Impossible)?;
-            Part::Element(Form::Json, event)
-        }
-        Schema::Custom => Part::Element(custom, Arc::clone(delivery.event.text())),
-    })
-}
-
-impl Content {
-    fn new(content_type: &str, body: Bytes) -> Self {
-        Self { headers: vec![("content-type".to_owned(), content_type.to_owned())], body }
-    }
-}
-
-/// The text as a body, without copying it.
-fn text(text: &Arc<str>) -> Bytes {
-    Bytes::from_owner(Arc::<[u8]>::from(Arc::clone(text)))
 }
 
 /// The headers of the trace, if all deliveries belong to the same one.

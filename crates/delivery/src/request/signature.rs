@@ -14,7 +14,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use thiserror::Error;
 
-use super::AttemptContext;
+use super::context::AttemptContext;
 use crate::delivery::outcome::Unsendable;
 use crate::subscription::public_key::{PRIVATE_PREFIX, PUBLIC_KEY_RULE, PUBLIC_PREFIX, PublicKey};
 use crate::subscription::secret::SecretName;

@@ -2,7 +2,7 @@
 
 use super::history::{history_of, history_v1, last_of, last_v1};
 use super::v1::{DeadLetterV1, DeliveryV1, ErrorDataV1, ReplayV1, ReturnedV1, ShapeV1, TargetV1};
-use super::{VERSION, WireError};
+use super::version::{VERSION, WireError};
 use crate::delivery::reason::Reason;
 use crate::delivery::replay::Replay;
 use crate::delivery::{Batching, DeadLetter, Delivery, DeliveryTarget, Returned, Store, Word};

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::WireError;
+use super::version::WireError;
 use crate::delivery::{Entry, History, Word};
 
 #[derive(Serialize, Deserialize)]

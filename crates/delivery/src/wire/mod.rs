@@ -10,22 +10,26 @@
 //!
 //! [`stored`] is not a message: the text of one subscription and of one topic.
 
+mod ascii;
 mod convert;
 mod history;
 mod replay_end;
 pub mod stored;
 mod unread;
 mod v1;
+mod version;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
+use self::ascii::ascii_json;
 use self::convert::{dead_letter_of, dead_letter_v1, delivery_of, delivery_v1};
 pub use self::replay_end::{is_replay_end, read_replay_end, write_replay_end};
 pub use self::unread::{UNREAD_ATTRIBUTE, UNREAD_MS, has_waited, unread_wait_ms};
 use self::v1::DeadLetterV1;
+pub use self::version::WireError;
+use self::version::{VERSION, check_version, unreadable};
 use crate::delivery::{DeadLetter, Delivery, Hold, Publication};
 use crate::event::{Event, Input};
 
@@ -42,29 +46,6 @@ pub const RECEIVES_ATTRIBUTE: &str = "receives";
 
 /// The longest of our attributes.
 pub const ATTRIBUTE_MAX_BYTES: usize = 16 * 1_024;
-
-/// The version that is written.
-const VERSION: u32 = 1;
-
-/// Why an attribute cannot be read. Its record waits: with an [unreadable](Self::Unreadable) one for
-/// half an hour and then becomes a dead letter, with one of an [unknown version](Self::UnknownVersion)
-/// until a newer program reads it.
-#[derive(Debug, Error)]
-pub enum WireError {
-    /// It is not the JSON of this version.
-    #[error("the attribute is not what this version writes: {0}")]
-    Unreadable(String),
-    /// A newer version wrote it.
-    #[error(
-        "the attribute has version {0}, and this program reads version {VERSION} only: deploy the newer version"
-    )]
-    UnknownVersion(u32),
-}
-
-#[derive(Serialize, Deserialize)]
-struct Versioned {
-    v: u32,
-}
 
 /// Writes the `publication` attribute.
 #[must_use]
@@ -130,37 +111,4 @@ pub fn read_dead_letter(attribute: &str, body: &Arc<str>) -> Result<DeadLetter, 
     // The topic's input is not known here: whether its text is opaque travels with the dead letter.
     let event = Event::recall(body, if wire.opaque { Input::Opaque } else { Input::Auto });
     dead_letter_of(wire, event)
-}
-
-fn check_version(attribute: &str) -> Result<(), WireError> {
-    match serde_json::from_str(attribute).map_err(unreadable)? {
-        Versioned { v: VERSION } => Ok(()),
-        Versioned { v } => Err(WireError::UnknownVersion(v)),
-    }
-}
-
-fn unreadable(error: serde_json::Error) -> WireError {
-    WireError::Unreadable(error.to_string())
-}
-
-/// JSON in which everything outside ASCII is `\u`-escaped. Outside its strings JSON is ASCII
-/// already.
-fn ascii_json(value: &impl Serialize) -> String {
-    let json = serde_json::to_string(value)
-        .expect("wire structs have string keys and no failing serializers");
-    if json.is_ascii() {
-        return json;
-    }
-    let mut ascii = String::with_capacity(json.len() * 2);
-    for character in json.chars() {
-        if character.is_ascii() {
-            ascii.push(character);
-        } else {
-            // JSON escapes UTF-16 units: a character beyond U+FFFF becomes a pair.
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                ascii.push_str(&format!("\\u{unit:04x}"));
-            }
-        }
-    }
-    ascii
 }

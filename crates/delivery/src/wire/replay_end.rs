@@ -6,9 +6,10 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::ascii::ascii_json;
 use super::convert::{replay_of, replay_v1};
 use super::v1::ReplayV1;
-use super::{WireError, ascii_json, unreadable};
+use super::version::{WireError, unreadable};
 use crate::delivery::replay::{ReplayEnd, ReplayOutcome};
 
 /// The version of this kind.

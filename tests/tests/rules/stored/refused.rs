@@ -139,7 +139,7 @@ const ADDED: [(&str, &str); 12] = [
     (r#""paused":true,"paused":false"#, "duplicate field `paused`"),
     (
         r#""held":true"#,
-        "unknown field `held`, expected one of `v`, `dialect`, `destination`, `filter`, `retry`, `batch`, `deadLetter`, `paused`, `reply`, `expiresMs`",
+        "unknown field `held`, expected one of `v`, `dialect`, `destination`, `filter`, `retry`, `batch`, `deadLetter`, `paused`, `reply`, `replyReference`, `expiresMs`",
     ),
     (
         r#""filter":{"exact":["type"]}"#,

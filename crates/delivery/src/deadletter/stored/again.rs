@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{StoredAttempt, StoredDeadLetter};
+use super::letter::{StoredAttempt, StoredDeadLetter};
 use crate::delivery::reason::Reason;
 use crate::delivery::replay::Replay;
 use crate::delivery::{DeadLetter, Delivery, DeliveryTarget, Entry, History, Origin, Word};

@@ -6,8 +6,9 @@
 
 use serde_json::Value;
 
+use super::key::KeyParts;
+use super::letter::StoredDeadLetter;
 use super::properties::{Properties, Published};
-use super::{KeyParts, StoredDeadLetter};
 use crate::deadletter::{EVENT, HEADERS, IN_DATA, LASTMILE, PROPERTIES, RESERVED};
 use crate::event::Members;
 use crate::event::json::Object;

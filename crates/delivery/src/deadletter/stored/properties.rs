@@ -12,7 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::{KeyParts, StoredAttempt, StoredDeadLetter, StoredSink};
+use super::key::KeyParts;
+use super::letter::{StoredAttempt, StoredDeadLetter, StoredSink};
 use crate::deadletter::{
     AROUND, EVENT_IS, IN_DATA, JSON, LEG, ORIGINAL, ORIGINAL_BASE64, PUBLISHED, SHAPE, SINK,
 };

@@ -1,8 +1,10 @@
 //! What is read of blobs that are written here, and of those that are not.
 
+use uuid::Uuid;
+
 use super::*;
 use crate::delivery::reason::Reason;
-use crate::delivery::replay::{ReplayEnd, ReplayOutcome};
+use crate::delivery::replay::{Replay, ReplayEnd, ReplayOutcome};
 use crate::delivery::{DeadLetter, DeliveryTarget};
 
 const KEY: &str =

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::{decode_text, s3};
+use super::s3;
+use super::service::decode_text;
 use crate::event::json::{array, without_mark};
 use crate::event::{Element, Input, Malformed};
 

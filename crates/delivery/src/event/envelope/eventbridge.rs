@@ -9,9 +9,9 @@
 
 use serde_json::value::RawValue;
 
-use super::{Unconverted, cloud_event, non_empty, required};
+use super::cloud_event::{Unconverted, cloud_event, non_empty, required};
+use super::publisher::Publisher;
 use crate::event::Members;
-use crate::event::envelope::Publisher;
 use crate::event::json::quoted;
 use crate::event::uri::reference;
 

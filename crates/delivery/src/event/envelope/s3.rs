@@ -11,9 +11,9 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::{Unconverted, cloud_event, joined, non_empty, required};
+use super::cloud_event::{Unconverted, cloud_event, joined, non_empty, required};
+use super::publisher::Publisher;
 use crate::event::Members;
-use crate::event::envelope::Publisher;
 
 /// `Event` of the message that S3 sends when a notification is set up.
 const TEST_EVENT: &str = "s3:TestEvent";

@@ -11,8 +11,8 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::{Unconverted, cloud_event, non_empty, required};
-use crate::event::envelope::Publisher;
+use super::cloud_event::{Unconverted, cloud_event, non_empty, required};
+use super::publisher::Publisher;
 use crate::event::json::quoted;
 use crate::event::{Event, Members, Shape, is_cloud_event};
 

@@ -9,7 +9,8 @@
 //!
 //! Pure: the time is an argument, and the whole state is two timestamps.
 
-use crate::machine::consent::{Rate, WAIT_MAX_MS};
+use super::rate::Rate;
+use super::wait::WAIT_MAX_MS;
 use crate::time::duration::SECOND_MS;
 
 /// The burst: this much of the rate may be sent at once.

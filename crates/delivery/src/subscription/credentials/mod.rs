@@ -15,6 +15,7 @@
 //! and with more the whole text is hidden. A text without any is unchanged. Does not find what was changed
 //! in another way: reversed, compressed, hashed, or with words between.
 
+mod ending;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -25,14 +26,15 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
-use search::{Finder, Spans};
 use url::Url;
-use view::View;
+
+pub use self::ending::Ending;
+pub use self::search::SHORT_BYTES;
+use self::search::{Finder, Spans};
+use self::view::View;
 
 /// What replaces a credential.
 pub const HIDDEN: &str = "[secret]";
-/// A shorter value is hidden only where it stands alone.
-pub const SHORT_BYTES: usize = 4;
 /// The most values that are searched for; with more, the whole text is hidden.
 pub const CREDENTIALS_MAX: usize = 100;
 /// A value of so many bytes occurs in an event by chance hardly ever.
@@ -98,15 +100,6 @@ impl fmt::Debug for Credentials {
 
 fn decoded(text: &str) -> Vec<u8> {
     percent_decode_str(text).collect()
-}
-
-/// Whether a text goes on after its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// It is all there is.
-    Whole,
-    /// The rest was cut off.
-    Cut,
 }
 
 impl Credentials {

@@ -1,8 +1,11 @@
 //! Where a value occurs in a text: the search of Knuth, Morris and Pratt, which reads each byte once
 //! whatever the value repeats, and knows at the end which beginning of the value was just read.
 
+use super::ending::Ending;
 use super::view::View;
-use super::{Ending, SHORT_BYTES};
+
+/// A shorter value is hidden only where it stands alone.
+pub const SHORT_BYTES: usize = 4;
 
 /// A value and how to search for it.
 #[derive(Clone)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::field::{address, of_field};
 use super::words::{SigningServiceV1, StyleV1};
-use super::{address, of_field};
 use crate::subscription::auth::identity::{WebIdentity, check_audience, check_lifetime};
 use crate::subscription::auth::oauth2::{
     ClientCredentials, PARAMETERS_MAX, check_parameter, check_parameter_name,

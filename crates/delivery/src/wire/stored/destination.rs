@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::auth::AuthV1;
+use super::field::{address_or_topic, at_least_one, of_field};
 use super::words::{DisabledV1, SchemaV1};
-use super::{address_or_topic, at_least_one, of_field};
 use crate::document::record::NoFields;
 use crate::subscription::header::{self, Header, Value};
 use crate::subscription::public_key::PublicKey;

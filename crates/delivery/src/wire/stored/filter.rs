@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::of_field;
+use super::field::of_field;
 use crate::subscription::filter::Filter;
 use crate::subscription::filter::advanced::{
     Arrays, Condition, NumberTest, Test, TextMatch, TextTest,

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::{at_least_one, of_field};
+use super::field::{at_least_one, of_field};
 use crate::subscription::profile::{RetryPolicy, StatusSet};
 use crate::subscription::schedule::{Kind, Schedule};
 

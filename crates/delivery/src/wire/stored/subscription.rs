@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::destination::DestinationV1;
+use super::field::{address, at_least_one, of_field};
 use super::filter::FilterV1;
 use super::retry::RetryV1;
+use super::version::Version;
 use super::words::{DialectV1, ErrorDataV1, FormatV1, LayoutV1, OnRefusedV1, ResponseV1};
-use super::{Version, address, at_least_one, of_field};
 use crate::event::mapping::Mapping;
 use crate::subscription::filter::Filter;
 use crate::subscription::name::SubscriptionName;

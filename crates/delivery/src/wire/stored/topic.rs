@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::field::of_field;
+use super::version::Version;
 use super::words::InputV1;
-use super::{Version, of_field};
 use crate::event::mapping::{Field, Mapping};
 use crate::subscription::catalogue::Topic;
 use crate::subscription::name::TopicName;

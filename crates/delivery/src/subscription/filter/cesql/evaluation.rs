@@ -3,10 +3,10 @@
 //! Separate from the tree because evaluating may fail, in the ways that CESQL names, and is bounded. The first error ends
 //! it ("fail fast mode"). Promises: no panic; time and memory are in proportion to [`STEPS_MAX`], whatever the event.
 
-use thiserror::Error;
-
-use super::DATA;
+use super::attribute::raw_attribute;
+use super::error::Error;
 use super::expression::{Binary, Expression, Logic};
+use super::failure::Failure;
 use super::value::Value;
 use crate::event::Members;
 use crate::event::path::scalar;
@@ -14,45 +14,6 @@ use crate::event::path::scalar;
 /// The most steps of one evaluation. A step is a part of the expression, a byte of text that is read or made, or a
 /// comparison of characters by `LIKE`. Events whose attributes are as small as CloudEvents asks for need some hundreds.
 const STEPS_MAX: usize = 250_000;
-
-/// Why an expression has no value for an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Error {
-    /// `MathError`: an overflow, or a division by zero.
-    #[error("a number is too large, or divided by zero")]
-    Math,
-    /// `CastError`.
-    #[error("a value cannot be converted to the type that is needed")]
-    Cast,
-    /// `MissingAttributeError`.
-    #[error("the event does not have an attribute")]
-    MissingAttribute,
-    /// `FunctionEvaluationError`.
-    #[error("an argument of a function is out of range")]
-    Function,
-    /// `GenericError`: there is more to do than an evaluation may.
-    #[error("there is too much text")]
-    TooManySteps,
-}
-
-/// An error, and what the function that failed is all the same, if it says so.
-#[derive(Debug)]
-pub(super) struct Failure<'a> {
-    error: Error,
-    value: Option<Value<'a>>,
-}
-
-impl<'a> Failure<'a> {
-    pub(super) fn with(error: Error, value: Value<'a>) -> Self {
-        Self { error, value: Some(value) }
-    }
-}
-
-impl From<Error> for Failure<'_> {
-    fn from(error: Error) -> Self {
-        Self { error, value: None }
-    }
-}
 
 type Evaluated<'a, T = Value<'a>> = Result<T, Failure<'a>>;
 
@@ -121,7 +82,7 @@ impl<'a> Evaluation<'_, 'a> {
 
     /// The attribute of this name. Numbers of JSON that are no canonical whole numbers of 32 bits are texts.
     fn attribute(&mut self, name: &str) -> Result<Option<Value<'a>>, Error> {
-        let Some(raw) = self.members.get(name).filter(|_| name != DATA) else { return Ok(None) };
+        let Some(raw) = raw_attribute(self.members, name) else { return Ok(None) };
         self.spend(raw.len())?;
         let is_text = raw.starts_with('"');
         Ok(scalar(raw).map(|text| match &*text {

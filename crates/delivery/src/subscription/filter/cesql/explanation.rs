@@ -2,7 +2,9 @@
 //!
 //! Separate from evaluating, which remembers no places. Columns are those of the canonical text.
 
-use super::evaluation::{Error, evaluate};
+use super::attribute::raw_attribute;
+use super::error::Error;
+use super::evaluation::evaluate;
 use super::expression::{Expression, Logic};
 use super::value::Value;
 use crate::event::Members;
@@ -64,8 +66,7 @@ fn found(expression: &Expression, members: &Members<'_>) -> Vec<Found> {
             names.push(name);
         }
     });
-    let attribute = |name: &str| members.get(name).filter(|_| name != super::DATA);
-    names.into_iter().map(|name| Found::new(name, attribute(name))).collect()
+    names.into_iter().map(|name| Found::new(name, raw_attribute(members, name))).collect()
 }
 
 fn problem_of(expression: &Expression, error: Error, members: &Members<'_>) -> Problem {

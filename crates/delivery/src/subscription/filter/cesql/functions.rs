@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use super::evaluation::{Error, Failure};
+use super::error::Error;
+use super::failure::Failure;
 use super::value::{Type, Value};
 
 /// A function.

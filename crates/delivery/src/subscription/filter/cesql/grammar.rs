@@ -6,15 +6,12 @@
 
 use std::borrow::Cow;
 
-use super::ParseError;
 use super::expression::{Binary, Expression, Logic};
 use super::functions::Function;
 use super::lexer::{Kind, Token};
+use super::parse_error::{DEPTH_MAX, ParseError};
 use super::pattern::Pattern;
 use super::value::Value;
-
-/// The most expressions within each other.
-pub(super) const DEPTH_MAX: usize = 32;
 
 const KEYWORDS: [&str; 9] = ["AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"];
 

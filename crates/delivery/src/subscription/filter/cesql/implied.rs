@@ -3,12 +3,21 @@
 //! Separate because it is for the index of a topic, which can look these up. It is exact about conversions: an attribute
 //! may be a number or a boolean, which equal several texts.
 
+use super::cesql::Cesql;
 use super::expression::{Binary, Expression, Logic};
 use super::value::Value;
 use crate::subscription::filter::Filter;
 
+impl Cesql {
+    /// A filter of exact texts and beginnings that matches every event that this matches.
+    #[must_use]
+    pub fn implied(&self) -> Filter {
+        implied(&self.0)
+    }
+}
+
 /// The implied filter; everything, where nothing is certain.
-pub(super) fn implied(expression: &Expression) -> Filter {
+fn implied(expression: &Expression) -> Filter {
     match expression {
         Expression::Logic { operator: Logic::And, operands } => {
             Filter::All(operands.iter().map(implied).collect())

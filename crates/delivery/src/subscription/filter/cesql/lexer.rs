@@ -3,10 +3,7 @@
 //! Separate because it alone looks at characters. Promises: no more than [`TOKENS_MAX`] tokens, each with the number of its
 //! first character.
 
-use super::ParseError;
-
-/// The most tokens of an expression.
-pub(super) const TOKENS_MAX: usize = 1_000;
+use super::parse_error::{ParseError, TOKENS_MAX};
 
 const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 

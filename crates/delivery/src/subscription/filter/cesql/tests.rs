@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use super::*;
+use crate::event::Members;
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/shop","type":"order.created","subject":"größe","count":5,
     "zero":-0,"part":1.5,"large":2147483648,"yes":true,"word":"TRUE","five":"05","none":null,"empty":"","list":[],

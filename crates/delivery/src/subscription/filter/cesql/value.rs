@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::evaluation::Error;
+use super::error::Error;
 
 /// A value: text, a whole number of 32 bits, or a boolean.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,69 +1,18 @@
-//! That a delivery is a replay of a dead letter, and how such a delivery ended.
+//! The end of a replayed delivery, as it is written beside the ledger of its job.
 //!
-//! Separate because only `lastmile deadletters replay` makes such deliveries: what is here travels with them
-//! and is written once, beside the ledger of the job, when they end. No other delivery carries or writes it.
-//!
-//! Promises: a [`Replay`] has the name of a job that can be a segment of a key. The key of an end depends on
-//! job and dead letter only, so that the first end that is written counts.
+//! Separate from [`Replay`], because an end is made of a delivery, and a delivery carries its [`Replay`].
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{DeadLetter, Delivery, DeliveryTarget};
+use super::of_delivery::Replay;
+use crate::delivery::{DeadLetter, Delivery, DeliveryTarget};
 use crate::time::moment;
 
-/// The folder of the ledgers of replays, beside the dead letters.
-pub const REPLAYS_FOLDER: &str = "_replays";
-/// The folder of the ends of a job, in its ledger.
-pub const ENDS_FOLDER: &str = "ends";
 /// The version of an end that is written.
 const END_VERSION: u32 = 1;
-/// A longer job name is refused.
-const JOB_NAME_MAX_BYTES: usize = 100;
-
-/// Whether a text can be the name of a job: it is a segment of a key as it is.
-#[must_use]
-pub fn is_job_name(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let fits = !name.is_empty() && name.len() <= JOB_NAME_MAX_BYTES;
-    // No name that a folder would read as hidden, or as its parent.
-    fits && !name.starts_with('.') && name.bytes().all(plain)
-}
-
-/// The dead letter that a delivery replays, and the job that does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replay {
-    job: String,
-    /// The id of the dead letter.
-    pub letter: Uuid,
-}
-
-impl Replay {
-    /// The replay of a dead letter by a job; `None` when no job can have this name.
-    #[must_use]
-    pub fn new(job: &str, letter: Uuid) -> Option<Self> {
-        is_job_name(job).then(|| Self { job: job.to_owned(), letter })
-    }
-
-    /// The name of the job.
-    #[must_use]
-    pub fn job(&self) -> &str {
-        &self.job
-    }
-
-    /// The key of its end in the container with this prefix.
-    #[must_use]
-    pub fn end_key(&self, prefix: &str) -> String {
-        let prefix = prefix.trim_matches('/');
-        let slash = if prefix.is_empty() { "" } else { "/" };
-        let Self { job, letter } = self;
-        // Not `.json`: that is what dead letters end in, for notifications and policies.
-        format!("{prefix}{slash}{REPLAYS_FOLDER}/{job}/{ENDS_FOLDER}/{letter}.ndjson")
-    }
-}
-
 /// How a replayed delivery ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -171,7 +120,7 @@ impl ReplayEnd {
         let (container, key) = self.stored.clone().unzip();
         let stored = StoredReplayEnd {
             v: END_VERSION,
-            job: self.replay.job.clone(),
+            job: self.replay.job().to_owned(),
             letter: self.replay.letter,
             delivery: self.delivery,
             state: self.outcome,
@@ -210,21 +159,6 @@ impl StoredReplayEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_job_is_named_so_that_its_name_can_be_a_folder() {
-        for (name, is) in [
-            ("a-1.b_C", true),
-            ("", false),
-            ("a/b", false),
-            ("..", false),
-            ("a b", false),
-            ("ö", false),
-        ] {
-            assert_eq!(is_job_name(name), is, "{name}");
-            assert_eq!(Replay::new(name, Uuid::from_u128(1)).is_some(), is, "{name}");
-        }
-    }
 
     #[test]
     fn an_end_is_one_line_with_a_key_of_job_and_letter_and_is_read_back() {

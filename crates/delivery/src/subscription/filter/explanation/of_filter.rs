@@ -1,62 +1,13 @@
-//! Why a filter matches an event, or why not: the filter as a tree, each part with its verdict and with what the
-//! event has there.
+//! The explanation of a filter.
 //!
-//! Separate because deliveries need the verdict alone. Promises: the verdict of each part is that of
-//! [`Filter::takes`], which is asked and not repeated here.
+//! Separate from the parts of an explanation, because a filter may hold an expression, which explains itself by the
+//! same parts.
 
-use super::Filter;
-use super::advanced::{Arrays, Condition, Test};
+use super::part::{Explanation, Found, Problem};
 use crate::event::Members;
 use crate::event::path::scalar;
-
-/// A part of a filter, and what it makes of an event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explanation {
-    /// What is asked for.
-    pub condition: String,
-    /// Whether the event has it.
-    pub matches: bool,
-    /// What of the event was looked at.
-    pub found: Vec<Found>,
-    /// What cannot be compared or computed.
-    pub problem: Option<Problem>,
-    /// The parts that it consists of; of those whose result cannot change anything none.
-    pub parts: Vec<Explanation>,
-}
-
-/// A value of the event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// Its name, or the path to it.
-    pub name: String,
-    /// As the publisher wrote it, in JSON; of a long one the beginning. `None` where there is none.
-    pub value: Option<String>,
-}
-
-/// Why a part has no proper result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// What is wrong.
-    pub message: String,
-    /// The character of the condition that it is about, from 1, where it is about one.
-    pub column: Option<usize>,
-}
-
-/// The longest value that is shown whole, in characters.
-const VALUE_MAX: usize = 200;
-
-impl Found {
-    pub(super) fn new(name: impl Into<String>, value: Option<&str>) -> Self {
-        let shown = |value: &str| {
-            let end = value.char_indices().nth(VALUE_MAX).map(|(end, _)| end);
-            match end.and_then(|end| value.get(..end)) {
-                Some(beginning) => format!("{beginning}…"),
-                None => value.to_owned(),
-            }
-        };
-        Self { name: name.into(), value: value.map(shown) }
-    }
-}
+use crate::subscription::filter::Filter;
+use crate::subscription::filter::advanced::{Arrays, Condition, Test};
 
 impl Filter {
     /// Why an event with these members matches, or why not.
@@ -258,11 +209,5 @@ mod tests {
                 "  no type LIKE '%.deleted'; type \"order.created\"",
             ]
         );
-    }
-
-    #[test]
-    fn a_long_value_is_cut() {
-        let found = Found::new("data", Some(&"ö".repeat(VALUE_MAX + 1)));
-        assert_eq!(found.value, Some(format!("{}…", "ö".repeat(VALUE_MAX))));
     }
 }

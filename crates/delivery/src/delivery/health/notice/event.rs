@@ -1,0 +1,44 @@
+//! The CloudEvent of a notice, which shows what is known of its destination.
+//!
+//! Separate from the notice, because this needs the state of the destination, which holds the notice.
+
+use serde_json::json;
+
+use super::transition::Notice;
+use crate::delivery::health::shared::DestinationState;
+use crate::time::moment::rfc3339;
+
+/// The `source` of all notices.
+const SOURCE: &str = "/lastmile/destinations";
+
+impl Notice {
+    /// Its CloudEvent, with what is known of the destination.
+    #[must_use]
+    pub fn event(&self, state: &DestinationState) -> String {
+        let attempt = state.attempts.last().map(|last| {
+            let at = rfc3339(last.at_ms);
+            json!({ "at": at, "outcome": last.outcome, "status": last.status, "durationMs": last.duration_ms })
+        });
+        let since_ms =
+            [state.failing, state.slow].into_iter().flatten().map(|spell| spell.since_ms);
+        let disabled = state.disabled.as_ref();
+        let event = json!({
+            "specversion": "1.0",
+            "id": self.id,
+            "source": SOURCE,
+            "type": format!("dev.lastmile.destination.{}", self.kind),
+            "subject": state.subscription,
+            "time": rfc3339(self.at_ms),
+            "datacontenttype": "application/json",
+            "data": {
+                "destination": state.destination,
+                "subscription": state.subscription,
+                "since": since_ms.min().map(rfc3339),
+                "why": disabled.map(|disabled| &disabled.why),
+                "then": disabled.map(|disabled| disabled.then),
+                "lastAttempt": attempt,
+            },
+        });
+        event.to_string()
+    }
+}

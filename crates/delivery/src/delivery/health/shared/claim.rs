@@ -1,0 +1,42 @@
+//! The claim of a probe: of two processes that want to probe a destination, one does.
+//!
+//! Separate from other changes of the state, because whoever claims has not found anything out yet.
+
+use super::spell::Spell;
+use super::state::DestinationState;
+use crate::delivery::health::probation;
+use crate::time::duration::MINUTE_MS;
+
+/// No claim of a probe lasts longer: a late answer may take as long as two timeouts.
+const CLAIM_MAX_MS: u64 = 30 * MINUTE_MS;
+
+/// Whether a process may probe a destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// It may, once this document is written.
+    Write(Box<DestinationState>),
+    /// Another one does.
+    Probed,
+    /// It is too early: the destination failed again.
+    Failing(Spell),
+    /// The destination is not failing any more.
+    Recovered,
+}
+
+impl DestinationState {
+    /// Whether a process may probe now, with an attempt that ends before `ends_ms`.
+    #[must_use]
+    pub fn claim(&self, now_ms: u64, ends_ms: u64) -> Claim {
+        let Some(failing) = self.failing else { return Claim::Recovered };
+        let failing = failing.at_most(probation::LONGEST_MS, now_ms);
+        if let Some(failing) = failing.filter(|failing| now_ms < failing.until_ms) {
+            return Claim::Failing(failing);
+        }
+        let is_claimed = |until_ms: u64| now_ms < until_ms && until_ms <= now_ms + CLAIM_MAX_MS;
+        if self.probe_until_ms.is_some_and(is_claimed) {
+            return Claim::Probed;
+        }
+        let claimed = Self { probe_until_ms: Some(ends_ms), changed_ms: now_ms, ..self.clone() };
+        Claim::Write(Box::new(claimed))
+    }
+}

@@ -1,0 +1,47 @@
+//! A document that all processes of a deployment share, and its version.
+//!
+//! Separate because there are several: the state of a destination, the digest, permits, slots and counted dead
+//! letters.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the documents.
+pub(crate) const VERSION: u32 = 1;
+
+/// A document that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentError {
+    /// It is not of the expected form.
+    #[error("it is not a document about destinations: {0}")]
+    Invalid(String),
+    /// It is of a newer version.
+    #[error("its version {0} is not known")]
+    Version(u32),
+}
+
+/// A document that all processes share.
+pub trait Document: Clone + PartialEq + Serialize + for<'a> Deserialize<'a> {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`DocumentError`] when it is not one, or one of a newer version.
+    fn read(document: &[u8]) -> Result<Self, DocumentError> {
+        // The version first: a newer document may have another form.
+        let invalid = |error: serde_json::Error| DocumentError::Invalid(error.to_string());
+        let Versioned { v } = serde_json::from_slice(document).map_err(invalid)?;
+        if v != VERSION {
+            return Err(DocumentError::Version(v));
+        }
+        serde_json::from_slice(document).map_err(invalid)
+    }
+
+    /// The bytes to store.
+    fn write(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("its keys are text, and its values are plain")
+    }
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    v: u32,
+}

@@ -1,0 +1,131 @@
+//! The attempts of a delivery, of which the first and the last are kept.
+//!
+//! Separate because more than a delivery has one: the failed delivery of a dead letter to its sink does too.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_json::Value;
+
+use super::outcome::Outcome;
+use super::word::Word;
+
+/// How many of the first attempts a history keeps.
+pub const HISTORY_FIRST: usize = 5;
+/// How many of the last attempts a history keeps.
+pub const HISTORY_LAST: usize = 20;
+
+/// One entry of a history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Start of the request.
+    pub at_ms: u64,
+    /// What happened. A word that is not known counts as a failed attempt.
+    pub outcome: Word<Outcome>,
+    /// The status, where there was an answer.
+    pub status: Option<u16>,
+    /// How long the exchange took.
+    pub duration_ms: u64,
+    /// What a newer version wrote besides. Kept, because what happened does not change.
+    pub more: BTreeMap<String, Value>,
+}
+
+impl Entry {
+    /// An entry with nothing besides.
+    #[must_use]
+    pub fn new(at_ms: u64, outcome: Outcome, status: Option<u16>, duration_ms: u64) -> Self {
+        Self { at_ms, outcome: outcome.into(), status, duration_ms, more: BTreeMap::new() }
+    }
+}
+
+/// The attempts of a delivery: the first few and the last few, and how many between were left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct History {
+    first: Vec<Entry>,
+    omitted: u32,
+    last: VecDeque<Entry>,
+}
+
+impl History {
+    /// A history from its stored entries, as read from a message.
+    #[must_use]
+    pub fn restore(entries: Vec<Entry>, omitted: u32) -> Self {
+        let mut history = Self::default();
+        for entry in entries {
+            history.push(entry);
+        }
+        // Added: `push` has counted what does not fit, too.
+        history.omitted = history.omitted.saturating_add(omitted);
+        history
+    }
+
+    /// Adds the newest entry.
+    pub fn push(&mut self, entry: Entry) {
+        if self.first.len() < HISTORY_FIRST {
+            self.first.push(entry);
+            return;
+        }
+        self.last.push_back(entry);
+        if self.last.len() > HISTORY_LAST {
+            self.last.pop_front();
+            self.omitted = self.omitted.saturating_add(1);
+        }
+    }
+
+    /// The first attempts.
+    #[must_use]
+    pub fn first(&self) -> &[Entry] {
+        &self.first
+    }
+
+    /// How many entries between the first and the last were left out.
+    #[must_use]
+    pub fn omitted(&self) -> u32 {
+        self.omitted
+    }
+
+    /// The last attempts, after those left out.
+    pub fn last(&self) -> impl Iterator<Item = &Entry> {
+        self.last.iter()
+    }
+
+    /// The newest entry.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Entry> {
+        self.last.back().or_else(|| self.first.last())
+    }
+
+    /// The newest attempt; entries of probation are not attempts.
+    #[must_use]
+    pub fn newest_attempt(&self) -> Option<&Entry> {
+        let newest_first = self.last.iter().rev().chain(self.first.iter().rev());
+        newest_first.into_iter().find(|entry| entry.outcome != Outcome::Probation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(at_ms: u64) -> Entry {
+        Entry::new(at_ms, Outcome::Busy, Some(503), 1)
+    }
+
+    #[test]
+    fn a_history_keeps_its_first_and_last_entries_and_counts_the_rest() {
+        let mut history = History::default();
+        for at_ms in 0..1_000 {
+            history.push(entry(at_ms));
+        }
+        assert_eq!(
+            history.first().iter().map(|entry| entry.at_ms).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4]
+        );
+        assert_eq!(history.omitted(), 975);
+        assert_eq!(
+            history.last().map(|entry| entry.at_ms).collect::<Vec<_>>(),
+            (980..1_000).collect::<Vec<_>>()
+        );
+        let kept: Vec<Entry> = history.first().iter().chain(history.last()).cloned().collect();
+        assert_eq!(History::restore(kept, history.omitted()), history);
+    }
+}

@@ -1,0 +1,53 @@
+//! The CloudEvent that a message is converted to: how its attributes are taken from the message, and how it is
+//! written.
+//!
+//! Separate because all three services need it. Values are copied as the publisher spelled them.
+
+use crate::event::Members;
+
+/// A text that could not be converted to a CloudEvent, and why.
+#[derive(Debug)]
+pub(super) struct Unconverted {
+    pub(super) text: String,
+    pub(super) why: String,
+}
+
+impl Unconverted {
+    pub(super) fn new(text: &str, why: impl Into<String>) -> Self {
+        Self { text: text.to_owned(), why: why.into() }
+    }
+}
+
+/// The raw value of a member that is a non-empty string.
+pub(super) fn non_empty<'a>(members: &Members<'a>, name: &str) -> Option<&'a str> {
+    members.get(name).filter(|value| inner(value).is_some_and(|text| !text.is_empty()))
+}
+
+/// The same for a required member.
+pub(super) fn required<'a>(members: &Members<'a>, name: &str) -> Result<&'a str, String> {
+    non_empty(members, name).ok_or_else(|| format!("{name} has to be a non-empty string"))
+}
+
+/// The part between the quotes of a JSON string.
+fn inner(value: &str) -> Option<&str> {
+    value.strip_prefix('"')?.strip_suffix('"')
+}
+
+/// JSON strings, joined to one.
+pub(super) fn joined(parts: &[Option<&str>], between: &str) -> String {
+    let parts: Vec<&str> = parts.iter().flatten().filter_map(|value| inner(value)).collect();
+    format!("\"{}\"", parts.join(between))
+}
+
+/// A CloudEvent whose attributes are JSON values already; those without a value are left out.
+pub(super) fn cloud_event(attributes: &[(&str, Option<&str>)], data: &str) -> String {
+    let mut event = String::from(r#"{"specversion":"1.0""#);
+    let data = [("datacontenttype", Some(r#""application/json""#)), ("data", Some(data))];
+    for (name, value) in
+        attributes.iter().copied().chain(data).filter_map(|(name, value)| Some((name, value?)))
+    {
+        event.push_str(&format!(",\"{name}\":{value}"));
+    }
+    event.push('}');
+    event
+}

@@ -1,0 +1,54 @@
+//! The text of one element, read by the rules of the service that its input names.
+//!
+//! Separate from the elements of a record, because this converts one of them, whatever the others are.
+
+use std::sync::Arc;
+
+use super::cloud_event::Unconverted;
+use super::{eventbridge, s3, sns};
+use crate::event::json::escaped;
+use crate::event::{Element, Input, Malformed, Members, decode_one};
+
+/// Makes a CloudEvent of a message.
+type Convert = fn(&str, &Members<'_>) -> Result<String, Unconverted>;
+
+/// Reads the text of one element: a message of SNS, EventBridge or S3 as a CloudEvent, any other input
+/// as it is.
+pub(super) fn decode_text(text: &Arc<str>, input: Input) -> Element {
+    let convert: Convert = match input {
+        Input::Auto | Input::CloudEvents | Input::EventGrid | Input::Custom | Input::Opaque => {
+            return without_subscription(decode_one(text, input), input);
+        }
+        Input::Sns => sns::event,
+        Input::SnsWhole => sns::whole_event,
+        Input::EventBridge => eventbridge::event,
+        Input::S3 => s3::event,
+    };
+    let malformed = |text: &str, why| Element::Malformed { text: text.into(), why };
+    let members = match Members::parse(text) {
+        Ok(members) => members,
+        Err(why) => return malformed(text, why),
+    };
+    if members.get("specversion").is_some() {
+        return decode_one(text, Input::CloudEvents);
+    }
+    match convert(text, &members) {
+        Ok(event) => decode_one(&escaped(&event).into(), Input::CloudEvents),
+        Err(Unconverted { text, why }) => {
+            malformed(&text, Malformed::Envelope(input.as_str(), why))
+        }
+    }
+}
+
+/// What SNS sent is never delivered with what ends its subscription, whatever its topic reads.
+fn without_subscription(element: Element, input: Input) -> Element {
+    let Element::Event(event) = &element else { return element };
+    match sns::other_event(event) {
+        None => element,
+        Some(Ok(text)) => decode_one(&text.into(), input),
+        Some(Err(Unconverted { text, why })) => Element::Malformed {
+            text: text.into(),
+            why: Malformed::Envelope(Input::Sns.as_str(), why),
+        },
+    }
+}

@@ -1,0 +1,159 @@
+//! The stored consent of a destination, and the document that holds it.
+//!
+//! Separate because its versions are read for ever. It holds no secret, not even the query of the address.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::rate::Rate;
+use crate::subscription::{CloudEventsHandshake, Consent, Destination, NoFields};
+use crate::time::moment::rfc3339;
+
+/// The version that is written.
+const VERSION: u32 = 1;
+
+/// A stored consent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// The address without its query, for people.
+    pub destination: String,
+    /// The handshake: `eventgrid` or `cloudevents`.
+    pub handshake: String,
+    /// The origin, where the handshake has one.
+    pub origin: Option<String>,
+    /// The allowed rate.
+    pub rate: Rate,
+    /// When it was given.
+    pub granted_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    v: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct GrantedV1 {
+    v: u32,
+    destination: String,
+    handshake: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
+    allowed_rate: String,
+    granted_ms: u64,
+    /// The same for people; never read.
+    #[serde(default)]
+    granted: String,
+}
+
+impl Granted {
+    /// A consent of this destination by this handshake, granted now.
+    #[must_use]
+    pub fn new(destination: &Destination, consent: &Consent, rate: Rate, now_ms: u64) -> Self {
+        let (handshake, origin) = match consent {
+            Consent::EventGrid(NoFields) => ("eventgrid", None),
+            Consent::CloudEvents(CloudEventsHandshake { origin, .. }) => {
+                ("cloudevents", Some(origin.clone()))
+            }
+        };
+        Self {
+            destination: destination.display(),
+            handshake: handshake.to_owned(),
+            origin,
+            rate,
+            granted_ms: now_ms,
+        }
+    }
+
+    /// The document to store.
+    #[must_use]
+    pub fn write(&self) -> Vec<u8> {
+        let document = GrantedV1 {
+            v: VERSION,
+            destination: self.destination.clone(),
+            handshake: self.handshake.clone(),
+            origin: self.origin.clone(),
+            allowed_rate: self.rate.to_string(),
+            granted_ms: self.granted_ms,
+            granted: rfc3339(self.granted_ms),
+        };
+        serde_json::to_vec(&document).expect("texts and numbers are JSON")
+    }
+
+    /// Reads a stored document.
+    ///
+    /// # Errors
+    /// Why, as text, when it is not ours, or of a newer version.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        let Versioned { v } = serde_json::from_slice(bytes).map_err(unreadable)?;
+        // Checked before the rest, which a newer version may have changed.
+        if v != VERSION {
+            return Err(format!(
+                "it has version {v}, and this program reads version {VERSION} only: deploy the newer version"
+            ));
+        }
+        let GrantedV1 { destination, handshake, origin, allowed_rate, granted_ms, .. } =
+            serde_json::from_slice(bytes).map_err(unreadable)?;
+        let rate = Rate::parse(&allowed_rate).map_err(unreadable)?;
+        Ok(Self { destination, handshake, origin, rate, granted_ms })
+    }
+}
+
+fn unreadable(problem: impl fmt::Display) -> String {
+    format!("it is not what this version writes: {problem}")
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+
+    fn cloud_events(origin: &str) -> Consent {
+        Consent::CloudEvents(CloudEventsHandshake { origin: origin.to_owned(), rate: None })
+    }
+
+    #[test]
+    fn what_was_written_is_read_back_and_shows_no_query() {
+        let url: Url = "https://user:pass@example.com/in?code=secret".parse().unwrap();
+        for (consent, rate) in
+            [(Consent::EventGrid(NoFields), "*"), (cloud_events("a.example.com"), "120")]
+        {
+            let granted = Granted::new(
+                &Destination::new(url.clone(), 1),
+                &consent,
+                Rate::parse(rate).unwrap(),
+                1_795_158_180_000,
+            );
+            let document = granted.write();
+            assert_eq!(Granted::read(&document), Ok(granted));
+            let text = String::from_utf8(document).unwrap();
+            assert!(!text.contains("secret") && !text.contains("pass"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_version_is_read_for_ever_and_a_newer_one_is_not_guessed_at() {
+        let granted =
+            Granted::read(include_bytes!("../../../fixtures/consent/v1/cloudevents.json")).unwrap();
+        assert_eq!(
+            (granted.rate.to_string(), granted.origin.as_deref()),
+            ("120".to_owned(), Some("events.example.com"))
+        );
+        let granted =
+            Granted::read(include_bytes!("../../../fixtures/consent/v1/eventgrid.json")).unwrap();
+        assert_eq!((granted.rate, granted.origin), (Rate::Unlimited, None));
+        let newer = Granted::read(br#"{"v":2}"#).unwrap_err();
+        assert!(newer.starts_with("it has version 2, "), "{newer}");
+        for broken in [
+            "",
+            "[]",
+            r#"{"v":1}"#,
+            r#"{"v":1,"destination":"","handshake":"","allowed_rate":"0","granted_ms":0}"#,
+        ] {
+            let problem = Granted::read(broken.as_bytes()).unwrap_err();
+            assert!(problem.starts_with("it is not what this version writes: "), "{problem}");
+        }
+    }
+}

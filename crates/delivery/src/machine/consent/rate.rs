@@ -1,0 +1,60 @@
+//! The rate of requests that a destination allows.
+//!
+//! Separate because a handshake grants it, a stored consent keeps it, and requests are paced by it.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+/// How many requests a destination allows (CloudEvents "HTTP 1.1 Web Hooks", 4.2.2,
+/// `WebHook-Allowed-Rate`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rate {
+    /// `*`: there is no limit.
+    Unlimited,
+    /// This many a minute.
+    PerMinute(NonZeroU32),
+}
+
+impl Rate {
+    /// Reads `*` or a positive number; one above `u32` is clamped.
+    ///
+    /// # Errors
+    /// The text is neither.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "*" {
+            return Ok(Self::Unlimited);
+        }
+        // Checked by hand, since `parse` accepts a plus sign.
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = if digits { text.parse().unwrap_or(u32::MAX) } else { 0 };
+        let invalid =
+            || format!("the rate {text:?} is neither * nor a positive number of requests a minute");
+        NonZeroU32::new(number).map(Self::PerMinute).ok_or_else(invalid)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unlimited => f.write_str("*"),
+            Self::PerMinute(requests) => requests.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_an_asterisk_or_a_positive_number() {
+        let number = |number| NonZeroU32::new(number).map(Rate::PerMinute).ok_or_else(String::new);
+        assert_eq!(Rate::parse(" * "), Ok(Rate::Unlimited));
+        assert_eq!(Rate::parse("120"), number(120));
+        assert_eq!(Rate::parse("99999999999999999999"), number(u32::MAX));
+        for invalid in ["", "0", "-1", "1.5", "many", "+7"] {
+            assert!(Rate::parse(invalid).is_err(), "{invalid}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The body of a request, from the events of its deliveries in the schema of their subscription.
+//!
+//! Separate because it also decides which deliveries may share a request, before there is one.
+
+use std::sync::Arc;
+
+use super::binary;
+use super::content::{CLOUD_EVENT, CLOUD_EVENTS, Content, JSON, TEXT, text};
+use crate::delivery::Delivery;
+use crate::delivery::outcome::Unsendable;
+use crate::event::json::array;
+use crate::event::schema::Schema;
+use crate::event::{Shape, convert};
+use crate::subscription::{Destination, Subscription};
+
+/// The kind of the elements of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A structured CloudEvent: as it is, or in an array where the subscription batches.
+    CloudEvent,
+    /// An Event Grid event or a custom payload: always in an array.
+    Json,
+    /// A payload as it was published: in an array only where the subscription batches.
+    Plain,
+}
+
+/// One event as part of a body.
+pub(super) enum Part {
+    /// An element of an array, or a body of one element.
+    Element(Form, Arc<str>),
+    /// A body of its own.
+    Whole(Content),
+}
+
+/// The body of a request with these deliveries.
+pub(super) fn content(
+    subscription: &Subscription,
+    deliveries: &[&Delivery],
+) -> Result<Content, Unsendable> {
+    let (mut form, mut elements) = (Form::Json, Vec::with_capacity(deliveries.len()));
+    for delivery in deliveries {
+        match part(subscription, delivery)? {
+            Part::Whole(content) if deliveries.len() == 1 => return Ok(content),
+            Part::Whole(_) => {
+                return Err(Unsendable::Impossible("it cannot share a request".to_owned()));
+            }
+            Part::Element(of, text) => {
+                form = of;
+                elements.push(text);
+            }
+        }
+    }
+    Ok(match (form, &elements[..]) {
+        (Form::CloudEvent, [one]) if subscription.batch.is_none() => {
+            Content::new(CLOUD_EVENT, text(one))
+        }
+        (Form::Plain, [one]) if subscription.batch.is_none() => Content::new(JSON, text(one)),
+        (Form::CloudEvent, events) => Content::new(CLOUD_EVENTS, array(events).into()),
+        (Form::Json | Form::Plain, events) => Content::new(JSON, array(events).into()),
+    })
+}
+
+/// The event of one delivery as part of a body.
+pub(super) fn part(subscription: &Subscription, delivery: &Delivery) -> Result<Part, Unsendable> {
+    let as_published = match delivery.event.shape() {
+        Shape::CloudEvent => Schema::CloudEventsStructured,
+        Shape::EventGrid => Schema::EventGrid,
+        Shape::Custom => Schema::Custom,
+        Shape::Opaque => match subscription.destination.schema {
+            None => return Ok(Part::Whole(Content::new(TEXT, text(delivery.event.text())))),
+            Some(schema) => {
+                let schema = schema.as_str();
+                return Err(Unsendable::Impossible(format!(
+                    "text of an opaque topic cannot be delivered as {schema}"
+                )));
+            }
+        },
+    };
+    let is_custom = delivery.event.shape() == Shape::Custom;
+    let mapped = is_custom.then(|| delivery.mapped(&subscription.mapping));
+    let (mapped, event, topic) = (mapped.as_ref(), &delivery.event, &delivery.subscription.topic);
+    let cloud_event = || convert::cloud_event(event, topic, mapped).map_err(Unsendable::Impossible);
+    let Destination { schema, plain_json, .. } = subscription.destination;
+    let custom = if plain_json && schema.is_none() { Form::Plain } else { Form::Json };
+    Ok(match schema.unwrap_or(as_published) {
+        Schema::CloudEventsStructured => Part::Element(Form::CloudEvent, cloud_event()?),
+        Schema::CloudEventsBinary => Part::Whole(binary::content(&cloud_event()?)?),
+        Schema::EventGrid => {
+            let event = convert::event_grid(event, mapped).map_err(Unsendable::Impossible)?;
+            Part::Element(Form::Json, event)
+        }
+        Schema::Custom => Part::Element(custom, Arc::clone(delivery.event.text())),
+    })
+}

@@ -1,0 +1,40 @@
+//! A body, and the headers that describe it.
+//!
+//! Separate because an event in binary mode has other such headers, and is made in a file of its own.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::event::Shape;
+
+pub(super) const CLOUD_EVENT: &str = "application/cloudevents+json; charset=utf-8";
+pub(super) const CLOUD_EVENTS: &str = "application/cloudevents-batch+json; charset=utf-8";
+pub(crate) const JSON: &str = "application/json; charset=utf-8";
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
+
+/// The content type of an event that is sent as it was published, not to a destination.
+pub const fn content_type(shape: Shape) -> &'static str {
+    match shape {
+        Shape::CloudEvent => CLOUD_EVENT,
+        Shape::EventGrid | Shape::Custom | Shape::Opaque => JSON,
+    }
+}
+
+/// A body and the headers that describe it.
+pub(super) struct Content {
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Bytes,
+}
+
+impl Content {
+    /// A body of this content type.
+    pub(super) fn new(content_type: &str, body: Bytes) -> Self {
+        Self { headers: vec![("content-type".to_owned(), content_type.to_owned())], body }
+    }
+}
+
+/// The text as a body, without copying it.
+pub(super) fn text(text: &Arc<str>) -> Bytes {
+    Bytes::from_owner(Arc::<[u8]>::from(Arc::clone(text)))
+}

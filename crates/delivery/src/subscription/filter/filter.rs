@@ -1,0 +1,165 @@
+//! A filter: what it asks for, whether an event has it, and its readable text.
+//!
+//! Separate because its index and its explanation are made from it, and it from neither.
+
+use std::fmt;
+
+use super::advanced::Condition;
+use super::cesql::Cesql;
+use crate::event::Members;
+use crate::event::path::scalar;
+
+/// A condition over an event's members.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Filter {
+    /// Every condition holds; with none, every event matches.
+    All(Vec<Filter>),
+    /// At least one condition holds.
+    Any(Vec<Filter>),
+    /// The condition does not hold.
+    Not(Box<Filter>),
+    /// The member is exactly this.
+    Exact {
+        /// The member's name.
+        name: String,
+        /// What it has to be.
+        value: String,
+    },
+    /// The member is a text, exactly this: no number or boolean that is written like it.
+    ExactText {
+        /// The member's name.
+        name: String,
+        /// The text.
+        value: String,
+    },
+    /// The member begins with this.
+    Prefix {
+        /// The member's name.
+        name: String,
+        /// How it has to begin.
+        value: String,
+    },
+    /// The member ends with this.
+    Suffix {
+        /// The member's name.
+        name: String,
+        /// How it has to end.
+        value: String,
+    },
+    /// A condition of Event Grid's advanced filters holds.
+    Advanced(Condition),
+    /// An expression of CloudEvents SQL is true.
+    Cesql(Cesql),
+}
+
+/// The filter as a readable expression.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |filters: &[Self], word: &str| {
+            let texts: Vec<String> = filters.iter().map(ToString::to_string).collect();
+            if texts.len() == 1 { texts.concat() } else { format!("({})", texts.join(word)) }
+        };
+        match self {
+            Self::All(filters) if filters.is_empty() => f.write_str("every event"),
+            Self::Any(filters) if filters.is_empty() => f.write_str("no event"),
+            Self::All(filters) => f.write_str(&list(filters, " and ")),
+            Self::Any(filters) => f.write_str(&list(filters, " or ")),
+            Self::Not(filter) => write!(f, "not {filter}"),
+            Self::Exact { name, value } => write!(f, "{name} is {value:?}"),
+            Self::ExactText { name, value } => write!(f, "{name} is the text {value:?}"),
+            Self::Prefix { name, value } => write!(f, "{name} begins with {value:?}"),
+            Self::Suffix { name, value } => write!(f, "{name} ends with {value:?}"),
+            Self::Advanced(condition) => write!(f, "{condition}"),
+            Self::Cesql(cesql) => write!(f, "cesql({cesql})"),
+        }
+    }
+}
+
+impl Filter {
+    /// The filter that matches every event.
+    pub const EVERYTHING: Self = Self::All(Vec::new());
+
+    /// Whether an event with these members matches.
+    #[must_use]
+    pub fn takes(&self, members: &Members<'_>) -> bool {
+        let text = |name: &str| members.get(name).and_then(scalar);
+        match self {
+            Self::All(filters) => filters.iter().all(|filter| filter.takes(members)),
+            Self::Any(filters) => filters.iter().any(|filter| filter.takes(members)),
+            Self::Not(filter) => !filter.takes(members),
+            Self::Exact { name, value } => text(name).is_some_and(|of| of == value.as_str()),
+            Self::ExactText { name, value } => {
+                members.text(name).is_some_and(|of| of == value.as_str())
+            }
+            Self::Prefix { name, value } => text(name).is_some_and(|of| of.starts_with(value)),
+            Self::Suffix { name, value } => text(name).is_some_and(|of| of.ends_with(value)),
+            Self::Advanced(condition) => condition.holds(members),
+            Self::Cesql(cesql) => cesql.takes(members),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exact(name: &str, value: &str) -> Filter {
+        Filter::Exact { name: name.to_owned(), value: value.to_owned() }
+    }
+
+    fn exact_text(name: &str, value: &str) -> Filter {
+        Filter::ExactText { name: name.to_owned(), value: value.to_owned() }
+    }
+
+    #[test]
+    fn a_filter_is_shown_as_an_expression() {
+        let not = Filter::Not(Box::new(exact("b", "2")));
+        let filter = Filter::All(vec![exact("a", "1"), Filter::Any(vec![not, exact("c", "3")])]);
+        assert_eq!(filter.to_string(), r#"(a is "1" and (not b is "2" or c is "3"))"#);
+        assert_eq!(exact_text("a", "1").to_string(), r#"a is the text "1""#);
+        assert_eq!(Filter::EVERYTHING.to_string(), "every event");
+    }
+
+    #[test]
+    fn each_condition_has_its_truth_table() {
+        let members =
+            Members::parse(r#"{"type":"order.created","n":5,"b":true,"none":null,"o":{},"e":""}"#)
+                .unwrap();
+        let prefix =
+            |value: &str| Filter::Prefix { name: "type".to_owned(), value: value.to_owned() };
+        let suffix =
+            |value: &str| Filter::Suffix { name: "type".to_owned(), value: value.to_owned() };
+        let (yes, no) = (exact("type", "order.created"), exact("type", "order"));
+        for (filter, taken) in [
+            (yes.clone(), true),
+            (no.clone(), false),
+            (exact("type", "Order.created"), false),
+            (exact("n", "5"), true),
+            (exact("b", "true"), true),
+            (exact("none", "null"), false),
+            (exact("o", "{}"), false),
+            (exact("e", ""), true),
+            (exact("missing", ""), false),
+            (exact_text("type", "order.created"), true),
+            (exact_text("type", "order"), false),
+            (exact_text("n", "5"), false),
+            (exact_text("b", "true"), false),
+            (exact_text("missing", "x"), false),
+            (prefix("order."), true),
+            (prefix("created"), false),
+            (suffix(".created"), true),
+            (suffix("order"), false),
+            (Filter::All(vec![yes.clone(), no.clone()]), false),
+            (Filter::All(vec![yes.clone(), yes.clone()]), true),
+            (Filter::EVERYTHING, true),
+            (Filter::Any(vec![yes.clone(), no.clone()]), true),
+            (Filter::Any(vec![no.clone()]), false),
+            (Filter::Any(vec![]), false),
+            (Filter::Not(Box::new(no)), true),
+            (Filter::Not(Box::new(yes)), false),
+            (Filter::Not(Box::new(exact("missing", "x"))), true),
+        ] {
+            assert_eq!(filter.takes(&members), taken, "{filter:?}");
+        }
+    }
+}
