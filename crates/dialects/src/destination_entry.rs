@@ -24,7 +24,7 @@ delivery::record! {
         /// How the destination learns who is calling; what the file that names it says of a token need not be repeated.
         "auth" => pub(crate) auth: Option<Supplied> = Optional(SuppliedAuth, "none"),
         /// Certificate authorities for its certificate.
-        "tls" => pub(crate) tls: Option<Tls> = Optional(Whole::<Tls>::new(), "none"),
+        "tls" => pub(crate) tls: Option<Tls> = Optional(Whole::<Tls>::KIND, "none"),
         /// The most requests in flight at once, of all running functions and all subscriptions together.
         "maxConcurrency" => pub(crate) max_concurrency: Option<Concurrency> = Optional(Concurrencies, "50 for each function"),
         /// The most requests per second, of all running functions and all subscriptions together.
@@ -81,7 +81,7 @@ impl Kind for SuppliedAuth {
 
     fn read(&self, at: &Cursor<'_>) -> Option<Supplied> {
         let client = at.peek("oauth2").filter(|_| at.entries().is_some_and(|all| all.len() == 1));
-        let Some(at) = client else { return OneOf::<Auth>::new().read(at).map(Supplied::Whole) };
+        let Some(at) = client else { return OneOf::<Auth>::KIND.read(at).map(Supplied::Whole) };
         let elsewhere = Node::of_json(&json!({ "tokenUrl": "https://token.invalid/" }));
         let credentials = at.mapping_over(&[at.beside(&elsewhere)], ClientCredentials::read)??;
         let [has_token_url, has_style] =
@@ -91,7 +91,7 @@ impl Kind for SuppliedAuth {
 
     fn write(&self, value: &Supplied) -> Json {
         match value {
-            Supplied::Whole(auth) => OneOf::<Auth>::new().write(auth),
+            Supplied::Whole(auth) => OneOf::<Auth>::KIND.write(auth),
             Supplied::Client(Client { credentials, has_token_url, has_style }) => {
                 let mut fields = credentials.write();
                 let is_known = |name: &str| match name {
@@ -115,7 +115,7 @@ impl Kind for SuppliedAuth {
         let about = "The credentials of a client whose token server is stated by the file that names the destination.";
         let mut client = of_mapping("Client", &[about], fields);
         client[DEFINITION] = json!("Client");
-        json!({ "anyOf": [OneOf::<Auth>::new().schema(), {
+        json!({ "anyOf": [OneOf::<Auth>::KIND.schema(), {
             "type": "object",
             "additionalProperties": false,
             "required": ["oauth2"],

@@ -46,7 +46,7 @@ impl Destinations<'_> {
                     if let Some(message) = obstacle(&auth, header_names(headers), url) {
                         return at.refuse(message);
                     }
-                    let auth = OneOf::<Auth>::new().write(&auth);
+                    let auth = OneOf::<Auth>::KIND.write(&auth);
                     document.set(&format!("{DESTINATION}.auth"), of_entry.translation(&auth));
                 }
                 Some(Err(message)) => return at.refuse(message),

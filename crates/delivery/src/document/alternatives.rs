@@ -39,9 +39,7 @@ pub struct OneOf<A>(PhantomData<A>);
 
 impl<A> OneOf<A> {
     /// The kind of these alternatives.
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
+    pub const KIND: Self = Self(PhantomData);
 }
 
 impl<A: Alternatives> Kind for OneOf<A> {

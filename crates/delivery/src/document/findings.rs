@@ -145,7 +145,8 @@ impl SourcePosition {
 pub struct Message {
     text: String,
     help: Option<String>,
-    reference: Option<MissingReference>,
+    /// In a box, so that a message is small beside a value.
+    reference: Option<Box<MissingReference>>,
 }
 
 impl Message {
@@ -167,20 +168,23 @@ impl Message {
 
     /// Adds the reference that needs an address.
     pub fn about(mut self, key: &str, used_for: ReferenceUse) -> Self {
-        self.reference =
-            Some(MissingReference { key: key.to_owned(), used_for, needs: Vec::new() });
+        let reference = MissingReference { key: key.to_owned(), used_for, needs: Vec::new() };
+        self.reference = Some(Box::new(reference));
         self
     }
 
     /// Says what the entry of that reference has to have.
     pub fn needs(mut self, needs: Vec<Needed>) -> Self {
-        self.reference = self.reference.map(|reference| MissingReference { needs, ..reference });
+        if let Some(reference) = &mut self.reference {
+            reference.needs = needs;
+        }
         self
     }
 
     /// A finding of it in a file as a whole.
     pub fn at_beginning(self, severity: Severity, file: String, field: &str) -> Finding {
         let Self { text: message, help, reference } = self;
+        let reference = reference.map(|reference| *reference);
         let field = field.to_owned();
         Finding { severity, file, line: 1, column: 1, field, message, help, reference }
     }
@@ -234,7 +238,7 @@ impl Findings {
             field: one_line(field),
             message: one_line(&message.text),
             help: message.help.as_deref().map(one_line),
-            reference: message.reference,
+            reference: message.reference.map(|reference| *reference),
         };
         let mut gathered = self.gathered.borrow_mut();
         if severity == Severity::Error {

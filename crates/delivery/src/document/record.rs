@@ -180,16 +180,12 @@ pub struct Whole<R>(PhantomData<R>);
 
 impl<R> Merged<R> {
     /// The kind of this record.
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
+    pub const KIND: Self = Self(PhantomData);
 }
 
 impl<R> Whole<R> {
     /// The kind of this record.
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
+    pub const KIND: Self = Self(PhantomData);
 }
 
 impl<R: Record> Kind for Merged<R> {

@@ -138,7 +138,7 @@ pub fn hoist(schema: &mut Json, found: &mut BTreeMap<String, Json>) {
     match schema {
         Json::Array(elements) => elements.iter_mut().for_each(|of| hoist(of, found)),
         Json::Object(members) => {
-            let name = members.remove(DEFINITION).and_then(|name| Some(lower(name.as_str())));
+            let name = members.remove(DEFINITION).map(|name| lower(name.as_str()));
             members.values_mut().for_each(|of| hoist(of, found));
             if let Some(name) = name.filter(|name| !name.is_empty()) {
                 let defined = schema.take();

@@ -20,7 +20,7 @@ record! {
     /// The hosts to which each secret may be sent.
     pub(crate) struct SecretPolicySpec {
         /// Every secret that subscriptions name: one that is not listed is sent nowhere.
-        "secrets" => pub(crate) secrets: Vec<SecretRule> = Required(Each(Whole::<SecretRule>::new())),
+        "secrets" => pub(crate) secrets: Vec<SecretRule> = Required(Each(Whole::<SecretRule>::KIND)),
     }
 }
 

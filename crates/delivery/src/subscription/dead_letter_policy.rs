@@ -145,7 +145,7 @@ impl Kind for DeadLetters {
     }
 
     fn schema(&self) -> Json {
-        json!({ "oneOf": [{ "const": DROPPED }, Merged::<DeadLetterPolicy>::new().schema()] })
+        json!({ "oneOf": [{ "const": DROPPED }, Merged::<DeadLetterPolicy>::KIND.schema()] })
     }
 
     fn fields(&self) -> Vec<Declaration> {

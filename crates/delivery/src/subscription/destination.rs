@@ -51,11 +51,11 @@ record! {
         /// Headers of every request.
         "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),
         /// How requests authenticate: exactly one of these.
-        "auth" => pub auth: Option<Auth> = Optional(OneOf::<Auth>::new(), "none"),
+        "auth" => pub auth: Option<Auth> = Optional(OneOf::<Auth>::KIND, "none"),
         /// Certificate authorities for its certificate.
-        "tls" => pub tls: Option<Tls> = Optional(Whole::<Tls>::new(), "none"),
+        "tls" => pub tls: Option<Tls> = Optional(Whole::<Tls>::KIND, "none"),
         /// Secrets that sign every request.
-        "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::new(), "none"),
+        "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::KIND, "none"),
         /// true adds the headers of Event Grid (aeg-…).
         "notificationHeaders" => pub notification_headers: bool = Required(Flag),
         /// The most requests per second, of all running functions together. Subscriptions with the same address share it.
@@ -70,9 +70,9 @@ record! {
         /// each success halves the count.
         "probation" => pub probation: bool = Required(Flag),
         /// When it is disabled because it keeps failing.
-        "disable" => pub disable: Option<Disable> = Optional(Whole::<Disable>::new(), "never"),
+        "disable" => pub disable: Option<Disable> = Optional(Whole::<Disable>::KIND, "never"),
         /// The handshake that validates it before the first delivery.
-        "consent" => pub consent: Option<Consent> = Optional(OneOf::<Consent>::new(), "not asked for"),
+        "consent" => pub consent: Option<Consent> = Optional(OneOf::<Consent>::KIND, "not asked for"),
     }
     check check_auth;
 }

@@ -64,9 +64,9 @@ record! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct DeliverySettings {
         /// How deliveries are retried.
-        "retry" => pub retry: RetryPolicy = Required(Merged::<RetryPolicy>::new()),
+        "retry" => pub retry: RetryPolicy = Required(Merged::<RetryPolicy>::KIND),
         /// Where requests go and what they carry.
-        "destination" => pub destination: Destination = Required(Merged::<Destination>::new()),
+        "destination" => pub destination: Destination = Required(Merged::<Destination>::KIND),
         /// Events that travel in one request; maxEvents or preferredKilobytes asks for it.
         "batch" => pub batch: Option<Batch> = Batches,
         /// What happens to an event that cannot be delivered: none drops it.

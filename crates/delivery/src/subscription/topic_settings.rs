@@ -25,7 +25,7 @@ record! {
         /// Publishers that cannot name the topic; each belongs to one topic.
         "from" => pub from: Vec<Publisher> = Or(Publishers, Vec::new()),
         /// Which fields of custom events are their id, type, subject; for what is converted from them.
-        "mapping" => pub mapping: Arc<Mapping> = Or(Whole::<Arc<Mapping>>::new(), Mapping::default()),
+        "mapping" => pub mapping: Arc<Mapping> = Or(Whole::<Arc<Mapping>>::KIND, Mapping::default()),
     }
 }
 

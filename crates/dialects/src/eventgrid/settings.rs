@@ -72,10 +72,8 @@ pub(super) fn translate(
     let Endpoint { called, is_resource, .. } = endpoint?;
     let Called { key, at, asked, .. } = called;
     context.destinations.complete(&mut context.to.document, &asked, (&key, &at))?;
-    Some(match dialect {
-        Dialect::EventGrid if is_resource => Dialect::EventGridResource,
-        dialect => dialect,
-    })
+    let is_of_resource = is_resource && dialect == Dialect::EventGrid;
+    Some(if is_of_resource { Dialect::EventGridResource } else { dialect })
 }
 
 /// Translates what a refusal of several events means, which the `lastmile` section says.

@@ -242,7 +242,7 @@ pub(super) fn asked<'a>(
         let bundle = CaBundle::new(at.text()?);
         bundle.map_or_else(|problem| at.refuse(problem), |bundle| Some((bundle, at.clone())))
     });
-    Asked { token, ca_bundle, ..Asked::default() }
+    Asked { token, ca_bundle }
 }
 
 /// The message for a reference to nothing in the files, or for a URL that is mistyped.

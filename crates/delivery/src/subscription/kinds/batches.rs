@@ -73,7 +73,7 @@ impl Presence for Batches {
     }
 
     fn declare(&self, name: &'static str, about: &[&str]) -> Declaration {
-        let mut declared = Optional(Merged::<Batch>::new(), NO_BATCHES).declare(name, about);
+        let mut declared = Optional(Merged::<Batch>::KIND, NO_BATCHES).declare(name, about);
         declared.schema = json!({ "oneOf": [{ "const": NONE }, declared.schema] });
         declared
     }
