@@ -44,7 +44,7 @@ pub(super) struct Asked<'a> {
 /// A token that a file of others asks for, as far as it says which.
 #[derive(Clone)]
 pub(super) struct AskedToken<'a> {
-    /// Where it asks.
+    /// The position of the request.
     pub(super) at: Cursor<'a>,
     /// Where a token is fetched.
     pub(super) token_url: Option<Url>,

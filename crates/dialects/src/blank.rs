@@ -4,7 +4,7 @@
 use super::source::Source;
 use delivery::document::findings::{Finding, Severity};
 
-/// What would be right.
+/// The right spelling or value.
 const EXPECTED: &str = "a document is expected, such as one of apiVersion: lastmile.dev/v1 and kind: Subscription, \
                         a Knative object, or an Event Grid resource";
 

@@ -86,9 +86,9 @@ impl Destinations<'_> {
 
 /// The field that an entry completes.
 const DESTINATION: &str = "spec.destination";
-/// Its address.
+/// The field with its address.
 const URL: &str = "spec.destination.url";
-/// Its headers.
+/// The field with the headers of every request.
 const HEADERS: &str = "spec.destination.headers";
 
 /// Whether an address is a topic.

@@ -17,7 +17,7 @@ use delivery::subscription::profile::Dialect;
 pub(super) struct Translated<'a> {
     /// The topics that objects define. A native document may describe one as well.
     pub(super) topics: Vec<ObjectTopic<'a>>,
-    /// The subscriptions.
+    /// One native document for each.
     pub(super) subscriptions: Vec<Translation>,
     /// The subscriptions that could not be translated.
     pub(super) left_out: Vec<LeftOut>,
@@ -25,7 +25,7 @@ pub(super) struct Translated<'a> {
 
 /// A native document while it is written.
 pub(super) struct Translation {
-    /// The document.
+    /// Values with the positions of the original.
     pub(super) document: Node,
     /// Where values come from, if no position says it: parts of several objects, or a class.
     pub(super) origins: Origins,

@@ -8,9 +8,9 @@ use super::reader::Cursor;
 pub struct Declaration {
     /// Its name.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub about: String,
-    /// Whether some document has to state it.
+    /// Some document has to state it.
     pub is_required: bool,
     /// The default where no document states it.
     pub default: Option<Json>,

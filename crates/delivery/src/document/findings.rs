@@ -11,7 +11,7 @@ use std::fmt;
 use serde::Serialize;
 
 words! {
-    /// How much a finding matters.
+    /// The weight of a finding.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Severity {
@@ -27,7 +27,7 @@ words! {
 /// One problem at one position of one file. Its JSON is that of `lastmile check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How much it matters.
+    /// The weight of a finding.
     pub severity: Severity,
     /// The name of the file, as it was given.
     pub file: String,
@@ -37,9 +37,9 @@ pub struct Finding {
     pub column: u64,
     /// The field as a path, such as `spec.retry.maxAttempts`; empty for the document as a whole.
     pub field: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What would be right, where that is known.
+    /// The right spelling or value, where that is known.
     pub help: Option<String>,
     /// The reference that nothing maps to an address, where that is what is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ words! {
 }
 
 impl Needed {
-    /// How it is written.
+    /// Its spelling.
     #[must_use]
     pub const fn example(self) -> &'static str {
         match self {
@@ -150,7 +150,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// What is wrong.
+    /// The problem.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), help: None, reference: None }
     }

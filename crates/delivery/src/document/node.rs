@@ -8,9 +8,9 @@ use super::findings::SourcePosition;
 /// What is somewhere in a file, and its position.
 #[derive(Clone)]
 pub struct Placed<T> {
-    /// What is there.
+    /// The value itself.
     pub value: T,
-    /// Its position.
+    /// Line and column in its file.
     pub position: SourcePosition,
 }
 
@@ -108,7 +108,7 @@ impl Node {
         }
     }
 
-    /// Whether this is `null`.
+    /// Returns true for `null`.
     pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
     }
@@ -125,7 +125,7 @@ impl Node {
         elements
     }
 
-    /// Whether this is a mapping.
+    /// Returns true for a mapping.
     pub fn is_mapping(&self) -> bool {
         matches!(self.value, Value::Map(_))
     }
@@ -139,7 +139,7 @@ impl Node {
     }
 }
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Clone)]
 pub enum Value {
     /// Nothing: `~`, `null`, or no text at all.

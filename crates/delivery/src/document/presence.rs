@@ -42,7 +42,7 @@ fn stated<K: Kind>(kind: &K, fields: &Fields<'_>, name: &'static str) -> Option<
     at.map(|at| kind.read_over(&at, &fields.bases_of(name, &at)))
 }
 
-/// Whether a default says nothing that the absence of the field does not say.
+/// Returns true for a default that tells a reader no more than the absence of the field.
 fn is_empty(default: &Json) -> bool {
     match default {
         Json::Null => true,

@@ -1,4 +1,4 @@
-//! What changes when one set of subscriptions replaces another, in the native form.
+//! Changes from one set of subscriptions to another, in the native form.
 //!
 //! Two catalogues in, changes out, by document and field by field. It compares effective values, so writing out a default
 //! is not a change.
@@ -205,7 +205,7 @@ fn flat(of: &Json) -> BTreeMap<String, Json> {
     found
 }
 
-/// What a document states.
+/// All fields of a document with their texts.
 fn stated(values: &Values) -> Vec<(String, String)> {
     values.written.keys().map(|path| (path.clone(), values.text(path))).collect()
 }
@@ -223,7 +223,7 @@ fn changes(old: &Values, new: &Values) -> Vec<FieldChange> {
     changed.collect()
 }
 
-/// What a new subscription states, and which hosts get its secrets.
+/// The fields that a new subscription states, and the hosts that get its secrets.
 fn added(new: &Subscription) -> Vec<(String, String)> {
     let values = values(new);
     let stated = flat(&canonical::spec(new)).into_keys();

@@ -49,7 +49,7 @@ fn document(kind: &str, spec: Json) -> Json {
     json!({ "apiVersion": API_VERSION, "kind": kind, "spec": spec })
 }
 
-/// The `spec` of a topic.
+/// The settings of a topic that differ from the defaults.
 pub(crate) fn topic_spec(of: &Topic) -> Json {
     Json::Object(of.settings.write())
 }
@@ -74,7 +74,7 @@ pub(crate) fn whole_spec(of: &Subscription) -> Json {
     spec
 }
 
-/// The same without what is shown nowhere.
+/// All its values without secrets.
 pub(crate) fn shown_spec(of: &Subscription) -> Json {
     let mut spec = with_own(Json::Object(DeliverySettings::from(of).shown()), of);
     spec["profile"] = json!(of.dialect.profile());

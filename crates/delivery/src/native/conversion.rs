@@ -11,7 +11,7 @@ use crate::event::schema::Schema;
 use crate::subscription::Subscription;
 use crate::subscription::catalogue::Topic;
 
-/// Why no event of the topic can be delivered in the subscription's schema.
+/// The reason why no event of the topic can be delivered in the subscription's schema.
 pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     let schema = subscription.destination.schema?;
     let (name, word) = (&topic.name, schema.as_str());
@@ -47,7 +47,7 @@ pub(super) fn impossible(subscription: &Subscription, topic: &Topic) -> Option<M
     }
 }
 
-/// Why events of a subscription with batches can never share a request.
+/// The reason why events of a subscription with batches can never share a request.
 pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     subscription.batch?;
     let schema = subscription.destination.schema?;
@@ -61,7 +61,7 @@ pub(super) fn never_batched(subscription: &Subscription) -> Option<Message> {
     Some(Message::new(problem).help("schema: cloudevents-structured, or no batch"))
 }
 
-/// Why the topic's events are never batched, although the subscription asks for it.
+/// The reason why the topic's events are never batched, although the subscription asks for it.
 pub(super) fn travels_alone(subscription: &Subscription, topic: &Topic) -> Option<Message> {
     subscription.batch?;
     if topic.settings.input != Input::Opaque {

@@ -7,16 +7,16 @@ use crate::subscription::Subscription;
 
 /// A subscription as its documents describe it.
 pub(super) struct Described<'a> {
-    /// The subscription.
+    /// With all defaults.
     pub(super) subscription: Subscription,
-    /// Where they state each value.
+    /// The position of each stated value.
     pub(super) origins: Origins,
-    /// Where they state the schema.
+    /// The position of the schema.
     pub(super) schema_at: Option<Cursor<'a>>,
-    /// Where they enable batches.
+    /// The position of what enables batches.
     pub(super) batch_at: Option<Cursor<'a>>,
-    /// Where they state dead-letter options that not every sink and format uses.
+    /// The positions of dead-letter options that not every sink and format uses.
     pub(super) dead_letters_at: DeadLettersAt<'a>,
-    /// Where they name secrets.
+    /// The positions of the names of secrets.
     pub(super) secrets_at: Vec<Cursor<'a>>,
 }

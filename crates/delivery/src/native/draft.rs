@@ -21,7 +21,7 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::secret_policy::SecretPolicy;
 use crate::subscription::topic_settings::{REPLIES_MAX, TopicSettings};
 
-/// What a set of documents describes.
+/// The result of reading a set of documents.
 #[derive(Default)]
 pub struct Built {
     /// Every topic and subscription without an error.
@@ -30,17 +30,17 @@ pub struct Built {
     pub origins: BTreeMap<SubscriptionName, Origins>,
     /// The subscriptions that the documents describe and the catalogue does not have.
     pub left_out: Vec<LeftOut>,
-    /// Where the documents name secrets, for every subscription of the catalogue.
+    /// The positions at which the documents name secrets, for every subscription of the catalogue.
     pub secrets: Vec<NamedSecret>,
 }
 
 /// A topic that an object of another format defines.
 pub struct ObjectTopic<'a> {
-    /// Its name.
+    /// The name that the object has in files.
     pub name: TopicName,
-    /// Where that is written.
+    /// The position of the name.
     pub at: Cursor<'a>,
-    /// How many deliveries replies may lead to, and where that is written.
+    /// The limit of deliveries that replies lead to, and its position.
     pub max_replies: Option<(u32, Cursor<'a>)>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Draft<'a> {
     pub(super) described_topics: BTreeMap<TopicName, Cursor<'a>>,
     /// Topics defined by objects of other families; a native document may describe one as well.
     pub(super) object_topics: BTreeMap<TopicName, Cursor<'a>>,
-    /// Where native documents have delivery defaults for a topic.
+    /// The positions of `delivery` in native documents, by topic.
     pub(super) deliveries: BTreeMap<TopicName, Cursor<'a>>,
     /// Topics with an error in the document that describes them.
     pub(super) broken_topics: BTreeSet<TopicName>,
@@ -198,7 +198,7 @@ impl<'a> Draft<'a> {
         built
     }
 
-    /// Where dead letters go from topic to topic.
+    /// The ways of dead letters from topic to topic.
     fn routes(&self) -> Routes {
         let topics = self.described_topics.keys().chain(self.object_topics.keys());
         let subscriptions = self.subscriptions.iter().map(|described| &described.subscription);
@@ -206,7 +206,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether the topic that a subscription's dead letters go to exists; warns about routes that
+/// Returns true if the topic that a subscription's dead letters go to exists; warns about routes that
 /// cannot work, once for each position.
 fn has_dead_letter_route(
     described: &Described<'_>,
@@ -229,7 +229,7 @@ fn has_dead_letter_route(
     true
 }
 
-/// Whether a topic's events can be delivered in the schema of a subscription. Reported where the
+/// Returns true if a topic's events can be delivered in the schema of a subscription. Reported where the
 /// schema is stated, else at the subscription's name, once for each position.
 fn fits_topic_input<'a>(
     described: &Described<'a>,

@@ -13,7 +13,7 @@ pub struct LeftOut {
     pub name: String,
     /// The position of the reason, as `file:line:column`.
     pub at: String,
-    /// Why it is left out.
+    /// The reason.
     pub reason: String,
 }
 

@@ -52,7 +52,7 @@ use draft::Draft;
 
 /// The documents that are read together, by kind.
 pub struct Documents<'a> {
-    /// The Topics.
+    /// Documents of kind Topic.
     pub topics: Vec<Cursor<'a>>,
     /// The topics that objects of other formats define.
     pub object_topics: Vec<ObjectTopic<'a>>,

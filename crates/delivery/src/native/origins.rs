@@ -17,7 +17,7 @@ use crate::subscription::profile::Profile;
 /// The fields are those of [`settings`], and `url`.
 pub type Origins = BTreeMap<String, String>;
 
-/// Whether each origin is that of a field that can have one.
+/// Returns true if each origin is that of a field that can have one.
 pub(super) fn are_known(origins: &Origins, subscription: &Subscription) -> bool {
     let settings = settings(subscription);
     let is_setting = |field: &str| settings.iter().any(|setting| setting.field == field);

@@ -49,7 +49,7 @@ impl From<SecretRefusal> for Message {
     }
 }
 
-/// Whether the destination of a subscription may have all secrets that requests to it carry. Reported
+/// Returns true if the destination of a subscription may have all secrets that requests to it carry. Reported
 /// where a secret is named, else at the subscription's name, once for each position and destination.
 pub(super) fn may_have_secrets<'a>(
     described: &Described<'a>,

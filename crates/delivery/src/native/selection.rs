@@ -1,4 +1,4 @@
-//! The fields that only a Subscription has: which events it gets, and what becomes of responses.
+//! The fields that only a Subscription has: its filter, its replies, its end.
 
 use serde_json::{Value as Json, json};
 

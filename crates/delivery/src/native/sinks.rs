@@ -20,20 +20,20 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::sink::Sink;
 use crate::subscription::{DeadLetterPolicy, Subscription};
 
-/// Where documents state dead-letter options that not every sink and format uses.
+/// The positions of dead-letter options that not every sink and format uses.
 #[derive(Default)]
 pub(super) struct DeadLettersAt<'a> {
-    /// Where the sink is written.
+    /// The position of the sink.
     pub(super) sink: Option<Cursor<'a>>,
-    /// Where the layout is written.
+    /// The position of the layout.
     pub(super) layout: Option<Cursor<'a>>,
-    /// Where the encoding of the last answer is written.
+    /// The position of the encoding of the last answer.
     pub(super) error_data: Option<Cursor<'a>>,
-    /// Where the number of dead letters per blob is written.
+    /// The position of the number of dead letters per blob.
     pub(super) events_per_blob: Option<Cursor<'a>>,
 }
 
-/// Where dead letters go from topic to topic.
+/// The ways of dead letters from topic to topic.
 pub(super) struct Routes {
     /// Every topic that a document names, and whether it has subscriptions.
     has_subscribers: BTreeMap<TopicName, bool>,
@@ -85,7 +85,7 @@ impl Routes {
         Message::new(format!("the topic {topic} is not in any of the files")).help(help)
     }
 
-    /// Why dead letters for the topic of a sink are stored in the default container.
+    /// The reason why dead letters for the topic of a sink are stored in the default container.
     pub(super) fn routing_warning(&self, subscription: &Subscription) -> Option<Message> {
         let topic = topic_of(&subscription.dead_letter.sink)?;
         let own = &subscription.name.topic;
@@ -106,7 +106,7 @@ impl Routes {
         Some(Message::new(what))
     }
 
-    /// Whether the sinks of one topic lead to another, directly or through others.
+    /// Returns true if the sinks of one topic lead to another, directly or through others.
     fn reaches(&self, from: &TopicName, to: &TopicName) -> bool {
         // Each topic is visited once, so that a loop of sinks ends.
         let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
@@ -137,7 +137,7 @@ fn readable_formats(input: Input) -> Option<(&'static [Format], Format)> {
     }
 }
 
-/// Why a topic with this input cannot read a subscription's dead letters.
+/// The reason why a topic with this input cannot read a subscription's dead letters.
 fn unreadable(subscription: &Subscription, topic: &TopicName, input: Input) -> Option<Message> {
     let (formats, right) = readable_formats(input)?;
     let (policy, schema) = (&subscription.dead_letter, subscription.destination.schema);

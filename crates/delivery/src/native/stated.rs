@@ -20,17 +20,17 @@ static DECLARED: LazyLock<Vec<Declaration>> = LazyLock::new(DeliverySettings::de
 /// The positions of the values that documents state.
 #[derive(Default)]
 pub(super) struct Stated<'a> {
-    /// Where each value is written.
+    /// The position of each value.
     pub(super) origins: Origins,
-    /// Where the schema is written.
+    /// The position of the schema.
     pub(super) schema_at: Option<Cursor<'a>>,
-    /// Where batches are asked for.
+    /// The position of what enables batches.
     pub(super) batch_at: Option<Cursor<'a>>,
-    /// Where the Subscription itself states `onRefused`.
+    /// The position of `onRefused` in the Subscription itself.
     pub(super) on_refused_at: Option<Cursor<'a>>,
-    /// Where options are stated that not every dead letter uses.
+    /// The positions of dead-letter options that not every sink and format uses.
     pub(super) dead_letters_at: DeadLettersAt<'a>,
-    /// Where secrets are named.
+    /// The positions of the names of secrets.
     pub(super) secrets_at: Vec<Cursor<'a>>,
 }
 

@@ -25,11 +25,11 @@ use crate::subscription::{DeliverySettings, Subscription};
 pub struct Written {
     /// The document.
     document: Node,
-    /// Where values come from, if no position says it.
+    /// The origins of values that have no position of their own, such as a schedule that is written in parts.
     origins: Origins,
     /// Its values were checked when they were translated.
     is_checked: bool,
-    /// Why it cannot be used, whatever the rest says.
+    /// The reason why it is left out, found before it is read.
     error: Option<Option<Box<Finding>>>,
 }
 

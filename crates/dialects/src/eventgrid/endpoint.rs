@@ -68,7 +68,7 @@ pub(super) struct Called<'a> {
     pub(super) url: Url,
     /// Its key in a `Destinations` document.
     pub(super) key: String,
-    /// Where that is written.
+    /// Its position.
     pub(super) at: Cursor<'a>,
     /// What is asked for beside the address.
     pub(super) asked: Asked<'a>,

@@ -49,7 +49,7 @@ pub(super) struct ResolvedAddress<'a> {
     pub(super) key: String,
     /// What is asked for beside the address.
     pub(super) asked: Asked<'a>,
-    /// Where it is written.
+    /// Its position.
     pub(super) at: Cursor<'a>,
     /// It is the address of a Pub/Sub topic.
     pub(super) is_pubsub: bool,

@@ -7,6 +7,6 @@ use delivery::document::reader::Cursor;
 pub(super) struct Located<'a, T> {
     /// The value.
     pub(super) value: T,
-    /// Where it is written.
+    /// Its position.
     pub(super) at: Cursor<'a>,
 }

@@ -49,7 +49,7 @@ const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// An object before its fields are read.
 pub(super) struct Object<'a> {
-    /// The document.
+    /// Its outermost mapping.
     pub(super) document: Cursor<'a>,
     /// `apiVersion`; empty where there is none.
     pub(super) api_version: &'a str,

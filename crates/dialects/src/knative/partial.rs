@@ -50,7 +50,7 @@ pub(super) struct Called<'a> {
     pub(super) key: String,
     /// What is asked for beside the address.
     pub(super) asked: Asked<'a>,
-    /// Where it is written.
+    /// Its position.
     pub(super) at: Cursor<'a>,
 }
 

@@ -30,14 +30,14 @@ pub struct Cursor<'a> {
     pub(super) findings: &'a Findings,
 }
 
-/// What a cursor reports.
+/// The findings that a cursor reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reported {
     /// Everything.
     All,
     /// Errors only.
     Errors,
-    /// Nothing.
+    /// None: the same values were read before.
     Nothing,
 }
 
@@ -77,12 +77,12 @@ impl<'a> Cursor<'a> {
         Self { reported: Reported::Nothing, ..self }
     }
 
-    /// The same, but only errors are reported from here on down: the values were checked when they were translated.
+    /// A copy that reports errors only, from here on down: the values were checked when they were translated.
     pub fn errors_only(self) -> Self {
         Self { reported: Reported::Errors, ..self }
     }
 
-    /// The same, in a document that was translated: a finding names the field of the original.
+    /// A copy for a translated document: its findings name the fields of the original.
     pub fn translated(self) -> Self {
         Self { is_translated: true, ..self }
     }
@@ -204,17 +204,17 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Whether this is a mapping; reports nothing.
+    /// Returns true for a mapping; reports nothing.
     pub fn is_mapping(&self) -> bool {
         matches!(self.node.value, Value::Map(_))
     }
 
-    /// Whether this is a list; reports nothing.
+    /// Returns true for a list; reports nothing.
     pub fn is_list(&self) -> bool {
         matches!(self.node.value, Value::List(_))
     }
 
-    /// Whether this is `null`, or text, a list or a mapping without anything in it; reports nothing.
+    /// Returns true for `null`, and for text, a list or a mapping without anything in it; reports nothing.
     pub fn is_empty(&self) -> bool {
         match &self.node.value {
             Value::Null => true,
@@ -225,12 +225,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether this is `null`; reports nothing.
+    /// Returns true for `null`; reports nothing.
     pub fn is_null(&self) -> bool {
         matches!(self.node.value, Value::Null)
     }
 
-    /// Whether this is `true`; reports nothing.
+    /// Returns true for `true`; reports nothing.
     pub fn is_true(&self) -> bool {
         matches!(self.node.value, Value::Bool(true))
     }
@@ -240,7 +240,7 @@ impl<'a> Cursor<'a> {
         matches!(&self.node.value, Value::Text(_)) && self.peek_text().is_none()
     }
 
-    /// Whether a file states it.
+    /// Returns true if a file states this value.
     pub fn is_stated(&self) -> bool {
         self.position != SourcePosition::NOWHERE
     }

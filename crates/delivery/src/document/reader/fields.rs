@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
         self.get(name).and_then(|cursor| read(&cursor))
     }
 
-    /// Whether the field is `true`.
+    /// Returns true for a field that is `true`.
     pub fn is_true(&self, name: &'static str) -> bool {
         self.given(name).and_then(|cursor| cursor.boolean()).unwrap_or(false)
     }

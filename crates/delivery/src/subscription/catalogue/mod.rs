@@ -21,7 +21,7 @@ use crate::subscription::topic_settings::TopicSettings;
 /// A topic that a document names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// Its name.
+    /// Namespace and topic.
     pub name: TopicName,
     /// How its events are read.
     pub settings: TopicSettings,

@@ -105,7 +105,7 @@ impl Resolved {
 pub struct Endpoint {
     /// What is wrong with a text that is none.
     unknown: &'static str,
-    /// What would be right.
+    /// The right spelling or value.
     rule: &'static str,
     /// It may also be a topic of the files, as `topic:namespace/topic`.
     or_topic: bool,
@@ -198,7 +198,7 @@ fn endpoint(text: &str) -> Result<Url, Message> {
     }
 }
 
-/// Whether a text can be the name of a bucket.
+/// Returns true for a text that can be the name of a bucket.
 pub fn is_bucket(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     BUCKET_BYTES.contains(&name.len()) && name.chars().all(allowed)

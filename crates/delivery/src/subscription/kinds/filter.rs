@@ -17,7 +17,7 @@ use crate::document::reader::{Cursor, Entry};
 use crate::event::Input;
 use crate::subscription::filter::Filter;
 
-/// A filter.
+/// The field `filter`: a mapping of operators.
 pub struct Filters;
 
 impl Kind for Filters {
