@@ -10,11 +10,11 @@
 //!
 //! - [`time`]: durations and timestamps. [`address`]: which addresses requests may go to; no other
 //!   module uses it.
-//! - [`event`]: what was published.
+//! - [`event`]: what was published. [`document`]: trees of values with positions, and how fields are declared.
 //! - [`subscription`]: which events go where, and how hard to try.
 //! - [`delivery`](mod@delivery): the state of one event for one subscription, its attempts and its
 //!   end.
-//! - [`manifest`]: reads subscription files of every dialect. [`deadletter`]: the bytes of a dead
+//! - [`native`]: documents in the native form, read and written. [`deadletter`]: the bytes of a dead
 //!   letter, written and read back. [`wire`]: the message attributes that travel with an event
 //!   through the queues, and the text of a stored subscription.
 //! - [`request`]: the HTTP request of one attempt.

@@ -1,5 +1,5 @@
-//! How a destination learns who is calling, and whose certificates it may have: what a file of others asks for, and what
-//! an entry of a `Destinations` document supplies.
+//! Authentication, trusted authorities and limits of a destination: a file of others asks for them, and an entry of a
+//! `Destinations` document supplies them.
 //!
 //! Separate because neither has all of it: a cluster or a cloud has identities of its own, so its files name at most for
 //! whom a token is, and the entry of the destination says who asks for it, and where.
@@ -19,8 +19,9 @@ use delivery::subscription::auth::oauth2::{ClientCredentials, Style};
 use delivery::subscription::tls::CaBundle;
 
 /// What a request to a sink lacks.
-pub(super) const SINK_ACCESS: &str =
-    "dead letters are sent without a token, and only to certificates that everybody trusts";
+pub(super) const SINK_ACCESS: &str = "dead letters are sent without a token and without limits, and only to certificates that everybody trusts";
+/// What a request to an address of replies lacks.
+pub(super) const REPLY_ACCESS: &str = "replies are sent without a token and without limits, and only to certificates that everybody trusts";
 
 /// What an entry says besides an address, and where.
 #[derive(Clone, Default)]
@@ -70,6 +71,14 @@ impl<'a> Access<'a> {
         let limit = |name: &'static str| Some((name, written.get(name)?.clone(), at.peek(name)?));
         let limits = ["maxPerSecond", "maxConcurrency"].into_iter().filter_map(limit).collect();
         Self { limits, auth: entry.auth.zip(at.peek("auth")), tls: entry.tls.zip(at.peek("tls")) }
+    }
+
+    /// The names of its fields.
+    pub(super) fn fields(&self) -> Vec<&'static str> {
+        let auth = self.auth.is_some().then_some("auth");
+        let tls = self.tls.is_some().then_some("tls");
+        let limits = self.limits.iter().map(|(name, ..)| *name);
+        auth.into_iter().chain(tls).chain(limits).collect()
     }
 
     /// Whether it says who is calling.

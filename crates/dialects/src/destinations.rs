@@ -15,6 +15,7 @@ use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Entry};
 use delivery::document::record::Record as _;
 use delivery::subscription::kinds::address::{ADDRESSES, Resolved, Target, address, parsed};
+use delivery::subscription::kinds::references::may_be_stored;
 
 /// The prefix of a full resource id of Azure.
 const AZURE_ID: &str = "/subscriptions/";
@@ -96,7 +97,7 @@ impl<'a> Destinations<'a> {
         self.maps(text) && !self.entry(&comparable(text)).is_some_and(is_place)
     }
 
-    /// The key of an address, if that is all that its entry has been resolved to.
+    /// The key of an address, if its entry has exactly this address, and if it may be stored.
     pub(super) fn reference<'k>(&self, key: &'k str, address: &str) -> Option<&'k str> {
         let name = comparable(key);
         let of_entry = self.entry(&name).and_then(|of| of.target.as_ref()).map(ToString::to_string);
@@ -104,7 +105,7 @@ impl<'a> Destinations<'a> {
             let text = self.deployed.get(&*name)?;
             parsed(text)?.ok().map(|target| target.to_string())
         });
-        (key != address && mapped.as_deref() == Some(address)).then_some(key)
+        (may_be_stored(key) && mapped.as_deref() == Some(address)).then_some(key)
     }
 
     /// Resolves the text at the cursor: by the documents, then by the deployment, else as an address.

@@ -1,6 +1,6 @@
 //! Subscription files → subscriptions: text in, a [`Catalogue`] and findings with positions out.
 //!
-//! Separate because only the command line and tests read files; a function reads native documents. A file is YAML or JSON
+//! Separate because the rules of delivery need none of it: they begin with native documents. A file is YAML or JSON
 //! with many documents. Each document belongs to a family of formats by its outermost fields, and each family of others is
 //! one module, which translates its documents into native ones.
 //!
@@ -40,7 +40,7 @@ pub use delivery::native::{LeftOut, NamedSecret, Origins};
 use delivery::document::findings::Findings;
 use delivery::document::node::Node;
 use delivery::document::reader::Cursor;
-use delivery::native::{Built, Documents, Written};
+use delivery::native::{Built, Documents, TopicDocument as Topic, Written};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 
@@ -134,8 +134,8 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
         &deployment.destinations,
         deployed_entries.as_ref(),
     );
-    let resolved = |topic: &Cursor<'_>| references::resolved(topic, &destinations).0;
-    let topics: Vec<Node> = families.topics.iter().map(resolved).collect();
+    let resolved = |topic: &Cursor<'_>| references::resolved(topic, &destinations);
+    let topics: Vec<(Node, Option<()>)> = families.topics.iter().map(resolved).collect();
     let mut subscriptions: Vec<Written> =
         families.subscriptions.iter().map(|of| written(of, &destinations)).collect();
     let described = families.topics.iter().filter_map(topic_name).collect();
@@ -145,7 +145,7 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     ignored.report();
     subscriptions.extend(translated.subscriptions.into_iter().map(Into::into));
     let documents = Documents {
-        topics: topics.iter().map(|of| Cursor::root(of, &findings).translated()).collect(),
+        topics: topics.iter().map(|of| topic(of, &findings)).collect(),
         object_topics: translated.topics,
         subscriptions: &subscriptions,
         secret_policies: families.secret_policies,
@@ -157,6 +157,12 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
     let destinations = destinations.texts();
     let findings = findings.into_sorted();
     Reading { catalogue, findings, left_out, origins, secrets, destinations }
+}
+
+/// A native Topic, with addresses in place of its references.
+fn topic<'a>((document, is_usable): &'a (Node, Option<()>), findings: &'a Findings) -> Topic<'a> {
+    let document = Cursor::root(document, findings).translated();
+    Topic { document, is_usable: is_usable.is_some() }
 }
 
 /// A native Subscription, with addresses in place of its references.

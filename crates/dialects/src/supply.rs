@@ -2,7 +2,7 @@
 //!
 //! Separate because it needs both the entries and what a file asks for.
 
-use delivery::document::kind::{Kind as _, OneOf};
+use delivery::document::kind::Alternatives as _;
 use delivery::document::node::Node;
 use delivery::document::reader::Cursor;
 use delivery::document::record::Record as _;
@@ -34,7 +34,9 @@ impl Destinations<'_> {
             document.get(&format!("{DESTINATION}.{field}")).is_some_and(|of| !of.is_null())
         };
         if document.get(URL).and_then(Node::text).is_some_and(is_topic) {
-            asked.warn_unused("the destination is a topic, which is not called");
+            let why = "the destination is a topic, which is not called";
+            asked.warn_unused(why);
+            self.warn_unused_access(key, at, why);
             return Some(());
         }
         let supplied = self.access(key);
@@ -46,8 +48,7 @@ impl Destinations<'_> {
                     if let Some(message) = obstacle(&auth, header_names(headers), url) {
                         return at.refuse(message);
                     }
-                    let auth = OneOf::<Auth>::KIND.write(&auth);
-                    document.set(&format!("{DESTINATION}.auth"), of_entry.translation(&auth));
+                    document.set(&format!("{DESTINATION}.auth"), with_positions(&auth, of_entry));
                 }
                 Some(Err(message)) => return at.refuse(message),
                 None => self.warn_missing_token(asked, key),
@@ -75,13 +76,28 @@ impl Destinations<'_> {
         }
     }
 
-    /// Warns of what the entry of an address has that gets no events, besides that address; and why that is not used.
+    /// Warns of what the entry of an address has besides the address, where none of it is used; and why.
     pub(super) fn warn_unused_access(&self, key: &str, at: &Cursor<'_>, why: &str) {
-        let has_more = |of: &Access<'_>| of.has_auth() || of.tls.is_some();
-        if self.access(key).is_some_and(has_more) {
-            at.warn(format!("auth and tls of its Destinations entry are not used: {why}"));
+        let unused = self.access(key).map(Access::fields).unwrap_or_default();
+        if !unused.is_empty() {
+            let verb = if unused.len() == 1 { "is" } else { "are" };
+            let unused = unused.join(", ");
+            at.warn(format!("{unused} of its Destinations entry {verb} not used: {why}"));
         }
     }
+}
+
+/// The `auth` of an entry with its positions, and with what the file added at that of the entry.
+fn with_positions(auth: &Auth, of_entry: &Cursor<'_>) -> Node {
+    let mut copy = of_entry.copied();
+    let (kind, fields) = auth.write();
+    for (name, value) in &fields {
+        let path = format!("{kind}.{name}");
+        if copy.get(&path).is_none() {
+            copy.set(&path, of_entry.translation(value));
+        }
+    }
+    copy
 }
 
 /// The field that an entry completes.

@@ -230,6 +230,12 @@ fn list(
     if repeated {
         return;
     }
+    // The values of a mapping with free keys.
+    if let Some(values) = holder.get("additionalProperties").map(Node::of) {
+        for (name, texts, required) in values.fields() {
+            list(format!("{prefix}.KEY.{name}"), &Node::of(&texts[0]), required, seen, fields);
+        }
+    }
     for (name, texts, required) in holder.fields() {
         let path = format!("{prefix}.{name}");
         if let [text] = &texts[..] {

@@ -64,8 +64,8 @@ impl<A: Alternatives> Kind for OneOf<A> {
             None => at.mapping(|fields| {
                 let parent = fields.parent();
                 // All of them, so that none counts as unknown.
-                let given: Vec<_> =
-                    A::KEYS.iter().filter_map(|key| Some((*key, fields.own(key)?))).collect();
+                let given = A::KEYS.iter().filter_map(|key| Some((*key, fields.own(key)?)));
+                let given: Vec<_> = given.filter(|(_, at)| !at.is_null()).collect();
                 match &given[..] {
                     [(key, at)] => at.mapping(|fields| A::read(key, fields))?,
                     [] => {

@@ -1,7 +1,6 @@
 //! Documents: trees of values that know their positions, a cursor that reads typed values from them, and findings.
 //!
-//! Separate because it knows no field: what is declared with it (`record`) and what reads it are elsewhere. It is the lowest
-//! room of the crate beside `time`.
+//! Separate because it knows no field. Other modules declare fields with it (`record`). Of this crate it imports only `time`.
 
 #[macro_use]
 pub mod record;

@@ -81,7 +81,7 @@ impl Node {
         let (Value::Map(own), Value::Map(others)) = (&mut self.value, &other.value) else {
             return other.clone();
         };
-        for (key, node) in others {
+        for (key, node) in others.iter().filter(|(_, node)| !node.is_null()) {
             match own.iter_mut().find(|(of, _)| of.value == key.value) {
                 Some((_, old)) if depth > 1 => *old = old.clone().with_fields_of(node, depth - 1),
                 Some((_, old)) => *old = node.clone(),

@@ -122,55 +122,37 @@ impl Record for NoFields {
     fn show(&self, _path: &str, _shown: &mut Vec<Shown>) {}
 }
 
-impl<R: Record> Record for Box<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static [&'static str] = R::ABOUT;
+/// A pointer to a record is that record.
+macro_rules! pointers {
+    ($($pointer:ident),+) => {$(
+        impl<R: Record> Record for $pointer<R> {
+            const NAME: &'static str = R::NAME;
+            const ABOUT: &'static [&'static str] = R::ABOUT;
 
-    fn read(fields: &Fields<'_>) -> Option<Self> {
-        R::read(fields).map(Self::new)
-    }
+            fn read(fields: &Fields<'_>) -> Option<Self> {
+                R::read(fields).map(Self::new)
+            }
 
-    fn write(&self) -> Map<String, Json> {
-        R::write(self)
-    }
+            fn write(&self) -> Map<String, Json> {
+                R::write(self)
+            }
 
-    fn shown(&self) -> Map<String, Json> {
-        R::shown(self)
-    }
+            fn shown(&self) -> Map<String, Json> {
+                R::shown(self)
+            }
 
-    fn declarations() -> Vec<Declaration> {
-        R::declarations()
-    }
+            fn declarations() -> Vec<Declaration> {
+                R::declarations()
+            }
 
-    fn show(&self, path: &str, shown: &mut Vec<Shown>) {
-        R::show(self, path, shown);
-    }
+            fn show(&self, path: &str, shown: &mut Vec<Shown>) {
+                R::show(self, path, shown);
+            }
+        }
+    )+};
 }
 
-impl<R: Record> Record for Arc<R> {
-    const NAME: &'static str = R::NAME;
-    const ABOUT: &'static [&'static str] = R::ABOUT;
-
-    fn read(fields: &Fields<'_>) -> Option<Self> {
-        R::read(fields).map(Self::new)
-    }
-
-    fn write(&self) -> Map<String, Json> {
-        R::write(self)
-    }
-
-    fn shown(&self) -> Map<String, Json> {
-        R::shown(self)
-    }
-
-    fn declarations() -> Vec<Declaration> {
-        R::declarations()
-    }
-
-    fn show(&self, path: &str, shown: &mut Vec<Shown>) {
-        R::show(self, path, shown);
-    }
-}
+pointers!(Box, Arc);
 
 /// A record that is merged field by field: a field that this document leaves out has the value of the next one.
 pub struct Merged<R>(PhantomData<R>);

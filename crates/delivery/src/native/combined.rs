@@ -1,4 +1,4 @@
-//! Whether subscriptions suit topics, and a policy of secrets, that others described.
+//! Checks subscriptions against the topics and the secret policy that other owners applied.
 //!
 //! Separate from the reading of files, which reports the same where it is written: in a catalogue each owner
 //! applies files of its own, and only all of them together show it.

@@ -9,7 +9,7 @@ use super::circles;
 use super::conversion;
 use super::described::Described;
 use super::left_out::LeftOut;
-use super::named_secrets::{self, NamedSecret};
+use super::named_secrets::{NamedSecret, named_secrets};
 use super::origins::{self, Origins};
 use super::secret_policy;
 use super::sinks::{Routes, UnusedSettings};
@@ -188,7 +188,7 @@ impl<'a> Draft<'a> {
                 continue;
             }
             let (of, origins) = (&described.subscription, &described.origins);
-            let secrets = named_secrets::of(of, origins, &described.secrets_at, named_at);
+            let secrets = named_secrets(of, origins, &described.secrets_at, named_at);
             built.secrets.extend(secrets);
             built.origins.insert(name.clone(), described.origins);
             catalogue.add_subscription(described.subscription);
@@ -198,7 +198,7 @@ impl<'a> Draft<'a> {
         built
     }
 
-    /// The ways of dead letters from topic to topic.
+    /// The routes of dead letters from topic to topic.
     fn routes(&self) -> Routes {
         let topics = self.described_topics.keys().chain(self.object_topics.keys());
         let subscriptions = self.subscriptions.iter().map(|described| &described.subscription);

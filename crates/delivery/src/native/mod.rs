@@ -1,6 +1,6 @@
 //! Documents in the native form → [`Catalogue`](crate::subscription::catalogue::Catalogue), and back.
 //!
-//! Separate because everything behind this border is valid: a [`Subscription`](crate::subscription::Subscription) has all
+//! Separate because everything behind this boundary is valid: a [`Subscription`](crate::subscription::Subscription) has all
 //! its defaults, every range is checked and every address parsed. Every other format is translated into this form before
 //! it is read.
 //!
@@ -42,6 +42,7 @@ pub use left_out::LeftOut;
 pub use named_secrets::NamedSecret;
 pub use origins::Origins;
 pub use subscription::Written;
+pub use topic::TopicDocument;
 
 use crate::document::findings::Findings;
 use crate::document::node::Node;
@@ -53,7 +54,7 @@ use draft::Draft;
 /// The documents that are read together, by kind.
 pub struct Documents<'a> {
     /// Documents of kind Topic.
-    pub topics: Vec<Cursor<'a>>,
+    pub topics: Vec<TopicDocument<'a>>,
     /// The topics that objects of other formats define.
     pub object_topics: Vec<ObjectTopic<'a>>,
     /// The Subscriptions, and what was translated into them.

@@ -26,7 +26,7 @@ pub struct NamedSecret {
 
 /// The secrets of a subscription, each once: where they are named, else where the `auth` is that names them, such as that of a
 /// Destinations entry, else at the subscription's name.
-pub(super) fn of(
+pub(super) fn named_secrets(
     subscription: &Subscription,
     origins: &Origins,
     secrets_at: &[Cursor<'_>],

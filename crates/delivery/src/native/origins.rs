@@ -1,6 +1,6 @@
 //! Where each value of a policy was written, for explanations.
 //!
-//! Separate because every family fills it and none reads it: a complete policy no longer shows
+//! Separate because the reader fills it and only explanations use it: a complete policy no longer shows
 //! which values a document stated and which its profile filled in. Only stated values have an
 //! origin.
 

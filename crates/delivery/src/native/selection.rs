@@ -8,7 +8,7 @@ use crate::document::reader::Cursor;
 use crate::document::record::{Optional, Or};
 use crate::subscription::filter::Filter;
 use crate::subscription::kinds::filter::Filters;
-use crate::subscription::kinds::names;
+use crate::subscription::kinds::references::KeyOf;
 use crate::subscription::kinds::replies::Replies;
 use crate::subscription::{ReplyTo, Subscription};
 use crate::time::moment;
@@ -21,7 +21,7 @@ record! {
         /// Where responses that are events go: an address, or topic:namespace/topic. Without it they are ignored.
         "reply" => pub(crate) reply: Option<ReplyTo> = Optional(Replies, "none"),
         /// The key of a Destinations document that reply was resolved from. Where a document maps it, it is resolved again.
-        "replyReference" => pub(crate) reply_reference: Option<String> = Optional(names::REFERENCE, "none"),
+        "replyReference" => pub(crate) reply_reference: Option<String> = KeyOf("reply"),
         /// From this time on it takes no new events, such as 2026-12-01T00:00:00Z.
         "expires" => pub(crate) expires_ms: Option<u64> = Optional(Time, "never"),
     }

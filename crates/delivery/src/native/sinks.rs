@@ -33,7 +33,7 @@ pub(super) struct DeadLettersAt<'a> {
     pub(super) events_per_blob: Option<Cursor<'a>>,
 }
 
-/// The ways of dead letters from topic to topic.
+/// The routes of dead letters from topic to topic.
 pub(super) struct Routes {
     /// Every topic that a document names, and whether it has subscriptions.
     has_subscribers: BTreeMap<TopicName, bool>,

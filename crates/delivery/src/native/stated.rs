@@ -49,7 +49,10 @@ impl<'a> Stated<'a> {
         let reply = spec.peek("reply").filter(|at| !at.is_null());
         let stated = found.iter().map(|(path, at)| (path.as_str(), at));
         let stated = stated.chain(reply.as_ref().map(|at| ("reply", at)));
-        let origins = stated.filter(|(_, at)| at.is_stated()).map(|(path, at)| {
+        // A key is at the position of its address, or in a document whose address does not count.
+        let is_setting =
+            |(path, at): &(&str, &Cursor<'_>)| at.is_stated() && !path.ends_with("reference");
+        let origins = stated.filter(is_setting).map(|(path, at)| {
             // `none` stands for all of a mapping.
             let path = match path {
                 "deadLetter" => "deadLetter.sink",

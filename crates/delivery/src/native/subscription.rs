@@ -77,7 +77,7 @@ pub(super) fn read<'a>(
 fn profile_defaults(dialect: Dialect, own: Option<&Cursor<'_>>, native: &Node) -> Node {
     let of_profile = Node::of_json(&written_defaults(dialect));
     let Some(own) = own else { return of_profile };
-    check_defaults(own, native);
+    check_defaults(own, "defaults have", native);
     if own.is_mapping() { own.laid_over(of_profile) } else { of_profile }
 }
 
@@ -136,7 +136,7 @@ fn read_subscription<'a>(
             stated;
         origins.extend(written.origins.clone());
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
-            batches::report_without_batch(&at, "batch: {maxEvents: 100} enables batches");
+            batches::report_without_batch(&at);
         }
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at, secrets_at })
     })?

@@ -16,12 +16,21 @@ use crate::subscription::kinds::publishers;
 use crate::subscription::name::TopicName;
 use crate::subscription::topic_settings::TopicSettings;
 
-/// Reads all Topics into the draft.
-pub(super) fn read<'a>(topics: &[Cursor<'a>], defaults: &Node, draft: &mut Draft<'a>) {
-    topics.iter().for_each(|document| read_topic(document, defaults, draft));
+/// A document of kind Topic.
+pub struct TopicDocument<'a> {
+    /// Its outermost mapping.
+    pub document: Cursor<'a>,
+    /// False if what it refers to cannot be used, which is reported.
+    pub is_usable: bool,
 }
 
-fn read_topic<'a>(document: &Cursor<'a>, defaults: &Node, draft: &mut Draft<'a>) {
+/// Reads all Topics into the draft.
+pub(super) fn read<'a>(topics: &[TopicDocument<'a>], defaults: &Node, draft: &mut Draft<'a>) {
+    topics.iter().for_each(|topic| read_topic(topic, defaults, draft));
+}
+
+fn read_topic<'a>(topic: &TopicDocument<'a>, defaults: &Node, draft: &mut Draft<'a>) {
+    let TopicDocument { document, is_usable } = topic;
     let mut named = None;
     let settings = document.without_error(|| {
         document.mapping(|fields| {
@@ -41,7 +50,7 @@ fn read_topic<'a>(document: &Cursor<'a>, defaults: &Node, draft: &mut Draft<'a>)
         })?
     });
     let Some(name) = named else { return };
-    match settings {
+    match settings.filter(|_| *is_usable) {
         Some(settings) => draft.topics.push(Topic { name, settings }),
         // Its subscriptions are left out as well, since its input is not known.
         None => {
@@ -57,7 +66,7 @@ fn read_spec<'a>(
     draft: &mut Draft<'a>,
 ) -> Option<TopicSettings> {
     // For its findings alone: each of its subscriptions reads it again, below its own settings.
-    spec.given("delivery").iter().for_each(|delivery| check_defaults(delivery, defaults));
+    spec.given("delivery").iter().for_each(|of| check_defaults(of, "a topic has", defaults));
     let settings = TopicSettings::read(spec)?;
     let from = publishers::located(spec.given("from").as_ref(), &settings.from);
     publishers::report_unreadable(&from, settings.input);
@@ -83,16 +92,16 @@ fn report_unused_mapping(key: &Cursor<'_>, input: Input) {
     key.warn(message.help("input: custom or auto"));
 }
 
-/// Reads the `delivery` of a Topic as if a subscription had nothing but an address.
-pub(super) fn check_defaults(delivery: &Cursor<'_>, defaults: &Node) {
+/// Reads the `delivery` of a Topic, or the `defaults` of a Subscription, as if a subscription had nothing but an address.
+pub(super) fn check_defaults(delivery: &Cursor<'_>, whose: &str, defaults: &Node) {
     let address = Node::of_json(&json!({ "destination": { "url": NO_ADDRESS } }));
     let bases = [&address, defaults].map(|node| delivery.beside(node));
     delivery.mapping_over(&bases, |fields| {
         let destination = delivery.peek("destination").filter(Cursor::is_mapping);
         let entries = destination.and_then(|of| of.entries()).unwrap_or_default();
         for entry in entries.iter().filter(|entry| matches!(entry.name, "url" | "reference")) {
-            let message = Message::new(format!("a topic has no {}", entry.name));
-            entry.key.error(message.help("set it in each Subscription"));
+            let message = Message::new(format!("{whose} no {}", entry.name));
+            entry.key.error(message.help("set it in the spec of each Subscription"));
         }
         DeliverySettings::read(fields)
     });

@@ -43,12 +43,12 @@ pub const BATCH_BYTES: u64 = 64 * BATCH_KILOBYTE;
 pub const BATCH_KILOBYTE: u64 = 1_024;
 
 /// The kind of `maxEvents`.
-const EVENTS: Integer = Integer(1..=BATCH_EVENTS_MAX);
+pub const EVENTS: Integer = Integer(1..=BATCH_EVENTS_MAX);
 /// The kind of `onRefused`.
-const ON_REFUSED: Word<OnRefused> = Word(&OnRefused::ALL, OnRefused::as_str);
+pub const ON_REFUSED: Word<OnRefused> = Word(&OnRefused::ALL, OnRefused::as_str);
 
 /// The sizes of a body that can be preferred, in kilobytes.
-pub(super) const KILOBYTES: RangeInclusive<u32> = 1..=1_024;
+pub const KILOBYTES: RangeInclusive<u32> = 1..=1_024;
 
 /// A number of bytes that documents state in kilobytes.
 pub(super) struct Kilobytes(pub RangeInclusive<u32>);

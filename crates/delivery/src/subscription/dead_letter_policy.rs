@@ -6,9 +6,9 @@ use crate::document::declaration::{Declaration, Shown};
 use crate::document::findings::{Message, quoted};
 use crate::document::kind::{Duration, Flag, Integer, Kind, Merged, Word};
 use crate::document::reader::Cursor;
-use crate::document::record::{Optional, Or, Record as _, Required};
+use crate::document::record::{Or, Record as _, Required};
 use crate::subscription::dead_letter_format::{DeadLetterFormat, ErrorData, Layout, Response};
-use crate::subscription::kinds::names;
+use crate::subscription::kinds::references::KeyOf;
 use crate::subscription::kinds::sinks::Sinks;
 use crate::subscription::profile::Profile;
 use crate::subscription::shown::shown;
@@ -26,7 +26,7 @@ record! {
         /// without it, the default container.
         "sink" => pub sink: Sink = Or(Sinks, Sink::DefaultContainer),
         /// The key of a Destinations document that sink was resolved from. Where a document maps it, it is resolved again.
-        "reference" => pub reference: Option<String> = Optional(names::REFERENCE, "none"),
+        "reference" => pub reference: Option<String> = KeyOf("sink"),
         /// true treats the path of a sink that is an address as a credential: it is shown nowhere, and hidden in responses.
         "hidePath" => pub hide_path: bool = Required(Flag),
         /// The format of a dead letter: Event Grid's formats or Knative's.
@@ -105,6 +105,8 @@ pub(super) struct DeadLetters;
 impl Kind for DeadLetters {
     type Value = DeadLetterPolicy;
 
+    const NULL_IS_ABSENT: bool = true;
+
     fn read(&self, at: &Cursor<'_>) -> Option<DeadLetterPolicy> {
         self.read_over(at, &[])
     }
@@ -119,7 +121,11 @@ impl Kind for DeadLetters {
                 at.warn(
                     message.help("leave deadLetter out to store them in the default container"),
                 );
-                let defaults = bases.last()?.mapping(DeadLetterPolicy::read)??;
+                let defaults = bases.iter().rev().find(|base| base.is_mapping());
+                let Some(defaults) = defaults else {
+                    return at.refuse("none cannot be a default; state it in spec");
+                };
+                let defaults = defaults.mapping(DeadLetterPolicy::read)??;
                 Some(DeadLetterPolicy { sink: Sink::None, ..defaults })
             }
             Some(other) => {
@@ -146,6 +152,17 @@ impl Kind for DeadLetters {
 
     fn schema(&self) -> Json {
         json!({ "oneOf": [{ "const": DROPPED }, Merged::<DeadLetterPolicy>::KIND.schema()] })
+    }
+
+    fn shown(&self, value: &DeadLetterPolicy) -> Json {
+        match value.sink {
+            Sink::None => json!(DROPPED),
+            Sink::DefaultContainer
+            | Sink::Container(_)
+            | Sink::Queue(_)
+            | Sink::Address(_)
+            | Sink::Topic(_) => Json::Object(value.shown()),
+        }
     }
 
     fn fields(&self) -> Vec<Declaration> {

@@ -17,6 +17,7 @@ use crate::subscription::kinds::address::Endpoint;
 use crate::subscription::kinds::auth::obstacle;
 use crate::subscription::kinds::ca_bundle::CaBundles;
 use crate::subscription::kinds::headers::Headers;
+use crate::subscription::kinds::references::KeyOf;
 use crate::subscription::kinds::secrets::{PUBLIC_KEYS, SECRETS};
 use crate::subscription::kinds::{limits, names};
 use crate::subscription::name::TopicName;
@@ -35,7 +36,7 @@ record! {
         /// Where requests go: http://…, https://…, a key of a Destinations document, or topic:namespace/topic.
         "url" => pub url: Url = Required(Endpoint::OF_EVENTS),
         /// The key of a Destinations document that url was resolved from. Where a document maps it, it is resolved again.
-        "reference" => pub reference: Option<String> = Optional(names::REFERENCE, "none"),
+        "reference" => pub reference: Option<String> = KeyOf("url"),
         /// The form in which events are sent; without it, the one in which they were published: an Event Grid event in an
         /// array of one, other JSON as plainJson says.
         "schema" => pub schema: Option<Schema> = Optional(Word(&Schema::ALL, Schema::as_str), "as published"),

@@ -6,7 +6,7 @@
 //! decides which events match. Imports events, not deliveries.
 
 pub mod auth;
-mod batch;
+pub mod batch;
 mod bounds;
 pub mod catalogue;
 pub mod concurrency;

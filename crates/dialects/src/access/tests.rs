@@ -220,7 +220,7 @@ fn what_has_no_use_is_said() {
     ));
     unused(
         &format!("{sink}{entry_of_sink}"),
-        &["auth and tls of its Destinations entry are not used: dead letters"],
+        &["auth of its Destinations entry is not used: dead letters"],
     );
     let reply = format!(
         "apiVersion: messaging.knative.dev/v1\nkind: InMemoryChannel\nmetadata: {{name: c}}\nspec: {{}}\n---\n\
@@ -232,7 +232,7 @@ fn what_has_no_use_is_said() {
         &format!("{reply}{entry_of_sink}"),
         &[
             "spec.reply.audience: not used: replies are sent without a token",
-            "auth and tls of its Destinations entry are not used: replies",
+            "auth of its Destinations entry is not used: replies",
         ],
     );
     let broker = "ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: c}, audience: them}\n---\n\

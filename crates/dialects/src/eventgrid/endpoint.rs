@@ -19,6 +19,7 @@ use delivery::document::kind::Kind as _;
 use delivery::document::reader::{Cursor, Fields};
 use delivery::event::path::PATH_RULE;
 use delivery::event::schema::Schema;
+use delivery::subscription::batch::{EVENTS, KILOBYTES};
 use delivery::subscription::header::{Header, Value};
 use delivery::subscription::kinds::headers::Headers;
 use delivery::subscription::kinds::{batches, headers};
@@ -169,8 +170,8 @@ fn queue_id<'i>(id: &'i str, queue: Option<&Cursor<'_>>) -> Option<Cow<'i, str>>
 fn batch(fields: &Fields<'_>, to: &mut Translation) {
     let [events_at, size_at] =
         ["maxEventsPerBatch", "preferredBatchSizeInKilobytes"].map(|name| fields.given(name));
-    let events = events_at.as_ref().and_then(batches::events);
-    let kilobytes = size_at.as_ref().and_then(batches::preferred_kilobytes);
+    let events = events_at.as_ref().and_then(|at| EVENTS.read(at));
+    let kilobytes = size_at.as_ref().and_then(|at| at.integer(KILOBYTES));
     if events == Some(1) {
         return to.set_some("batch", events, |_| json!(batches::NONE), events_at.as_ref());
     }

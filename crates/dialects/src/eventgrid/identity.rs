@@ -13,10 +13,12 @@ use super::source::{Located, Source};
 use super::template::Resource;
 use super::topics::SourceTopics;
 use delivery::document::findings::Message;
+use delivery::document::kind::Kind as _;
 use delivery::document::reader::{Cursor, Fields};
 use delivery::subscription::OnRefused;
+use delivery::subscription::batch::ON_REFUSED;
 use delivery::subscription::dead_letter_format::Response;
-use delivery::subscription::kinds::{batches, limits, names, statuses};
+use delivery::subscription::kinds::{limits, names, statuses};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::subscription::profile::{Dialect, StatusSet};
 
@@ -72,7 +74,7 @@ impl<'a> LastmileSection<'a> {
         let on_refused = fields.given("onRefused");
         Self {
             dialect: fields.given("dialect").and_then(|cursor| cursor.choice(&DIALECTS)),
-            on_refused: on_refused.and_then(|cursor| Some((batches::on_refused(&cursor)?, cursor))),
+            on_refused: on_refused.and_then(|cursor| Some((ON_REFUSED.read(&cursor)?, cursor))),
             topic: fields.given("topic").and_then(|cursor| names::topic(&cursor)),
             name: fields.given("name").and_then(|cursor| Some((names::read(&cursor)?, cursor))),
         }

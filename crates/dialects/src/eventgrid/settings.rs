@@ -79,9 +79,9 @@ pub(super) fn translate(
 /// Translates what a refusal of several events means, which the `lastmile` section says.
 fn refusals(own: &LastmileSection<'_>, context: &mut Context<'_>) {
     let Some((on_refused, at)) = &own.on_refused else { return };
-    match context.to.document.get("spec.batch").is_some_and(Node::is_mapping) {
-        true => context.to.set("batch.onRefused", &json!(on_refused.as_str()), at),
-        false => batches::report_without_batch(at, "maxEventsPerBatch: 100 enables batches"),
+    match context.to.document.get("spec.batch").and_then(Node::text) {
+        Some(_) => batches::report_without_batch(at),
+        None => context.to.set("batch.onRefused", &json!(on_refused.as_str()), at),
     }
 }
 

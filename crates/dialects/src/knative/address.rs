@@ -6,7 +6,7 @@
 
 use url::Url;
 
-use super::super::access::{Asked, AskedToken, Wanted};
+use super::super::access::{Asked, AskedToken, REPLY_ACCESS, Wanted};
 use super::super::destinations::Destinations;
 use super::topic_kind::{TopicKind, topic_kind};
 use super::topics::Topics;
@@ -58,9 +58,6 @@ pub(super) struct ResolvedAddress<'a> {
     pub(super) publishes_to: Option<TopicName>,
 }
 
-/// What a request to an address of replies lacks.
-const REPLY_ACCESS: &str =
-    "replies are sent without a token, and only to certificates that everybody trusts";
 /// The scheme of Google Pub/Sub topics.
 const PUBSUB: &str = "pubsub://";
 

@@ -4,6 +4,7 @@ mod conversion;
 mod diff;
 mod named_secrets;
 mod native;
+mod references;
 mod secret_policy;
 mod sinks;
 

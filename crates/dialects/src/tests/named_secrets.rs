@@ -38,5 +38,5 @@ fn a_secret_of_a_destinations_entry_is_found_at_its_auth() {
                 spec: {delivery: {retry: 1, backoffPolicy: linear, backoffDelay: PT1S}}\n---\n\
                 apiVersion: lastmile.dev/v1\nkind: Destinations\nspec:\n  'https://h.test/':\n    \
                 auth: {oauth2: {tokenUrl: 'https://t.test/', clientId: i, clientSecret: env:C}}\n";
-    assert_eq!(places(text), ["env:C f:15:11 spec.https://h.test/.auth"]);
+    assert_eq!(places(text), ["env:C f:15:77 spec.https://h.test/.auth.oauth2.clientSecret"]);
 }

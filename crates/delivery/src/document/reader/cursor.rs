@@ -93,6 +93,16 @@ impl<'a> Cursor<'a> {
         Node::of_json_at(value, self.position)
     }
 
+    /// The value here with its positions, for a translation. Findings about it and what is in it name these fields.
+    pub fn copied(&self) -> Node {
+        self.findings.note_translated(self.position, &self.field);
+        let entries = self.peek_entries().into_iter().map(|entry| entry.value);
+        entries.chain(self.peek_list()).for_each(|of| {
+            of.copied();
+        });
+        self.node.clone()
+    }
+
     /// The value here, with its positions.
     pub fn to_node(&self) -> Node {
         self.node.clone()

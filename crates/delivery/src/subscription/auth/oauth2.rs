@@ -103,7 +103,8 @@ impl Kind for Parameters {
 
     /// The names: a value may be a secret.
     fn shown(&self, value: &Self::Value) -> Json {
-        value.iter().map(|(name, _)| json!(name)).collect()
+        let shown = value.iter().map(|(name, _)| (name.clone(), json!("[secret]")));
+        Json::Object(shown.collect())
     }
 }
 

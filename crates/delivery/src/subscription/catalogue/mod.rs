@@ -184,7 +184,7 @@ impl Catalogue {
         self.read.as_ref().is_none_or(|read| read.contains(topic))
     }
 
-    /// Adds a topic; a second one of the same name replaces the first. The manifest checks
+    /// Adds a topic; a second one of the same name replaces the first. The reader of documents checks
     /// uniqueness, since it can report positions.
     pub fn add_topic(&mut self, topic: Topic) {
         for publisher in &topic.settings.from {

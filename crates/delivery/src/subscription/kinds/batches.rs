@@ -5,37 +5,20 @@
 use serde_json::{Value as Json, json};
 
 use crate::document::findings::{Message, quoted};
-use crate::document::kind::{Kind, Merged, Word};
+use crate::document::kind::Merged;
 use crate::document::reader::{Cursor, Fields};
 use crate::document::record::{Declaration, Optional, Presence, Record as _, Shown};
-use crate::subscription::batch::{BATCH_EVENTS_MAX, Batch, KILOBYTES, OnRefused};
+use crate::subscription::batch::{BATCH_EVENTS_MAX, Batch};
 
 /// The word by which a Subscription does without the batches of its Topic.
 pub const NONE: &str = "none";
 /// The text of the fields where each event has a request of its own.
 const NO_BATCHES: &str = "no batches";
 
-/// Reads the most events of a request.
-pub fn events(cursor: &Cursor<'_>) -> Option<u32> {
-    cursor.integer(1..=BATCH_EVENTS_MAX)
-}
-
-/// Reads the preferred size of a body.
-pub fn preferred_kilobytes(cursor: &Cursor<'_>) -> Option<u32> {
-    cursor.integer(KILOBYTES)
-}
-
-/// Reads what a never-retried response to several events means.
-pub fn on_refused(cursor: &Cursor<'_>) -> Option<OnRefused> {
-    Word(&OnRefused::ALL, OnRefused::as_str).read(cursor)
-}
-
 /// Reports `onRefused` where nothing is batched.
-pub fn report_without_batch(on_refused: &Cursor<'_>, help: &str) {
-    on_refused.error(
-        Message::new("onRefused has no effect where each event has a request of its own")
-            .help(help),
-    );
+pub fn report_without_batch(on_refused: &Cursor<'_>) {
+    let message = Message::new("onRefused has no effect where each event has a request of its own");
+    on_refused.error(message.help("maxEvents (maxEventsPerBatch in Event Grid) enables batches"));
 }
 
 /// The field `batch`: a Topic may state what a refusal means, and leave it to its Subscriptions whether to batch at all.

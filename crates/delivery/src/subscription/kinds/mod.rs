@@ -13,6 +13,7 @@ pub mod headers;
 pub mod limits;
 pub mod names;
 pub mod publishers;
+pub mod references;
 pub mod replies;
 pub mod schedule;
 pub mod secrets;

@@ -74,22 +74,6 @@ impl Kind for FullName {
     }
 }
 
-/// The key of an entry of a Destinations document.
-pub const REFERENCE: Checked = Checked { check: check_reference, schema: reference_schema };
-/// The longest key: ids of Azure have a few hundred characters, and addresses at most this.
-const REFERENCE_MAX_BYTES: usize = 2_048;
-
-fn check_reference(text: &str) -> Result<(), String> {
-    if (1..=REFERENCE_MAX_BYTES).contains(&text.len()) {
-        return Ok(());
-    }
-    Err(format!("a key has 1 to {REFERENCE_MAX_BYTES} bytes"))
-}
-
-fn reference_schema() -> Json {
-    json!({ "minLength": 1, "maxLength": REFERENCE_MAX_BYTES })
-}
-
 /// A name of DNS (RFC 1035, 2.3.4).
 pub const DNS_NAME: Checked = Checked { check: check_dns_name, schema: dns_schema };
 /// The longest name and the longest label.

@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 use super::address::Endpoint;
 use crate::document::kind::Kind;
 use crate::document::reader::Cursor;
-use crate::subscription::ReplyTo;
 use crate::subscription::topic_address::{address_of, topic_of};
+use crate::subscription::{ReplyTo, display};
 
 /// An address, or a topic as `topic:namespace/topic`.
 pub struct Replies;
@@ -28,5 +28,13 @@ impl Kind for Replies {
 
     fn schema(&self) -> Json {
         Endpoint::OF_EVENTS.schema()
+    }
+
+    /// An address without credentials and query.
+    fn shown(&self, reply: &ReplyTo) -> Json {
+        match reply {
+            ReplyTo::Address(url) => json!(display(url)),
+            ReplyTo::Topic(_) => self.write(reply),
+        }
     }
 }

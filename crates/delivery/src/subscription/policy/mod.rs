@@ -7,7 +7,7 @@
 //! Promises: it never contains values of headers, since they may be secrets; secrets are given by
 //! name.
 //!
-//! Does not know where a value was written; the manifest does.
+//! Does not know where a value was written; the reader of documents does.
 
 use serde_json::{Value, json};
 

@@ -192,7 +192,7 @@ fn what_is_wrong_or_odd_around_them_is_reported_at_its_position() {
         (webhook("", ", lastmile: {dialect: ^knative}"), "error: lastmile.dialect: \"knative\" is not known here"),
         (
             webhook("", ", lastmile: {onRefused: ^all}"),
-            "error: lastmile.onRefused: onRefused has no effect where each event has a request of its own; maxEventsPerBatch: 100 enables",
+            "error: lastmile.onRefused: onRefused has no effect where each event has a request of its own; maxEvents (maxEventsPerBatch in Event Grid) enables",
         ),
         (webhook("", ", lastmile: {onRefused: ^none}"), "error: lastmile.onRefused: \"none\" is not known here"),
         (webhook("", ", lastmile: {topic: ^a}"), "error: lastmile.topic: a topic is namespace/topic"),

@@ -56,7 +56,7 @@ fn what_a_refusal_means_says_nothing_without_a_batch() {
     assert_eq!(
         shown(&reading),
         [
-            "f:6:22: error: spec.batch.onRefused: onRefused has no effect where each event has a request of its own; batch: {maxEvents: 100} enables batches"
+            "f:6:22: error: spec.batch.onRefused: onRefused has no effect where each event has a request of its own; maxEvents (maxEventsPerBatch in Event Grid) enables batches"
         ]
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
