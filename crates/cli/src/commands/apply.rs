@@ -250,6 +250,9 @@ fn consequence(subject: &Subject) -> &'static str {
         Subject::Secrets(_) => {
             "its hosts no longer may have it; if no entry of a SecretPolicy is left, every secret may be sent anywhere"
         }
+        Subject::Notifications => {
+            "notices about destinations and dead letters are no longer published"
+        }
         Subject::Topic(_) => "events published to it become dead letters (TopicNotFound)",
         Subject::Subscription(_) => {
             "removed; its deliveries that wait for a retry become dead letters (SubscriptionNotFound)"

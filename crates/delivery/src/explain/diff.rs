@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
+use url::Url;
 
 use crate::document::record::Record as _;
 use crate::native::canonical;
@@ -28,6 +29,8 @@ use crate::subscription::{Subscription, host_of};
 pub enum Subject {
     /// The secrets of this name or beginning, and the hosts that may have them.
     Secrets(NamePattern),
+    /// Where notices go.
+    Notifications,
     /// A topic.
     Topic(TopicName),
     /// A subscription.
@@ -38,6 +41,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Secrets(name) => write!(f, "secret {name}"),
+            Self::Notifications => f.write_str("Notifications"),
             Self::Topic(name) => write!(f, "topic {name}"),
             Self::Subscription(name) => write!(f, "subscription {name}"),
         }
@@ -99,7 +103,20 @@ pub fn diff(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
         )?;
         Some((Subject::Subscription(name.clone()), change))
     });
-    of_secrets(old, new).into_iter().chain(of_topics).chain(of_subscriptions).collect()
+    let of_deployment = of_secrets(old, new).into_iter().chain(of_notices(old, new));
+    of_deployment.chain(of_topics).chain(of_subscriptions).collect()
+}
+
+/// The change of the topic that notices go to.
+fn of_notices(old: &Catalogue, new: &Catalogue) -> Option<(Subject, Change)> {
+    let [old, new] = [old, new].map(|of| of.settings().notices.as_ref());
+    let field = || "topic".to_owned();
+    let changes = |old: &TopicName, new: &TopicName| {
+        vec![FieldChange { field: field(), old: old.to_string(), new: new.to_string() }]
+    };
+    let added = |new: &TopicName| vec![(field(), new.to_string())];
+    let change = change(old, new, added, |old, new| old == new, changes)?;
+    Some((Subject::Notifications, change))
 }
 
 fn of_secrets(old: &Catalogue, new: &Catalogue) -> Vec<(Subject, Change)> {
@@ -154,6 +171,27 @@ impl Values {
             None | Some(Json::Null) => "not set".to_owned(),
             Some(value) => flow(value),
         }
+    }
+}
+
+/// The parts of a value that are not shown: credentials and query of an address, and values of headers by name.
+fn hidden(value: &Json) -> Vec<(String, String)> {
+    match value {
+        Json::String(text) => {
+            let Ok(url) = Url::parse(text) else { return Vec::new() };
+            let user = format!("{}:{}", url.username(), url.password().unwrap_or_default());
+            let query = url.query().unwrap_or_default().to_owned();
+            let parts = [("user", user), ("query", query)].into_iter();
+            let parts = parts.filter(|(_, part)| !matches!(part.as_str(), "" | ":"));
+            parts.map(|(name, part)| (name.to_owned(), part)).collect()
+        }
+        Json::Array(elements) => {
+            let of_header = |header: &Json| {
+                Some((header.get("name")?.as_str()?.to_owned(), header.get("value")?.to_string()))
+            };
+            elements.iter().filter_map(of_header).collect()
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => Vec::new(),
     }
 }
 
@@ -217,7 +255,9 @@ fn changes(old: &Values, new: &Values) -> Vec<FieldChange> {
         paths.into_iter().filter(|path| old.written.get(*path) != new.written.get(*path));
     let changed = differing.map(|path| {
         let (before, after) = (old.text(path), new.text(path));
-        let hidden = if before == after { " (what is not shown changed)" } else { "" };
+        let [was, is] = [old, new].map(|of| of.written.get(path).map(hidden).unwrap_or_default());
+        let is_hidden = before == after || !is.is_empty() && was != is;
+        let hidden = if is_hidden { " (what is not shown changed)" } else { "" };
         FieldChange { field: path.clone(), old: before, new: format!("{after}{hidden}") }
     });
     changed.collect()

@@ -59,6 +59,10 @@ pub(super) fn may_have_secrets<'a>(
 ) -> bool {
     let Described { subscription, secrets_at, .. } = described;
     let destination = &subscription.destination;
+    // A topic is not called.
+    if destination.topic().is_some() {
+        return true;
+    }
     let mut may_have_all = true;
     for (secret, to) in destination.secrets_with_addresses() {
         let Some(message) = policy.refusal(secret, to) else { continue };

@@ -8,7 +8,7 @@ use super::metadata::SubscriptionMetadata;
 use super::origins::Origins;
 use super::selection::Selection;
 use super::stated::Stated;
-use super::topic::check_defaults;
+use super::topic::{DEFAULTS_HAVE, check_defaults};
 use crate::document::findings::{Finding, Findings};
 use crate::document::node::Node;
 use crate::document::reader::Cursor;
@@ -73,11 +73,23 @@ pub(super) fn read<'a>(
     }
 }
 
+/// Reports what a Subscription states of requests and responses although its destination is a topic.
+fn report_unused_of_topic(spec: &Cursor<'_>) {
+    let destination = spec.peek("destination").map(|of| of.peek_entries()).unwrap_or_default();
+    let of_requests = destination.iter().filter(|entry| {
+        !matches!(entry.name, "url" | "reference" | "hidePath") && !entry.value.is_null()
+    });
+    let of_requests = of_requests.map(|entry| entry.key.clone());
+    for key in of_requests.chain(spec.peek("reply").filter(|at| !at.is_null())) {
+        key.warn("not used: the destination is a topic, which is not called");
+    }
+}
+
 /// The defaults of a profile, with those that a document states beside its `spec` in their place.
 fn profile_defaults(dialect: Dialect, own: Option<&Cursor<'_>>, native: &Node) -> Node {
     let of_profile = Node::of_json(&written_defaults(dialect));
     let Some(own) = own else { return of_profile };
-    check_defaults(own, "defaults have", native);
+    check_defaults(own, DEFAULTS_HAVE, native);
     if own.is_mapping() { own.laid_over(of_profile) } else { of_profile }
 }
 
@@ -137,6 +149,9 @@ fn read_subscription<'a>(
         origins.extend(written.origins.clone());
         if let (None, Some(at)) = (subscription.batch, on_refused_at) {
             batches::report_without_batch(&at);
+        }
+        if subscription.destination.topic().is_some() {
+            report_unused_of_topic(&spec);
         }
         Some(Described { subscription, origins, schema_at, batch_at, dead_letters_at, secrets_at })
     })?

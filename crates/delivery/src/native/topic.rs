@@ -92,9 +92,17 @@ fn report_unused_mapping(key: &Cursor<'_>, input: Input) {
     key.warn(message.help("input: custom or auto"));
 }
 
+/// The owner of the `defaults` of a Subscription, for messages.
+pub(super) const DEFAULTS_HAVE: &str = "defaults have";
+
 /// Reads the `delivery` of a Topic, or the `defaults` of a Subscription, as if a subscription had nothing but an address.
 pub(super) fn check_defaults(delivery: &Cursor<'_>, whose: &str, defaults: &Node) {
     let address = Node::of_json(&json!({ "destination": { "url": NO_ADDRESS } }));
+    if let Some(at) = delivery.peek("deadLetter").filter(|_| whose == DEFAULTS_HAVE)
+        && at.peek_text().is_some()
+    {
+        return at.error(Message::new(format!("{whose} no such word")).help("state it in spec"));
+    }
     let bases = [&address, defaults].map(|node| delivery.beside(node));
     delivery.mapping_over(&bases, |fields| {
         let destination = delivery.peek("destination").filter(Cursor::is_mapping);
@@ -103,6 +111,6 @@ pub(super) fn check_defaults(delivery: &Cursor<'_>, whose: &str, defaults: &Node
             let message = Message::new(format!("{whose} no {}", entry.name));
             entry.key.error(message.help("set it in the spec of each Subscription"));
         }
-        DeliverySettings::read(fields)
+        DeliverySettings::read(fields);
     });
 }

@@ -326,3 +326,52 @@ fn a_new_subscription_shows_its_reply_address_filter_and_pause() {
     let shown = texts(&Catalogue::default(), &new);
     assert!(shown.iter().any(|line| line.ends_with(" filter.exact.type: x")), "{shown:?}");
 }
+
+#[test]
+fn where_notices_go_is_a_change() {
+    let of = |topic: &str| {
+        let text =
+            format!("apiVersion: lastmile.dev/v1\nkind: Notifications\nspec: {{topic: {topic}}}\n");
+        read(&[Source { name: "a.yaml", text: &text }]).catalogue
+    };
+    let none = Catalogue::default();
+    assert_eq!(texts(&none, &of("n/a")), ["+ Notifications topic: n/a"]);
+    assert_eq!(texts(&of("n/a"), &of("n/b")), ["Notifications topic: n/a -> n/b"]);
+    assert_eq!(texts(&of("n/a"), &none), ["- Notifications"]);
+}
+
+#[test]
+fn a_hidden_part_that_changes_with_a_shown_one_is_reported_too() {
+    let to = |url: &str, header: &str| {
+        catalogue(&[("a", &format!("destination: {{url: '{url}', headers: [{header}]}}"))])
+    };
+    let old = to("https://a.example.com/x?code=hush1", "{name: x, value: hush1}");
+    let new =
+        to("https://a.example.com/y?code=hush2", "{name: x, value: hush2}, {name: y, path: id}");
+    let found = texts(&old, &new);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for line in found {
+        assert!(line.ends_with(" (what is not shown changed)") && !line.contains("hush"), "{line}");
+    }
+    let same =
+        to("https://a.example.com/y?code=hush1", "{name: x, value: hush1}, {name: y, path: id}");
+    assert!(texts(&old, &same).iter().all(|line| !line.contains("not shown")));
+}
+
+#[test]
+fn parameters_of_a_token_are_reported_without_their_values() {
+    let of = |parameters: &str| {
+        let auth = format!(
+            "auth: {{oauth2: {{tokenUrl: 'https://t.example.com/', clientId: a, clientSecret: 'env:A'{parameters}}}}}"
+        );
+        catalogue(&[("a", &format!("destination: {{url: 'https://a.example.com/', {auth}}}"))])
+    };
+    let field = "subscription shop/orders/a destination.auth.oauth2.parameters.password";
+    let (none, one, other) =
+        (of(""), of(", parameters: {password: hush1}"), of(", parameters: {password: hush2}"));
+    assert_eq!(texts(&none, &one), [format!("{field}: not set -> [secret]")]);
+    assert_eq!(
+        texts(&one, &other),
+        [format!("{field}: [secret] -> [secret] (what is not shown changed)")]
+    );
+}

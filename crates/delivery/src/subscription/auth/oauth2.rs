@@ -80,7 +80,10 @@ impl Kind for Parameters {
                 entries.len()
             ));
         }
-        Some(entries.into_iter().filter_map(parameter).collect())
+        let mut parameters: Vec<_> = entries.into_iter().filter_map(parameter).collect();
+        // As the canonical form has them.
+        parameters.sort();
+        Some(parameters)
     }
 
     fn write(&self, value: &Self::Value) -> Json {
