@@ -4,7 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use delivery::native::documents;
+use delivery::subscription::Subscription;
+use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::profile::Dialect;
+use delivery::subscription::secret::SecretName;
 use dialects::{Reading, Severity, Source, read};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -28,7 +31,31 @@ pub(crate) fn is_kept(reading: &Reading) {
         assert_eq!(differing, None, "{canonical}");
     }
     assert!(again.catalogue == reading.catalogue, "{canonical}");
+    reading.catalogue.subscriptions().for_each(|of| knows_its_secrets(of));
     assert_eq!(written(&again), canonical);
+}
+
+/// Every text of a destination that is the name of a secret is one of its secrets: a policy and its check see all of them.
+fn knows_its_secrets(subscription: &Subscription) {
+    fn names(value: &Value, found: &mut Vec<SecretName>) {
+        match value {
+            Value::String(text) => found.extend(text.parse::<SecretName>()),
+            Value::Array(elements) => elements.iter().for_each(|of| names(of, found)),
+            Value::Object(fields) => fields.values().for_each(|of| names(of, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    let mut catalogue = Catalogue::default();
+    catalogue.add_subscription(subscription.clone());
+    let mut named = Vec::new();
+    for document in documents(&catalogue) {
+        names(&document["spec"]["destination"], &mut named);
+    }
+    let known: Vec<&SecretName> =
+        subscription.destination.secrets_with_addresses().map(|(name, _)| name).collect();
+    for name in named {
+        assert!(known.contains(&&name), "{name} is no secret of {}", subscription.name);
+    }
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -250,7 +277,11 @@ fn every_field_of_a_declared_record_is_chosen_somewhere() {
             let is_section = SECTIONS.iter().any(|(section, _)| *section == field);
             let is_of_deployment = name.ends_with("Document") || name == "secretRule";
             let is_elsewhere = is_of_deployment || field == "url" || is_section;
-            assert!(is_elsewhere || text.contains(field), "{name}.{field} is chosen nowhere");
+            let is_chosen = text.match_indices(&format!("{field}:")).any(|(at, _)| {
+                let before = text[..at].chars().next_back();
+                before.is_none_or(|before| !before.is_alphanumeric())
+            });
+            assert!(is_elsewhere || is_chosen, "{name}.{field} is chosen nowhere");
         }
     }
 }

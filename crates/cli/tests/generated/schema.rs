@@ -5,11 +5,14 @@
 //! description only holds others.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use delivery::event::Members;
 use serde_json::Value;
 
-const SCHEMA: &str = include_str!("../../../../schemas/native.schema.json");
+static SCHEMA: LazyLock<String> = LazyLock::new(|| {
+    super::schema_file::page(include_str!("../../../../schemas/native.schema.json"))
+});
 
 /// Definitions that the documentation explains once, above the tables.
 const WORDS: [&str; 6] = ["name", "path", "secret", "duration", "durations", "statuses"];
@@ -42,7 +45,7 @@ impl Field {
 /// The fields of all documents, by their `kind`.
 pub(crate) fn documents() -> Vec<(String, Vec<Field>)> {
     let mut seen = BTreeSet::new();
-    let kinds = elements(member(SCHEMA, "oneOf").expect("there are several documents"));
+    let kinds = elements(member(&SCHEMA, "oneOf").expect("there are several documents"));
     let document = |kind: &str| {
         let node = Node::of(kind);
         let name = value(node.get("properties").and_then(|of| member(of, "kind")).expect("a kind"));
@@ -75,7 +78,7 @@ impl<'a> Node<'a> {
         let name = member(own, "$ref")
             .map(|text| text.trim_matches('"').rsplit('/').next().expect("a name"));
         let defined = name.map(|name| {
-            let all = member(SCHEMA, "$defs").expect("there are definitions");
+            let all = member(&SCHEMA, "$defs").expect("there are definitions");
             (name, member(all, name).unwrap_or_else(|| panic!("{name} is not defined")))
         });
         Self { own, defined }

@@ -70,8 +70,8 @@ impl<'a> Stated<'a> {
             events_per_blob: at("deadLetter.eventsPerBlob"),
         };
         let mut secrets_at = Vec::new();
-        for path in ["destination.headers", "destination.auth", "destination.signing"] {
-            at(path).iter().for_each(|at| add_secrets(at, &mut secrets_at));
+        for destination in documents.iter().filter_map(|document| document.peek("destination")) {
+            add_secrets(&destination, &mut secrets_at);
         }
         Self {
             origins: origins.collect(),
@@ -84,7 +84,7 @@ impl<'a> Stated<'a> {
     }
 }
 
-/// Adds where secrets are named in headers, `auth` and signatures: every text there that is the name of one.
+/// Adds where secrets are named: every text there that is the name of one.
 fn add_secrets<'a>(at: &Cursor<'a>, found: &mut Vec<Cursor<'a>>) {
     if at.is_mapping() {
         at.entries().iter().flatten().for_each(|entry| add_secrets(&entry.value, found));
