@@ -1,7 +1,7 @@
 //! What several targets need: an input in parts, and the subscriptions of a document.
 
-use dialects::{Source, read};
 use delivery::subscription::catalogue::Catalogue;
+use dialects::{Source, read};
 
 /// The time at which everything happens: 2026-11-20, in milliseconds.
 pub const NOW_MS: u64 = 1_795_158_190_000;
