@@ -19,6 +19,7 @@ use delivery::request::REPLY_MAX_BYTES;
 use delivery::subscription::catalogue::{Catalogue, Topic};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::profile::Dialect;
+use delivery::subscription::topic_settings::TopicSettings;
 use delivery::subscription::{ReplyTo, Subscription};
 use lastmile_fuzz::NOW_MS;
 use libfuzzer_sys::fuzz_target;
@@ -76,7 +77,8 @@ fn catalogue(
 ) -> Catalogue {
     let mut catalogue = Catalogue::default();
     for topic in 0..3 {
-        catalogue.add_topic(Topic { max_replies: most, ..Topic::new(topic_of(topic)) });
+        let settings = TopicSettings { max_replies: most, ..TopicSettings::default() };
+        catalogue.add_topic(Topic { name: topic_of(topic), settings });
         for place in 0..subscriptions {
             let name = format!("{}/s{place}", topic_of(topic)).parse().expect("a name");
             let url = "https://example.com/".parse().expect("a URL");
