@@ -84,7 +84,18 @@ impl<'a> Fields<'a> {
 
     /// The field, if it is there and not `null`: exported resources have `null` for absent fields.
     pub fn given(&self, name: &'static str) -> Option<Cursor<'a>> {
-        self.own(name).filter(|cursor| !cursor.is_null()).or_else(|| self.of_base(name))
+        let own = self.own(name);
+        let base = self.of_base(name);
+        if let (Some(own), Some(base)) = (own.as_ref().filter(|own| own.is_null()), &base)
+            && self.of.unknown == Severity::Error
+            && base.is_stated()
+        {
+            let message = format!("null removes nothing: the value at {} is used", base.location());
+            own.warn(
+                Message::new(message).help(format!("leave {name} out, or state another value")),
+            );
+        }
+        own.filter(|own| !own.is_null()).or(base)
     }
 
     /// The field of this mapping itself; reported at the mapping where it is missing.

@@ -36,7 +36,7 @@ fn a_batch_overrides_that_of_its_topic_field_by_field() {
         Some(Batch { max_events, preferred_bytes, on_refused: OnRefused::All })
     };
     for (of_topic, own, expected) in [
-        ("{maxEvents: 7, onRefused: all}", "", all(7, BATCH_BYTES)),
+        ("{maxEvents: 7, onRefused: all}", "{}", all(7, BATCH_BYTES)),
         (
             "{maxEvents: 7, preferredKilobytes: 2, onRefused: split}",
             "{onRefused: all}",
@@ -44,7 +44,7 @@ fn a_batch_overrides_that_of_its_topic_field_by_field() {
         ),
         ("{maxEvents: 7, onRefused: all}", "{preferredKilobytes: 3}", all(7, 3_072)),
         ("{onRefused: all}", "{preferredKilobytes: 3}", all(BATCH_EVENTS_MAX, 3_072)),
-        ("{onRefused: all}", "", None),
+        ("{onRefused: all}", "{}", None),
     ] {
         assert_eq!(batch(of_topic, own), expected, "{of_topic} {own}");
     }

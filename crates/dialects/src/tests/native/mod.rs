@@ -573,3 +573,22 @@ fn what_is_odd_is_a_warning_and_loads() {
         assert_eq!(reading.into_result().map(|catalogue| catalogue.subscriptions().count()), Ok(1));
     }
 }
+
+#[test]
+fn null_does_not_remove_what_the_topic_states_and_says_so() {
+    let topic = format!(
+        "{TOPIC}spec: {{delivery: {{destination: {{auth: {{bearer: {{token: 'env:T'}}}}}}, batch: {{maxEvents: 9}}}}}}\n---\n"
+    );
+    let spec = "  destination: {url: 'http://h/', auth: null, signing: null}\n  batch: null\n";
+    let reading = read_one(&format!("{topic}{HEAD}{spec}"));
+    let found = shown(&reading);
+    assert_eq!(found.len(), 2, "{found:?}");
+    for (line, field) in found.iter().zip(["spec.destination.auth", "spec.batch"]) {
+        assert!(
+            line.contains(&format!("{field}: null removes nothing: the value at f:")),
+            "{line}"
+        );
+    }
+    let subscription = reading.catalogue.subscriptions().next().expect("one");
+    assert!(subscription.destination.auth.is_some() && subscription.batch.is_some());
+}
