@@ -16,7 +16,7 @@ use crate::document::record::Record as _;
 use crate::event::Input;
 use crate::subscription::catalogue::Topic;
 use crate::subscription::kinds::batches;
-use crate::subscription::kinds::filter::{self};
+use crate::subscription::kinds::filter;
 use crate::subscription::name::SubscriptionName;
 use crate::subscription::profile::Dialect;
 use crate::subscription::{DeliverySettings, Subscription};

@@ -1,6 +1,6 @@
 //! What happens to a delivery that ends without success.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::document::declaration::{Declaration, Shown};
 use crate::document::findings::{Message, quoted};
@@ -140,14 +140,7 @@ impl Kind for DeadLetters {
     }
 
     fn write(&self, value: &DeadLetterPolicy) -> Json {
-        match value.sink {
-            Sink::None => json!(DROPPED),
-            Sink::DefaultContainer
-            | Sink::Container(_)
-            | Sink::Queue(_)
-            | Sink::Address(_)
-            | Sink::Topic(_) => Json::Object(value.write()),
-        }
+        stated(value, value.write())
     }
 
     fn schema(&self) -> Json {
@@ -155,14 +148,7 @@ impl Kind for DeadLetters {
     }
 
     fn shown(&self, value: &DeadLetterPolicy) -> Json {
-        match value.sink {
-            Sink::None => json!(DROPPED),
-            Sink::DefaultContainer
-            | Sink::Container(_)
-            | Sink::Queue(_)
-            | Sink::Address(_)
-            | Sink::Topic(_) => Json::Object(value.shown()),
-        }
+        stated(value, value.shown())
     }
 
     fn fields(&self) -> Vec<Declaration> {
@@ -186,5 +172,17 @@ fn sink_word(policy: &DeadLetterPolicy) -> String {
         Sink::Topic(topic) => format!("topic {topic}"),
         Sink::None => DROPPED.to_owned(),
         Sink::Container(_) | Sink::Queue(_) | Sink::Address(_) => sink_text(policy),
+    }
+}
+
+/// A policy as a document states it, with these fields.
+fn stated(policy: &DeadLetterPolicy, fields: Map<String, Json>) -> Json {
+    match policy.sink {
+        Sink::None => json!(DROPPED),
+        Sink::DefaultContainer
+        | Sink::Container(_)
+        | Sink::Queue(_)
+        | Sink::Address(_)
+        | Sink::Topic(_) => Json::Object(fields),
     }
 }

@@ -110,13 +110,6 @@ impl From<&Subscription> for DeliverySettings {
 }
 
 impl Subscription {
-    /// The same subscription with these settings.
-    #[must_use]
-    pub fn with(self, settings: DeliverySettings) -> Self {
-        let DeliverySettings { destination, retry, batch, dead_letter, paused } = settings;
-        Self { destination, retry, batch, dead_letter, paused, ..self }
-    }
-
     /// The other topics that its deliveries may lead to: as their destination, by replies, and by dead letters.
     pub fn other_topics(&self) -> impl Iterator<Item = TopicName> {
         let of_reply = match &self.reply {

@@ -95,12 +95,15 @@ impl<'a> Cursor<'a> {
 
     /// The value here with its positions, for a translation. Findings about it and what is in it name these fields.
     pub fn copied(&self) -> Node {
+        self.note_fields();
+        self.node.clone()
+    }
+
+    /// Notes the fields here and below as those of a translation.
+    fn note_fields(&self) {
         self.findings.note_translated(self.position, &self.field);
         let entries = self.peek_entries().into_iter().map(|entry| entry.value);
-        entries.chain(self.peek_list()).for_each(|of| {
-            of.copied();
-        });
-        self.node.clone()
+        entries.chain(self.peek_list()).for_each(|inner| inner.note_fields());
     }
 
     /// The value here, with its positions.
