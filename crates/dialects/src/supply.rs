@@ -8,7 +8,6 @@ use delivery::document::reader::Cursor;
 use delivery::document::record::Record as _;
 use delivery::subscription::Tls;
 use delivery::subscription::auth::Auth;
-use delivery::subscription::kinds::auth::obstacle;
 use delivery::subscription::topic_address::topic_of;
 use serde_json::{Value as Json, json};
 use url::Url;
@@ -43,11 +42,6 @@ impl Destinations<'_> {
         if !states(document, "auth") {
             match supplied.and_then(|access| access.auth_for(asked)) {
                 Some(Ok((auth, of_entry))) => {
-                    let [headers, url] = [HEADERS, URL].map(|path| document.get(path));
-                    let url = url.and_then(Node::text).unwrap_or_default();
-                    if let Some(message) = obstacle(&auth, header_names(headers), url) {
-                        return at.refuse(message);
-                    }
                     document.set(&format!("{DESTINATION}.auth"), with_positions(&auth, of_entry));
                 }
                 Some(Err(message)) => return at.refuse(message),
@@ -104,16 +98,8 @@ fn with_positions(auth: &Auth, of_entry: &Cursor<'_>) -> Node {
 const DESTINATION: &str = "spec.destination";
 /// The field with its address.
 const URL: &str = "spec.destination.url";
-/// The field with the headers of every request.
-const HEADERS: &str = "spec.destination.headers";
 
 /// Whether an address is a topic.
 fn is_topic(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| topic_of(&url).is_some())
-}
-
-/// The names of the headers in a list.
-fn header_names(headers: Option<&Node>) -> impl Iterator<Item = &str> {
-    let headers = headers.into_iter().flat_map(Node::elements);
-    headers.filter_map(|header| header.get("name").and_then(Node::text))
 }

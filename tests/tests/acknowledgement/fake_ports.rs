@@ -444,7 +444,12 @@ impl FakePorts {
     }
 
     pub(crate) fn sent(&self) -> Vec<(QueueName, Message)> {
-        self.calls().sent.clone()
+        self.sent_after(0)
+    }
+
+    /// The messages that were sent after so many others.
+    pub(crate) fn sent_after(&self, count: usize) -> Vec<(QueueName, Message)> {
+        self.calls().sent.iter().skip(count).cloned().collect()
     }
 
     /// The time since the start of the test.

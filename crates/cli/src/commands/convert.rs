@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::ensure;
 use clap::ValueEnum;
 use delivery::native::documents;
 use serde_json::Value;
@@ -36,11 +37,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let reading = files.reading_with_blank();
     print_findings(&reading.findings);
     let documents = documents(&reading.catalogue);
+    let failed = have_errors(&reading.findings);
+    ensure!(
+        failed || !documents.is_empty(),
+        "these files have no Topic and no Subscription to convert"
+    );
     match arguments.output {
         Output::Yaml => out_raw(yaml(&documents)?.as_bytes())?,
         Output::Json => out_json(&serde_json::to_string_pretty(&documents)?)?,
     }
-    Ok(if have_errors(&reading.findings) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn yaml(documents: &[Value]) -> anyhow::Result<String> {

@@ -105,3 +105,17 @@ fn characters_that_cannot_be_seen_stay_what_they_are() {
         assert_eq!(subject, "\u{1f468}\u{200d}\u{1f469}", "{printed}");
     }
 }
+
+#[test]
+fn files_in_which_nothing_can_be_converted_are_an_error_and_no_empty_text() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("destinations.yaml");
+    let document =
+        "apiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {crm: https://crm.test/}\n";
+    fs::write(&path, document).expect("the file can be written");
+    let converted = lastmile(&["convert", path.to_str().expect("a path")]);
+    assert_eq!(converted.status.code(), Some(1));
+    assert_eq!(text(&converted.stdout), "");
+    let problem = text(&converted.stderr);
+    assert!(problem.contains("no Topic and no Subscription"), "{problem}");
+}

@@ -119,12 +119,6 @@ impl Node {
         Some(text)
     }
 
-    /// The elements of a list; none of any other value.
-    pub fn elements(&self) -> &[Self] {
-        let Value::List(elements) = &self.value else { return &[] };
-        elements
-    }
-
     /// Returns true for a mapping.
     pub fn is_mapping(&self) -> bool {
         matches!(self.value, Value::Map(_))

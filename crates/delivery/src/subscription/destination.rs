@@ -151,9 +151,9 @@ fn check_auth(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
         .auth
         .as_ref()
         .and_then(|auth| obstacle(auth, headers, destination.url.as_str()));
-    let Some(message) = problem else { return Some(()) };
+    let Some((field, message)) = problem else { return Some(()) };
     // The values of a Topic report nothing here.
-    let own = ["auth", "headers", "url"].into_iter().find_map(|field| fields.own(field));
+    let own = [field, "auth", "headers", "url"].into_iter().find_map(|field| fields.own(field));
     own.unwrap_or_else(|| fields.parent().clone()).refuse(message)
 }
 

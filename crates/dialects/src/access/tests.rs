@@ -261,13 +261,13 @@ fn a_place_for_who_is_calling_does_not_complete_an_exported_address() {
 }
 
 #[test]
-fn an_entry_that_cannot_be_shown_is_refused_where_the_address_is() {
+fn an_entry_that_cannot_be_shown_is_refused_where_the_file_prevents_it() {
     let listed =
         "deliveryAttributeMappings: [{name: Authorization, type: Static, properties: {value: x}}]";
     let found =
         refused(&format!("{}{}", webhook(&format!("{AZURE}, {listed}"), ""), supplied(CLIENT)));
     assert!(
-        found.contains("endpointUrl: the header \"authorization\" is listed in headers too"),
+        found.contains("deliveryAttributeMappings: auth sends the header \"authorization\" too"),
         "{found}"
     );
     let certificate =

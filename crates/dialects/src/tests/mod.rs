@@ -206,7 +206,7 @@ fn no_mutation_of_a_file_panics_and_every_finding_has_a_place() {
     ];
     let mut numbers = Numbers(1);
     for seed in seeds {
-        for _ in 0..600 {
+        for _ in 0..200 {
             let text = mutated(seed, &mut numbers);
             for finding in read_one(&text).findings {
                 assert!(finding.line >= 1 && finding.column >= 1, "{finding} in\n{text}");

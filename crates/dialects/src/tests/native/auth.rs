@@ -104,7 +104,7 @@ fn a_subscription_replaces_the_kind_of_its_topic() {
     let reading = of_topic("headers: [{name: Authorization, secret: env:A}]");
     let found = shown(&reading);
     assert!(
-        matches!(&found[..], [one] if one.starts_with("f:10:") && one.contains("\"authorization\" is listed in headers too")),
+        matches!(&found[..], [one] if one.starts_with("f:10:") && one.contains("auth sends the header \"authorization\" too")),
         "{found:?}"
     );
     assert_eq!(reading.catalogue.subscriptions().count(), 0);
@@ -156,8 +156,8 @@ fn what_is_wrong_is_refused_at_its_position() {
                 "destination.auth.oauth2.clientId: has to be 1 to 4096 bytes",
             ),
             (
-                "destination: {url: http://h/, auth: ^{clientCertificate: {certificate: env:C, key: env:K}}}",
-                "destination.auth: a certificate is shown by https only; url: https://…",
+                "destination: {url: ^http://h/, auth: {clientCertificate: {certificate: env:C, key: env:K}}}",
+                "destination.url: a certificate is shown by https only; url: https://…",
             ),
             (
                 "destination: {url: https://h/, tls: {caBundle: ^hush}}",
@@ -168,8 +168,8 @@ fn what_is_wrong_is_refused_at_its_position() {
                 "destination.tls.caBundle: caBundle is missing",
             ),
             (
-                "destination: {url: http://h/, headers: [{name: X-Key, value: a}], auth: ^{header: {name: x-key, value: env:A}}}",
-                "destination.auth: the header \"x-key\" is listed in headers too; leave it to auth, or to headers",
+                "destination: {url: http://h/, headers: ^[{name: X-Key, value: a}], auth: {header: {name: x-key, value: env:A}}}",
+                "destination.headers: auth sends the header \"x-key\" too; leave it to auth, or to headers",
             ),
         ],
     );
@@ -201,8 +201,8 @@ fn what_is_wrong_with_an_identity_at_aws_is_refused_at_its_position() {
                 "destination.auth.awsIdentity.audience: has to be 1 to 4096 bytes",
             ),
             (
-                "destination: {url: https://h/, headers: [{name: X-Amz-Date, value: a}], auth: ^{sigv4: {service: lambda, region: eu-west-1}}}",
-                "destination.auth: the header \"x-amz-date\" is listed in headers too; leave it to auth, or to headers",
+                "destination: {url: https://h/, headers: ^[{name: X-Amz-Date, value: a}], auth: {sigv4: {service: lambda, region: eu-west-1}}}",
+                "destination.headers: auth sends the header \"x-amz-date\" too; leave it to auth, or to headers",
             ),
         ],
     );
