@@ -1,6 +1,6 @@
 //! The published JSON Schema of the native format against what the reader reads.
 //!
-//! The schema is written by hand, for editors; these tests hold it to the reader: both take the
+//! The schema is generated from the declarations, for editors. These tests hold it to the reader: both take the
 //! same documents, every field of the one is a field of the other, and both refuse what is out of
 //! range.
 

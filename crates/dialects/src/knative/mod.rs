@@ -14,6 +14,7 @@
 //! event sources.
 
 mod address;
+mod annotations;
 mod class;
 mod cluster;
 mod delivery_spec;

@@ -1,52 +1,25 @@
-//! What all objects have in common: API version, kind, `metadata`, and our annotations.
+//! What all objects have in common: API version, kind and `metadata`.
 //!
 //! Separate because it is read twice: first without findings, to know which objects the files hold,
 //! then field by field with findings.
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
-use super::super::translation::Translation;
+use super::annotations::{self, MAX_PER_SECOND, MAX_REPLIES, Overrides};
 use super::located::Located;
-use delivery::document::findings::{Message, quoted};
-use delivery::document::hint::hint;
+use delivery::document::findings::Message;
 use delivery::document::reader::{Cursor, Fields};
-use delivery::subscription::dead_letter_format::Response;
-use delivery::subscription::kinds::{limits, names, statuses};
+use delivery::subscription::kinds::{limits, names};
 use delivery::subscription::name::TopicName;
-use delivery::subscription::profile::StatusSet;
 
 /// The namespace of an object that names none.
 const NAMESPACE: &str = "default";
-/// The prefix of our annotations.
-const OURS: &str = "lastmile.dev/";
-/// Statuses that are retried, whatever the profile says.
-const RETRY_ON: &str = "lastmile.dev/retry-on";
-/// Statuses that are never retried, whatever the profile says.
-const NEVER_RETRY: &str = "lastmile.dev/never-retry";
-
-/// How many requests a second the subscriber takes.
-const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
-/// Whether the path of the subscriber's address is a credential.
-const HIDE_PATH: &str = "lastmile.dev/hide-path";
-/// How much of the last answer dead letters store.
-const RESPONSE: &str = "lastmile.dev/dead-letter-response";
-/// How many deliveries replies to a broker or channel may lead to.
-const MAX_REPLIES: &str = "lastmile.dev/max-replies";
 /// The annotation of Knative by which a trigger of a Kafka broker keeps the order of events.
 const ORDER: &str = "kafka.eventing.knative.dev/delivery.order";
 /// The annotation of Knative by which a Kafka broker has the events of a topic that is there already.
 const EXTERNAL_TOPIC: &str = "kafka.eventing.knative.dev/external.topic";
 /// The annotation of Knative by which a trigger of a RabbitMQ broker says how many events are sent at once.
 const PARALLELISM: &str = "rabbitmq.eventing.knative.dev/parallelism";
-/// All of ours.
-const ANNOTATIONS: [&str; 6] =
-    [RETRY_ON, NEVER_RETRY, MAX_PER_SECOND, MAX_REPLIES, HIDE_PATH, RESPONSE];
-
-/// The values of an annotation that is a switch: Kubernetes allows only strings.
-const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
-
 /// An object before its fields are read.
 pub(super) struct Object<'a> {
     /// Its outermost mapping.
@@ -156,17 +129,12 @@ impl<'a> Metadata<'a> {
             .filter(|entry| !entry.value.is_null())
             .map(|entry| (entry.name, entry.value))
             .collect();
-        for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
-            if !ANNOTATIONS.contains(name) {
-                let message = Message::new(format!("unknown annotation {}", quoted(name)));
-                at.warn(message.help(hint(name, &ANNOTATIONS)));
-            }
-        }
+        annotations::report_unknown(&annotations);
         report_unkept(&annotations);
         Self {
             named_at: named.filter(|_| in_namespace),
-            max_replies: annotations.get(MAX_REPLIES).and_then(|at| {
-                Some(Located { value: limits::text(at, limits::REPLIES)?, at: at.clone() })
+            max_replies: annotations::located(&annotations, MAX_REPLIES, |at| {
+                limits::text(at, limits::REPLIES)
             }),
             overrides: Overrides::read(&annotations),
         }
@@ -197,91 +165,4 @@ pub(super) fn report_parallelism(at: &Cursor<'_>) {
         Some(_) | None => "not used: how many events are sent at once is not limited by it",
     };
     at.warn(Message::new(message).help(format!("{MAX_PER_SECOND} limits a rate")));
-}
-
-/// The annotations that change what a delivery does: the meaning of statuses, the rate, and what is kept
-/// of it.
-#[derive(Clone, Default)]
-pub(super) struct Overrides<'a> {
-    never_retry: Option<Located<'a, StatusSet>>,
-    retry_on: Option<Located<'a, StatusSet>>,
-    max_per_second: Option<Located<'a, u32>>,
-    hide_path: Option<Located<'a, bool>>,
-    response: Option<Located<'a, Response>>,
-}
-
-impl<'a> Overrides<'a> {
-    fn read(annotations: &BTreeMap<&str, Cursor<'a>>) -> Self {
-        let [never_retry, retry_on] = [NEVER_RETRY, RETRY_ON].map(|name| {
-            let at = annotations.get(name)?;
-            Some(Located { value: statuses::text(at)?, at: at.clone() })
-        });
-        if let (Some(never), Some(retry)) = (&never_retry, &retry_on)
-            && let Some(status) = statuses::shared(&never.value, &retry.value)
-        {
-            retry.at.error(format!("{status} is in {NEVER_RETRY} too; it can be only one of them"));
-        }
-        Self {
-            never_retry,
-            retry_on,
-            max_per_second: located(annotations, MAX_PER_SECOND, |at| {
-                limits::text(at, limits::PER_SECOND)
-            }),
-            hide_path: located(annotations, HIDE_PATH, |at| at.choice(&BOOLEANS)),
-            response: located(annotations, RESPONSE, |at| {
-                at.word(&Response::ALL, Response::as_str)
-            }),
-        }
-    }
-
-    /// These settings, with `base` where they say nothing. A status that is listed here is removed
-    /// from the lists of `base`.
-    pub(super) fn with_fallback(self, base: &Self) -> Self {
-        let stated = [&self.never_retry, &self.retry_on].map(set);
-        let stated = stated[0].with(&stated[1]);
-        let rest = |list: &Option<Located<'a, StatusSet>>| {
-            list.clone().map(|list| Located { value: list.value.difference(&stated), ..list })
-        };
-        Self {
-            never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),
-            retry_on: self.retry_on.or_else(|| rest(&base.retry_on)),
-            max_per_second: self.max_per_second.or_else(|| base.max_per_second.clone()),
-            hide_path: self.hide_path.or_else(|| base.hide_path.clone()),
-            response: self.response.or_else(|| base.response.clone()),
-        }
-    }
-
-    /// Translates them.
-    pub(super) fn translate(&self, to: &mut Translation) {
-        let lists = [("retry.neverRetry", &self.never_retry), ("retry.retryOn", &self.retry_on)];
-        for (path, list) in lists {
-            if let Some(Located { value, at }) = list {
-                to.set(path, &json!(value.ranges()), at);
-            }
-        }
-        if let Some(Located { value, at }) = &self.max_per_second {
-            to.set("destination.maxPerSecond", &json!(value), at);
-        }
-        if let Some(Located { value, at }) = &self.hide_path {
-            to.set("destination.hidePath", &json!(value), at);
-            to.set("deadLetter.hidePath", &json!(value), at);
-        }
-        if let Some(Located { value, at }) = &self.response {
-            to.set("deadLetter.response", &json!(value.as_str()), at);
-        }
-    }
-}
-
-/// The value of an annotation, and where it is.
-fn located<'a, T>(
-    annotations: &BTreeMap<&str, Cursor<'a>>,
-    name: &str,
-    read: impl FnOnce(&Cursor<'a>) -> Option<T>,
-) -> Option<Located<'a, T>> {
-    let at = annotations.get(name)?;
-    Some(Located { value: read(at)?, at: at.clone() })
-}
-
-fn set(located: &Option<Located<'_, StatusSet>>) -> StatusSet {
-    located.as_ref().map(|list| list.value.clone()).unwrap_or_default()
 }

@@ -10,10 +10,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::address::Addresses;
+use super::annotations::Overrides;
 use super::class::{self, Class, Inheritance};
 use super::cluster::{CONFIG_MAP, ClusterDefault};
 use super::delivery_spec::Delivery;
-use super::object::{Metadata, Object, Overrides};
+use super::object::{Metadata, Object};
 use super::topic_kind::TopicKind;
 use super::topics::PLAIN;
 use delivery::document::findings::Message;

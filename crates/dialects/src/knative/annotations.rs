@@ -1,0 +1,143 @@
+//! Our annotations, which change what a delivery does: the meaning of statuses, the rate, and what is kept of it.
+//!
+//! Separate because a Subscription has those of its Channel, and a Trigger those of its Broker, where it states none.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+
+use super::super::translation::Translation;
+use super::located::Located;
+use delivery::document::findings::{Message, quoted};
+use delivery::document::hint::hint;
+use delivery::document::reader::Cursor;
+use delivery::subscription::dead_letter_format::Response;
+use delivery::subscription::kinds::{limits, statuses};
+use delivery::subscription::profile::StatusSet;
+
+/// The prefix of our annotations.
+const OURS: &str = "lastmile.dev/";
+/// Statuses that are retried, whatever the profile says.
+const RETRY_ON: &str = "lastmile.dev/retry-on";
+/// Statuses that are never retried, whatever the profile says.
+const NEVER_RETRY: &str = "lastmile.dev/never-retry";
+/// How many requests a second the subscriber takes.
+pub(super) const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
+/// How many deliveries replies to a broker or channel may lead to.
+pub(super) const MAX_REPLIES: &str = "lastmile.dev/max-replies";
+
+/// An annotation whose value is that of native fields.
+struct FieldAnnotation {
+    name: &'static str,
+    /// The native fields.
+    paths: &'static [&'static str],
+    /// Reads its text.
+    read: fn(&Cursor<'_>) -> Option<Json>,
+}
+
+/// All of these; the others have a meaning of their own.
+const FIELDS: [FieldAnnotation; 3] = [
+    FieldAnnotation {
+        name: MAX_PER_SECOND,
+        paths: &["destination.maxPerSecond"],
+        read: |at| limits::text(at, limits::PER_SECOND).map(Json::from),
+    },
+    // Whether the path of the subscriber's address is a credential.
+    FieldAnnotation {
+        name: "lastmile.dev/hide-path",
+        paths: &["destination.hidePath", "deadLetter.hidePath"],
+        read: |at| at.choice(&BOOLEANS).map(Json::from),
+    },
+    // How much of the last answer dead letters store.
+    FieldAnnotation {
+        name: "lastmile.dev/dead-letter-response",
+        paths: &["deadLetter.response"],
+        read: |at| at.word(&Response::ALL, Response::as_str).map(|of| of.as_str().into()),
+    },
+];
+
+/// The values of an annotation that is a switch: Kubernetes allows only strings.
+const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
+
+/// The annotations of one object.
+#[derive(Clone, Default)]
+pub(super) struct Overrides<'a> {
+    never_retry: Option<Located<'a, StatusSet>>,
+    retry_on: Option<Located<'a, StatusSet>>,
+    /// The values of [`FIELDS`], by their names.
+    fields: BTreeMap<&'static str, Located<'a, Json>>,
+}
+
+/// Warns of annotations with our prefix that do not exist.
+pub(super) fn report_unknown(annotations: &BTreeMap<&str, Cursor<'_>>) {
+    let fields = FIELDS.iter().map(|field| field.name);
+    let known: Vec<&str> = fields.chain([RETRY_ON, NEVER_RETRY, MAX_REPLIES]).collect();
+    for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
+        if !known.contains(name) {
+            let message = Message::new(format!("unknown annotation {}", quoted(name)));
+            at.warn(message.help(hint(name, &known)));
+        }
+    }
+}
+
+impl<'a> Overrides<'a> {
+    pub(super) fn read(annotations: &BTreeMap<&str, Cursor<'a>>) -> Self {
+        let [never_retry, retry_on] =
+            [NEVER_RETRY, RETRY_ON].map(|name| located(annotations, name, statuses::text));
+        if let (Some(never), Some(retry)) = (&never_retry, &retry_on)
+            && let Some(status) = statuses::shared(&never.value, &retry.value)
+        {
+            retry.at.error(format!("{status} is in {NEVER_RETRY} too; it can be only one of them"));
+        }
+        let field = |of: &FieldAnnotation| {
+            Some((of.name, located(annotations, of.name, |at| (of.read)(at))?))
+        };
+        Self { never_retry, retry_on, fields: FIELDS.iter().filter_map(field).collect() }
+    }
+
+    /// These settings, with `base` where they say nothing. A status that is listed here is removed
+    /// from the lists of `base`.
+    pub(super) fn with_fallback(self, base: &Self) -> Self {
+        let stated = [&self.never_retry, &self.retry_on].map(set);
+        let stated = stated[0].with(&stated[1]);
+        let rest = |list: &Option<Located<'a, StatusSet>>| {
+            list.clone().map(|list| Located { value: list.value.difference(&stated), ..list })
+        };
+        let mut fields = base.fields.clone();
+        fields.extend(self.fields);
+        Self {
+            never_retry: self.never_retry.or_else(|| rest(&base.never_retry)),
+            retry_on: self.retry_on.or_else(|| rest(&base.retry_on)),
+            fields,
+        }
+    }
+
+    /// Translates them.
+    pub(super) fn translate(&self, to: &mut Translation) {
+        let lists = [("retry.neverRetry", &self.never_retry), ("retry.retryOn", &self.retry_on)];
+        for (path, list) in lists {
+            if let Some(Located { value, at }) = list {
+                to.set(path, &json!(value.ranges()), at);
+            }
+        }
+        for FieldAnnotation { name, paths, .. } in &FIELDS {
+            if let Some(Located { value, at }) = self.fields.get(name) {
+                paths.iter().for_each(|path| to.set(path, value, at));
+            }
+        }
+    }
+}
+
+/// The value of an annotation, and where it is.
+pub(super) fn located<'a, T>(
+    annotations: &BTreeMap<&str, Cursor<'a>>,
+    name: &str,
+    read: impl FnOnce(&Cursor<'a>) -> Option<T>,
+) -> Option<Located<'a, T>> {
+    let at = annotations.get(name)?;
+    Some(Located { value: read(at)?, at: at.clone() })
+}
+
+fn set(located: &Option<Located<'_, StatusSet>>) -> StatusSet {
+    located.as_ref().map(|list| list.value.clone()).unwrap_or_default()
+}
