@@ -21,9 +21,9 @@ const OURS: &str = "lastmile.dev/";
 const RETRY_ON: &str = "lastmile.dev/retry-on";
 /// Statuses that are never retried, whatever the profile says.
 const NEVER_RETRY: &str = "lastmile.dev/never-retry";
-/// How many requests a second the subscriber takes.
+/// The most requests a second to the subscriber.
 pub(super) const MAX_PER_SECOND: &str = "lastmile.dev/max-per-second";
-/// How many deliveries replies to a broker or channel may lead to.
+/// The most deliveries that replies to a broker or channel may lead to.
 pub(super) const MAX_REPLIES: &str = "lastmile.dev/max-replies";
 
 /// An annotation whose value is that of native fields.
@@ -42,13 +42,13 @@ const FIELDS: [FieldAnnotation; 3] = [
         paths: &["destination.maxPerSecond"],
         read: |at| limits::text(at, limits::PER_SECOND).map(Json::from),
     },
-    // Whether the path of the subscriber's address is a credential.
+    // True if the path of the subscriber's address is a credential.
     FieldAnnotation {
         name: "lastmile.dev/hide-path",
         paths: &["destination.hidePath", "deadLetter.hidePath"],
         read: |at| at.choice(&BOOLEANS).map(Json::from),
     },
-    // How much of the last answer dead letters store.
+    // The part of the last answer that dead letters store.
     FieldAnnotation {
         name: "lastmile.dev/dead-letter-response",
         paths: &["deadLetter.response"],
