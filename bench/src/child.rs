@@ -105,7 +105,7 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("RUST_LOG", "warn,adapters=info,dispatch=info,deadletter=info".to_owned()),
         ("TARGET_URL", format!("http://{}/hook/204", server.subscriber)),
         ("BUCKET", "dead-letters".to_owned()),
-        ("SUBSCRIPTIONS_URI", "s3://config/subscriptions.yaml".to_owned()),
+        ("SUBSCRIPTIONS_URI", "s3://config/subscriptions/".to_owned()),
         ("EVENTS_QUEUE_URL", queue("events")),
         ("FAN_OUT_QUEUE_URL", queue("fan-out")),
         ("RETRY_QUEUE_URL", queue("retry")),

@@ -4,15 +4,17 @@
 //! is the subscriptions file. Requests to SQS and the messages in them are counted, because SQS
 //! bills by request.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::events::Subscriptions;
 use crate::http::{Body, respond};
 
 const AWS_JSON: &str = "application/x-amz-json-1.0";
@@ -26,7 +28,8 @@ const MD5: &str = "00000000000000000000000000000000";
 /// Both services.
 #[derive(Default)]
 pub(crate) struct Cloud {
-    subscriptions: Bytes,
+    /// The objects of the config bucket, by key.
+    objects: BTreeMap<String, Bytes>,
     requests: AtomicU64,
     messages: AtomicU64,
     storage_requests: AtomicU64,
@@ -67,9 +70,9 @@ pub(crate) struct SqsUsage {
 }
 
 impl Cloud {
-    /// Services that return this subscriptions file for every read of S3.
-    pub(crate) fn new(subscriptions: String) -> Self {
-        Self { subscriptions: subscriptions.into(), ..Self::default() }
+    /// Services with these subscriptions in the config bucket.
+    pub(crate) fn new(subscriptions: Subscriptions) -> Self {
+        Self { objects: subscriptions.objects(), ..Self::default() }
     }
 
     /// The same, and every message goes there.
@@ -104,17 +107,34 @@ impl Cloud {
         }
         self.storage_requests.fetch_add(1, Ordering::Relaxed);
         let mut response = match *request.method() {
-            // All destinations are healthy.
-            Method::GET if request.uri().path().contains("/_destinations/") => {
-                respond(StatusCode::NOT_FOUND, "application/xml", Bytes::from_static(NO_SUCH_KEY))
-            }
-            Method::GET => respond(StatusCode::OK, "application/yaml", self.subscriptions.clone()),
+            Method::GET => self.get(request.uri()),
             _ => respond(StatusCode::OK, "application/xml", Bytes::new()),
         };
         response.headers_mut().insert(header::ETAG, HeaderValue::from_static("\"0\""));
         // A connection with an unread body cannot be reused: the client would connect anew.
         request.into_body().collect().await?;
         Ok(response)
+    }
+
+    /// An object, or the list of them. Nothing is known of destinations, which are all healthy.
+    fn get(&self, uri: &Uri) -> Response<Body> {
+        if uri.query().is_some_and(|query| query.contains("list-type=2")) {
+            let entry = |key: &String| {
+                format!(
+                    "<Contents><Key>{key}</Key><ETag>&quot;0&quot;</ETag><Size>1</Size></Contents>"
+                )
+            };
+            let entries: String = self.objects.keys().map(entry).collect();
+            let list = format!("<ListBucketResult>{entries}</ListBucketResult>");
+            return respond(StatusCode::OK, "application/xml", list.into());
+        }
+        let key = uri.path().trim_start_matches('/').split_once('/').map_or("", |(_, key)| key);
+        match self.objects.get(key) {
+            Some(object) => respond(StatusCode::OK, "application/json", object.clone()),
+            None => {
+                respond(StatusCode::NOT_FOUND, "application/xml", Bytes::from_static(NO_SUCH_KEY))
+            }
+        }
     }
 
     fn sqs(&self, operation: &str, body: &[u8]) -> anyhow::Result<Response<Body>> {

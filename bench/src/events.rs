@@ -1,17 +1,17 @@
-//! The input of the functions: records as Lambda receives them from SQS, and a file of a hundred
-//! subscriptions.
+//! The input of the functions: records as Lambda receives them from SQS, and a hundred subscriptions.
 //!
 //! The event is a CloudEvent of about 450 bytes, the size of an order. Ten subscriptions share the
 //! measured topic; the filters of nine of them do not match, so that matching is part of the cost.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::contenders::Job;
 
-/// The subscriptions in the file.
+/// The subscriptions that there are.
 pub(crate) const SUBSCRIPTIONS: usize = 100;
 /// The subscriptions of the measured topic.
 const OF_THE_TOPIC: usize = 10;
@@ -37,33 +37,64 @@ impl Topic {
     }
 }
 
-/// The subscriptions file, for a subscriber at this address.
-pub(crate) fn subscriptions(subscriber: SocketAddr) -> String {
+/// The subscriptions of a namespace, by topic and name.
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions(BTreeMap<String, Map<String, Value>>);
+
+impl Subscriptions {
+    /// Adds one, with these settings of its retries; with a type, for events of that type only.
+    pub(crate) fn add(
+        &mut self,
+        (topic, name): (&str, &str),
+        url: &str,
+        retry: Value,
+        event_type: Option<&str>,
+    ) {
+        let mut spec = json!({ "destination": { "url": url }, "retry": retry });
+        if let Some(event_type) = event_type {
+            spec["filter"] = json!({ "exact": { "type": event_type } });
+        }
+        let of_topic = self.0.entry(topic.to_owned()).or_default();
+        of_topic.insert(name.to_owned(), json!({ "owner": "bench", "spec": spec }));
+    }
+
+    /// The objects that dispatch reads, by key.
+    pub(crate) fn objects(self) -> BTreeMap<String, Bytes> {
+        let topic = |(name, subscriptions): (String, Map<String, Value>)| {
+            let object = json!({ "v": 1, "subscriptions": subscriptions });
+            (format!("subscriptions/shop/{name}.json"), object.to_string().into())
+        };
+        let settings = ("subscriptions/_settings.json".to_owned(), r#"{"v":1}"#.into());
+        self.0.into_iter().map(topic).chain([settings]).collect()
+    }
+}
+
+/// The subscriptions that are measured, for a subscriber at this address.
+pub(crate) fn subscriptions(subscriber: SocketAddr) -> Subscriptions {
     let accepted = format!("http://{subscriber}/hook/204");
     let refused = format!("http://{subscriber}/hook/503");
     // Jitter would make one run differ from the next.
     let waits = |wait: &str, attempts: u32| {
-        format!(
-            "{{maxAttempts: {attempts}, jitterPercent: 0, schedule: {{kind: constant, delay: {wait}}}}}"
-        )
+        let schedule = json!({ "kind": "constant", "delay": wait });
+        json!({ "maxAttempts": attempts, "jitterPercent": 0, "schedule": schedule })
     };
-    let mut documents = vec![
-        document("orders", "measured", &accepted, "{}", ""),
-        document("refused", "measured", &refused, &waits("PT30S", 10), ""),
-        document("insistent", "measured", &refused, &waits("PT0.1S", 6), ""),
-    ];
-    let filter = |index: usize| format!(", filter: {{exact: {{type: order.other{index}}}}}");
+    let mut all = Subscriptions::default();
+    all.add(("orders", "measured"), &accepted, json!({}), None);
+    all.add(("refused", "measured"), &refused, waits("PT30S", 10), None);
+    all.add(("insistent", "measured"), &refused, waits("PT0.1S", 6), None);
+    let other = |index: usize| format!("order.other{index}");
     for index in 1..OF_THE_TOPIC {
         let name = format!("s{index}");
-        documents.push(document("orders", &name, &accepted, "{}", &filter(index)));
+        all.add(("orders", &name), &accepted, json!({}), Some(&other(index)));
     }
-    for index in documents.len()..SUBSCRIPTIONS {
+    for index in OF_THE_TOPIC + 2..SUBSCRIPTIONS {
         let topic = format!("topic{index}");
-        documents.push(document(&topic, "s", &accepted, "{}", &filter(index)));
+        all.add((&topic, "s"), &accepted, json!({}), Some(&other(index)));
     }
-    documents.join("---\n")
+    all
 }
 
+/// A subscription in a file.
 pub(crate) fn document(topic: &str, name: &str, url: &str, retry: &str, filter: &str) -> String {
     format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: {topic}, name: {name}}}\n\

@@ -29,7 +29,7 @@ use crate::child::Function;
 use crate::clock;
 use crate::cloud::{Cloud, Sent};
 use crate::contenders::{self, DISPATCH};
-use crate::events;
+use crate::events::{self, Subscriptions};
 use crate::http::{Body, respond};
 use crate::measure::wait_until_ready;
 use crate::runtime_api::Invoker;
@@ -243,12 +243,13 @@ async fn read(name: &'static str, queues: Queues, window: Duration, mut invoker:
     }
 }
 
-fn subscriptions(subscriber: SocketAddr) -> String {
-    let document = |number: usize| {
-        let url = format!("http://{subscriber}/{number}");
-        events::document(&format!("topic{number}"), "s", &url, "{}", "")
-    };
-    (0..DESTINATIONS).map(document).collect::<Vec<_>>().join("---\n")
+fn subscriptions(subscriber: SocketAddr) -> Subscriptions {
+    let mut all = Subscriptions::default();
+    for number in 0..DESTINATIONS {
+        let (topic, url) = (format!("topic{number}"), format!("http://{subscriber}/{number}"));
+        all.add((&topic, "s"), &url, json!({}), None);
+    }
+    all
 }
 
 /// Starts the destinations `/0`, `/1` and so on, of which the first ones never answer.

@@ -2,7 +2,6 @@
 //! nothing here is part of the product.
 
 pub mod built;
-pub mod catalogues;
 pub mod certificates;
 pub mod conformance;
 pub mod document;
@@ -12,4 +11,5 @@ pub mod logs;
 pub mod scripted;
 pub mod snippets;
 pub mod spellings;
+pub mod topics;
 pub mod writers;

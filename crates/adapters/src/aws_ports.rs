@@ -31,7 +31,7 @@ use crate::blobs::S3Blobs;
 use crate::consents::ConsentStore;
 use crate::events_queue::EventsQueue;
 use crate::http::{ClientError, HttpSender};
-use crate::live_catalogue::Subscriptions;
+use crate::live_topics::LiveTopics;
 use crate::machine::Machine;
 use crate::queues::SqsQueues;
 use crate::secrets::SecretStores;
@@ -48,7 +48,7 @@ pub struct AwsPorts<H = HttpSender> {
     queues: SqsQueues,
     sinks: SqsSinks,
     blobs: S3Blobs,
-    subscriptions: Subscriptions,
+    subscriptions: LiveTopics,
     secrets: SecretStores,
     identity: Identity,
     consents: ConsentStore,
@@ -102,17 +102,17 @@ impl AwsPorts {
     ) -> Result<Self, ClientError> {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
-        let source = settings.subscriptions.object(s3.clone());
+        let source = settings.subscriptions.folder(s3.clone());
         let policy = AddressPolicy::new(settings.private.clone(), settings.own_addresses.clone());
         Ok(Self {
             http: HttpSender::new(policy)?,
             sinks: SqsSinks(sqs.clone()),
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
-            blobs: S3Blobs(s3),
+            blobs: S3Blobs(s3.clone()),
             // A consent belongs to an address and not to a delivery, so no message carries it.
             consents: ConsentStore::new(source.storage.clone(), Machine),
             documents: DocumentStore(source.storage.clone()),
-            subscriptions: Subscriptions::new(&settings.subscriptions, source),
+            subscriptions: LiveTopics::at(&settings.subscriptions, s3),
             secrets,
             identity,
         })

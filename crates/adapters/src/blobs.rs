@@ -20,9 +20,11 @@ impl PutBlob for S3Blobs {
             Err(error @ (StorageError::NoSuchBucket(_) | StorageError::Refused(_))) => {
                 Err(PutError::Permanent(error.to_string()))
             }
-            Err(error @ (StorageError::InvalidKey(_) | StorageError::Unavailable(_))) => {
-                Err(PutError::Unavailable(error.to_string()))
-            }
+            Err(
+                error @ (StorageError::InvalidKey(_)
+                | StorageError::Unavailable(_)
+                | StorageError::TooLarge { .. }),
+            ) => Err(PutError::Unavailable(error.to_string())),
         }
     }
 }

@@ -11,12 +11,12 @@ use delivery::subscription::secret::SecretName;
 use delivery::subscription::sink::Container;
 use thiserror::Error;
 
+use crate::live_topics::Location;
 use crate::metrics::emf::is_namespace;
 use crate::metrics::{MetricsSettings, NAMESPACE, Splits};
-use crate::subscriptions::Location;
 use crate::telemetry::LogDeliveries;
 
-/// The source of the subscriptions: `s3://bucket/key` or `file:///path`; of a catalogue with a slash at its end.
+/// The folder of the subscriptions: `s3://bucket/prefix/` or `file:///folder/`.
 pub const SUBSCRIPTIONS_URI: &str = "SUBSCRIPTIONS_URI";
 /// The queue of published events.
 pub const EVENTS_QUEUE_URL: &str = "EVENTS_QUEUE_URL";
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     const GOOD: [(&str, &str); 8] = [
-        (SUBSCRIPTIONS_URI, "s3://config/subscriptions.yaml"),
+        (SUBSCRIPTIONS_URI, "s3://config/subscriptions/"),
         (EVENTS_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/events"),
         (FAN_OUT_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),
         (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry"),
@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn an_invalid_setting_is_named_with_what_is_expected() {
         for (name, value, says) in [
-            (SUBSCRIPTIONS_URI, "subscriptions.yaml", "s3://bucket/key"),
+            (SUBSCRIPTIONS_URI, "subscriptions", "s3://bucket/prefix/"),
             (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry.fifo", "standard queue"),
             (EVENTS_QUEUE_URL, "events", "not a queue URL"),
             (EVENTS_QUEUE_URL, "mailto:events@example.com", "not a queue URL"),

@@ -18,7 +18,7 @@ use crate::files::print_findings;
 use crate::log_view;
 use crate::output::{LineOutput, note, out, out_json, out_rendered};
 use crate::queue::DEV_EVENTS_QUEUE;
-use crate::saved_file::Saved;
+use crate::saved_files::Saved;
 use crate::styled::{Part, Screen, Style};
 use crate::text;
 use crate::this_machine::is_here;
@@ -30,8 +30,6 @@ pub(crate) struct DevView {
     screen: Screen,
     /// The address of each destination, by the name of its subscription.
     destinations: BTreeMap<String, String>,
-    /// Saves are reported by us, not by the functions.
-    is_watched: bool,
 }
 
 /// Where everything listens.
@@ -46,20 +44,15 @@ pub(crate) struct Ready<'a> {
     /// The folder of dead letters.
     pub(crate) dead_letters: &'a Path,
     /// Where the subscriptions are.
-    pub(crate) subscriptions: &'a Path,
+    pub(crate) subscriptions: &'a str,
     /// The page of what happens, unless it is off.
     pub(crate) page: Option<&'a str>,
 }
 
 impl DevView {
-    /// One that shows these subscriptions; of a file it says itself what is saved.
-    pub(crate) fn new(
-        output: LineOutput,
-        screen: Screen,
-        catalogue: &Catalogue,
-        is_watched: bool,
-    ) -> Self {
-        Self { output, screen, destinations: destinations(catalogue), is_watched }
+    /// One that shows these subscriptions.
+    pub(crate) fn new(output: LineOutput, screen: Screen, catalogue: &Catalogue) -> Self {
+        Self { output, screen, destinations: destinations(catalogue) }
     }
 
     /// Says where everything listens, and what to type next.
@@ -80,14 +73,13 @@ impl DevView {
                 }),
             ),
             LineOutput::Text => {
-                let (dead_letters, from) = (dead_letters.display(), subscriptions.display());
+                let (dead_letters, from) = (dead_letters.display(), subscriptions);
                 let count = text::counted(count as u64, "subscription");
                 let page = page
                     .map_or_else(String::new, |page| format!("the page of what happens: {page}\n"));
-                let again = if self.is_watched { ", read again at each save" } else { "" };
                 out(&format!(
                     "ready: publish to {ingress}/topics/{{namespace}}/{{topic}} or to the queue {queue}; \
-                     SQS and S3 on {aws}; dead letters in {dead_letters}\n{page}{count} from {from}{again}\n{}",
+                     SQS and S3 on {aws}; dead letters in {dead_letters}\n{page}{count} from {from}, read again at each save\n{}",
                     next(queue, catalogue)
                 ))
             }
@@ -99,11 +91,10 @@ impl DevView {
         if self.output == LineOutput::Json {
             return Ok(());
         }
-        let is_ours = matches!(
-            line.name.as_str(),
-            "subscriptions.loaded" | "subscriptions.broken" | "subscriptions.missing"
-        );
-        if is_ours && self.is_watched {
+        let is_ours =
+            matches!(line.name.as_str(), "subscriptions.broken" | "subscriptions.missing");
+        // Saves are reported by us, not by the functions.
+        if is_ours {
             return Ok(());
         }
         let destination = self.destinations.get(line.field("subscription"));
@@ -116,7 +107,8 @@ impl DevView {
     /// What a save came to.
     pub(crate) fn saved(&mut self, saved: &Saved) -> anyhow::Result<()> {
         match (saved, self.output) {
-            (Saved::Loaded { catalogue, changed, findings }, output) => {
+            (Saved::Valid { reading, changed }, output) => {
+                let (catalogue, findings) = (&reading.catalogue, &reading.findings);
                 self.destinations = destinations(catalogue);
                 let count = catalogue.subscriptions().count();
                 match output {

@@ -63,7 +63,7 @@ impl Files {
     }
 
     /// Findings about files without any document: errors, if there is no other.
-    fn blank(&self) -> Vec<Finding> {
+    pub(crate) fn blank(&self) -> Vec<Finding> {
         let blank = self.0.iter().filter_map(|(name, text)| dialects::blank(Source { name, text }));
         let mut blank: Vec<Finding> = blank.collect();
         if blank.len() < self.0.len() {

@@ -78,7 +78,7 @@ impl FromHere {
         Ok(keyring.with_token(nothing()).with_aws(aws))
     }
 
-    /// In a catalogue, who wrote the subscription need not be who wrote the policy.
+    /// Others than the owner of the subscription may have written the policy.
     fn check(&self, destination: &Destination) -> Result<(), Unsendable> {
         match self.policy.refusal_for(destination) {
             Some(refusal) => Err(Unsendable::Unready(refusal.to_string())),

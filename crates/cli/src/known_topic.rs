@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use adapters::subscriptions::Location;
+use adapters::live_topics::Location;
 use anyhow::bail;
 use aws_sdk_sqs::Client;
 use axum::http::StatusCode;
@@ -18,14 +18,12 @@ use local::ingress::{INGRESS_TAG, TOPICS_PATH};
 use serde::Deserialize;
 use url::Url;
 
-use crate::deployed::{self, Wanted};
 use crate::text;
 use crate::this_machine::is_here;
+use crate::topics::{self, Wanted};
 
 /// How long `lastmile dev` may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest list of topics that is shown.
-const SHOWN_MAX: usize = 10;
 /// What to do about an unknown topic.
 const ADVICE: &str = "its events would become dead letters; --allow-unknown publishes them anyway";
 
@@ -44,22 +42,11 @@ struct Unknown {
 /// When it is not there, or they cannot be read.
 pub(crate) async fn check_deployed(topic: &TopicName, location: &Location) -> anyhow::Result<()> {
     let wanted = Wanted::Topics(BTreeSet::from([topic.clone()]));
-    let deployed = deployed::read(location, wanted).await?;
-    let catalogue = &deployed.reading.catalogue;
-    if catalogue.topic(topic).is_some() {
+    let deployed = topics::read(location, wanted).await?;
+    if deployed.reading.catalogue.topic(topic).is_some() {
         return Ok(());
     }
-    // Of a catalogue only this topic was looked for.
-    let mut known: Vec<String> = catalogue.topics().map(|topic| topic.name.to_string()).collect();
-    if known.len() > SHOWN_MAX {
-        known.truncate(SHOWN_MAX);
-        known.push("…".to_owned());
-    }
-    let known = match known.as_slice() {
-        [] => String::new(),
-        known => format!("; the topics are: {}", text::line(&known.join(", "))),
-    };
-    bail!("there is no topic {topic} in {}{known}\n  {ADVICE}", deployed.source)
+    bail!("there is no topic {topic} in {}\n  {ADVICE}", deployed.source)
 }
 
 /// Asks `lastmile dev` about a topic, if the queue is one of this machine and says by its tag where to ask.

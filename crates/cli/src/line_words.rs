@@ -138,10 +138,6 @@ pub(crate) fn words(line: &Line) -> Option<LineWords> {
             outcome: "no subscription wants it".to_owned(),
             ..LineWords::new(Kind::End, "unmatched")
         },
-        "subscriptions.loaded" => LineWords {
-            outcome: format!("{} subscriptions from {}", field("subscriptions"), field("source")),
-            ..LineWords::new(Kind::Note, "loaded")
-        },
         _ if line.level > LevelFilter::INFO => return None,
         name => LineWords { outcome: others(line), ..LineWords::new(Kind::Note, name) },
     })

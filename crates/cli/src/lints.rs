@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use adapters::live_catalogue::entries::{DEPLOYMENT, SETTINGS};
+use adapters::live_topics::SETTINGS;
 use adapters::settings::ALLOW_PRIVATE_DESTINATIONS;
 use anyhow::Context as _;
 use delivery::address::{
@@ -63,7 +63,7 @@ pub(crate) fn with_lints<'a>(
     Ok(findings)
 }
 
-/// Findings about subscriptions of a catalogue without an error, where `find` makes a finding of a problem with a field.
+/// Findings about subscriptions without an error, where `find` makes a finding of a problem with a field.
 pub(crate) fn lints_at(
     catalogue: &Catalogue,
     now_ms: u64,
@@ -109,8 +109,7 @@ pub(crate) fn lints_at(
     Ok(lints)
 }
 
-/// Findings about the settings of a deployment that reads a catalogue: they name topics that others may
-/// remove.
+/// Findings about the settings of a deployment: they name topics that others may remove.
 pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
     let Settings { publishers, notices, .. } = catalogue.settings();
     let lost = publishers.iter().filter(|(_, topic)| catalogue.topic(topic).is_none());
@@ -121,7 +120,7 @@ pub(crate) fn lints_of_settings(catalogue: &Catalogue) -> Vec<Finding> {
     let unread = unread.map(|topic| {
         format!("notices are published to {topic}, which has no subscription without an error: nobody receives them")
     });
-    let find = |message| Problem::warning(message).in_file(format!("{DEPLOYMENT}/{SETTINGS}"), "");
+    let find = |message| Problem::warning(message).in_file(SETTINGS.to_owned(), "");
     lost.chain(unread).map(find).collect()
 }
 

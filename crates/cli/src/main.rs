@@ -19,12 +19,10 @@ mod arn;
 mod attempts;
 mod command_line;
 mod commands;
-mod comparison;
+mod compiled;
 mod confirm;
 mod cost;
 mod data_lock;
-mod deployed;
-mod deployment;
 mod dev_page;
 mod dev_view;
 #[cfg(test)]
@@ -40,6 +38,7 @@ mod known_topic;
 mod line_words;
 mod lints;
 mod log_view;
+mod mapped_addresses;
 mod missing_destinations;
 mod named_secret;
 mod numbers;
@@ -51,7 +50,7 @@ mod queues;
 mod redaction;
 mod replay_end;
 mod replay_sender;
-mod saved_file;
+mod saved_files;
 mod shell;
 mod shown_exchange;
 mod stack;
@@ -59,6 +58,7 @@ mod store;
 mod styled;
 mod text;
 mod this_machine;
+mod topics;
 mod unreadable_ledger;
 mod unset_secrets;
 mod writable;
@@ -100,9 +100,9 @@ enum Command {
     Convert(convert::Arguments),
     /// Uploads subscription files to a deployment, after showing what changes
     Apply(apply::Arguments),
-    /// Restores an earlier version of the subscriptions of a deployment
+    /// Restores an earlier version of a topic, or of all topics of a namespace
     Rollback(rollback::Arguments),
-    /// Lists, reads, writes and removes single subscriptions of a catalogue
+    /// Lists, reads and removes single subscriptions of a deployment, and exports all of them as files
     Subscriptions(subscriptions::Arguments),
     /// Validates endpoints by their consent handshake: exit code 0 if all consented, 1 if not
     Validate(validate::Arguments),

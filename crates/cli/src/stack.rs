@@ -10,7 +10,7 @@ mod description;
 
 use std::collections::BTreeMap;
 
-use adapters::subscriptions::Location;
+use adapters::live_topics::Location;
 use anyhow::Context as _;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_sqs::types::QueueAttributeName;
@@ -21,6 +21,9 @@ use local::http_client::http_client;
 
 use crate::advice::aws_error;
 use crate::queues::{self, DISPATCH, QUEUES};
+
+/// The prefix of the subscriptions in the config bucket, as the template has it.
+const SUBSCRIPTIONS: &str = "subscriptions/";
 
 /// The concurrent invocations that a provisioned event poller makes at most.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventsourcemapping.html>
@@ -60,16 +63,8 @@ impl Stack {
 
     /// Where its functions read the subscriptions.
     pub(crate) fn subscriptions(&self) -> anyhow::Result<Location> {
-        let bucket = self.output("ConfigBucketName")?.to_owned();
-        let key = self.subscriptions_key();
-        let key =
-            key.with_context(|| format!("the stack {} has no SubscriptionsKey", self.name))?;
-        Ok(Location::S3 { bucket, key: key.to_owned() })
-    }
-
-    /// The key of its subscriptions.
-    pub(crate) fn subscriptions_key(&self) -> Option<&str> {
-        self.parameters.get("SubscriptionsKey").map(String::as_str)
+        let name = self.output("ConfigBucketName")?.to_owned();
+        Ok(Location::Bucket { name, prefix: SUBSCRIPTIONS.to_owned() })
     }
 
     /// About how many messages the retry queue holds, of all subscriptions: SQS counts messages, it

@@ -54,7 +54,7 @@ fn problem(name: &str, value: Option<&str>, severity: Severity) -> Option<Proble
     Some(Problem { severity, message, help: Some(format!("export {name}=…, and start again")) })
 }
 
-/// The finding where a document names the secret; of a catalogue at the name of the subscription.
+/// The finding where a document names the secret; in a deployment, at the name of the subscription.
 fn at(
     reading: &Reading,
     subscription: &Subscription,

@@ -16,7 +16,8 @@
 //!   end.
 //! - [`native`]: documents in the native form, read and written. [`deadletter`]: the bytes of a dead
 //!   letter, written and read back. [`wire`]: the message attributes that travel with an event
-//!   through the queues, and the text of a stored subscription.
+//!   through the queues.
+//! - [`topic_object`]: the object that a topic is stored in.
 //! - [`request`]: the HTTP request of one attempt.
 //! - [`machine`]: decides what a delivery does next.
 //! - [`explain`]: the attempts that a delivery would make, and which subscriptions get an event. [`ports`]: the traits
@@ -68,4 +69,5 @@ pub mod publish;
 pub mod request;
 pub mod subscription;
 pub mod time;
+pub mod topic_object;
 pub mod wire;

@@ -150,6 +150,7 @@ pub fn read_parsed(deployment: &Deployment, files: Vec<ParsedFile>) -> Reading {
         subscriptions: &subscriptions,
         secret_policies: families.secret_policies,
         notifications: families.notifications,
+        are_all: true,
     };
     let built = delivery::native::read(&documents, &findings, &deployment.secrets);
     let Built { catalogue, origins, mut left_out, secrets } = built;

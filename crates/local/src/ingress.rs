@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use adapters::events_queue::EventsQueue;
-use adapters::live_catalogue::Subscriptions;
+use adapters::live_topics::LiveTopics;
 use adapters::machine::Machine;
 use axum::Router;
 use axum::body::Bytes;
@@ -29,6 +29,9 @@ use serde_json::json;
 
 use crate::guard::Hosts;
 
+/// The most topics that a refusal names.
+const TOPICS_NAMED: usize = 20;
+
 /// The path below which publishers to the queue ask whether a topic exists. No namespace has such a name.
 pub const TOPICS_PATH: &str = "_topics";
 
@@ -41,7 +44,7 @@ pub struct Ingress {
     /// The events queue.
     pub queue: EventsQueue,
     /// The subscriptions, which define the topics.
-    pub subscriptions: Subscriptions,
+    pub subscriptions: LiveTopics,
     /// The topic of requests that name none. Without it, that is the only topic of a file, if it has one.
     pub default_topic: Option<TopicName>,
     /// The keys of which a request needs one; without any, everybody may publish.
@@ -113,11 +116,8 @@ impl Ingress {
         if let Some(topic) = &self.default_topic {
             return Ok(topic.clone().into());
         }
-        let catalogue = self.newest(None).await?;
-        if catalogue.topics_read().next().is_some() {
-            // Of a catalogue only some topics are known.
-            return Ok(DefaultTopic::default());
-        }
+        let catalogue = self.subscriptions.all().await;
+        let catalogue = catalogue.map_err(|problem| Refusal::new(503, problem))?;
         Ok(only_topic(catalogue.topics().map(|topic| &topic.name)))
     }
 }
@@ -212,15 +212,14 @@ fn unread_body(problem: &BytesRejection, headers: &HeaderMap) -> Refusal {
 
 async fn topic_input(ingress: &Ingress, topic: &TopicName) -> Result<Input, Refusal> {
     let catalogue = ingress.newest(Some(topic)).await?;
-    catalogue.topic(topic).map(|topic| topic.settings.input).ok_or_else(|| {
-        let known: Vec<String> = catalogue.topics().map(|topic| topic.name.to_string()).collect();
-        let others = match catalogue.topics_read().next() {
-            None => format!("; the topics are: {}", known.join(", ")),
-            // Nobody reads a whole catalogue for this.
-            Some(_) => String::new(),
-        };
-        Refusal::new(404, format!("there is no topic {topic}{others}"))
-    })
+    if let Some(topic) = catalogue.topic(topic) {
+        return Ok(topic.settings.input);
+    }
+    let all = ingress.subscriptions.all().await.unwrap_or_default();
+    let names = all.topics().map(|topic| topic.name.to_string());
+    let names: Vec<String> = names.take(TOPICS_NAMED).collect();
+    let message = format!("there is no topic {topic}; the topics are: {}", names.join(", "));
+    Err(Refusal::new(404, message))
 }
 
 #[cfg(test)]

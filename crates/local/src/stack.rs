@@ -12,12 +12,11 @@ use adapters::aws_identity::Identity;
 use adapters::aws_ports::{AwsPorts, AwsStoragePorts, s3_client, with_limits};
 use adapters::events_queue::EventsQueue;
 use adapters::http::HttpSender;
-use adapters::live_catalogue::Subscriptions;
+use adapters::live_topics::{LiveTopics, Location};
 use adapters::machine::Machine;
 use adapters::records::{self, SourceQueues};
 use adapters::secrets::SecretStores;
 use adapters::settings::{self, DeadLetterSettings, DispatchSettings};
-use adapters::subscriptions::Location;
 use anyhow::Context as _;
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use deadletter::DeadLetters;
@@ -50,7 +49,7 @@ pub struct StackConfig {
     pub aws_port: u16,
     /// The folder of all data.
     pub data: PathBuf,
-    /// The file of subscriptions.
+    /// The folder of the subscriptions' objects.
     pub subscriptions: PathBuf,
     /// `ALLOW_PRIVATE_DESTINATIONS`.
     pub allow_private: String,
@@ -171,11 +170,11 @@ impl Stack {
         EventsQueue::new(self.sqs(), self.aws.queue_url("events"))
     }
 
-    /// The subscriptions, reloaded when the file changes.
+    /// The subscriptions, read again when they change.
     #[must_use]
-    pub fn subscriptions(&self) -> Subscriptions {
+    pub fn subscriptions(&self) -> LiveTopics {
         let client = s3_client(&local_clients(&self.aws.endpoint()), true);
-        Subscriptions::new(&self.subscriptions, self.subscriptions.object(client))
+        LiveTopics::at(&self.subscriptions, client)
     }
 
     /// Stops after the running invocations have ended. Returns the number of messages that are lost
@@ -253,15 +252,7 @@ fn environment(
 ) -> impl Fn(&str) -> Option<String> + use<> {
     let default_topic = config.default_topic.as_ref().map(ToString::to_string);
     let values = [
-        // Whose address ends with a slash is a catalogue.
-        (
-            settings::SUBSCRIPTIONS_URI,
-            format!(
-                "file://{}{}",
-                subscriptions.display(),
-                if subscriptions.is_dir() { "/" } else { "" }
-            ),
-        ),
+        (settings::SUBSCRIPTIONS_URI, format!("file://{}/", subscriptions.display())),
         (settings::EVENTS_QUEUE_URL, aws.queue_url("events")),
         (settings::FAN_OUT_QUEUE_URL, aws.queue_url("fan-out")),
         (settings::RETRY_QUEUE_URL, aws.queue_url("retry")),

@@ -145,6 +145,19 @@ impl<P: DispatchPorts> Dispatch<P> {
         record: &Record,
         catalogue: &mut Result<Arc<Catalogue>, String>,
     ) -> Result<Decoded, Unread> {
+        let decoded = self.decode_newest(record, catalogue).await?;
+        match decoded.waits {
+            Some(why) => Err(Unread::Unknown(why)),
+            None => Ok(decoded),
+        }
+    }
+
+    /// Decodes a record, with the newest subscriptions if a name is missing in those that are known.
+    async fn decode_newest(
+        &self,
+        record: &Record,
+        catalogue: &mut Result<Arc<Catalogue>, String>,
+    ) -> Result<Decoded, Unread> {
         let decoded = self.decode_with_topics(record, catalogue).await?;
         // Only then, since it is a request to the store of subscriptions.
         if decoded.missing.is_empty() {

@@ -15,7 +15,7 @@ use delivery::request::token::Token;
 use delivery::request::{Method, Request};
 use delivery::subscription::Subscription;
 use delivery::subscription::auth::identity::WebIdentity;
-use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::catalogue::{Catalogue, Found};
 use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
@@ -677,7 +677,7 @@ impl PutBlob for FakePorts {
 }
 
 /// Why subscriptions cannot be read.
-const BROKEN: &str = "subscriptions.yaml:1:1: broken";
+const BROKEN: &str = "the settings cannot be read: broken";
 
 /// What is known, and what a whole catalogue says about these topics.
 fn read_topics<'a>(
@@ -686,7 +686,12 @@ fn read_topics<'a>(
     topics: impl IntoIterator<Item = &'a TopicName>,
 ) -> Catalogue {
     for topic in topics {
-        known.add_read(topic.clone(), whole.topic_subscriptions(topic).cloned());
+        match (whole.topic_subscriptions(topic), whole.found(topic)) {
+            (Some(of), _) => known.add_found(topic.clone(), Arc::clone(of)),
+            (None, found) => {
+                known.add_missing(topic.clone(), found.cloned().unwrap_or(Found::Removed));
+            }
+        }
     }
     known
 }

@@ -36,6 +36,7 @@ mod slow;
 mod tokens;
 mod trust;
 mod unreadable;
+mod unusable;
 mod virtual_clock;
 
 use deadletter::DeadLetters;

@@ -35,7 +35,12 @@ fn a_pull_request_checks_and_the_branch_applies_each_with_its_own_role() {
     assert_eq!(sample["permissions"], json!({"contents": "read", "id-token": "write"}));
     for (job, event, role, command) in [
         ("check", "pull_request", "CHECK", "lastmile check -f subscriptions/ --stack \"$STACK\""),
-        ("apply", "push", "APPLY", "lastmile apply -f subscriptions/ --stack \"$STACK\" --yes"),
+        (
+            "apply",
+            "push",
+            "APPLY",
+            "lastmile apply -f subscriptions/ --stack \"$STACK\" --owner \"$OWNER\" --prune --yes",
+        ),
     ] {
         assert_eq!(sample["jobs"][job]["if"], format!("github.event_name == '{event}'"));
         assert_eq!(last_command(&sample, job), command);

@@ -106,12 +106,12 @@ async fn of_failures_alone_a_delivery_that_succeeds_has_no_line_but_is_counted()
 #[tokio::test]
 async fn where_nobody_has_written_subscriptions_one_line_says_so_and_events_wait() {
     let world = World::start().await;
-    let elsewhere = [("SUBSCRIPTIONS_URI", "s3://config/absent.yaml")];
+    let elsewhere = [("SUBSCRIPTIONS_URI", "s3://config/absent/")];
     let records = ["m1", "m2"].map(|id| published(id, "shop/taken"));
     let mut function = world.run(&DISPATCH, &elsewhere, invocation(&records)).await;
     assert_eq!(function.returned().await, [""; 0]);
     let missing = function.line("subscriptions.missing").await;
-    assert_eq!(missing["source"], "s3://config/absent.yaml");
+    assert_eq!(missing["source"], "s3://config/absent/_settings.json");
     assert!(missing["help"].as_str().is_some_and(|help| help.contains("lastmile apply")));
     assert!(!function.has_line("subscriptions.broken") && !function.has_line("ERROR"));
     assert_eq!(world.held("fan-out").await, 2);
@@ -123,8 +123,6 @@ async fn log_and_metrics_of_dispatch_are_lines_of_json() {
     let mut function =
         world.run(&DISPATCH, &[], invocation(&[published("m1", "shop/taken")])).await;
     assert_eq!(function.returned().await, [""; 0]);
-    let loaded = function.line("subscriptions.loaded").await;
-    assert_eq!(loaded["source"], "s3://config/subscriptions.yaml");
     let delivered = function.line("delivery.delivered").await;
     assert_eq!((&delivered["attempt"], &delivered["status"]), (&1.into(), &200.into()));
     // Counted, and kept for half a minute or until the process is told to stop.
@@ -146,5 +144,8 @@ async fn calls_to_aws_use_the_proxy_of_the_environment() {
     let asked = world.requested();
     // With the whole URL, as a proxy is asked.
     assert!(asked.iter().any(|url| url.starts_with("http://127.0.0.1")), "{asked:?}");
-    assert!(asked.iter().any(|url| url.contains("/config/subscriptions.yaml")), "{asked:?}");
+    assert!(
+        asked.iter().any(|url| url.contains("/config/subscriptions/_settings.json")),
+        "{asked:?}"
+    );
 }

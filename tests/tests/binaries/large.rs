@@ -22,6 +22,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use delivery::ports::Clock as _;
 use delivery::wire::read_dead_letter;
+use lastmile_tests::topics::apply_in;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -176,7 +177,7 @@ async fn run(topic: &str, body: String, subscriptions: usize, feeds_back: bool) 
     // On another port: that of the function's own surroundings is blocked.
     let subscribers = serve(Router::new().route("/{name}", post(subscriber)), &it).await;
 
-    let file = tempfile::NamedTempFile::with_suffix(".yaml").expect("a file");
+    let folder = tempfile::tempdir().expect("a folder");
     let document = |number| {
         format!(
             "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
@@ -185,13 +186,13 @@ async fn run(topic: &str, body: String, subscriptions: usize, feeds_back: bool) 
         )
     };
     let documents: Vec<String> = (0..subscriptions).map(document).collect();
-    fs::write(file.path(), documents.join("---\n")).expect("it is written");
+    apply_in(folder.path(), &documents.join("---\n")).await;
 
     let mut first = record("m1", "events", &[("topic", topic)]);
     first["body"] = body.into();
     it.seen().waiting.push_back(first);
     let began_ms = Machine.now_ms();
-    let mut process = command(&address, &format!("file://{}", file.path().display()));
+    let mut process = command(&address, &format!("file://{}/", folder.path().display()));
     let is_over = |seen: &Seen| seen.invocations > 0 && !seen.running && seen.waiting.is_empty();
     while !is_over(&it.seen()) {
         assert!(process.try_wait().expect("a process of ours").is_none(), "the function ended");

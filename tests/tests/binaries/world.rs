@@ -7,10 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use adapters::aws_ports::s3_client;
-use adapters::storage::{ListRequest, Storage};
+use adapters::storage::{ListRequest, Storage, StoredObject};
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::subscription::{Consent, Destination};
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, answer};
+use lastmile_tests::topics::apply;
 use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 use serde_json::Value;
 use tempfile::{NamedTempFile, TempDir};
@@ -134,7 +135,9 @@ impl World {
         let aws = LocalAws::start(config).await.expect("a free port");
         let world = Self { aws, destination: destination().await, _folder: folder };
         let subscriptions = TOPICS.map(|(topic, spec)| world.subscription(topic, spec));
-        world.put("subscriptions.yaml", subscriptions.join("---\n").into_bytes()).await;
+        let (storage, key) = (world.bucket("config"), "subscriptions/".to_owned());
+        let folder = StoredObject { storage, key };
+        apply(&folder, &subscriptions.join("---\n")).await;
         world
     }
 

@@ -2,9 +2,9 @@
 //! half a minute.
 
 use adapters::consents::ConsentStore;
+use adapters::live_topics::Location;
 use adapters::machine::Machine;
 use adapters::storage::Storage;
-use adapters::subscriptions::Location;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::Consents as _;
 use delivery::subscription::NoFields;
@@ -145,10 +145,10 @@ async fn what_cannot_be_kept_is_an_error_and_known_to_this_process_all_the_same(
 async fn consents_are_kept_where_the_subscriptions_are() {
     let cloud = Cloud::start().await;
     for (uri, storage) in [
-        ("file:///etc/lastmile/subscriptions.yaml", "/etc/lastmile"),
-        ("s3://config/a/subscriptions.yaml", "s3://config"),
+        ("file:///etc/lastmile/subscriptions/", "/etc/lastmile"),
+        ("s3://config/a/subscriptions/", "s3://config"),
     ] {
         let location = Location::parse(uri).expect("a location");
-        assert_eq!(location.object(cloud.s3.clone()).storage.to_string(), storage);
+        assert_eq!(location.folder(cloud.s3.clone()).storage.to_string(), storage);
     }
 }

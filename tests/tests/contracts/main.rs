@@ -5,16 +5,13 @@
 //! of its requests.
 
 mod blobs;
-mod by_need;
-mod catalogue_in_parts;
-mod catalogue_objects;
 mod cloud;
 mod coalescing;
 mod consents;
-mod earlier_versions;
 mod events_queue;
 mod handshakes;
 mod http;
+mod live_topics;
 mod machine;
 mod manual_clock;
 mod ports;
@@ -28,6 +25,5 @@ mod sigv4;
 mod sinks;
 mod storage;
 mod storage_errors;
-mod subscriptions;
 mod tls;
 mod tokens;

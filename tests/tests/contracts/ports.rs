@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use adapters::aws_identity::Identity;
 use adapters::aws_ports::{AwsIngressPorts, AwsPorts};
+use adapters::live_topics::Location;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use adapters::settings::{self, DispatchSettings, IngressSettings};
-use adapters::subscriptions::Location;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
     AwsIdentity as _, Consents as _, JitterSource as _, PublishEvents as _, PublisherKeys as _,
@@ -18,19 +18,17 @@ use delivery::ports::{
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::{Consent, Destination};
-use lastmile_tests::catalogues::apply;
+use lastmile_tests::topics::apply;
 use local::aws::local_clients;
 
 use crate::cloud::Cloud;
-use crate::subscriptions::{names, one};
 
-const WHOLE: &str = "s3://config/subscriptions.yaml";
-const BY_NEED: &str = "s3://config/catalogue/";
+const SUBSCRIPTIONS: &str = "s3://config/subscriptions/";
 
 /// Those of dispatch, with its subscriptions there, as a person who shows no destination who that is.
-fn of_dispatch(cloud: &Cloud, subscriptions: &str) -> AwsPorts {
+fn of_dispatch(cloud: &Cloud) -> AwsPorts {
     let environment = |name: &str| match name {
-        settings::SUBSCRIPTIONS_URI => Some(subscriptions.to_owned()),
+        settings::SUBSCRIPTIONS_URI => Some(SUBSCRIPTIONS.to_owned()),
         settings::DEAD_LETTER_CONTAINER => Some("dead-letters".to_owned()),
         settings::S3_FORCE_PATH_STYLE => Some("true".to_owned()),
         queue if queue.ends_with("_QUEUE_URL") => Some(cloud.aws.queue_url("events")),
@@ -48,30 +46,36 @@ fn destination() -> Destination {
 }
 
 #[tokio::test]
-async fn dispatch_reads_its_subscriptions_from_a_file_and_from_a_catalogue() {
+async fn dispatch_reads_its_subscriptions_below_a_prefix() {
     let cloud = Cloud::start().await;
-    let put = cloud.s3.put_object().bucket("config").key("subscriptions.yaml");
-    put.body(one("a").into_bytes().into()).send().await.expect("a put");
-    let folder = Location::parse(BY_NEED).expect("a location").object(cloud.s3.clone());
-    apply(&folder, &one("b")).await;
+    let folder = Location::parse(SUBSCRIPTIONS).expect("a location").folder(cloud.s3.clone());
+    apply(&folder, &one("a")).await;
 
     let orders: BTreeSet<TopicName> = ["shop/orders".parse().expect("a topic")].into();
-    let known = of_dispatch(&cloud, WHOLE).current().await.expect("subscriptions");
-    assert_eq!(names(&known), ["a"]);
-    for (location, expected) in [(WHOLE, "a"), (BY_NEED, "b")] {
-        let ports = of_dispatch(&cloud, location);
-        let known: Arc<Catalogue> = ports.current().await.expect("subscriptions");
-        let asked = ports.with_topics(known, &orders).await.expect("subscriptions");
-        assert_eq!(names(&asked), [expected], "{location}");
-        let again = of_dispatch(&cloud, location).reread(Arc::default(), &orders).await;
-        assert_eq!(names(&again.expect("subscriptions")), [expected], "{location}");
-    }
+    let ports = of_dispatch(&cloud);
+    let known: Arc<Catalogue> = ports.current().await.expect("subscriptions");
+    let asked = ports.with_topics(known, &orders).await.expect("subscriptions");
+    assert_eq!(names(&asked), ["a"]);
+    let again = of_dispatch(&cloud).reread(Arc::default(), &orders).await;
+    assert_eq!(names(&again.expect("subscriptions")), ["a"]);
+}
+
+/// A subscription of this name.
+fn one(name: &str) -> String {
+    format!(
+        "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+         spec: {{destination: {{url: 'https://{name}.test/'}}}}\n"
+    )
+}
+
+fn names(catalogue: &Catalogue) -> Vec<String> {
+    catalogue.subscriptions().map(|of| of.name.name.clone()).collect()
 }
 
 #[tokio::test]
 async fn what_one_dispatch_function_shares_another_finds() {
     let cloud = Cloud::start().await;
-    let (one, other) = (of_dispatch(&cloud, WHOLE), of_dispatch(&cloud, WHOLE));
+    let (one, other) = (of_dispatch(&cloud), of_dispatch(&cloud));
 
     let key = ConsentKey::of(&destination().url, &Consent::EventGrid(NoFields));
     let granted =
@@ -88,7 +92,7 @@ async fn what_one_dispatch_function_shares_another_finds() {
 #[tokio::test]
 async fn dispatch_has_the_secrets_the_identity_and_the_jitter_that_it_was_given() {
     let cloud = Cloud::start().await;
-    let ports = of_dispatch(&cloud, WHOLE);
+    let ports = of_dispatch(&cloud);
     let name = "env:TOKEN".parse().expect("a name");
     let keyring = ports.keyring(&[&name], &destination().url).await.expect("secrets");
     assert_eq!(keyring.get(&name).expect("it is there").expose(), "of TOKEN");

@@ -45,7 +45,7 @@ fn error(status: u16, code: &str) -> Step {
     answer(&format!("{status} S"), &[("content-type", "application/xml")], body.as_bytes())
 }
 
-/// One object and all its versions, in a bucket of their own.
+/// The object of a topic and all its versions, in a bucket with the settings of a deployment.
 pub(crate) struct VersionedObject {
     server: Scripted,
     /// The oldest first; the id of a version is its index.
@@ -54,7 +54,7 @@ pub(crate) struct VersionedObject {
 
 impl VersionedObject {
     pub(crate) const BUCKET: &str = "config";
-    pub(crate) const KEY: &str = "subscriptions.yaml";
+    pub(crate) const KEY: &str = "subscriptions/shop/orders.json";
 
     pub(crate) async fn start() -> Self {
         let versions = Arc::<Mutex<Vec<String>>>::default();
@@ -76,7 +76,8 @@ impl VersionedObject {
     /// How often its versions were listed.
     pub(crate) fn listings(&self) -> usize {
         let requests = self.server.requests();
-        requests.iter().filter(|request| is_listing(&target(request))).count()
+        let of_key = |target: &str| is_listing(target) && target.contains("orders.json");
+        requests.iter().filter(|request| of_key(&target(request))).count()
     }
 }
 
@@ -90,6 +91,15 @@ fn is_listing(target: &str) -> bool {
 }
 
 fn respond(target: &str, versions: &[String]) -> Step {
+    if target.contains("/_settings.json") && !is_listing(target) {
+        return answer("200 OK", &[("etag", "\"settings\"")], br#"{"v":1}"#);
+    }
+    if !target.contains("orders.json") && is_listing(target) {
+        return answer("200 OK", &[], b"<ListVersionsResult></ListVersionsResult>");
+    }
+    if !target.contains("orders.json") {
+        return error(404, "NoSuchKey");
+    }
     if is_listing(target) {
         return answer("200 OK", &[], listing(versions.len()).as_bytes());
     }

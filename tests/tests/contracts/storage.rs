@@ -308,8 +308,7 @@ async fn what_is_larger_than_asked_for_is_not_read(storage: &Storage) {
     let fetched = storage.get_at_most(5, "a.json", None).await;
     assert!(matches!(fetched, Ok(Fetched::Changed { bytes, .. }) if bytes == b"12345"));
     let refused = storage.get_at_most(4, "a.json", None).await;
-    let said = "it has 5 bytes, and only 4 are expected at most".to_owned();
-    assert_eq!(refused.map(drop), Err(StorageError::Refused(said)));
+    assert_eq!(refused.map(drop), Err(StorageError::TooLarge { bytes: 5, max_bytes: 4 }));
 }
 
 async fn a_listing_is_complete_over_pages_and_in_the_order_of_the_keys_bytes(storage: &Storage) {
@@ -579,9 +578,15 @@ async fn a_folder_keeps_one_earlier_version_of_a_file() {
         assert_eq!(versions.iter().map(|version| version.id.as_str()).collect::<Vec<_>>(), ids);
         assert!(versions.iter().all(|it| it.is_current == (it.id == "current")));
     }
-    assert_eq!(storage.get_version("a.yaml", "current").await, Ok(Some(b"third".to_vec())));
-    assert_eq!(storage.get_version("a.yaml", "previous").await, Ok(Some(b"second".to_vec())));
-    assert_eq!(storage.get_version("a.yaml", "other").await, Ok(None));
+    assert_eq!(
+        storage.get_version(u64::MAX, "a.yaml", "current").await,
+        Ok(Some(b"third".to_vec()))
+    );
+    assert_eq!(
+        storage.get_version(u64::MAX, "a.yaml", "previous").await,
+        Ok(Some(b"second".to_vec()))
+    );
+    assert_eq!(storage.get_version(u64::MAX, "a.yaml", "other").await, Ok(None));
 }
 
 fn names_in(folder: &Path) -> Vec<String> {

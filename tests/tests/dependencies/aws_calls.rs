@@ -11,20 +11,14 @@ use std::path::Path;
 
 use serde_json::Value;
 use syn::visit::{self, Visit};
-use syn::{ExprMethodCall, ImplItemFn, Item, ItemFn, LitStr, Macro, TraitItemFn, Visibility};
+use syn::{ExprMethodCall, ImplItemFn, Item, ItemFn, LitStr, Macro, TraitItemFn};
 
 use super::modules::{attributes, crates, is_for_tests, is_test_file};
 use super::{metadata, package};
 
 /// What is compiled into the functions and may call AWS.
-const SOURCES: [&str; 5] = [
-    "crates/adapters",
-    CATALOGUE,
-    "functions/dispatch",
-    "functions/deadletter",
-    "functions/ingress",
-];
-const CATALOGUE: &str = "crates/catalogue";
+const SOURCES: [&str; 4] =
+    ["crates/adapters", "functions/dispatch", "functions/deadletter", "functions/ingress"];
 
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
@@ -52,8 +46,8 @@ const PERMISSIONS: [(&str, &[&str], By); 24] = [
     ("s3:GetObject", ONLY_DISPATCH, By::Operations(&["get_object"])),
     ("s3:GetObjectVersion", ONLY_DISPATCH, By::Parameter("version_id")),
     ("s3:PutObject", BOTH, By::Operations(&["put_object"])),
-    // S3 asks for it before it says that an object is missing.
-    ("s3:ListBucket", ONLY_DISPATCH, By::Operations(&["get_object"])),
+    // S3 also requires it to respond that an object is missing.
+    ("s3:ListBucket", ONLY_DISPATCH, By::Operations(&["list_objects_v2"])),
     ("s3:ListBucketVersions", ONLY_DISPATCH, By::Operations(&["list_object_versions"])),
     ("sqs:SendMessage", ALL, By::Operations(&["send_message", "send_message_batch"])),
     ("sqs:ChangeMessageVisibility", BOTH, By::Operations(&["change_message_visibility"])),
@@ -79,17 +73,8 @@ const PERMISSIONS: [(&str, &[&str], By); 24] = [
     ("kms:GenerateDataKey", ALL, By::Service),
 ];
 
-/// Operations that only the command line asks for, and the methods of storage and of catalogues that lead to each.
-const OF_OPERATORS: [(&str, &[&str]); 2] = [
-    (
-        "list_objects_v2",
-        &["list_page", "namespaces", "collect_garbage", "commit", "load_to_change"],
-    ),
-    ("delete_objects", &["delete", "collect_garbage"]),
-];
-/// The methods by which a catalogue asks its storage for the same.
-const OF_CATALOGUES: [(&str, &str); 2] =
-    [("list_objects_v2", "list"), ("delete_objects", "delete")];
+/// Operations that only the command line calls, and the methods of storage that lead to each.
+const OF_OPERATORS: [(&str, &[&str]); 1] = [("delete_objects", &["delete"])];
 
 /// The methods that source calls, those without arguments apart, and the texts in it.
 #[derive(Default)]
@@ -101,8 +86,6 @@ struct Source {
     texts: BTreeSet<String>,
     /// By the name of a function the methods that all functions of that name call.
     by_function: BTreeMap<String, BTreeSet<String>>,
-    /// The functions that other crates may call.
-    public: BTreeSet<String>,
     is_storage: bool,
     /// The function that is being read.
     function: String,
@@ -112,11 +95,11 @@ impl Source {
     /// That of these crates.
     fn of(folders: &[&str]) -> Self {
         let mut source = Self::default();
-        for (name, files) in crates().iter().filter(|(name, _)| folders.contains(&name.as_str())) {
+        for (_, files) in crates().iter().filter(|(name, _)| folders.contains(&name.as_str())) {
             for (file, text) in
                 files.iter().filter(|(file, _)| !is_test_file(file) && !file.starts_with("tests/"))
             {
-                source.is_storage = is_storage(name, file);
+                source.is_storage = is_storage(file);
                 source.read(text);
             }
         }
@@ -182,9 +165,9 @@ impl Source {
     }
 }
 
-/// Whether this is where objects are read and written, for whoever asks.
-fn is_storage(name: &str, file: &str) -> bool {
-    name == CATALOGUE || file.starts_with("storage/") || file == "live_catalogue/objects.rs"
+/// True for the files that read and write objects on behalf of others.
+fn is_storage(file: &str) -> bool {
+    file.starts_with("storage/")
 }
 
 impl<'ast> Visit<'ast> for Source {
@@ -195,16 +178,10 @@ impl<'ast> Visit<'ast> for Source {
     }
 
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
-        if matches!(function.vis, Visibility::Public(_)) {
-            self.public.insert(function.sig.ident.to_string());
-        }
         self.within(&function.sig.ident, |it| visit::visit_item_fn(it, function));
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
-        if matches!(function.vis, Visibility::Public(_)) {
-            self.public.insert(function.sig.ident.to_string());
-        }
         self.within(&function.sig.ident, |it| visit::visit_impl_item_fn(it, function));
     }
 
@@ -305,26 +282,13 @@ fn every_call_of_aws_needs_a_known_permission() {
 }
 
 #[test]
-fn whatever_of_a_catalogue_leads_to_a_call_of_operators_is_known() {
-    let catalogue = Source::of(&[CATALOGUE]);
-    for ((operation, known), (_, asks)) in OF_OPERATORS.into_iter().zip(OF_CATALOGUES) {
-        let leads = |method: &&String| catalogue.reached_from([*method]).contains(asks);
-        let leading: Vec<&String> = catalogue.public.iter().filter(leads).collect();
-        assert!(!leading.is_empty(), "{asks}");
-        for method in leading {
-            assert!(known.contains(&method.as_str()), "{method} leads to {operation}");
-        }
-    }
-}
-
-#[test]
 fn every_permission_is_used_by_the_function_that_has_it() {
     for (function, role) in [
         ("functions/deadletter", DEADLETTER),
         ("functions/ingress", INGRESS),
         ("functions/dispatch", DISPATCH),
     ] {
-        let all = Source::of(&["crates/adapters", CATALOGUE, function]);
+        let all = Source::of(&["crates/adapters", function]);
         let mut called = Source::of(&[function]).all_called;
         called.extend(match role {
             // AWS SDKs call what it has for them, so no method of its own leads there. It has most permissions.
@@ -345,21 +309,19 @@ fn every_permission_is_used_by_the_function_that_has_it() {
 
 #[test]
 fn deadletter_and_ingress_reach_the_calls_that_their_roles_allow() {
+    const BY_NAME_ONLY: &str = "get_object";
     let operations = operations();
-    // Dispatch has nearly all of them. `get` and `put` of something else are taken for those of storage. That nothing is asked of storage there is looked
-    // at where the functions run (`tests/tests/emulated_aws/permissions.rs`).
-    for (function, role, by_name_only) in [
-        ("functions/deadletter", DEADLETTER, &["get_object", "list_object_versions"][..]),
-        ("functions/ingress", INGRESS, &["get_object", "list_object_versions", "put_object"]),
-    ] {
-        let all = Source::of(&["crates/adapters", CATALOGUE, function]);
+    // Dispatch has nearly all of them. `get` of something else is taken for that of storage. That nothing is read from storage there is
+    // tested where the functions run (`tests/tests/emulated_aws/permissions.rs`).
+    for (function, role) in [("functions/deadletter", DEADLETTER), ("functions/ingress", INGRESS)] {
+        let all = Source::of(&["crates/adapters", function]);
         let reached = all.reached_from(&Source::of(&[function]).all_called);
         let allowed = PERMISSIONS.iter().filter(|(_, roles, _)| roles.contains(&role));
         let allowed = allowed.flat_map(|(.., by)| match by {
             By::Operations(operations) => *operations,
             By::Parameter(_) | By::Extension(_) | By::Service => &[],
         });
-        let expected: BTreeSet<&str> = allowed.chain(by_name_only).copied().collect();
+        let expected: BTreeSet<&str> = allowed.copied().chain([BY_NAME_ONLY]).collect();
         let reached: BTreeSet<&str> =
             reached.intersection(&operations).map(String::as_str).collect();
         assert_eq!(reached, expected, "{function}");

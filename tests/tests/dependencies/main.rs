@@ -16,7 +16,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Package
 /// ours.
 const LAYERS: [&[&str]; 8] = [
     &["delivery", FROZEN],
-    &["catalogue", "dialects"],
+    &["dialects"],
     &["adapters"],
     &["dispatch", "deadletter", "ingress", "deadletters"],
     &["local"],
@@ -177,11 +177,20 @@ fn there_is_one_version_of_http_and_one_of_tls() {
 }
 
 #[test]
-fn the_functions_are_built_without_the_local_aws() {
+fn the_functions_are_built_without_the_local_aws_and_the_readers_of_files() {
     let metadata = metadata();
     for function in ["dispatch", "deadletter", "ingress"] {
         let compiled = compiled_into(&metadata, [&package(&metadata, function).id]);
-        for name in ["local", "s3s", "axum", "clap", "rustack-sqs-core", "cloudevents-sdk"] {
+        for name in [
+            "local",
+            "s3s",
+            "axum",
+            "clap",
+            "rustack-sqs-core",
+            "cloudevents-sdk",
+            "dialects",
+            "serde-saphyr",
+        ] {
             assert!(
                 compiled.iter().all(|package| package.name != name),
                 "{function} carries {name}"

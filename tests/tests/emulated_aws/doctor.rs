@@ -94,7 +94,7 @@ fn line(item: &Value) -> (String, String) {
 fn doctor_says_of_a_broken_stack_what_to_do_and_of_a_healthy_one_nothing() {
     on_deployment(|Deployment { stack: aws, subscriber, .. }| async move {
         let patient = Patient { aws, stack: aws.deploy_second(NAME, &[]).await };
-        let missing = "subscriptions.yaml does not exist";
+        let missing = "subscriptions/: nothing is there yet";
         let apply = "lastmile apply -f FILE --stack doctored";
         patient.shows(&[], &[("error", &[missing, apply])]).await;
         // Nothing is sent to a stack that cannot deliver.

@@ -10,12 +10,16 @@ use serde_json::{Value, json};
 use super::stack::{Stack, script};
 use super::{Deployment, on_deployment};
 
-/// Where nobody reads: other tests need the file of this environment.
-const KEY: &str = "of-github.yaml";
-const CATALOGUE: &str = "of-github/";
+/// The namespace of the role that may change one.
+const OWN: &str = "of-github";
+/// Another one that begins as this does.
+const OTHER: &str = "of-github-too";
+/// The value of the parameter for all namespaces.
+const ALL: &str = "*";
+const OWNER: &str = "github";
 
-/// The policy of a role of the template for this stack and this key of subscriptions, as a document.
-fn policy(stack: &Stack, role: &str, key: &str) -> String {
+/// The policy of a role of the template for this stack, as a document. `namespace` and the owner are parameters of it.
+fn policy(stack: &Stack, role: &str, namespace: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../infra/github.yaml");
     let mut text = fs::read_to_string(path).expect("the template is there");
     for (name, value) in [
@@ -24,17 +28,24 @@ fn policy(stack: &Stack, role: &str, key: &str) -> String {
         ("AWS::AccountId", "000000000000"),
         ("Application", "lastmile"),
         ("ConfigBucketName", stack.output("ConfigBucketName")),
-        ("SubscriptionsKey", key),
+        ("Namespace", namespace),
+        ("Owner", OWNER),
     ] {
         text = text.replace(&format!("${{{name}}}"), value);
     }
-    // Without tags, a reference is a name.
-    let text = text.replace("!Ref SubscriptionsKey", key);
     let template: Value = serde_saphyr::from_str(&text).expect("a template is YAML");
     let policy = &template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"];
     // Of the statement with a condition, the key of KMS, a list is left: this environment has none.
     let statements = policy["Statement"].as_array().expect("a list");
-    let statements: Vec<&Value> = statements.iter().filter(|it| it.is_object()).collect();
+    let mut statements: Vec<Value> =
+        statements.iter().filter(|it| it.is_object()).cloned().collect();
+    for statement in &mut statements {
+        // Without tags, a condition is a list: its name, what it is if that holds, and what otherwise.
+        if statement["Resource"][0] == "ChangesAll" {
+            let chosen = if namespace == ALL { 1 } else { 2 };
+            statement["Resource"] = statement["Resource"][chosen].take();
+        }
+    }
     json!({"Version": "2012-10-17", "Statement": statements}).to_string()
 }
 
@@ -59,24 +70,30 @@ async fn may_list(caller: &Caller<'_>, prefix: &str) -> bool {
 }
 
 impl<'a> Caller<'a> {
-    fn new(stack: &'a Stack, role: &str, key: &str) -> Self {
+    fn new(stack: &'a Stack, role: &str, namespace: &str) -> Self {
         let port = stack.endpoint.rsplit(':').next().expect("the endpoint has a port");
-        let name = format!("github-{role}-{}", key.trim_end_matches('/'));
-        let session = script("role.sh", &[port, &name, &policy(stack, role, key)]);
+        let name = format!("github-{role}-{}", if namespace == ALL { "all" } else { namespace });
+        let session = script("role.sh", &[port, &name, &policy(stack, role, namespace)]);
         Self { stack, session: serde_json::from_str(&session).expect("role.sh prints JSON") }
     }
 
+    /// Applies subscriptions of these names as the workflow does.
+    fn apply(&self, namespace: &str, names: &[&str], to: &str) -> Output {
+        let owner = ["--owner", OWNER, "--prune"];
+        self.run(namespace, names, &[&["apply", "--yes", "--to", to], &owner[..]].concat())
+    }
+
     /// Runs a command with a file of subscriptions of these names.
-    fn run(&self, subscriptions: &[&str], arguments: &[&str]) -> Output {
+    fn run(&self, namespace: &str, names: &[&str], arguments: &[&str]) -> Output {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let document = |name: &&str| {
             format!(
                 "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
-                 metadata: {{namespace: shop, topic: orders, name: {name}}}\n\
+                 metadata: {{namespace: {namespace}, topic: orders, name: {name}}}\n\
                  spec: {{destination: {{url: 'https://{name}.example.com/'}}}}\n"
             )
         };
-        let text = subscriptions.iter().map(document).collect::<Vec<_>>().join("---\n");
+        let text = names.iter().map(document).collect::<Vec<_>>().join("---\n");
         fs::write(folder.path().join("subscriptions.yaml"), text).expect("a file can be written");
         let mut command = Command::new(binary("lastmile"));
         command.args(arguments).args(["-f", "subscriptions.yaml"]).current_dir(folder.path());
@@ -112,44 +129,31 @@ fn assert_denied(output: &Output) {
 #[test]
 fn the_role_of_a_pull_request_checks_and_that_of_the_branch_applies() {
     on_deployment(|Deployment { stack, .. }| async move {
-        let bucket = stack.output("ConfigBucketName");
-        let (file, other) = (format!("s3://{bucket}/{KEY}"), format!("s3://{bucket}/other.yaml"));
+        let at = |prefix: &str| format!("s3://{}/{prefix}/", stack.output("ConfigBucketName"));
+        let subscriptions = at("subscriptions");
         let check = ["check", "--stack", "lastmile"];
-        let pull_request = Caller::new(stack, "CheckRole", KEY);
-        assert_succeeded(&pull_request.run(&["billing"], &check));
-        assert_denied(&pull_request.run(&["billing"], &["apply", "--yes", "--to", &file]));
+        let pull_request = Caller::new(stack, "CheckRole", ALL);
+        assert_succeeded(&pull_request.run(OWN, &["billing"], &check));
+        assert_denied(&pull_request.apply(OWN, &["billing"], &subscriptions));
 
-        let branch = Caller::new(stack, "ApplyRole", KEY);
-        assert_succeeded(&branch.run(&["billing"], &check));
-        // The first time there is no file yet.
-        for subscriptions in [&["billing", "stock"][..], &["billing"]] {
-            assert_succeeded(&branch.run(subscriptions, &["apply", "--yes", "--to", &file]));
+        let branch = Caller::new(stack, "ApplyRole", ALL);
+        assert_succeeded(&branch.run(OWN, &["billing"], &check));
+        for names in [&["billing", "stock"][..], &["billing"]] {
+            assert_succeeded(&branch.apply(OWN, names, &subscriptions));
         }
-        for other in [&other, &format!("{file}.other"), &format!("s3://{bucket}/{CATALOGUE}")] {
-            assert_denied(&branch.run(&["billing"], &["apply", "--yes", "--to", other]));
+        for other in ["other", "subscriptions-too"] {
+            assert_denied(&branch.apply(OWN, &["billing"], &at(other)));
         }
-        assert!(may_list(&branch, KEY).await);
-        for prefix in ["", "_", "_consents/", "_keys/", "of-github", "subscriptions.yaml"] {
+        assert!(may_list(&branch, "subscriptions/").await);
+        for prefix in ["", "_", "_consents/", "_keys/", "subscriptions"] {
             assert!(!may_list(&branch, prefix).await, "{prefix}");
         }
-    });
-}
 
-#[test]
-fn the_role_of_the_branch_applies_to_a_catalogue_and_lists_nothing_beside_it() {
-    on_deployment(|Deployment { stack, .. }| async move {
-        let to = |key: &str| format!("s3://{}/{key}", stack.output("ConfigBucketName"));
-        let branch = Caller::new(stack, "ApplyRole", CATALOGUE);
-        let apply = |to: &str, subscriptions: &[&str]| {
-            let owner = ["--owner", "billing", "--prune"];
-            branch.run(subscriptions, &[&["apply", "--yes", "--to", to], &owner[..]].concat())
-        };
-        for subscriptions in [&["billing", "stock"][..], &["billing"]] {
-            assert_succeeded(&apply(&to(CATALOGUE), subscriptions));
+        let of_one = Caller::new(stack, "ApplyRole", OWN);
+        for names in [&["billing", "stock"][..], &["billing"]] {
+            assert_succeeded(&of_one.apply(OWN, names, &subscriptions));
         }
-        assert_denied(&apply(&to("other/"), &["billing"]));
-        for prefix in ["", "_consents/", "of-github"] {
-            assert!(!may_list(&branch, prefix).await, "{prefix}");
-        }
+        assert_denied(&of_one.apply(OTHER, &["billing"], &subscriptions));
+        assert!(!may_list(&of_one, "_consents/").await);
     });
 }

@@ -7,7 +7,6 @@
 #![cfg(target_os = "linux")]
 
 mod campaign;
-mod catalogues;
 mod crashing;
 mod credentials;
 mod doctor;
@@ -23,6 +22,7 @@ mod publishers;
 mod rates;
 mod stack;
 mod subscriber;
+mod topics;
 mod trust;
 
 use std::collections::BTreeSet;

@@ -169,8 +169,8 @@ fn only_functions_and_operators_send_to_internal_queues_and_everybody_over_tls()
         let key = "permissions/clear.json";
         let reads = [
             (OPERATOR, "s3.get_object", letter(stack, key)),
-            (OPERATOR, "s3.get_object", config(stack, "subscriptions.yaml")),
-            (DISPATCH, "s3.get_object", config(stack, "subscriptions.yaml")),
+            (OPERATOR, "s3.get_object", config(stack, "subscriptions/_settings.json")),
+            (DISPATCH, "s3.get_object", config(stack, "subscriptions/_settings.json")),
         ];
         let attributes =
             QUEUES.map(|name| (OPERATOR, "sqs.get_queue_attributes", queue(stack, name)));
@@ -182,8 +182,9 @@ fn only_functions_and_operators_send_to_internal_queues_and_everybody_over_tls()
 #[test]
 fn dispatch_reads_subscriptions_keeps_what_it_knows_of_destinations_and_lists_nothing_else() {
     on_deployment(|Deployment { stack, .. }| async move {
-        let subscriptions = || config(stack, "subscriptions.yaml");
-        let versions = listing(stack, "subscriptions.yaml");
+        const TOPIC: &str = "subscriptions/permissions/orders.json";
+        let subscriptions = || config(stack, TOPIC);
+        let versions = listing(stack, TOPIC);
         let known = || config(stack, "_destinations/permissions.json");
         let missing = || config(stack, "_consents/permissions.json");
         let version = |key: &str| {
@@ -191,19 +192,10 @@ fn dispatch_reads_subscriptions_keeps_what_it_knows_of_destinations_and_lists_no
             of_version["VersionId"] = json!("none");
             of_version
         };
-        // What would be the objects of a catalogue: here the key has no slash at its end.
-        let catalogue = |key: &str| format!("subscriptions.yaml{key}");
-        let (pointer, hint) = (catalogue("namespaces/shop/pointer"), catalogue("hint"));
-        let node = catalogue(&format!("namespaces/shop/objects/{}", "0".repeat(64)));
-        let missing_here: Vec<Call> = [
-            "_consents/permissions.json",
-            "_destinations/deadletters/0000.json",
-            &pointer,
-            &node,
-            &hint,
-        ]
-        .map(|key| (DISPATCH, "s3.get_object", config(stack, key)))
-        .to_vec();
+        let missing_here: Vec<Call> =
+            ["_consents/permissions.json", "_destinations/deadletters/0000.json", TOPIC]
+                .map(|key| (DISPATCH, "s3.get_object", config(stack, key)))
+                .to_vec();
         let codes = error_codes(stack, STACK, &missing_here).await;
         assert!(codes.iter().all(|code| code.as_deref() == Some("NoSuchKey")), "{codes:?}");
         assert_denied(
@@ -211,8 +203,10 @@ fn dispatch_reads_subscriptions_keeps_what_it_knows_of_destinations_and_lists_no
             false,
             vec![
                 (DISPATCH, "s3.get_object", subscriptions()),
+                (DISPATCH, "s3.get_object", config(stack, "subscriptions/_settings.json")),
+                (DISPATCH, "s3.list_objects_v2", listing(stack, "subscriptions/")),
                 (DISPATCH, "s3.list_object_versions", versions.clone()),
-                (DISPATCH, "s3.get_object", version("subscriptions.yaml")),
+                (DISPATCH, "s3.get_object", version(TOPIC)),
                 (DISPATCH, "s3.put_object", known()),
                 (DISPATCH, "s3.get_object", known()),
             ],
@@ -220,24 +214,26 @@ fn dispatch_reads_subscriptions_keeps_what_it_knows_of_destinations_and_lists_no
         .await;
         let mut denied = vec![
             (DISPATCH, "s3.put_object", subscriptions()),
+            (DISPATCH, "s3.put_object", config(stack, "subscriptions/_settings.json")),
             (DISPATCH, "s3.delete_object", subscriptions()),
             (DISPATCH, "s3.delete_object", known()),
-            (DISPATCH, "s3.get_object", config(stack, "other.yaml")),
-            (DISPATCH, "s3.put_object", config(stack, "other.yaml")),
+            (DISPATCH, "s3.get_object", config(stack, "other.json")),
+            (DISPATCH, "s3.put_object", config(stack, "other.json")),
             (DISPATCH, "s3.list_objects_v2", json!({"Bucket": stack.output("ConfigBucketName")})),
-            (DISPATCH, "s3.list_objects_v2", listing(stack, "")),
-            (DISPATCH, "s3.list_objects_v2", listing(stack, "s")),
-            (DISPATCH, "s3.list_objects_v2", listing(stack, "_")),
             (DISPATCH, "s3.list_object_versions", listing(stack, "")),
             (DISPATCH, "s3.list_object_versions", listing(stack, "_consents/")),
-            (DISPATCH, "s3.get_object", version(&pointer)),
-            (DISPATCH, "s3.get_object", version(&hint)),
+            (DISPATCH, "s3.get_object", version("_consents/permissions.json")),
         ];
-        let folders =
-            ["_consents/", "_destinations/", "_destinations/deadletters/"].map(str::to_owned);
-        let of_catalogue = ["namespaces/", "namespaces/shop/", "namespaces/shop/objects/"];
-        for folder in folders.into_iter().chain(of_catalogue.map(catalogue)) {
-            denied.push((DISPATCH, "s3.list_objects_v2", listing(stack, &folder)));
+        for folder in [
+            "",
+            "s",
+            "_",
+            "subscriptions",
+            "_consents/",
+            "_destinations/",
+            "_destinations/deadletters/",
+        ] {
+            denied.push((DISPATCH, "s3.list_objects_v2", listing(stack, folder)));
         }
         for role in [DEADLETTER, INGRESS] {
             denied.extend([

@@ -21,6 +21,7 @@ use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
 use lastmile_tests::built::binary;
 use lastmile_tests::libraries;
+use lastmile_tests::writers::{Place, succeeded};
 use serde_json::Value;
 use tokio::net::TcpSocket;
 
@@ -84,6 +85,11 @@ const SNS_MAY_SEND: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect":
 /// The credentials of the account, which may do everything.
 pub(crate) const ACCOUNT: [(&str, &str); 2] =
     [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
+
+/// Where the config bucket has the subscriptions.
+pub(crate) const SUBSCRIPTIONS: &str = "subscriptions/";
+/// The owner of what the environment itself applies.
+const OWNER: &str = "environment";
 
 /// The outputs of another stack beside that of the tests.
 pub(crate) struct Second(BTreeMap<String, String>);
@@ -476,11 +482,6 @@ impl Stack {
         server_log().lines().filter(|line| line.contains(started)).count()
     }
 
-    /// An object of the config bucket, with a client of its own: another runtime may use it.
-    pub(crate) fn config_object(&self, key: &str) -> StoredObject {
-        StoredObject::in_bucket(s3_client(&self.endpoint), self.output("ConfigBucketName"), key)
-    }
-
     /// The keys of the config bucket under this prefix, with their ETags.
     pub(crate) async fn config_objects(&self, prefix: &str) -> Vec<(String, String)> {
         let list = self.blobs.list_objects_v2().bucket(self.output("ConfigBucketName"));
@@ -505,21 +506,39 @@ impl Stack {
         list.send().await.map(drop).map_err(code)
     }
 
-    /// Puts these in the place of the subscriptions that are there.
+    /// Makes a bucket without versions.
+    pub(crate) async fn new_bucket(&self, name: &str) {
+        let made = self.blobs.create_bucket().bucket(name).send().await;
+        made.expect("the emulated AWS makes a bucket");
+    }
+
+    /// The subscriptions in a config bucket, as these credentials read and change them.
+    pub(crate) fn place(&self, bucket: &str, credentials: &[(&str, &str)]) -> Place {
+        let environment = self.variables();
+        let environment = environment.iter().chain(credentials);
+        let environment =
+            environment.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let folder = StoredObject::in_bucket(s3_client(&self.endpoint), bucket, SUBSCRIPTIONS);
+        Place::new(format!("s3://{bucket}/{SUBSCRIPTIONS}"), folder, environment)
+    }
+
+    /// Applies these in the place of those that were applied before. Without any, the deployment is not set up.
     pub(crate) async fn put_subscriptions(&self, subscriptions: String) {
         self.put_subscriptions_into(self.output("ConfigBucketName"), subscriptions).await;
     }
 
     /// The same for a stack with this config bucket.
     pub(crate) async fn put_subscriptions_into(&self, bucket: &str, subscriptions: String) {
-        self.blobs
-            .put_object()
-            .bucket(bucket)
-            .key("subscriptions.yaml")
-            .body(ByteStream::from(subscriptions.into_bytes()))
-            .send()
-            .await
-            .expect("the config bucket accepts the subscriptions");
+        if subscriptions.is_empty() {
+            return;
+        }
+        let place = self.place(bucket, &ACCOUNT);
+        let applied = tokio::task::spawn_blocking(move || {
+            let mut apply = place.apply(OWNER, &subscriptions);
+            apply.arg("--prune");
+            succeeded(apply)
+        });
+        drop(applied.await.expect("the program runs"));
     }
 
     /// An output of the stack.

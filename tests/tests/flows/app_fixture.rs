@@ -1,15 +1,14 @@
 //! The application under test: a local stack, a subscriber that records requests, and the dead
 //! letters as files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use adapters::storage::StoredObject;
 use aws_sdk_sqs::types::{MessageAttributeValue, SendMessageBatchRequestEntry};
 use axum::http::StatusCode;
 use delivery::publish::AllowedOrigins;
-use lastmile_tests::catalogues;
+use lastmile_tests::topics;
 use local::guard::Hosts;
 use local::ingress::Ingress;
 use local::stack::{Stack, StackConfig};
@@ -19,6 +18,8 @@ use tempfile::TempDir;
 
 use crate::reactions::{self, Reaction};
 
+/// The folder of the subscriptions within the data folder.
+const FOLDER: &str = "subscriptions";
 /// The limit of every wait in a test.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -56,26 +57,10 @@ impl AppFixture {
         Self::with_loopback_allowed(subscriptions, port, received).await
     }
 
-    /// The same with the subscriptions in a catalogue.
-    pub(crate) async fn with_catalogue(
-        subscriptions: &[String],
-        react: impl Fn(usize, &Received) -> Reaction + Send + Sync + 'static,
-    ) -> Self {
-        let received: Arc<Mutex<Vec<Received>>> = Arc::default();
-        let port = reactions::serve(react, Arc::clone(&received)).await;
-        let data = tempfile::tempdir().expect("a folder can be made");
-        let folder = data.path().join("catalogue");
-        std::fs::create_dir(&folder).expect("a folder can be made");
-        let app = Self { port, ..Self::started(data, folder, "127.0.0.1", received).await };
-        app.apply(subscriptions).await;
-        app
-    }
-
-    /// Adds subscriptions to the catalogue.
+    /// Adds subscriptions while the application runs.
     pub(crate) async fn apply(&self, subscriptions: &[String]) {
         let text = subscriptions.join("---\n").replace("PORT", &self.port.to_string());
-        let folder = StoredObject::file(&self.data.path().join("catalogue"));
-        catalogues::apply(&folder, &text).await;
+        topics::apply_in(&self.data.path().join(FOLDER), &text).await;
     }
 
     /// The same with a subscriber that responds with 200, and no private address allowed.
@@ -100,29 +85,20 @@ impl AppFixture {
         received: Arc<Mutex<Vec<Received>>>,
     ) -> Self {
         let data = tempfile::tempdir().expect("a folder can be made");
-        let file = data.path().join("subscriptions.yaml");
+        let folder = data.path().join(FOLDER);
+        std::fs::create_dir(&folder).expect("a folder can be made");
         let text = subscriptions.join("---\n").replace("PORT", &port.to_string());
-        std::fs::write(&file, text).expect("the file can be written");
-        Self { port, ..Self::started(data, file, allow_private, received).await }
-    }
-
-    async fn started(
-        data: TempDir,
-        subscriptions: PathBuf,
-        allow_private: &str,
-        received: Arc<Mutex<Vec<Received>>>,
-    ) -> Self {
-        let allow_private = allow_private.to_owned();
+        topics::apply_in(&folder, &text).await;
         let config = StackConfig {
             // A free port: tests run concurrently.
             aws_port: 0,
             data: data.path().to_owned(),
-            subscriptions,
-            allow_private,
+            subscriptions: folder,
+            allow_private: allow_private.to_owned(),
             default_topic: None,
         };
         let stack = Stack::start(&config).await.expect("the stack starts");
-        Self { stack, received, data, port: 0 }
+        Self { stack, received, data, port }
     }
 
     /// Sends a record to the events queue, as any publisher would.

@@ -7,8 +7,8 @@
 
 mod address_policy;
 mod app_fixture;
+mod applied;
 mod batches;
-mod catalogue;
 mod publishing;
 mod reactions;
 mod replies;

@@ -146,7 +146,7 @@ fn receives(receiver: impl Into<PathBuf>, arguments: Vec<PathBuf>, key: &'static
     let trial = Trial::of(receiver, arguments, key);
     let running = trial.subscribe();
     let own = [SECRET, PRIVATE_KEY];
-    let dev = ["dev", "--port", "0", "--aws-port", "0", "--subscriptions", "s.yaml"];
+    let dev = ["dev", "--port", "0", "--aws-port", "0", "--file", "s.yaml"];
     let mut dev = trial.lastmile(&dev, own);
     let dev = Running::start(dev.stderr(Stdio::null()));
     let queue = word(&dev.line_with("ready:").replace("queue ", "queue="), "queue=");

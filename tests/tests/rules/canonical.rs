@@ -8,6 +8,7 @@ use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::profile::Dialect;
 use delivery::subscription::secret::SecretName;
+use delivery::topic_object::{self, Content, DeploymentObjects};
 use dialects::{Reading, Severity, Source, read};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -33,6 +34,24 @@ pub(crate) fn is_kept(reading: &Reading) {
     assert!(again.catalogue == reading.catalogue, "{canonical}");
     reading.catalogue.subscriptions().for_each(|of| knows_its_secrets(of));
     assert_eq!(written(&again), canonical);
+    are_kept_in_objects(reading);
+}
+
+/// Reads the objects of a reading's topics: they have the same topics and subscriptions, and are made of themselves.
+fn are_kept_in_objects(reading: &Reading) {
+    let objects = DeploymentObjects::of("owner", &reading.catalogue);
+    let secrets = &reading.catalogue.settings().secrets;
+    for (name, object) in &objects.topics {
+        let text = object.to_text().expect("an object");
+        let Ok(Content::Topic(parsed)) = Content::parse(text.as_bytes()) else { panic!("{text}") };
+        assert_eq!(parsed, *object);
+        let topic = topic_object::read(name, &parsed, secrets).expect(&text);
+        assert_eq!(topic.unusable().len(), 0, "{:?}", topic.unusable());
+        let expected = reading.catalogue.topic_subscriptions(name).expect("a topic");
+        assert_eq!(&topic, &**expected, "{text}");
+    }
+    let settings = topic_object::settings(&objects.settings, &objects.publishers);
+    assert_eq!(settings.as_ref(), Ok(reading.catalogue.settings()));
 }
 
 /// Every text of a destination that is the name of a secret is one of its secrets: a policy and its check see all of them.

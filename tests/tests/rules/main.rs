@@ -29,6 +29,5 @@ mod schedules;
 mod schema;
 mod slots;
 mod statuses;
-mod stored;
 mod template;
 mod wire;

@@ -50,10 +50,7 @@ impl Bucket {
         };
         // Before the content, which consumes the response.
         let found = response.as_ref().ok();
-        let bytes = found.and_then(GetObjectOutput::content_length).unwrap_or_default();
-        if let Some(bytes) = u64::try_from(bytes).ok().filter(|bytes| *bytes > max_bytes) {
-            return Err(StorageError::too_large(bytes, max_bytes));
-        }
+        check_size(found, max_bytes)?;
         let etag = found.and_then(GetObjectOutput::e_tag).unwrap_or_default().to_owned();
         let modified_ms = millis(found.and_then(GetObjectOutput::last_modified));
         let content = content(response).await?;
@@ -131,6 +128,7 @@ impl Bucket {
         let version = |version: &ObjectVersion| Version {
             // S3's id of what was written while the bucket kept no versions.
             id: version.version_id().unwrap_or("null").to_owned(),
+            modified_ms: millis(version.last_modified()),
             description: version.last_modified().map(ToString::to_string).unwrap_or_default(),
             // After a deletion the newest is a delete marker, which is not a version: then none of
             // these is current.
@@ -144,11 +142,14 @@ impl Bucket {
 
     pub(super) async fn get_version(
         &self,
+        max_bytes: u64,
         key: &str,
         id: &str,
     ) -> Result<Option<Vec<u8>>, StorageError> {
         let get = self.client.get_object().bucket(&self.name).key(valid(key)?).version_id(id);
-        content(get.send().await).await
+        let response = get.send().await;
+        check_size(response.as_ref().ok(), max_bytes)?;
+        content(response).await
     }
 
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
@@ -204,6 +205,15 @@ pub(super) fn content_type(key: &str) -> Option<&'static str> {
     key.ends_with(".json").then_some("application/json")
 }
 
+/// Checks the size of an object before its content is read.
+fn check_size(found: Option<&GetObjectOutput>, max_bytes: u64) -> Result<(), StorageError> {
+    let bytes = found.and_then(GetObjectOutput::content_length).unwrap_or_default();
+    match u64::try_from(bytes) {
+        Ok(bytes) if bytes > max_bytes => Err(StorageError::TooLarge { bytes, max_bytes }),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 /// The keys of a bucket are flat: `..` in one has no meaning, and leads nowhere.
 fn valid(key: &str) -> Result<&str, StorageError> {
     if key.is_empty() { Err(StorageError::InvalidKey(key.to_owned())) } else { Ok(key) }
@@ -214,6 +224,7 @@ fn entry(object: &Object) -> Entry {
         key: object.key().unwrap_or_default().to_owned(),
         bytes: object.size().and_then(|size| size.try_into().ok()).unwrap_or(0),
         modified_ms: millis(object.last_modified()),
+        etag: object.e_tag().unwrap_or_default().to_owned(),
     }
 }
 

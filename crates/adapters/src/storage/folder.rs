@@ -53,7 +53,7 @@ impl Folder {
         match blocking(found).await? {
             None => Ok(Fetched::Missing),
             Some(Ok(fetched)) => Ok(fetched),
-            Some(Err(bytes)) => Err(StorageError::too_large(bytes, max_bytes)),
+            Some(Err(bytes)) => Err(StorageError::TooLarge { bytes, max_bytes }),
         }
     }
 
@@ -108,6 +108,7 @@ impl Folder {
             let existing = versions.into_iter().filter(|(_, path)| path.is_file());
             let version = |(id, path): (&str, PathBuf)| Version {
                 id: id.to_owned(),
+                modified_ms: std::fs::metadata(&path).map_or(0, |metadata| modified_ms(&metadata)),
                 description: path.display().to_string(),
                 is_current: id == CURRENT,
             };
@@ -118,6 +119,7 @@ impl Folder {
 
     pub(super) async fn get_version(
         &self,
+        max_bytes: u64,
         key: &str,
         id: &str,
     ) -> Result<Option<Vec<u8>>, StorageError> {
@@ -126,7 +128,11 @@ impl Folder {
             (PREVIOUS, path) => previous(&path),
             _ => return Ok(None),
         };
-        blocking(move || unless_missing(std::fs::read(path))).await
+        match blocking(move || unless_missing(read(&path, None, max_bytes))).await? {
+            Some(Ok(Fetched::Changed { bytes, .. })) => Ok(Some(bytes)),
+            Some(Err(bytes)) => Err(StorageError::TooLarge { bytes, max_bytes }),
+            Some(Ok(Fetched::Missing | Fetched::Unchanged)) | None => Ok(None),
+        }
     }
 
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
@@ -227,7 +233,7 @@ fn read(
 }
 
 /// The length too: two quick writes may have one modification time, where nothing dates them.
-fn etag(metadata: &Metadata) -> String {
+pub(super) fn etag(metadata: &Metadata) -> String {
     format!("{:?} {}", metadata.modified().ok(), metadata.len())
 }
 

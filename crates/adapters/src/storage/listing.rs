@@ -8,7 +8,7 @@ use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::Path;
 
-use super::folder::{modified_ms, unless_missing};
+use super::folder::{etag, modified_ms, unless_missing};
 use super::{Entry, ListRequest, PAGE_MAX, Page};
 
 /// The page that a request asks for. All keys in this folder begin with `base`, and their parts
@@ -75,7 +75,8 @@ impl<S: Fn(&str) -> bool> Walk<'_, S> {
             && self.has_room()
         {
             let modified_ms = modified_ms(&metadata);
-            self.page.entries.push(Entry { key, bytes: metadata.len(), modified_ms });
+            let (bytes, etag) = (metadata.len(), etag(&metadata));
+            self.page.entries.push(Entry { key, bytes, modified_ms, etag });
         }
         Ok(())
     }

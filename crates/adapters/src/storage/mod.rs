@@ -56,15 +56,17 @@ pub enum StorageError {
     /// The request was refused, and repeating it will not help: access is denied, say.
     #[error("{0}")]
     Refused(String),
+    /// It is larger than the caller reads.
+    #[error("it has {bytes} bytes, and only {max_bytes} are expected at most")]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// What the caller reads.
+        max_bytes: u64,
+    },
     /// Storage could not be reached or could not do its work; repeating the request may help.
     #[error("{0}")]
     Unavailable(String),
-}
-
-impl StorageError {
-    fn too_large(bytes: u64, max_bytes: u64) -> Self {
-        Self::Refused(format!("it has {bytes} bytes, and only {max_bytes} are expected at most"))
-    }
 }
 
 /// What became of a conditional write.
@@ -116,6 +118,8 @@ pub struct Entry {
     pub bytes: u64,
     /// When it was written.
     pub modified_ms: u64,
+    /// Its ETag, as a read of it has it.
+    pub etag: String,
 }
 
 /// What to list.
@@ -149,6 +153,8 @@ pub struct Page {
 pub struct Version {
     /// Its id.
     pub id: String,
+    /// When it was written.
+    pub modified_ms: u64,
     /// For people: when it was written; of a file, its path.
     pub description: String,
     /// Whether reading the object yields this version.
@@ -285,12 +291,17 @@ impl Storage {
         of_either!(self, it => it.versions(key).await)
     }
 
-    /// The content of a version; `None` when there is none.
+    /// The content of a version that has at most so many bytes; `None` when there is none.
     ///
     /// # Errors
     /// [`StorageError`] when it could not be read.
-    pub async fn get_version(&self, key: &str, id: &str) -> Result<Option<Vec<u8>>, StorageError> {
-        of_either!(self, it => it.get_version(key, id).await)
+    pub async fn get_version(
+        &self,
+        max_bytes: u64,
+        key: &str,
+        id: &str,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        of_either!(self, it => it.get_version(max_bytes, key, id).await)
     }
 
     /// One page of a listing.

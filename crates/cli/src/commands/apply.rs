@@ -1,49 +1,55 @@
-//! `lastmile apply`: uploads subscription files to where a deployment reads them.
+//! `lastmile apply`: writes subscription files to where a deployment reads them.
 //!
-//! Checks the files, shows the difference to the current subscriptions, asks for confirmation, and
-//! uploads. Refuses to upload files that would mean something else joined into one. The functions
-//! read the source every 30 seconds.
+//! Checks the files, shows what changes, asks for confirmation, and writes. What others applied stays as it is. The
+//! functions use a change within half a minute.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use adapters::machine::Machine;
-use adapters::subscriptions::Location;
-use catalogue::Committed;
 use clap::builder::NonEmptyStringValueParser;
 use delivery::explain::diff::{Change, FieldChange, Subject, diff};
 use delivery::ports::Clock as _;
-use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::Catalogue;
-use dialects::{Reading, Source};
+use delivery::subscription::name::TopicName;
 
-use crate::comparison::{Comparison, who};
 use crate::confirm::may_proceed;
-use crate::deployment::{DeploymentEntries, new_problems, print_mappings};
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::with_lints;
+use crate::mapped_addresses::print_mappings;
 use crate::missing_destinations::{PLACEHOLDER_HOST, has_placeholder};
 use crate::output::{note, out};
 use crate::stack::Stack;
-use crate::store::{self, SubscriptionStore, Target};
+use crate::store::Target;
+use crate::topics::{Changed, Plan, Topics};
 use crate::{key_sets, text};
+
+/// The exit code of `--dry-run` if something would change.
+const DIFFERS: u8 = 2;
+/// So many objects are written for a cent of a dollar.
+/// <https://aws.amazon.com/s3/pricing/>
+const OBJECTS_PER_CENT: usize = 2_000;
+/// So many objects are written without a word about the price.
+const OBJECTS_UNPRICED: usize = 1_000;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Files of subscriptions; together they replace all current subscriptions
+    /// Files of subscriptions
     #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     target: Target,
-    /// In a catalogue: whose files these are. They change only what was applied under this name
+    /// The owner of these files: they change only what was applied under this name
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
-    /// In a catalogue: remove what was applied under this name and is not in the files
+    /// Remove what was applied under this name and is not in the files
     #[arg(long)]
     prune: bool,
-    /// Do not ask for confirmation
+    /// Only show what would change; the exit code is 2 if anything would
     #[arg(long)]
+    dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     /// Apply files without any subscription
     #[arg(long)]
@@ -51,11 +57,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { owner, prune, .. } = &arguments;
     let files = Files::read(&arguments.files)?;
-    // Before the checks, since a catalogue has what files may refer to.
-    let location = arguments.target.location().await?;
-    let deployed = DeploymentEntries::at(&location, &arguments.owner, arguments.prune).await?;
-    let reading = files.reading_for(&deployed.for_files);
+    let topics = Topics::at(&arguments.target.location().await?).await;
+    // Before the checks, since files may refer to what the deployment has.
+    let beside = topics.beside().await?;
+    let reading = files.reading_for(&beside.for_files(owner, *prune)?);
     let stack = Stack::optional(arguments.target.stack.as_deref()).await?;
     let findings = with_lints(&reading, files.names(), Machine.now_ms(), stack.as_ref())?;
     print_findings(&findings);
@@ -68,147 +75,84 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         ));
         return Ok(ExitCode::FAILURE);
     }
-    if location.is_catalogue() {
-        return apply_to_catalogue(&arguments, &location, &reading, &deployed).await;
-    }
-    let store = SubscriptionStore::at(&location).await;
-    let text = files.joined();
-    // The target is one file: names that collide only there are found here.
-    let joined = dialects::read(&[Source { name: &store.name(), text: &text }]);
-    if have_errors(&joined.findings) || joined.catalogue != reading.catalogue {
-        print_findings(&joined.findings);
-        anyhow::bail!(
-            "joined into one file these documents would have another meaning; give each Event Grid resource a name of its \
-             own, or join the files yourself"
-        );
-    }
-    let old = store.read().await?;
-    let current = current_catalogue(&store, old.as_deref());
-    let new = &reading.catalogue;
-    check_removal([&current, new], new, arguments.allow_empty)?;
-    if old.as_deref() == Some(text.as_str()) {
-        out(&format!("{}: nothing to do, it is up to date\n", store.name()))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let removes = print_changes(&current, new)?;
-    if let (true, Some(stack)) = (removes, &stack) {
-        let waiting = stack.retries_waiting().await?;
-        out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
-    }
-    if !may_replace(arguments.yes, &store.name())? {
-        return Ok(ExitCode::FAILURE);
-    }
-    key_sets::write(store.storage(), &current, new).await?;
-    store.write(&text).await?;
-    out(&format!("{}: applied\n", store.name()))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Changes a catalogue: what other owners applied stays as it is.
-async fn apply_to_catalogue(
-    arguments: &Arguments,
-    location: &Location,
-    reading: &Reading,
-    deployed: &DeploymentEntries,
-) -> anyhow::Result<ExitCode> {
-    let Arguments { owner, prune, .. } = arguments;
-    let folder = store::object(location).await;
-    let mappings = deployed.own(reading.destinations.clone())?;
-    let new = &reading.catalogue;
-    let comparison = Comparison::of(&folder, owner, new, &mappings, *prune).await?;
-    let (before, after) = (comparison.before(), comparison.after());
-    check_removal([&before, &after], new, arguments.allow_empty)?;
-    let put = new.subscriptions().map(|subscription| &subscription.name).collect();
-    let problems = new_problems(&before, &after, &put);
+    let plan = Plan::of(&topics, beside, owner, &reading, *prune).await?;
+    let ([before, after], problems) = plan.catalogues()?;
+    check_removal(&plan, owner, &reading.catalogue, arguments.allow_empty)?;
     if !problems.is_empty() {
         problems.iter().for_each(note);
         return Ok(ExitCode::FAILURE);
     }
-    let in_use = comparison.in_use();
-    print_changes(&in_use, &after)?;
-    let [old, new] = comparison.mappings()?;
+    let removes = show(&plan, [&before, &after], owner)?;
+    if let (true, Some(stack)) = (removes, &stack) {
+        let waiting = stack.retries_waiting().await?;
+        out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
+    }
+    let name = topics.objects.to_string();
+    if plan.objects() == 0 {
+        out(&format!("{name}: nothing to do, it is up to date\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.dry_run {
+        return Ok(ExitCode::from(DIFFERS));
+    }
+    if !may_replace(arguments.yes, &name)? {
+        return Ok(ExitCode::FAILURE);
+    }
+    key_sets::write(topics.objects.storage(), &before, &after).await?;
+    plan.make(print_changed).await?;
+    out(&format!("{name}: applied\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what a plan changes, and what it leaves; returns true if it removes something.
+fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyhow::Result<bool> {
+    let removes = print_changes(before, after)?;
+    let [old, new] = plan.destinations();
     if print_mappings([&old, &new])? {
         note(format_args!(
             "subscriptions that were applied before keep the address that a reference had then: apply their files again"
         ));
     }
-    if comparison.left() > 0 {
-        let left = comparison.left();
+    if plan.left() > 0 {
+        let left = plan.left();
         note(format_args!(
             "{left} entries of {owner:?} are not in the files: --prune removes them"
         ));
     }
-    for name in comparison.without_pointer() {
-        out(&format!(
-            "the pointer of the namespace {} is missing: it is written again, and what the namespace has is in use again\n",
-            text::line(name)
-        ))?;
+    let objects = plan.objects();
+    if objects > OBJECTS_UNPRICED {
+        let cents = objects.div_ceil(OBJECTS_PER_CENT);
+        let (dollars, cents) = (cents / 100, cents % 100);
+        note(format_args!("{objects} objects are written, for about ${dollars}.{cents:02}"));
     }
-    if comparison.is_empty() {
-        out(&format!("{folder}: nothing to do, it is up to date\n"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if !may_replace(arguments.yes, &folder.to_string())? {
-        return Ok(ExitCode::FAILURE);
-    }
-    key_sets::write(&folder.storage, &in_use, &after).await?;
-    comparison.commit(&who(owner), print_committed).await?;
-    out(&format!("{folder}: applied\n"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(removes)
 }
 
-/// Prints that all subscriptions of a deployment would be removed, if no name of them stays, and refuses files without
-/// any, unless they are allowed.
+/// Prints what was written of a topic.
+pub(crate) fn print_changed(topic: &TopicName, changed: Changed) -> anyhow::Result<()> {
+    let name = text::line(&topic.to_string());
+    match changed {
+        Changed::Nothing => out(&format!("{name}: nothing to do\n")),
+        Changed::Written(bytes) => out(&format!("{name}: {bytes} bytes\n")),
+    }
+}
+
+/// Prints that no subscription of an owner would be left, and refuses files without any, unless they are allowed.
 fn check_removal(
-    [current, after]: [&Catalogue; 2],
+    plan: &Plan<'_>,
+    owner: &str,
     files: &Catalogue,
     allow_empty: bool,
 ) -> anyhow::Result<()> {
-    let is_empty = |of: &Catalogue| of.subscriptions().next().is_none();
-    let is_removed = |of: &Arc<Subscription>| after.subscription(&of.name).is_none();
-    if !is_empty(current) && current.subscriptions().all(is_removed) {
-        note("apply would remove all current subscriptions");
+    if plan.removes_all() {
+        note(format_args!("apply would remove all current subscriptions of {owner:?}"));
     }
-    if is_empty(files) && !allow_empty {
+    if files.subscriptions().next().is_none() && !allow_empty {
         return Err(usage_error(
             "the files contain no subscription; apply them with --allow-empty",
         ));
     }
     Ok(())
-}
-
-/// What was written of a namespace.
-pub(crate) fn print_committed(namespace: &str, committed: &Committed) -> anyhow::Result<()> {
-    let Committed { number, objects_written, bytes_written, unannounced, .. } = committed;
-    let name = text::line(namespace);
-    if let Some(why) = unannounced {
-        note(format_args!(
-            "{name}: the hint could not be written, so it is five minutes until all processes use the change: {why}"
-        ));
-    }
-    match objects_written {
-        0 => out(&format!("{name}: nothing to do, version {number} has it\n")),
-        _ => out(&format!(
-            "{name}: version {number}, {objects_written} objects, {bytes_written} bytes\n"
-        )),
-    }
-}
-
-/// The current subscriptions, as far as they can be read.
-pub(crate) fn current_catalogue(store: &SubscriptionStore, text: Option<&str>) -> Catalogue {
-    let Some(text) = text else {
-        note(format_args!("{}: does not exist yet", store.name()));
-        return Catalogue::default();
-    };
-    let reading = dialects::read(&[Source { name: &store.name(), text }]);
-    if have_errors(&reading.findings) {
-        print_findings(&reading.findings);
-        note(format_args!(
-            "{}: the current file has errors; only subscriptions without an error are compared",
-            store.name()
-        ));
-    }
-    reading.catalogue
 }
 
 /// Prints the difference by subscription and field; returns whether anything is removed.

@@ -16,11 +16,11 @@ use delivery::subscription::profile::Dialect;
 use crate::cost::estimate::estimate;
 use crate::cost::plan::{Deployment, Plan, Traffic, number};
 use crate::cost::report;
-use crate::deployed::{self, Wanted};
 use crate::files::{Files, print_findings, usage_error};
 use crate::output::{Output, out, out_json};
 use crate::stack::Stack;
 use crate::store;
+use crate::topics::{self, Wanted};
 
 /// The most events of a day: quantities are exact up to here.
 const EVENTS_MAX: f64 = 1e13;
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     /// Files of subscriptions, read together; the policy and the limits are those of one of them
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", conflicts_with = "dialect")]
     files: Vec<PathBuf>,
-    /// The deployment whose subscription is used: s3://bucket/key or file:///path; a catalogue ends with a slash
+    /// The deployment whose subscription is used: s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", requires = "subscription", conflicts_with = "dialect")]
     to: Option<String>,
     /// The same as a deployed CloudFormation stack
@@ -126,7 +126,7 @@ async fn policy(arguments: &Arguments) -> anyhow::Result<Option<Arc<Subscription
     if let (Some(name), true) = (subscription, to.is_some() || stack.is_some()) {
         let stack = Stack::optional(stack.as_deref()).await?;
         let location = store::location(to.as_deref(), stack.as_ref())?;
-        let deployed = deployed::read(&location, Wanted::topics_of([name])).await?;
+        let deployed = topics::read(&location, Wanted::topics_of([name])).await?;
         print_findings(&deployed.reading.findings);
         return Ok(Some(Arc::clone(deployed.subscription(name)?)));
     }

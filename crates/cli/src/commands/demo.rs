@@ -27,6 +27,8 @@ use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::compiled::Compiled;
+use crate::files::Files;
 use crate::output::{note, out};
 use crate::this_machine::allow_private;
 use crate::{log_view, text};
@@ -74,6 +76,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let subscriber = listen(arguments.port).await?;
     let port = subscriber.port()?;
     write_subscriptions(&subscriptions, port)?;
+    let compiled = Compiled::below(&arguments.data.join("demo")).await?;
+    compiled.write(&Files::read(std::slice::from_ref(&subscriptions))?.reading()).await?;
     let endpoints = Endpoints::default();
     let answer = move |received: &Received| endpoints.answer(received);
     let endpoints = tokio::spawn(subscriber.serve(answer, |_, _| {}));
@@ -81,7 +85,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         // Any free port: `lastmile dev` may be using the usual one.
         aws_port: 0,
         data: arguments.data.clone(),
-        subscriptions: subscriptions.clone(),
+        subscriptions: compiled.folder,
         allow_private: allow_private(),
         default_topic: None,
     };

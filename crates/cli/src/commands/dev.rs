@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use adapters::events_queue::EventsQueue;
-use adapters::live_catalogue::Subscriptions;
+use adapters::live_topics::LiveTopics;
 use adapters::machine::Machine;
-use adapters::subscriptions::Location;
 use deadletters::DeadLetters;
 use deadletters::container::DeadLetterContainer;
 use delivery::ports::{JitterSource as _, SubscriptionSource as _};
@@ -21,35 +20,32 @@ use local::stack::{Stack, StackConfig};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::commands::destinations::health_below;
+use crate::compiled::Compiled;
 use crate::data_lock::DataLock;
-use crate::deployed::{self, Wanted};
 use crate::dev_page::{self, DevPage, Recording, Setup};
 use crate::dev_view::{DevView, Ready};
 use crate::environment::{EnvironmentArgs, lookup, receivers_elsewhere, report};
-use crate::files::{Files, print_findings, usage_error};
+use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::interrupt;
 use crate::log_view;
 use crate::named_secret;
 use crate::output::{LineOutput, note};
 use crate::page;
 use crate::replay_sender::ReplayQueues;
-use crate::saved_file::{Saved, SavedFile};
+use crate::saved_files::{Saved, SavedFiles};
 use crate::styled::{ColorArgs, Screen};
 use crate::text;
 use crate::this_machine::{allow_private, listen, listen_at, reached_at};
 use crate::unset_secrets::all_unset_here;
 
+/// The file that is used if none is named.
+const USUAL_FILE: &str = "subscriptions.yaml";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The file of subscriptions, or the folder of a catalogue
-    #[arg(
-        short = 'f',
-        long = "file",
-        alias = "subscriptions",
-        default_value = "subscriptions.yaml",
-        value_name = "FILE"
-    )]
-    subscriptions: PathBuf,
+    /// Files of subscriptions, and folders of them, read again at each save
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// The data folder; dead letters are plain files below s3/dead-letters
     #[arg(long, default_value = ".lastmile", value_name = "DIR")]
     data: PathBuf,
@@ -94,19 +90,21 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // That an attempt begins is said in `debug` lines, for the page.
     let mut log = log_view::watch(LevelFilter::DEBUG, arguments.output == LineOutput::Json);
-    let config = stack_config(&arguments);
+    let files = files(&arguments.files)?;
     let keys = keys(&arguments)?;
     // Before the stack starts: a folder or a port in use is reported without starting anything.
-    let mut lock = DataLock::take(&config.data)?;
+    let mut lock = DataLock::take(&arguments.data)?;
     let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
     let address = reached_at(listener.local_addr()?);
     lock.says(&format!("http://{address}"));
-    let reading = reading(&config.subscriptions).await?;
+    let compiled = Compiled::below(&arguments.data).await?;
+    let config = stack_config(&arguments, &compiled);
+    let mut saved_files = SavedFiles::new(files.clone());
+    let reading = compile(&files, &compiled).await?;
     let known = &reading.catalogue;
-    let is_file = !config.subscriptions.is_dir();
-    let mut file = is_file.then(|| SavedFile::new(config.subscriptions.clone(), known));
+    saved_files.had(known);
     let screen = Screen::stdout(arguments.color);
-    let mut view = DevView::new(arguments.output, screen, known, is_file);
+    let mut view = DevView::new(arguments.output, screen, known);
     view.unset_secrets(&all_unset_here(&reading))?;
     let elsewhere = receivers_elsewhere(known);
     let allowed = arguments.environment.allow(&elsewhere)?;
@@ -127,7 +125,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     ingress.announce(&stack.sqs(), &format!("http://{address}")).await?;
     let page = match recording {
         Some(recording) => {
-            Some(start_page(recording, &config, &stack, at, arguments.page_port).await?)
+            Some(start_page(recording, (&config, &files), &stack, at, arguments.page_port).await?)
         }
         None => None,
     };
@@ -136,7 +134,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         queue: &queue,
         aws: &aws,
         dead_letters: &config.data.join("s3/dead-letters"),
-        subscriptions: &config.subscriptions,
+        subscriptions: &names(&files),
         page: page.as_ref().map(|page| page.address.as_str()),
     };
     view.ready(&ready, known)?;
@@ -152,7 +150,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 witness.iter().for_each(|witness| witness.line(&line));
                 view.line(&line)?;
             }
-            saved = next_save(&mut file) => view.saved(&saved)?,
+            saved = saved_files.saved() => take_over(&saved, &compiled, &mut view).await?,
         }
     }
     drop(page);
@@ -164,11 +162,52 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-fn stack_config(arguments: &Arguments) -> StackConfig {
+/// The files: those that are named, or the one that has the name of a sample.
+fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    if !named.is_empty() {
+        return Ok(named.to_vec());
+    }
+    let usual = PathBuf::from(USUAL_FILE);
+    if usual.exists() {
+        return Ok(vec![usual]);
+    }
+    Err(usage_error(format!(
+        "there is no {USUAL_FILE} here: name files of subscriptions with -f FILE, or begin with those of the demo: \
+         lastmile demo, then lastmile dev -f .lastmile/{USUAL_FILE}"
+    )))
+}
+
+/// Reads the files, and writes what they have for dispatch, unless they have errors.
+async fn compile(files: &[PathBuf], compiled: &Compiled) -> anyhow::Result<Reading> {
+    let reading = Files::read(files)?.reading_with_blank();
+    print_findings(&reading.findings);
+    if !have_errors(&reading.findings) {
+        compiled.write(&reading).await?;
+    }
+    Ok(reading)
+}
+
+/// Writes what was saved for dispatch, if it can be used, and says what the save came to.
+async fn take_over(saved: &Saved, compiled: &Compiled, view: &mut DevView) -> anyhow::Result<()> {
+    if let Saved::Valid { reading, .. } = saved
+        && let Err(error) = compiled.write(reading).await
+    {
+        return view.saved(&Saved::Unreadable(format!("{error:#}")));
+    }
+    view.saved(saved)
+}
+
+/// The files, as people name them.
+fn names(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files.iter().map(|path| text::path(path)).collect();
+    names.join(", ")
+}
+
+fn stack_config(arguments: &Arguments, compiled: &Compiled) -> StackConfig {
     StackConfig {
         aws_port: arguments.aws_port,
         data: arguments.data.clone(),
-        subscriptions: arguments.subscriptions.clone(),
+        subscriptions: compiled.folder.clone(),
         allow_private: allow_private(),
         default_topic: arguments.default_topic.clone(),
     }
@@ -177,7 +216,7 @@ fn stack_config(arguments: &Arguments) -> StackConfig {
 fn ingress(
     arguments: &Arguments,
     queue: EventsQueue,
-    subscriptions: Subscriptions,
+    subscriptions: LiveTopics,
     keys: Vec<Secret>,
 ) -> Ingress {
     let (default_topic, hosts) = (arguments.default_topic.clone(), hosts(arguments));
@@ -242,7 +281,7 @@ async fn stop(stack: Stack) -> anyhow::Result<ExitCode> {
 /// Serves the live page, and beside it that of the dead letters.
 async fn start_page(
     recording: Recording,
-    config: &StackConfig,
+    (config, files): (&StackConfig, &[PathBuf]),
     stack: &Stack,
     (ingress, ingress_key): (SocketAddr, Option<Secret>),
     port: u16,
@@ -250,6 +289,7 @@ async fn start_page(
     let listener = dev_page::listen(port).await?;
     let dead_letters = serve_dead_letters(config, stack).await?;
     let setup = Setup {
+        files: files.to_vec(),
         subscriptions: config.subscriptions.clone(),
         ingress: format!("http://{ingress}"),
         ingress_key,
@@ -276,29 +316,6 @@ async fn serve_dead_letters(config: &StackConfig, stack: &Stack) -> anyhow::Resu
         }
     });
     Ok(address)
-}
-
-/// The subscriptions at the start. Those of a catalogue are reported here, as functions read only the topics
-/// that they need; of one that cannot be read, which may be a new folder, there are none yet.
-async fn reading(path: &PathBuf) -> anyhow::Result<Reading> {
-    if !path.is_dir() {
-        return Ok(Files::read(std::slice::from_ref(path))?.reading());
-    }
-    // With a slash at its end it is a catalogue.
-    let folder = Location::File(std::path::absolute(path)?.join(""));
-    let Ok(deployed) = deployed::read(&folder, Wanted::All).await else {
-        return Ok(dialects::read(&[]));
-    };
-    print_findings(&deployed.reading.findings);
-    Ok(deployed.reading)
-}
-
-/// Waits until the file is saved; of a catalogue, for ever.
-async fn next_save(file: &mut Option<SavedFile>) -> Saved {
-    match file {
-        Some(file) => file.saved().await,
-        None => std::future::pending().await,
-    }
 }
 
 fn print_lost_messages(lost: &[(String, u64)]) {

@@ -11,8 +11,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use adapters::file_text;
+use adapters::live_topics::Location;
 use adapters::queues::text_attribute;
-use adapters::subscriptions::Location;
 use anyhow::{Context as _, anyhow, bail};
 use delivery::address::http_url;
 use delivery::event::envelope::decode;
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "URL", value_parser = http_url, conflicts_with_all = ["topic", "to", "stack"])]
     ingress: Option<Url>,
     /// Where the subscriptions of the queue are, to find out whether the topic exists:
-    /// s3://bucket/key or file:///path; a catalogue ends with a slash
+    /// s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", conflicts_with = "stack")]
     to: Option<To>,
     /// The deployed CloudFormation stack, whose outputs name its events queue and its subscriptions

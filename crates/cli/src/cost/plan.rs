@@ -126,9 +126,9 @@ pub(crate) struct Deployment {
     /// MetricsPerSubscription
     #[arg(long)]
     pub(crate) metrics_per_subscription: bool,
-    /// Subscriptions are a catalogue, of which so many are changed a day, and not one file
-    #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
-    pub(crate) catalogue_changes: Option<f64>,
+    /// How many topics are changed a day
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = up_to_a_million)]
+    pub(crate) subscription_changes: f64,
     /// NAT gateways behind which dispatch runs (SubnetIds): one for each zone
     #[arg(long = "nat", value_name = "NUMBER", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100).map(f64::from))]
     pub(crate) nat_gateways: f64,

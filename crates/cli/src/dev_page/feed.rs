@@ -381,7 +381,7 @@ mod tests {
         let mut feed = Feed::default();
         feed.add(of("m1", "7"), attempt(1), None);
         feed.add(of("m1", "7"), attempt(2), None);
-        feed.add(Of::default(), what(3, Kind::Note, "subscriptions.loaded"), None);
+        feed.add(Of::default(), what(3, Kind::Note, "function.started"), None);
         let steps: Vec<_> = feed.steps_after(0).map(|it| it.event).collect();
         assert_eq!(steps, [Some(1), Some(1), None]);
         assert_eq!(feed.event(1).unwrap().published.body, None);

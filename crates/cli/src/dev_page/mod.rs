@@ -54,8 +54,10 @@ pub(crate) use self::destinations::{DestinationHealth, Health, ReadHealth};
 
 /// What the page shows, and where the rest of the application is.
 pub(crate) struct Setup {
-    /// The file of subscriptions, or the folder of a catalogue.
+    /// The folder of the objects that the functions read.
     pub(crate) subscriptions: PathBuf,
+    /// The files that have them.
+    pub(crate) files: Vec<PathBuf>,
     /// The address of the ingress, without a slash at its end.
     pub(crate) ingress: String,
     /// A key that it accepts, if it asks for one.
@@ -128,7 +130,7 @@ impl Recording {
         // What is published stays on this machine.
         // On this machine and in clear: no certificate is trusted, and none has to be there.
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
-        let sources = Sources::read(&setup.subscriptions).await;
+        let sources = Sources::read(setup.files.clone());
         let run = Run::new(Machine.next_jitter().0);
         let app = Arc::new(App::new(setup, run, sources, token, client));
         let Self { observed, lines } = self;

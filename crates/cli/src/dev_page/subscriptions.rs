@@ -28,7 +28,7 @@ const POLICY: [(&str, &str); 4] = [
 const SETTING_MAX_CHARS: usize = 80;
 
 pub(super) async fn answer(State(app): State<SharedApp>) -> Response {
-    app.sources.refresh().await;
+    app.sources.refresh();
     let last = app.sources.last();
     let catalogue = &last.reading.catalogue;
     let count = catalogue.subscriptions().count();
@@ -38,7 +38,7 @@ pub(super) async fn answer(State(app): State<SharedApp>) -> Response {
                 (text::counted(count as u64, "subscription"))
             }
             p .sub {
-                "From " (line(&app.setup.subscriptions.display().to_string())) ", read at " (time(Some(last.at_ms)))
+                "From " (line(&app.sources.names())) ", read at " (time(Some(last.at_ms)))
                 ". The functions use a saved file at once, a changed catalogue within "
                 (text::duration(READ_WITHIN_MS)) "."
             }
@@ -67,10 +67,10 @@ pub(super) async fn answer(State(app): State<SharedApp>) -> Response {
     app.page("Subscriptions", Section::Subscriptions, main)
 }
 
-/// The functions look at a catalogue this often, and again when a name is missing.
+/// The functions look for changes this often, and again when a name is missing.
 const READ_WITHIN_MS: u64 = MINUTE_MS / 2;
 const _: () = assert!(
-    READ_WITHIN_MS == 30 * SECOND_MS && READ_WITHIN_MS == adapters::subscriptions::FILE_EVERY_MS
+    READ_WITHIN_MS == 30 * SECOND_MS && READ_WITHIN_MS == adapters::live_topics::LOOK_EVERY_MS
 );
 
 fn findings(last: &SourcesRead) -> Markup {

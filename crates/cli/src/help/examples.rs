@@ -51,7 +51,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile check subscriptions.yaml",
             "lastmile check -f subscriptions/ --stack orders-prod",
-            "lastmile check --to s3://config-bucket/catalogue/ --output json",
+            "lastmile check --to s3://config-bucket/subscriptions/ --output json",
         ],
     ),
     of_command(
@@ -77,73 +77,57 @@ const EXAMPLES: &[Examples] = &[
         "docs/subscribe.md",
         &[
             "lastmile apply -f subscriptions.yaml --stack orders-prod",
-            "lastmile apply -f billing/ --to s3://config-bucket/catalogue/ \\\n      --owner billing --prune --yes",
+            "lastmile apply -f billing/ --to s3://config-bucket/subscriptions/ \\\n      --owner billing --prune --yes",
         ],
     ),
     of_command(
         "rollback",
         "docs/changing.md",
         &[
-            "lastmile rollback --stack orders-prod --list",
-            "lastmile rollback --stack orders-prod",
-            "lastmile rollback --to s3://config-bucket/catalogue/ --namespace shop \\\n      --owner billing --version 7 --yes",
+            "lastmile rollback shop/orders --stack orders-prod --list",
+            "lastmile rollback shop/orders --stack orders-prod",
+            "lastmile rollback shop --to s3://config-bucket/subscriptions/ \\\n      --owner billing --at 2026-11-20T07:00:00Z --yes",
         ],
     ),
     of_command(
         "subscriptions",
-        "docs/catalogue.md",
+        "docs/subscriptions-storage.md",
         &[
             "lastmile subscriptions list shop/orders --stack orders-prod",
-            "lastmile subscriptions put -f billing.yaml --stack orders-prod",
-            "lastmile subscriptions history shop --stack orders-prod",
+            "lastmile subscriptions get shop/orders/billing --stack orders-prod",
+            "lastmile subscriptions export --stack orders-prod > subscriptions.yaml",
         ],
     ),
     of_command(
         "subscriptions list",
-        "docs/catalogue.md",
+        "docs/subscriptions-storage.md",
         &[
             "lastmile subscriptions list shop --stack orders-prod",
-            "lastmile subscriptions list shop/orders --to s3://config-bucket/catalogue/",
+            "lastmile subscriptions list shop/orders --to s3://config-bucket/subscriptions/",
         ],
     ),
     of_command(
         "subscriptions get",
-        "docs/catalogue.md",
+        "docs/subscriptions-storage.md",
         &[
             "lastmile subscriptions get shop/orders/billing --stack orders-prod",
-            "lastmile subscriptions get shop/orders/billing \\\n      --to s3://config-bucket/catalogue/",
-        ],
-    ),
-    of_command(
-        "subscriptions put",
-        "docs/catalogue.md",
-        &[
-            "lastmile subscriptions put -f billing.yaml --stack orders-prod",
-            "lastmile subscriptions put -f billing/ --owner billing \\\n      --to s3://config-bucket/catalogue/",
+            "lastmile subscriptions get shop/orders/billing \\\n      --to s3://config-bucket/subscriptions/",
         ],
     ),
     of_command(
         "subscriptions delete",
-        "docs/catalogue.md",
+        "docs/subscriptions-storage.md",
         &[
             "lastmile subscriptions delete shop/orders/billing --stack orders-prod",
-            "lastmile subscriptions delete shop/orders/billing --owner billing --yes \\\n      --to s3://config-bucket/catalogue/",
+            "lastmile subscriptions delete shop/orders/billing --owner billing --yes \\\n      --to s3://config-bucket/subscriptions/",
         ],
     ),
     of_command(
-        "subscriptions history",
-        "docs/catalogue.md",
+        "subscriptions export",
+        "docs/subscriptions-storage.md",
         &[
-            "lastmile subscriptions history shop --stack orders-prod",
-            "lastmile subscriptions history shop --limit 5 --output json \\\n      --to s3://config-bucket/catalogue/",
-        ],
-    ),
-    of_command(
-        "subscriptions gc",
-        "docs/catalogue.md",
-        &[
-            "lastmile subscriptions gc --stack orders-prod",
-            "lastmile subscriptions gc shop --to s3://config-bucket/catalogue/",
+            "lastmile subscriptions export --stack orders-prod > subscriptions.yaml",
+            "lastmile subscriptions export --owner billing \\\n      --to s3://config-bucket/subscriptions/",
         ],
     ),
     of_command(

@@ -26,12 +26,7 @@ const HEADINGS: [(&str, &[&str]); 5] = [
 ];
 
 /// The ends of usages that are wider than a terminal as clap writes them, by their commands.
-const USAGES: [(&str, &str); 4] = [
-    ("subscriptions put", "--file <FILE>..."),
-    ("subscriptions delete", "<NAME>"),
-    ("subscriptions history", "<NAMESPACE>"),
-    ("subscriptions gc", "[NAMESPACE]..."),
-];
+const USAGES: [(&str, &str); 1] = [("subscriptions delete", "<NAME>")];
 /// The heading of `filter_args`.
 const FILTERS: &str = "Filters";
 

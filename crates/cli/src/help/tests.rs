@@ -95,7 +95,7 @@ fn a_mistyped_command_or_option_is_answered_with_the_right_one() {
     for (typed, right) in [
         ("lastmile checks s.yaml", "'check'"),
         ("lastmile deadletters lists", "'list'"),
-        ("lastmile subscriptions histories shop", "'history'"),
+        ("lastmile subscriptions exports", "'export'"),
         ("lastmile destinations disabled a", "'disable'"),
         ("lastmile deadletters list --subscriptions a", "'--subscription'"),
     ] {

@@ -61,7 +61,7 @@ async fn client() -> anyhow::Result<Client> {
 
 #[cfg(test)]
 mod tests {
-    use adapters::subscriptions::Location;
+    use adapters::live_topics::Location;
     use aws_sdk_cloudformation::types::{Output, Parameter};
 
     use super::*;
@@ -73,7 +73,6 @@ mod tests {
         Description::builder()
             .stack_id("arn:aws-cn:cloudformation:cn-north-1:123456789012:stack/a/1")
             .parameters(parameter("ExtraSinkArns", "arn:x, arn:y"))
-            .parameters(parameter("SubscriptionsKey", "a&b.yaml"))
             .parameters(parameter("DefaultTopic", ""))
             .parameters(parameter("DispatchTimeout", "120"))
             .outputs(output.build())
@@ -84,7 +83,8 @@ mod tests {
     fn a_stack_says_where_it_reads_its_subscriptions_and_how_long_dispatch_may_take() {
         let stack = from_description("a", description());
         assert_eq!(stack.dispatch_timeout_ms().unwrap(), 120_000);
-        let location = Location::S3 { bucket: "config-1".to_owned(), key: "a&b.yaml".to_owned() };
+        let location =
+            Location::Bucket { name: "config-1".to_owned(), prefix: "subscriptions/".to_owned() };
         assert_eq!(stack.subscriptions().unwrap(), location);
         assert_eq!(stack.parameters["DefaultTopic"], "");
         assert_eq!(
@@ -97,8 +97,6 @@ mod tests {
     fn a_parameter_that_only_an_output_has_counts_too() {
         let output = |key, value| Output::builder().output_key(key).output_value(value).build();
         let description = Description::builder()
-            .outputs(output("ConfigBucketName", "config-1"))
-            .outputs(output("SubscriptionsKey", "a.yaml"))
             .outputs(output("DispatchTimeout", "60"))
             .parameters(
                 Parameter::builder()
@@ -108,8 +106,6 @@ mod tests {
             )
             .build();
         let stack = from_description("a", description);
-        let location = Location::S3 { bucket: "config-1".to_owned(), key: "a.yaml".to_owned() };
-        assert_eq!(stack.subscriptions().unwrap(), location);
         assert_eq!(stack.dispatch_timeout_ms().unwrap(), 120_000);
     }
 }

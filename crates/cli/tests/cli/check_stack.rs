@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Output};
 
-use super::programs::findings;
+use super::programs::{deciding_receiver, findings};
 
 const QUEUE: &str = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
 const QUEUE_ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:lost";
@@ -20,7 +20,7 @@ fn described(parameters: &[(&str, &str)]) -> String {
             "<member><ParameterKey>{key}</ParameterKey><ParameterValue>{value}</ParameterValue></member>"
         )
     };
-    let always = [("DispatchTimeout", "120"), ("SubscriptionsKey", "subscriptions.yaml")];
+    let always = [("DispatchTimeout", "120")];
     let parameters: String = parameters.iter().chain(&always).map(parameter).collect();
     let queues = OWN_QUEUES.map(|queue| {
         format!(
@@ -79,6 +79,22 @@ fn serve(mut stream: TcpStream, status: &str, answer: &str) -> std::io::Result<(
     )
 }
 
+/// An S3 whose buckets have no objects; its address.
+fn empty_bucket() -> String {
+    let answer = |request: &str| {
+        let (status, body) = if request.contains("list-type=2") {
+            ("200 OK", "<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>")
+        } else if request.contains("?versions") || request.contains("&versions") {
+            ("200 OK", "<ListVersionsResult></ListVersionsResult>")
+        } else {
+            ("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>")
+        };
+        let length = body.len();
+        format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+    };
+    deciding_receiver(answer).0
+}
+
 /// Runs the command line on a subscription with this in its spec, and a stack `live` with these
 /// parameters.
 fn run(spec: &str, parameters: &[(&str, &str)], arguments: &[&str]) -> (String, Option<i32>) {
@@ -98,6 +114,7 @@ fn run_with(spec: &str, endpoint: &str, arguments: &[&str]) -> (String, Option<i
     command.args(arguments).current_dir(folder.path()).env("AWS_EC2_METADATA_DISABLED", "true");
     command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", endpoint);
     command.env("AWS_ENDPOINT_URL_STS", endpoint);
+    command.env("AWS_ENDPOINT_URL_S3", empty_bucket()).env("S3_FORCE_PATH_STYLE", "true");
     command
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")

@@ -164,9 +164,6 @@ fn a_usage_error_is_exit_code_2_and_a_missing_file_is_named() {
     let missing = run(folder.path(), &["publish", "nowhere.json"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("nowhere.json"));
-    let dev = run(
-        folder.path(),
-        &["dev", "--port", "0", "--aws-port", "0", "--subscriptions", "nowhere.yaml"],
-    );
+    let dev = run(folder.path(), &["dev", "--port", "0", "--aws-port", "0", "-f", "nowhere.yaml"]);
     assert!(text(&dev.stderr).contains("nowhere.yaml"), "{}", text(&dev.stderr));
 }

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use local::aws::{LocalAws, LocalAwsConfig};
 
 use crate::check_stack::cloud_formation;
+use crate::deployments::{deploy, object, uri};
 use crate::programs::{Running, lastmile, printed, receiver, run, word};
 use crate::sample_letters::{self, LETTERS, Sample};
 
@@ -70,8 +71,9 @@ fn every_command_exits_with_0_1_or_2_by_the_same_rule() {
         ("cost --events 1e6 -f broken.yaml", 1),
         ("cost --events many", 2),
         ("apply -f s.yaml", 2),
-        ("apply -f s.yaml --to file:///nowhere/at/all.yaml --yes", 1),
-        ("rollback --to file:///nowhere/at/all.yaml", 1),
+        ("apply -f s.yaml --to file:///dev/null/all/ --yes", 1),
+        ("rollback shop --to file:///nowhere/at/all/", 1),
+        ("subscriptions export --to file:///nowhere/at/all/", 1),
         ("subscriptions list shop --to file:///nowhere/at/all/", 1),
         ("subscriptions get shop --to file:///nowhere/at/all/", 2),
         ("destinations list", 0),
@@ -171,20 +173,19 @@ fn every_option_for_a_url_names_what_is_missing_in_it() {
 #[test]
 fn what_cannot_be_undone_is_not_done_unless_somebody_agrees() {
     let folder = files();
-    std::fs::write(folder.path().join("old.yaml"), SUBSCRIPTION.replace("name: a", "name: b"))
+    deploy(folder.path(), &SUBSCRIPTION.replace("name: a", "name: b"));
+    let topic = object(folder.path(), "shop/orders.json");
+    std::fs::copy(&topic, topic.with_extension("json.previous")).expect("a copy");
+    deploy(folder.path(), SUBSCRIPTION);
+    let read = || std::fs::read_to_string(&topic).expect("a file");
+    let current = read();
+    let to = format!("--to {}", uri(folder.path()));
+    let delete = format!("subscriptions delete shop/orders/a {to}");
+    std::fs::write(folder.path().join("new.yaml"), SUBSCRIPTION.replace("name: a", "name: c"))
         .expect("a file");
-    let uri = format!("file://{}", folder.path().display());
-    let to = |name: &str| format!("--to {uri}/{name}");
-    let put = format!("apply --yes -f s.yaml {}", to("catalogue/"));
-    assert_eq!(run(folder.path(), &words(&put)).1, Some(0));
-    let apply = format!("apply -f s.yaml {}", to("old.yaml"));
-    assert_eq!(run(folder.path(), &words(&format!("{apply} --yes"))).1, Some(0));
-    let before = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file");
-    let current = before("old.yaml");
-    let delete = format!("subscriptions delete shop/orders/a {}", to("catalogue/"));
     for line in [
-        format!("apply -f s.yaml {}", to("new.yaml")),
-        format!("rollback {}", to("old.yaml")),
+        format!("apply -f new.yaml {to}"),
+        format!("rollback shop/orders {to}"),
         delete.clone(),
         "deadletters purge --container letters --all".to_owned(),
         "deadletters replay --container letters".to_owned(),
@@ -192,8 +193,7 @@ fn what_cannot_be_undone_is_not_done_unless_somebody_agrees() {
         let (printed, code) = run(folder.path(), &words(&line));
         assert!(code == Some(2) && printed.contains("confirm with --yes"), "{line}: {printed}");
     }
-    assert_eq!(before("old.yaml"), current);
-    assert!(!folder.path().join("new.yaml").exists());
+    assert_eq!(read(), current);
     let listed = run(folder.path(), &words("deadletters list --container letters"));
     assert_eq!(listed.1, Some(0), "{}", listed.0);
     assert_eq!(run(folder.path(), &words(&format!("{delete} --yes"))).1, Some(0));
@@ -330,8 +330,9 @@ impl LiveStack {
         let blobs: Vec<_> =
             blobs.into_iter().map(|(key, text)| (format!("some/{key}"), text)).collect();
         sample_letters::write(&data.path().join("dead-letters"), &blobs);
-        let subscriptions = ("subscriptions.yaml".to_owned(), SUBSCRIPTION.to_owned());
-        sample_letters::write(&data.path().join("config"), &[subscriptions]);
+        // The objects of the bucket are files.
+        std::fs::create_dir_all(data.path().join("config")).expect("a folder");
+        deploy(&data.path().join("config"), SUBSCRIPTION);
         let output = |key: &str, value: &str| {
             format!(
                 "<member><OutputKey>{key}</OutputKey><OutputValue>{value}</OutputValue></member>"
@@ -349,11 +350,8 @@ impl LiveStack {
             output("FanOutQueueUrl", &aws.queue_url("fan-out")),
             output("LastResortQueueUrl", &aws.queue_url("last-resort")),
         ];
-        let parameters = [
-            parameter("DeadLetterPrefix", "some"),
-            parameter("DispatchTimeout", "120"),
-            parameter("SubscriptionsKey", "subscriptions.yaml"),
-        ];
+        let parameters =
+            [parameter("DeadLetterPrefix", "some"), parameter("DispatchTimeout", "120")];
         let described = format!(
             "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
              <Parameters>{}</Parameters><Outputs>{}</Outputs></member></Stacks></DescribeStacksResult>\
@@ -408,7 +406,7 @@ async fn the_stack_of_the_environment_is_used_unless_an_option_names_another_pla
         ("explain s.yaml", 0),
         ("explain nowhere.yaml", 2),
         ("cost --events 1e6", 0),
-        ("apply -f s.yaml --to file:///nowhere/at/all.yaml --yes", 1),
+        ("apply -f s.yaml --to file:///dev/null/all/ --yes", 1),
         ("publish --queue-url http://127.0.0.1:1/000000000000/events event.json", 1),
         ("deadletters list --stack", 2),
     ] {
@@ -423,15 +421,15 @@ async fn an_event_for_a_topic_that_nobody_described_is_not_published_unless_it_s
     let (stack, folder) = (LiveStack::start().await, files());
     let (printed, code) = stack.run(folder.path(), "publish --topic shop/unknown event.json");
     assert_eq!(code, Some(1), "{printed}");
-    for part in ["there is no topic shop/unknown", "shop/orders", "--allow-unknown"] {
+    for part in ["there is no topic shop/unknown", "--allow-unknown"] {
         assert!(printed.contains(part), "{part} in {printed}");
     }
     let (printed, code) =
         stack.run(folder.path(), "publish --topic shop/unknown --allow-unknown event.json");
     assert!(code == Some(0) && printed.contains("1 accepted"), "{printed}");
-    // By the file of subscriptions; and a queue alone cannot tell.
+    // By the subscriptions of the queue; and a queue alone cannot tell.
     let queue = stack.aws.queue_url("events");
-    let uri = format!("file://{}/config/subscriptions.yaml", stack.data.path().display());
+    let uri = uri(&stack.data.path().join("config"));
     let by_file = format!("publish --topic shop/unknown --queue-url {queue} --to {uri} event.json");
     let (printed, code) = run(folder.path(), &words(&by_file));
     assert!(code == Some(1) && printed.contains("no topic shop/unknown"), "{printed}");

@@ -382,15 +382,8 @@ fn what_the_demo_leaves_is_delivered_once_each_while_dev_and_subscriber_run() {
         )
     };
     let mut subscriber = start(&["subscriber", "--port", "9180"]);
-    let mut dev = start(&[
-        "dev",
-        "--port",
-        "0",
-        "--aws-port",
-        "0",
-        "--subscriptions",
-        ".lastmile/subscriptions.yaml",
-    ]);
+    let mut dev =
+        start(&["dev", "--port", "0", "--aws-port", "0", "-f", ".lastmile/subscriptions.yaml"]);
     let mut output = BufReader::new(dev.0.stdout.take().expect("it is piped"));
     let mut ready = String::new();
     output.read_line(&mut ready).expect("text");

@@ -10,6 +10,7 @@ use local::stack::{Stack, StackConfig};
 use local::subscriber::{Received, Subscriber, status_sequence};
 use serde_json::Value;
 
+use crate::deployments::deploy;
 use crate::page_server::PageServer;
 use crate::sample_letters::{TestContainer, sample, text, write};
 
@@ -52,12 +53,11 @@ impl Results {
         let data = tempfile::tempdir().expect("a folder can be made");
         let container = data.path().join("s3/dead-letters");
         write(&container, blobs);
-        let subscriptions = data.path().join("subscriptions.yaml");
-        std::fs::write(&subscriptions, document.replace("PORT", &port)).expect("it is written");
+        deploy(data.path(), &document.replace("PORT", &port));
         let config = StackConfig {
             aws_port: 0,
             data: data.path().to_owned(),
-            subscriptions,
+            subscriptions: data.path().join("subscriptions"),
             allow_private: "127.0.0.1".to_owned(),
             default_topic: None,
         };

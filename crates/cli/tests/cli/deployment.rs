@@ -1,8 +1,9 @@
-//! What belongs to a deployment and lives in its catalogue: a policy of secrets, mappings of references, and
-//! topics, as they bind what other owners apply.
+//! What belongs to a whole deployment: a policy of secrets, mappings of references, and topics, as they bind what other
+//! owners apply.
 
 use std::path::Path;
 
+use crate::deployments::{object, try_apply, uri};
 use crate::programs::run;
 
 const POLICY: &str = "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {secrets: [{name: 'env:A', hosts: [HOST]}]}\n";
@@ -37,49 +38,41 @@ fn mapped(address: &str) -> String {
     )
 }
 
-/// Runs `apply` or `put` with these documents; returns what was printed and the exit code.
+/// Applies these documents with these options; returns what was printed and the exit code.
 fn change(
     folder: &Path,
-    command: &[&str],
+    options: &[&str],
     owner: &str,
     documents: &[String],
 ) -> (String, Option<i32>) {
-    let uri = format!("file://{}/catalogue/", folder.display());
-    std::fs::write(folder.join("all.yaml"), documents.join("---\n")).expect("a file");
-    run(folder, &[command, &["--to", &uri, "--owner", owner, "-f", "all.yaml"]].concat())
+    try_apply(folder, documents, &[options, &["--owner", owner]].concat())
 }
 
-const APPLY: &[&str] = &["apply", "--yes"];
-const PRUNE: &[&str] = &["apply", "--yes", "--allow-empty", "--prune"];
-const POLICY_ONLY: &[&str] = &["apply", "--yes", "--allow-empty"];
-const PUT: &[&str] = &["subscriptions", "put"];
+const APPLY: &[&str] = &["--yes"];
+const PRUNE: &[&str] = &["--yes", "--allow-empty", "--prune"];
+const POLICY_ONLY: &[&str] = &["--yes", "--allow-empty"];
 
 #[test]
-fn a_policy_of_one_owner_binds_what_every_other_one_applies_and_puts_until_it_is_removed() {
+fn a_policy_of_one_owner_binds_what_every_other_one_applies_until_it_is_removed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let change = |command: &[&str], owner: &str, documents: &[String]| {
-        change(folder.path(), command, owner, documents)
+    let change = |options: &[&str], owner: &str, documents: &[String]| {
+        change(folder.path(), options, owner, documents)
     };
     let (printed, code) = change(POLICY_ONLY, "platform", &[policy("a.example.com")]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("+ secret env:A\n    hosts: a.example.com"), "{printed}");
-    for command in [APPLY, PUT] {
-        let (printed, code) = change(command, "team-b", &[sending("b")]);
-        assert_eq!(code, Some(1), "{printed}");
-        // Where it is written, as if the policy were in the files.
-        assert!(
-            printed.contains("all.yaml:4:") && printed.contains("the secret \"env:A\" may not be sent to \"b.example.com\"; SecretPolicy allows a.example.com"),
-            "{printed}"
-        );
-        let (printed, code) = change(command, "team-b", &[sending("a")]);
-        assert_eq!(code, Some(0), "{printed}");
-    }
+    let (printed, code) = change(APPLY, "team-b", &[sending("b")]);
+    assert_eq!(code, Some(1), "{printed}");
+    // Where it is written, as if the policy were in the files.
+    assert!(
+        printed.contains("applied.yaml:4:") && printed.contains("the secret \"env:A\" may not be sent to \"b.example.com\"; SecretPolicy allows a.example.com"),
+        "{printed}"
+    );
+    let (printed, code) = change(APPLY, "team-b", &[sending("a")]);
+    assert_eq!(code, Some(0), "{printed}");
     // What files say themselves is added.
     let (printed, code) = change(APPLY, "team-c", &[sending("c"), policy("c.example.com")]);
     assert_eq!(code, Some(0), "{printed}");
-    let (printed, code) = change(PUT, "team-c", &[sending("c"), policy("c.example.com")]);
-    assert_eq!(code, Some(2), "{printed}");
-    assert!(printed.contains("SecretPolicy belong to the deployment"), "{printed}");
 
     let (printed, code) = change(PRUNE, "platform", &[]);
     assert_eq!(code, Some(1), "the other owner's rule does not allow it: {printed}");
@@ -90,15 +83,15 @@ fn a_policy_of_one_owner_binds_what_every_other_one_applies_and_puts_until_it_is
     let (printed, code) = change(PRUNE, "platform", &[]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("- secret env:A"), "{printed}");
-    let (printed, code) = change(PUT, "team-b", &[sending("b")]);
+    let (printed, code) = change(APPLY, "team-b", &[sending("b")]);
     assert_eq!(code, Some(0), "{printed}");
 }
 
 #[test]
 fn a_policy_that_subscriptions_of_others_violate_is_refused_with_their_names() {
     let folder = tempfile::tempdir().expect("a folder");
-    let change = |command: &[&str], owner: &str, documents: &[String]| {
-        change(folder.path(), command, owner, documents)
+    let change = |options: &[&str], owner: &str, documents: &[String]| {
+        change(folder.path(), options, owner, documents)
     };
     assert_eq!(change(APPLY, "team-b", &[sending("b"), subscription("c", "")]).1, Some(0));
     let (printed, code) = change(POLICY_ONLY, "platform", &[policy("a.example.com")]);
@@ -128,23 +121,42 @@ fn settings_that_cannot_be_read_let_nothing_be_applied() {
     let folder = tempfile::tempdir().expect("a folder");
     let (printed, code) = change(folder.path(), APPLY, "one", &[subscription("a", "")]);
     assert_eq!(code, Some(0), "{printed}");
-    let pointer = folder.path().join("catalogue/namespaces/_deployment/pointer");
-    std::fs::write(pointer, "damaged").expect("a file");
-    for command in [APPLY, PUT] {
-        let (printed, code) = change(folder.path(), command, "two", &[subscription("b", "")]);
+    for name in ["_settings.json", "_publishers.json"] {
+        let path = object(folder.path(), name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        let before = std::fs::read(&path).ok();
+        std::fs::write(&path, "damaged").expect("a file");
+        let (printed, code) = change(folder.path(), APPLY, "two", &[subscription("b", "")]);
         assert_eq!(code, Some(1), "{printed}");
-        assert!(printed.contains("what belongs to the deployment cannot be read"), "{printed}");
+        assert!(printed.contains(&format!("{name} cannot be read: ")), "{printed}");
+        match before {
+            Some(before) => std::fs::write(path, before).expect("a file"),
+            None => std::fs::remove_file(path).expect("it was there"),
+        }
     }
+}
+
+#[test]
+fn addresses_of_one_owner_that_cannot_be_read_keep_nobody_else_from_applying() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (printed, code) = change(folder.path(), APPLY, "one", &[subscription("a", "")]);
+    assert_eq!(code, Some(0), "{printed}");
+    let path = object(folder.path(), "_destinations/one.json");
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&path, "damaged").expect("a file");
+    let (printed, code) = change(folder.path(), APPLY, "two", &[subscription("b", "")]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("one is left out"), "{printed}");
 }
 
 #[test]
 fn references_that_one_owner_maps_are_used_by_all_and_each_mapping_has_one_owner() {
     let folder = tempfile::tempdir().expect("a folder");
-    let change = |command: &[&str], owner: &str, documents: &[String]| {
-        change(folder.path(), command, owner, documents)
+    let change = |options: &[&str], owner: &str, documents: &[String]| {
+        change(folder.path(), options, owner, documents)
     };
     let trigger = [TRIGGER.to_owned()];
-    assert_eq!(change(PUT, "team-b", &trigger).1, Some(1));
+    assert_eq!(change(APPLY, "team-b", &trigger).1, Some(1));
     let first = mapped("https://billing.example.com/in?code=hidden");
     let (printed, code) = change(POLICY_ONLY, "platform", std::slice::from_ref(&first));
     assert_eq!(code, Some(0), "{printed}");
@@ -153,21 +165,20 @@ fn references_that_one_owner_maps_are_used_by_all_and_each_mapping_has_one_owner
             && !printed.contains("hidden"),
         "{printed}"
     );
-    for command in [PUT, APPLY] {
-        let (printed, code) = change(command, "team-b", &trigger);
-        assert_eq!(code, Some(0), "{printed}");
-        let both = [TRIGGER.to_owned(), mapped("https://evil.example.com/")];
-        let (printed, code) = change(command, "team-b", &both);
-        assert_eq!(code, Some(1), "{printed}");
-        assert!(
-            printed.contains("serving.knative.dev/v1/Service/shop/billing is mapped to https://billing.example.com/… by \"platform\""),
-            "{printed}"
-        );
-        // Files that say the same are no conflict, and it stays that owner's.
-        let (printed, code) = change(command, "team-b", &[TRIGGER.to_owned(), first.clone()]);
-        assert_eq!(code, Some(0), "{printed}");
-    }
-    let uri = format!("file://{}/catalogue/", folder.path().display());
+    let (printed, code) = change(APPLY, "team-b", &trigger);
+    assert_eq!(code, Some(0), "{printed}");
+    let both = [TRIGGER.to_owned(), mapped("https://evil.example.com/")];
+    let (printed, code) = change(APPLY, "team-b", &both);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(
+        printed.contains("serving.knative.dev/v1/Service/shop/billing is mapped by \"platform\", and elsewhere by these files"),
+        "{printed}"
+    );
+    // Files that say the same are no conflict, and it stays that owner's.
+    let (printed, code) = change(APPLY, "team-b", &[TRIGGER.to_owned(), first.clone()]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(!object(folder.path(), "_destinations/team-b.json").exists());
+    let uri = uri(folder.path());
     let name = "shop/orders/billing";
     let (printed, code) = run(folder.path(), &["subscriptions", "get", name, "--to", &uri]);
     assert_eq!(code, Some(0), "{printed}");
@@ -215,7 +226,7 @@ fn an_entry_of_one_owner_says_for_all_who_is_calling() {
 fn an_owners_mappings_that_its_files_no_longer_have_are_used_unless_they_are_pruned() {
     let folder = tempfile::tempdir().expect("a folder");
     let change =
-        |command: &[&str], documents: &[String]| change(folder.path(), command, "one", documents);
+        |options: &[&str], documents: &[String]| change(folder.path(), options, "one", documents);
     let mapping = mapped("https://billing.example.com/");
     assert_eq!(change(APPLY, &[TRIGGER.to_owned(), mapping.clone()]).1, Some(0));
     assert_eq!(change(APPLY, &[TRIGGER.to_owned()]).1, Some(0));
@@ -226,20 +237,18 @@ fn an_owners_mappings_that_its_files_no_longer_have_are_used_unless_they_are_pru
 #[test]
 fn a_subscription_suits_the_topic_that_another_owner_describes() {
     let folder = tempfile::tempdir().expect("a folder");
-    let change = |command: &[&str], owner: &str, documents: &[String]| {
-        change(folder.path(), command, owner, documents)
+    let change = |options: &[&str], owner: &str, documents: &[String]| {
+        change(folder.path(), options, owner, documents)
     };
     let event_grid = subscription("b", ", schema: eventgrid");
     assert_eq!(change(POLICY_ONLY, "platform", &[topic("input: opaque")]).1, Some(0));
-    for command in [APPLY, PUT] {
-        let (printed, code) = change(command, "team-b", std::slice::from_ref(&event_grid));
-        assert_eq!(code, Some(1), "{printed}");
-        assert!(
-            printed.contains("error: shop/orders/b: the topic shop/orders has input opaque; its text cannot be delivered as eventgrid; leave schema out"),
-            "{printed}"
-        );
-        assert_eq!(change(command, "team-b", &[subscription("c", "")]).1, Some(0));
-    }
+    let (printed, code) = change(APPLY, "team-b", std::slice::from_ref(&event_grid));
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(
+        printed.contains("error: shop/orders/b: ") && printed.contains("the topic shop/orders has input opaque; its text cannot be delivered as eventgrid; leave schema out"),
+        "{printed}"
+    );
+    assert_eq!(change(APPLY, "team-b", &[subscription("c", "")]).1, Some(0));
 
     // And a topic suits the subscriptions of others.
     let (printed, code) = change(APPLY, "platform", &[topic("input: auto, maxReplies: 3")]);
@@ -247,48 +256,17 @@ fn a_subscription_suits_the_topic_that_another_owner_describes() {
     let (printed, code) = change(POLICY_ONLY, "platform", &[topic("input: auto, maxReplies: 3")]);
     assert_eq!(code, Some(0), "{printed}");
     assert_eq!(change(APPLY, "team-b", &[event_grid]).1, Some(0));
-    for (command, input) in [(POLICY_ONLY, "custom"), (PUT, "cloudevents")] {
-        let (printed, code) = change(command, "platform", &[topic(&format!("input: {input}"))]);
+    for input in ["custom", "cloudevents"] {
+        let changed = topic(&format!("input: {input}"));
+        let (printed, code) = change(POLICY_ONLY, "platform", &[changed]);
         assert_eq!(code, Some(1), "{printed}");
         assert!(printed.contains("error: shop/orders/b: the "), "{printed}");
         assert!(!printed.contains("shop/orders/c"), "{printed}");
     }
     let mapping =
         "input: custom, mapping: {eventType: {default: t}, subject: {default: s}}".to_owned();
-    let (printed, code) = change(PUT, "platform", &[topic(&mapping)]);
+    let (printed, code) = change(POLICY_ONLY, "platform", &[topic(&mapping)]);
     assert_eq!(code, Some(0), "{printed}");
-}
-
-#[test]
-fn a_rollback_of_a_policy_that_others_would_violate_is_refused_and_shows_no_credential() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let change = |command: &[&str], owner: &str, documents: &[String]| {
-        let (printed, code) = change(folder.path(), command, owner, documents);
-        assert_eq!(code, Some(0), "{printed}");
-    };
-    let rollback = |namespace: &str| {
-        let uri = format!("file://{}/catalogue/", folder.path().display());
-        let of = ["--namespace", namespace, "--owner", "platform", "--to", &uri, "--yes"];
-        run(folder.path(), &[&["rollback"], &of[..]].concat())
-    };
-    let reference = |code: &str| mapped(&format!("https://x.example.com/in?code={code}"));
-    change(POLICY_ONLY, "platform", &[policy("a.example.com"), reference("first")]);
-    change(POLICY_ONLY, "platform", &[policy("a.example.com, b.example.com"), reference("second")]);
-    change(APPLY, "team-b", &[sending("b")]);
-    let (printed, code) = rollback("_deployment");
-    assert_eq!(code, Some(1), "{printed}");
-    assert!(printed.contains("shop/orders/b: the secret \"env:A\" may not be sent"), "{printed}");
-    change(&["apply", "--yes", "--prune", "--allow-empty"], "team-b", &[]);
-    let (printed, code) = rollback("_deployment");
-    assert_eq!(code, Some(0), "{printed}");
-    assert!(printed.contains("~ reference serving.knative.dev"), "{printed}");
-    assert!(!printed.contains("first") && !printed.contains("second"), "{printed}");
-    // Nor is anything of it a subscription that could be deleted.
-    let uri = format!("file://{}/catalogue/", folder.path().display());
-    let delete = ["subscriptions", "delete", "_deployment/settings/x", "--to", &uri];
-    let (printed, code) = run(folder.path(), &delete);
-    assert_eq!(code, Some(2), "{printed}");
-    assert!(printed.contains("belongs to the deployment"), "{printed}");
 }
 
 #[test]
@@ -301,22 +279,4 @@ fn a_policy_that_lists_no_secret_is_shown_when_it_comes_and_goes() {
     let (printed, code) = change(folder.path(), PRUNE, "platform", &[]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("- SecretPolicy\n    every secret may be sent anywhere"), "{printed}");
-}
-
-#[test]
-fn a_namespace_that_cannot_be_read_keeps_nobody_from_changing_another() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let other = subscription("a", "").replace("namespace: shop", "namespace: bank");
-    assert_eq!(change(folder.path(), APPLY, "team-a", std::slice::from_ref(&other)).1, Some(0));
-    let pointer = folder.path().join("catalogue/namespaces/bank/pointer");
-    std::fs::write(pointer, "damaged").expect("a file");
-    let (printed, code) = change(folder.path(), APPLY, "team-b", &[subscription("b", "")]);
-    assert_eq!(code, Some(0), "{printed}");
-    assert!(
-        printed.contains("the namespace bank cannot be read and is left as it is"),
-        "{printed}"
-    );
-    let (printed, code) = change(folder.path(), APPLY, "team-a", &[other]);
-    assert_eq!(code, Some(1), "{printed}");
-    assert!(printed.contains("the namespace bank cannot be read"), "{printed}");
 }

@@ -4,6 +4,7 @@ use delivery::subscription::Disabled;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::deployments::{deploy, object};
 use crate::sample_destinations::{
     BILLING, CRM, Documents, MAIL, Printed, SEARCH, SUBSCRIPTIONS, destinations, disabled, failing,
     key, lastmile, recovered, slow,
@@ -16,8 +17,7 @@ const TIME_CHARS: usize = TIME.len();
 /// A folder with subscriptions and no documents.
 fn folder() -> (TempDir, Documents) {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    std::fs::write(folder.path().join("subscriptions.yaml"), SUBSCRIPTIONS)
-        .expect("the file can be written");
+    deploy(folder.path(), SUBSCRIPTIONS);
     let documents = Documents::of_folder(folder.path());
     (folder, documents)
 }
@@ -119,8 +119,8 @@ async fn where_nothing_is_known_all_is_healthy() {
     let listed = destinations(folder.path(), &["list", "--output", "json"]);
     assert_eq!((listed.out.as_str(), listed.code), ("[]\n", Some(0)));
     // A mistyped folder is not one in which all is well.
-    let listed = destinations(folder.path(), &["list", "--config", "nowhere"]);
-    let expected = "lastmile: nowhere is no folder and no file\n";
+    let listed = destinations(folder.path(), &["list", "--to", "nowhere"]);
+    let expected = "lastmile: nowhere is no folder\n";
     assert_eq!((listed.beside.as_str(), listed.code), (expected, Some(2)));
 }
 
@@ -129,25 +129,27 @@ async fn without_the_subscriptions_the_documents_say_who_delivers_there() {
     let (folder, _) = four().await;
     let config = folder.path().to_str().expect("the path is text");
     let elsewhere = tempfile::tempdir().expect("a folder can be made");
-    let list = ["list", "--config", config];
-    std::fs::write(folder.path().join("subscriptions.yaml"), "kind: Subscription\n")
-        .expect("written");
+    let list = ["list", "--to", config];
+    for topic in ["orders", "refunds"] {
+        let topic = object(folder.path(), &format!("shop/{topic}.json"));
+        std::fs::write(topic, "damaged").expect("written");
+    }
     let listed = destinations(elsewhere.path(), &list);
     assert!(listed.beside.contains("has errors"), "{}", listed.beside);
-    std::fs::remove_file(folder.path().join("subscriptions.yaml")).expect("removed");
+    std::fs::remove_dir_all(folder.path().join("subscriptions")).expect("removed");
     let listed = destinations(elsewhere.path(), &list);
-    assert!(listed.beside.contains("subscriptions.yaml does not exist"), "{}", listed.beside);
+    assert!(listed.beside.contains("nothing is there yet"), "{}", listed.beside);
     assert!(listed.out.contains("shop/orders/billing"), "{}", listed.out);
     assert!(!listed.out.contains("shop/refunds/billing"), "{}", listed.out);
     // A subscription that is gone still names its destination.
-    let shown = destinations(elsewhere.path(), &["show", "shop/orders/crm", "--config", config]);
+    let shown = destinations(elsewhere.path(), &["show", "shop/orders/crm", "--to", config]);
     assert!(shown.code == Some(0) && shown.out.contains("crm.example.com"), "{}", shown.out);
-    // A file of another name.
-    std::fs::write(folder.path().join("s.yaml"), SUBSCRIPTIONS).expect("written");
-    let file = folder.path().join("s.yaml");
-    let file = file.to_str().expect("the path is text");
-    let listed = destinations(elsewhere.path(), &["list", "--config", file]);
-    assert!(listed.beside.is_empty() && listed.out.contains("refunds"), "{}", listed.beside);
+    // The folder of the objects itself.
+    deploy(folder.path(), SUBSCRIPTIONS);
+    let objects = folder.path().join("subscriptions");
+    let objects = objects.to_str().expect("the path is text");
+    let shown = destinations(elsewhere.path(), &["show", BILLING, "--to", objects]);
+    assert!(shown.beside.is_empty() && shown.out.contains("refunds"), "{}", shown.beside);
 }
 
 #[tokio::test]
@@ -237,7 +239,7 @@ async fn show_says_how_many_permits_are_in_use() {
         "'https://search.example.com/'",
         "'https://search.example.com/', maxConcurrency: 3",
     );
-    std::fs::write(folder.path().join("subscriptions.yaml"), limited).expect("written");
+    deploy(folder.path(), &limited);
     let line = "concurrency    at most 3 requests at once; ";
     assert!(
         shown(&[]).out.contains(&format!("{line}0 permits are in use\n")),
@@ -254,7 +256,7 @@ async fn show_says_how_many_permits_are_in_use() {
 async fn explain_says_the_state_of_the_destination_where_it_is_asked_for() {
     let (folder, _) = four().await;
     let explain = |rest: &[&str]| {
-        let of = ["explain", "-f", "subscriptions.yaml", "--subscription", "shop/orders/billing"];
+        let of = ["explain", "-f", "applied.yaml", "--subscription", "shop/orders/billing"];
         Printed::by(&mut lastmile(folder.path(), &[&of[..], rest].concat()))
     };
     assert!(!explain(&[]).out.contains("now: "));
@@ -272,7 +274,7 @@ async fn explain_says_the_state_of_the_destination_where_it_is_asked_for() {
     assert_eq!(json["destination"]["healthy"], false, "{json}");
     assert!(json["destination"]["failing"]["since"].is_string(), "{json}");
     let nowhere = explain(&["--config", "nowhere"]);
-    assert_eq!(nowhere.beside, "lastmile: nowhere is no folder and no file\n");
+    assert_eq!(nowhere.beside, "lastmile: nowhere is no folder\n");
 }
 
 #[tokio::test]
@@ -304,19 +306,19 @@ async fn a_name_that_nobody_knows_is_an_error_that_says_what_would_be_right() {
         shown.beside
     };
     let expected = format!(
-        "lastmile: there is no subscription shop/orders/bill in ./subscriptions.yaml, {nothing}; there are \
+        "lastmile: there is no subscription shop/orders/bill in ./subscriptions, {nothing}; there are \
          shop/orders/billing, shop/orders/crm, shop/orders/mail, shop/orders/search\n"
     );
     assert_eq!(unknown("shop/orders/bill"), expected);
     assert!(unknown("shop/carts/a").contains("shop/refunds/billing"));
     let expected = format!(
-        "lastmile: no subscription in ./subscriptions.yaml delivers to https://bill.example.com/, {nothing}; there are \
+        "lastmile: no subscription in ./subscriptions delivers to https://bill.example.com/, {nothing}; there are \
          https://billing.example.com/events, https://crm.example.com/hooks, https://mail.example.com/in, \
          https://search.example.com/\n"
     );
     assert_eq!(unknown("https://bill.example.com/?code=hush"), expected);
-    std::fs::remove_file(folder.path().join("subscriptions.yaml")).expect("removed");
-    assert!(unknown("shop/orders/billing").contains("./subscriptions.yaml does not exist"));
+    std::fs::remove_dir_all(folder.path().join("subscriptions")).expect("removed");
+    assert!(unknown("shop/orders/billing").contains("nothing is there yet"));
     let wrong = destinations(folder.path(), &["show", "billing"]);
     assert!(wrong.beside.contains("a subscription (namespace/topic/name) or an address"));
     assert_eq!(wrong.code, Some(2));

@@ -23,6 +23,7 @@ use local::aws::{LocalAws, LocalAwsConfig, local_clients};
 use tempfile::TempDir;
 
 use crate::check_stack::cloud_formation;
+use crate::deployments::deploy;
 use crate::sample_destinations::{
     BILLING, CRM, Documents, MAIL, Printed, SEARCH, SUBSCRIPTIONS, destinations, disabled, failing,
     fails, key, lastmile, slow,
@@ -33,8 +34,7 @@ const KNOWN: &str =
 
 fn folder() -> (TempDir, Documents) {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    std::fs::write(folder.path().join("subscriptions.yaml"), SUBSCRIPTIONS)
-        .expect("the file can be written");
+    deploy(folder.path(), SUBSCRIPTIONS);
     let documents = Documents::of_folder(folder.path());
     (folder, documents)
 }
@@ -46,7 +46,7 @@ fn what_goes_on_to_a_topic_makes_no_requests_to_stop_or_try() {
                    apiVersion: eventing.knative.dev/v1\nkind: Broker\nmetadata: {name: c, namespace: n}\n---\n\
                    apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: t, namespace: n}\n\
                    spec: {broker: b, subscriber: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: c}}}\n";
-    std::fs::write(folder.path().join("subscriptions.yaml"), forward).expect("a file");
+    deploy(folder.path(), forward);
     for verb in ["disable", "probe"] {
         let printed = destinations(folder.path(), &[verb, "n/b/t"]);
         assert_eq!((printed.code, printed.out.as_str()), (Some(1), ""), "{}", printed.beside);
@@ -112,7 +112,7 @@ async fn who_wants_notices_gets_one_of_what_an_operator_changed() {
         let notifications = format!(
             "{SUBSCRIPTIONS}---\napiVersion: lastmile.dev/v1\nkind: Notifications\nspec: {{topic: {topic}}}\n"
         );
-        std::fs::write(folder.path().join("subscriptions.yaml"), notifications).expect("written");
+        deploy(folder.path(), &notifications);
     };
     // A topic is not told of its own destinations.
     of("shop/orders");
@@ -298,9 +298,17 @@ async fn local_aws() -> (LocalAws, TempDir, Documents) {
     let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
     let aws = LocalAws::start(config).await.expect("the local AWS starts");
     let documents = Documents(bucket(&aws.endpoint()));
-    let subscriptions = SUBSCRIPTIONS.as_bytes().to_vec();
-    documents.0.put("shop/all.yaml", subscriptions).await.expect("it is stored");
+    deploy_in_bucket(&data, "shop/");
     (aws, data, documents)
+}
+
+/// Puts the subscriptions below this prefix of the bucket, whose objects are files.
+fn deploy_in_bucket(data: &TempDir, prefix: &str) {
+    let to = format!("file://{}/config/{prefix}", data.path().display());
+    std::fs::write(data.path().join("applied.yaml"), SUBSCRIPTIONS).expect("a file");
+    let apply = ["apply", "-f", "applied.yaml", "--to", &to, "--yes"];
+    let applied = Printed::by(&mut lastmile(data.path(), &apply));
+    assert_eq!(applied.code, Some(0), "{}", applied.beside);
 }
 
 /// The program with S3 here.
@@ -314,7 +322,7 @@ fn with_s3(folder: &TempDir, endpoint: &str, arguments: &[&str]) -> Command {
 async fn a_function_that_writes_between_read_and_write_loses_nothing_and_takes_nothing_back() {
     let (aws, data, documents) = local_aws().await;
     let racing = RacingFunction::start(aws.endpoint()).await;
-    let arguments = ["disable", "shop/orders/billing", "--config", "s3://config/shop/all.yaml"];
+    let arguments = ["disable", "shop/orders/billing", "--to", "s3://config/shop/"];
     let printed = Printed::by(&mut with_s3(&data, &racing, &arguments));
     assert_eq!((printed.code, printed.beside.as_str()), (Some(0), ""), "{}", printed.out);
     let state = documents.state(BILLING).await.expect("it is there");
@@ -330,24 +338,31 @@ async fn a_stack_says_where_its_destinations_are() {
     let (aws, data, documents) = local_aws().await;
     documents.write_state(BILLING, &failing(BILLING, "shop/orders/billing")).await;
     let described = "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>live</StackName>\
-        <Parameters><member><ParameterKey>SubscriptionsKey</ParameterKey><ParameterValue>shop/all.yaml</ParameterValue>\
-        </member></Parameters><Outputs><member><OutputKey>ConfigBucketName</OutputKey><OutputValue>config</OutputValue>\
+        <Outputs><member><OutputKey>ConfigBucketName</OutputKey><OutputValue>config</OutputValue>\
         </member></Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>";
     let cloud_formation = cloud_formation("200 OK", described.to_owned());
-    for place in [["--stack", "live"], ["--config", "s3://config/shop/all.yaml"]] {
+    deploy_in_bucket(&data, "subscriptions/");
+    for place in [["--stack", "live"], ["--to", "s3://config"], ["--to", "s3://config/shop"]] {
         let mut list = with_s3(&data, &aws.endpoint(), &[&["list"], &place[..]].concat());
         let printed = Printed::by(list.env("AWS_ENDPOINT_URL_CLOUDFORMATION", &cloud_formation));
-        assert_eq!((printed.code, printed.beside.as_str()), (Some(0), ""));
-        assert!(printed.out.contains("shop/refunds/billing"), "{}", printed.out);
+        assert_eq!(printed.code, Some(0), "{}", printed.beside);
+        assert!(!printed.beside.contains("nothing is there yet"), "{}", printed.beside);
+        assert!(printed.out.contains("shop/orders/billing"), "{}", printed.out);
     }
-    // The subscriptions are not where they are by default.
-    let list = &mut with_s3(&data, &aws.endpoint(), &["list", "--config", "s3://config"]);
+    let list = &mut with_s3(&data, &aws.endpoint(), &["list", "--to", "s3://config/elsewhere/"]);
     let printed = Printed::by(list);
-    assert_eq!(printed.beside, "s3://config/subscriptions.yaml does not exist\n");
+    assert!(
+        printed.beside.starts_with("s3://config/elsewhere/: nothing is there yet"),
+        "{}",
+        printed.beside
+    );
     assert!(printed.out.contains("shop/orders/billing"), "{}", printed.out);
-    let wrong =
-        Printed::by(&mut with_s3(&data, "http://127.0.0.1:1", &["list", "--config", "s3://"]));
-    assert!(wrong.code == Some(2) && wrong.beside.contains("s3://BUCKET"), "{}", wrong.beside);
+    let wrong = Printed::by(&mut with_s3(&data, "http://127.0.0.1:1", &["list", "--to", "s3://"]));
+    assert!(
+        wrong.code == Some(2) && wrong.beside.contains("s3://bucket/prefix/"),
+        "{}",
+        wrong.beside
+    );
     aws.stop().await;
 }
 
@@ -359,7 +374,7 @@ async fn errors_of_s3_name_the_object_and_what_it_takes() {
         assert_eq!((printed.code, printed.out.as_str()), (Some(1), ""), "{}", printed.beside);
         printed.beside
     };
-    let missing = run(&aws.endpoint(), &["list", "--config", "s3://nowhere"]);
+    let missing = run(&aws.endpoint(), &["list", "--to", "s3://nowhere"]);
     let expected = "lastmile: s3://nowhere/_destinations/ cannot be listed: the bucket s3://nowhere does not exist\n";
     assert_eq!(missing, expected);
     let denied = (
@@ -367,18 +382,18 @@ async fn errors_of_s3_name_the_object_and_what_it_takes() {
         "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>",
     );
     let refusing = serve(Router::new().fallback(move || async move { denied })).await;
-    let refused = run(&refusing, &["list", "--config", "s3://config"]);
+    let refused = run(&refusing, &["list", "--to", "s3://config"]);
     let expected = "lastmile: s3://config/_destinations/ cannot be listed: AccessDenied: Access Denied; it takes \
                     s3:ListBucket on s3://config\n";
     assert_eq!(refused, expected);
-    let refused = run(&refusing, &["disable", BILLING, "--config", "s3://config"]);
+    let refused = run(&refusing, &["disable", BILLING, "--to", "s3://config"]);
     let expected = format!(
         "lastmile: s3://config/_destinations/{}.json cannot be read: AccessDenied: Access Denied; it takes s3:GetObject \
          on it and, as it may not exist, s3:ListBucket on s3://config\n",
         key(BILLING)
     );
     assert_eq!(refused, expected);
-    let unreachable = run("http://127.0.0.1:1", &["list", "--config", "s3://config"]);
+    let unreachable = run("http://127.0.0.1:1", &["list", "--to", "s3://config"]);
     assert!(unreachable.contains("s3://config/_destinations/ cannot be listed: "), "{unreachable}");
     for debug in ["DispatchFailure", "ConnectorError", "{", "Some("] {
         assert!(!unreachable.contains(debug), "{debug} in {unreachable}");

@@ -275,6 +275,8 @@ fn numbers_belong_to_a_run_and_other_addresses_are_answered_by_a_page() {
     let published = stream.step("published");
     stream.step("attempt 1");
     assert_eq!(text(&published, "event"), format!("{run}-1"));
+    dev.publish(EVENT);
+    stream.steps(["published", "attempt 1"]);
     // What has this much of this run gets the rest, what is of another run everything.
     let number = |after: String| {
         let mut stream = PageStream::open(&dev.page, &format!("/stream?after={after}"));

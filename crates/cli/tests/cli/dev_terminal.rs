@@ -22,7 +22,7 @@ fn save(folder: &Path, url: &str) {
 }
 
 fn dev(folder: &Path, options: &[&str]) -> Running {
-    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--subscriptions", "s.yaml"];
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "-f", "s.yaml"];
     Running::start(lastmile(folder, &[&arguments[..], options].concat()))
 }
 

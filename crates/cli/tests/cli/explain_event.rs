@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::catalogue_reading::{apply, subscription, uri};
+use crate::deployments::{apply, subscription, uri};
 
 const EVENT: &str = r#"{"specversion":"1.0","id":"1","source":"/s","type":"order.created","subject":"us/1","priority":"high","data":{"total":5}}"#;
 

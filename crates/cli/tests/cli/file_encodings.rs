@@ -35,7 +35,7 @@ fn words<'a>(line: &'a str, file: &'a str) -> Vec<&'a str> {
 #[test]
 fn every_command_that_reads_subscriptions_reads_utf_16_and_names_the_line_of_what_is_no_text() {
     let folder = files();
-    let to = format!("--to file://{}/deployed.yaml", folder.path().display());
+    let to = format!("--to file://{}/deployed/", folder.path().display());
     let apply = format!("apply {to} --yes -f FILE");
     for line in [
         "check FILE",

@@ -9,6 +9,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
+use crate::deployments::deploy;
 use crate::page_server::PageServer;
 use crate::programs::{Running, exchange, lastmile, printed, receiver, word};
 use crate::sample_destinations::{BILLING, Documents, failing};
@@ -109,14 +110,16 @@ fn in_what_reads_subscription_files() {
     run(path, &["validate", "-f", file]);
     run(path, &["validate", "-f", file, "--listen", "127.0.0.1:0", "--wait", "PT0.1S"]);
 
-    let target = format!("file://{}/t{BIDI}.yaml", path.display());
+    let target = format!("file://{}/t{BIDI}/", path.display());
     let applied = run(path, &["apply", "-f", file, "--to", &target, "--yes"]);
     assert!(applied.contains("deadLetter.sink: s3://letters/d\u{fffd}"), "{applied}");
     let (other, changed) = (document("a", &url, ""), format!("other{BIDI}.yaml"));
     std::fs::write(path.join(&changed), other).expect("a file");
     run(path, &["apply", "-f", &changed, "--to", &target, "--yes"]);
-    run(path, &["rollback", "--to", &target, "--list"]);
-    run(path, &["rollback", "--to", &target, "--yes"]);
+    let topic = format!("shop/o{BIDI}");
+    run(path, &["rollback", &topic, "--to", &target, "--yes"]);
+    run(path, &["check", "--to", &target]);
+    assert!(run(path, &["subscriptions", "list", "shop", "--to", &target]).contains("a\u{fffd}"));
 }
 
 /// Files that cannot be read, whose names have two lines, are named in one.
@@ -125,6 +128,8 @@ fn names_in_one_line(path: &Path) {
     let (folder, file) = (path.join("bytes"), format!("bytes/{name}"));
     std::fs::create_dir(&folder).expect("a folder");
     std::fs::write(folder.join(&name), b"\xff").expect("a file");
+    std::fs::write(path.join("good.yaml"), document("a", "http://127.0.0.1:1/", ""))
+        .expect("a file");
     let empty = format!("empty{BIDI}\nFORGED");
     std::fs::create_dir(path.join(&empty)).expect("a folder");
     for arguments in [
@@ -133,7 +138,7 @@ fn names_in_one_line(path: &Path) {
         &["check", &empty],
         &["publish", &file],
         &["explain", "-f", "bytes"],
-        &["dev", "--port", "0", "--aws-port", "0", "--no-page", "--data", &file],
+        &["dev", "--port", "0", "--aws-port", "0", "--no-page", "-f", "good.yaml", "--data", &file],
         &["try", "n/t/s", "-f", &file, "--event", &file],
         &["man", &file],
     ] {
@@ -159,7 +164,7 @@ fn in_what_publishers_receivers_and_the_application_say() {
     run(path, &["publish", "--to", &url, &event_file]);
     run(path, &["publish", &format!("missing{BIDI}")]);
 
-    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--subscriptions", &file];
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "-f", &file];
     let mut dev = Running::start(lastmile(path, &arguments));
     let ready = dev.line_with("ready:");
     let ingress = word(&ready, "http://").replace("/topics/{namespace}/{topic}", "");
@@ -273,7 +278,7 @@ fn ledger(planted: &str) -> (String, String) {
 async fn in_what_is_known_of_destinations() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let subscriptions = document("a", BILLING, "");
-    std::fs::write(folder.path().join("subscriptions.yaml"), subscriptions).expect("a file");
+    deploy(folder.path(), &subscriptions);
     let documents = Documents::of_folder(folder.path());
     let name = format!("shop/orders/gone{BIDI}");
     let other = "https://other.example.com/";

@@ -31,34 +31,30 @@ fn published(folder: &Path) -> Vec<String> {
 fn apply_writes_public_keys_without_a_secret_and_withdraws_them() {
     const X: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
     const OTHER_X: &str = "PUAXw-hDiVqStwqnTRt-vJyYLM8uxJaMwM1V8Sr0Zgw";
-    for to in ["deployed.yaml", "catalogue/"] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let uri = format!("file://{}/deployed/{to}", folder.path().display());
-        std::fs::create_dir(folder.path().join("deployed")).expect("a folder");
-        // Beside the file, or the folder of the catalogue.
-        let below = folder.path().join("deployed");
-        let apply = |more: &[&str]| {
-            let words = [&["apply", "-f", "s.yaml", "--to", &uri, "--yes"], more].concat();
-            let (printed, code) = run(folder.path(), &words);
-            assert_eq!(code, Some(0), "{to}: {printed}");
-            printed
-        };
-        write(folder.path(), "");
-        assert!(!apply(&[]).contains("_keys"));
-        write(folder.path(), &signed_with(&[KEY]));
-        let printed = apply(&[]);
-        assert!(printed.contains("_keys/shop/orders/a.json: 1 public key"), "{printed}");
-        assert!(
-            printed.contains(&format!("destination.signing.publicKeys: not set -> [{KEY}]")),
-            "{printed}"
-        );
-        assert_eq!(published(&below), [X]);
-        write(folder.path(), &signed_with(&[OTHER_KEY, KEY]));
-        apply(&[]);
-        assert_eq!(published(&below), [OTHER_X, X]);
-        assert!(!apply(&[]).contains("_keys"), "nothing has changed");
-        write(folder.path(), "");
-        assert!(apply(&[]).contains("_keys/shop/orders/a.json: 0 public keys"));
-        assert_eq!(published(&below), [""; 0]);
-    }
+    let folder = tempfile::tempdir().expect("a folder");
+    // Beside the folder of the subscriptions.
+    let below = folder.path().join("deployed");
+    let uri = format!("file://{}/subscriptions/", below.display());
+    let apply = || {
+        let (printed, code) = run(folder.path(), &["apply", "-f", "s.yaml", "--to", &uri, "--yes"]);
+        assert_eq!(code, Some(0), "{printed}");
+        printed
+    };
+    write(folder.path(), "");
+    assert!(!apply().contains("_keys"));
+    write(folder.path(), &signed_with(&[KEY]));
+    let printed = apply();
+    assert!(printed.contains("_keys/shop/orders/a.json: 1 public key"), "{printed}");
+    assert!(
+        printed.contains(&format!("destination.signing.publicKeys: not set -> [{KEY}]")),
+        "{printed}"
+    );
+    assert_eq!(published(&below), [X]);
+    write(folder.path(), &signed_with(&[OTHER_KEY, KEY]));
+    apply();
+    assert_eq!(published(&below), [OTHER_X, X]);
+    assert!(!apply().contains("_keys"), "nothing has changed");
+    write(folder.path(), "");
+    assert!(apply().contains("_keys/shop/orders/a.json: 0 public keys"));
+    assert_eq!(published(&below), [""; 0]);
 }

@@ -74,13 +74,13 @@ fn the_local_aws_and_the_ingress_do_nothing_for_a_web_page() {
     let path = "/dead-letters/n/letter.json";
     assert_guarded(&aws, &format!("DELETE {path}"), "", "");
     assert_guarded(&aws, &format!("GET {path}"), "", "");
-    assert_guarded(&aws, "PUT /config/subscriptions.yaml", "", "a: b");
+    assert_guarded(&aws, "PUT /config/subscriptions/_settings.json", "", "a: b");
     let purge =
         "x-amz-target: AmazonSQS.PurgeQueue\r\ncontent-type: application/x-amz-json-1.0\r\n";
     let queue = format!(r#"{{"QueueUrl":"http://{aws}/000000000000/retry"}}"#);
     assert_guarded(&aws, "POST /", purge, &queue);
     assert!(letter.is_file(), "nothing was deleted");
-    assert!(!folder.path().join(".lastmile/s3/config/subscriptions.yaml").exists());
+    assert!(!folder.path().join(".lastmile/s3/config/subscriptions/_settings.json").exists());
     let accepted = exchange(&aws, "POST /", &format!("host: {aws}\r\n{purge}"), &queue);
     assert!(accepted.starts_with("HTTP/1.1 200"), "{accepted}");
     let localhost = aws.replace("127.0.0.1", "localhost");

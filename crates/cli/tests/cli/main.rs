@@ -1,11 +1,9 @@
 //! The command line as a person uses it: the binary run as a process, its output, its files, its
 //! exit codes, and its pages over HTTP and in a browser.
 
+mod apply;
 mod auth;
 mod bad_token_servers;
-mod catalogue_reading;
-mod catalogue_versions;
-mod catalogues;
 mod check_stack;
 mod clients;
 mod command_line;
@@ -22,9 +20,12 @@ mod deadletters_page;
 mod deadletters_page_views;
 mod deadletters_replay;
 mod deadletters_results;
+mod deployed;
 mod deployment;
+mod deployments;
 mod destinations;
 mod destinations_changes;
+mod dev_files;
 mod dev_page;
 mod dev_page_browser;
 mod dev_page_server;
@@ -43,6 +44,7 @@ mod local_servers;
 mod nginx;
 mod page_server;
 mod programs;
+mod rollback;
 mod sample_destinations;
 mod sample_letters;
 mod sample_subscriber;

@@ -35,7 +35,7 @@ fn dev_with(folder: &Path, address: &str, secret: &str) -> (Running, String) {
     );
     std::fs::write(folder.join("s.yaml"), document).expect("a file can be written");
     std::fs::write(folder.join("event.json"), EVENT).expect("a file can be written");
-    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--subscriptions", "s.yaml"];
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "-f", "s.yaml"];
     let mut command = lastmile(folder, &arguments);
     command.env("SENDER_SECRET", secret);
     let mut running = Running::start(command);

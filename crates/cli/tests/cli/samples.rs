@@ -36,7 +36,7 @@ fn every_sample_is_accepted_from_a_pipe_by_the_queue_and_by_the_ingress() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (url, received) = receiver(OK);
     std::fs::write(folder.path().join("s.yaml"), subscriptions(&url)).expect("a file");
-    let arguments = ["dev", "--port", "0", "--aws-port", "0", "--subscriptions", "s.yaml"];
+    let arguments = ["dev", "--port", "0", "--aws-port", "0", "-f", "s.yaml"];
     let mut dev = Running::start(lastmile(folder.path(), &arguments));
     let ready = dev.line_with("ready:");
     let queue = word(&ready.replace("queue ", "queue="), "queue=").replace("queue=", "");

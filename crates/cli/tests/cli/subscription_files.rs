@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use super::deployments::{deploy, object, uri};
 use super::programs::findings;
 
 /// Two subscriptions, one of them named.
@@ -92,7 +93,7 @@ fn findings_of_every_kind_are_in_the_order_of_files_and_lines() {
         "a.yaml:13:8: error",
     ];
     assert_eq!(places(findings), expected, "{findings}");
-    let to = format!("file://{}/deployed.yaml", folder.path().display());
+    let to = format!("file://{}/deployed/", folder.path().display());
     let applied = run(folder.path(), &[&["apply", "--to", &to, "-f"], &files[..]].concat());
     let of_documents = expected.iter().filter(|place| !place.starts_with("empty"));
     assert!(places(&text(&applied.stderr)).iter().eq(of_documents), "{}", text(&applied.stderr));
@@ -194,7 +195,8 @@ fn explain_takes_files_and_folders_as_check_does_and_a_name_beside_them() {
         let file = folder.path().join(name).join("two.yaml");
         std::fs::write(file, TWO).expect("a file");
     }
-    let to = format!("file://{}/one.yaml", folder.path().display());
+    deploy(folder.path(), &TWO.replace("orders", "mails"));
+    let to = uri(folder.path());
     let two = "shop/orders/billing shop/orders/mail";
     let mails = "shop/mails/billing shop/mails/mail";
     let both = format!("{mails} {two}");
@@ -232,7 +234,7 @@ fn explain_takes_files_and_folders_as_check_does_and_a_name_beside_them() {
 #[test]
 fn explain_says_what_is_wrong_with_its_arguments() {
     let folder = folder(&[("two.yaml", TWO), ("blank.yaml", "# later\n")]);
-    let to = format!("file://{}/two.yaml", folder.path().display());
+    let to = uri(folder.path());
     for (arguments, expected) in [
         (&[][..], "<FILE|NS/TOPIC[/NAME]>"),
         (&["nowhere.yaml"], "nowhere.yaml cannot be read"),
@@ -350,32 +352,28 @@ fn explain_lists_all_subscriptions_if_the_named_one_does_not_exist() {
 }
 
 #[test]
-fn apply_shows_what_changes_and_rollback_restores_the_previous_version() {
-    let first = TWO.split("---").next().expect("there is a first document");
+fn apply_shows_what_changes_field_by_field_after_asking() {
     let second =
         TWO.replace("maxAttempts: 3", "maxAttempts: 4").replace("name: mail", "name: post");
-    let folder = folder(&[("first.yaml", first), ("two.yaml", TWO), ("second.yaml", &second)]);
-    let target = folder.path().join("deployed.yaml");
-    let uri = format!("file://{}", target.display());
-    let apply = |files: &[&str], rest: &[&str]| {
-        let command = [&["apply", "--to", &uri], rest, &["-f"], files].concat();
-        run(folder.path(), &command)
+    let folder = folder(&[("two.yaml", TWO), ("second.yaml", &second)]);
+    let to = uri(folder.path());
+    let apply = |file: &str, more: &[&str]| {
+        run(folder.path(), &[&["apply", "-f", file, "--to", &to, "--prune"], more].concat())
     };
 
-    let unasked = apply(&["two.yaml"], &[]);
+    let unasked = apply("two.yaml", &[]);
     assert_eq!(unasked.status.code(), Some(2), "{}", text(&unasked.stderr));
-    assert!(!target.exists());
+    assert!(!folder.path().join("subscriptions").exists());
 
-    let applied = apply(&["two.yaml"], &["--yes"]);
+    let applied = apply("two.yaml", &["--yes"]);
     assert_eq!(applied.status.code(), Some(0), "{}", text(&applied.stderr));
     let billing = "+ subscription shop/orders/billing\n    deadLetter.delay: PT5M\n    deadLetter.sink: s3://letters/shop\n    \
                    destination.url: https://billing.example.com/events\n    retry.maxAttempts: 3\n";
     assert!(text(&applied.stdout).contains(billing), "{}", text(&applied.stdout));
     assert!(!text(&applied.stdout).contains("code=secret"), "{}", text(&applied.stdout));
-    assert_eq!(std::fs::read_to_string(&target).expect("it is there"), TWO);
-    assert!(text(&apply(&["two.yaml"], &["--yes"]).stdout).contains("nothing to do"));
+    assert!(text(&apply("two.yaml", &["--yes"]).stdout).contains("nothing to do"));
 
-    let changed = text(&apply(&["second.yaml"], &["--yes"]).stdout);
+    let changed = text(&apply("second.yaml", &["--yes"]).stdout);
     for part in [
         "~ subscription shop/orders/billing\n    retry.maxAttempts: 3 -> 4\n",
         "- subscription shop/orders/mail\n    warning: removed",
@@ -383,15 +381,6 @@ fn apply_shows_what_changes_and_rollback_restores_the_previous_version() {
     ] {
         assert!(changed.contains(part), "{part} in {changed}");
     }
-    assert_eq!(
-        std::fs::read_to_string(folder.path().join("deployed.yaml.previous")).expect("it is kept"),
-        TWO
-    );
-
-    let back = run(folder.path(), &["rollback", "--to", &uri, "--yes"]);
-    assert_eq!(back.status.code(), Some(0), "{}", text(&back.stderr));
-    assert!(text(&back.stdout).contains("retry.maxAttempts: 4 -> 3"));
-    assert_eq!(std::fs::read_to_string(&target).expect("it is there"), TWO);
 }
 
 #[test]
@@ -404,25 +393,24 @@ fn apply_joins_several_files_and_refuses_what_has_errors() {
         ("c.json", as_json),
         ("wrong.yaml", "kind: Topic\n"),
     ]);
-    let target = folder.path().join("deployed.yaml");
-    let uri = format!("file://{}", target.display());
+    let to = uri(folder.path());
     let joined = run(
         folder.path(),
-        &["apply", "-f", "a.yaml", "-f", "b.yaml", "c.json", "--to", &uri, "--yes"],
+        &["apply", "-f", "a.yaml", "-f", "b.yaml", "c.json", "--to", &to, "--yes"],
     );
     assert_eq!(joined.status.code(), Some(0), "{}", text(&joined.stderr));
-    let checked = run(folder.path(), &["check", "deployed.yaml"]);
-    assert_eq!(
-        (checked.status.code(), text(&checked.stderr)),
-        (Some(0), "subscriptions without an error: 2; errors: 0; warnings: 1\n".to_owned())
-    );
+    let checked = run(folder.path(), &["check", "--to", &to]);
+    assert_eq!(checked.status.code(), Some(0));
+    let counted = "subscriptions without an error: 2; errors: 0; warnings: 0\n";
+    assert!(text(&checked.stderr).ends_with(counted), "{}", text(&checked.stderr));
 
-    let before = std::fs::read(&target).expect("it is there");
-    assert_eq!(
-        run(folder.path(), &["apply", "-f", "wrong.yaml", "--to", &uri, "--yes"]).status.code(),
-        Some(1)
-    );
-    assert_eq!(std::fs::read(&target).expect("it is there"), before);
+    let topic = object(folder.path(), "shop/orders.json");
+    let before = std::fs::read(&topic).expect("it is there");
+    for files in [&["wrong.yaml"][..], &["a.yaml", "wrong.yaml"]] {
+        let arguments = [&["apply", "--to", &to, "--yes", "--prune", "-f"], files].concat();
+        assert_eq!(run(folder.path(), &arguments).status.code(), Some(1));
+    }
+    assert_eq!(std::fs::read(&topic).expect("it is there"), before);
     assert_eq!(run(folder.path(), &["apply", "-f", "a.yaml", "--yes"]).status.code(), Some(2));
 }
 
@@ -503,51 +491,49 @@ fn check_warns_of_subscriptions_with_one_address_that_state_different_limits() {
 }
 
 #[test]
-fn apply_does_not_remove_everything_by_an_empty_file_without_allow_empty() {
-    let folder = folder(&[("empty.yaml", "# nothing\n"), ("there.yaml", TWO)]);
-    let to = format!("file://{}", folder.path().join("there.yaml").display());
-    const REMOVES: &str = "apply would remove all current subscriptions";
-    let checked = run(folder.path(), &["check", "empty.yaml"]);
-    let printed = text(&[checked.stdout, checked.stderr].concat());
-    assert!(!printed.contains(REMOVES), "{printed}");
-    let refused = run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes"]);
-    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
-    assert!(text(&refused.stderr).contains(REMOVES), "{}", text(&refused.stderr));
-    assert_eq!(
-        std::fs::read_to_string(folder.path().join("there.yaml")).expect("it is there"),
-        TWO
-    );
-    let allowed =
-        run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes", "--allow-empty"]);
+fn files_without_a_subscription_remove_everything_only_with_allow_empty_and_prune() {
+    let folder = folder(&[("empty.yaml", "# nothing\n")]);
+    deploy(folder.path(), TWO);
+    let to = uri(folder.path());
+    let apply = |more: &[&str]| {
+        let arguments = [&["apply", "-f", "empty.yaml", "--to", &to, "--yes"], more].concat();
+        run(folder.path(), &arguments)
+    };
+    let topic = object(folder.path(), "shop/orders.json");
+    let before = std::fs::read(&topic).expect("it is there");
+    for more in [&[][..], &["--prune"]] {
+        let refused = apply(more);
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+        assert!(text(&refused.stderr).contains("--allow-empty"), "{}", text(&refused.stderr));
+    }
+    let kept = apply(&["--allow-empty"]);
+    assert_eq!(kept.status.code(), Some(0), "{}", text(&kept.stderr));
+    assert_eq!(std::fs::read(&topic).expect("it is there"), before);
+    let allowed = apply(&["--allow-empty", "--prune"]);
     assert_eq!(allowed.status.code(), Some(0), "{}", text(&allowed.stderr));
-    assert!(
-        text(&allowed.stdout).contains("- subscription shop/orders/billing"),
-        "{}",
-        text(&allowed.stdout)
-    );
-    assert!(text(&allowed.stderr).contains(REMOVES), "{}", text(&allowed.stderr));
-    // Now there is none to remove.
-    let again =
-        run(folder.path(), &["apply", "-f", "empty.yaml", "--to", &to, "--yes", "--allow-empty"]);
-    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
-    assert!(!text(&again.stderr).contains(REMOVES), "{}", text(&again.stderr));
+    let printed = text(&allowed.stdout);
+    assert!(printed.contains("- subscription shop/orders/billing"), "{printed}");
 }
 
 #[test]
-fn apply_states_that_a_catalogue_loses_all_subscriptions_only_if_it_does() {
-    let folder = folder(&[("empty.yaml", "# nothing\n"), ("two.yaml", TWO)]);
-    let to = format!("file://{}/catalogue/", folder.path().display());
+fn apply_states_that_an_owner_loses_all_subscriptions_only_if_it_does() {
+    let other = TWO.replace("topic: orders", "topic: others");
+    let folder = folder(&[("empty.yaml", "# nothing\n"), ("two.yaml", TWO), ("o.yaml", &other)]);
+    let to = uri(folder.path());
     let apply = |file: &str, more: &[&str]| {
         let arguments = [&["apply", "-f", file, "--to", &to, "--yes"], more].concat();
         let applied = run(folder.path(), &arguments);
         assert_eq!(applied.status.code(), Some(0), "{file} {more:?}: {}", text(&applied.stderr));
-        text(&applied.stderr).contains("apply would remove all current subscriptions")
+        text(&applied.stderr).contains("apply would remove all current subscriptions of ")
     };
     assert!(!apply("empty.yaml", &["--allow-empty"]), "there is none");
     assert!(!apply("two.yaml", &[]));
     assert!(!apply("empty.yaml", &["--allow-empty"]), "nothing is removed without --prune");
     assert!(!apply("empty.yaml", &["--allow-empty", "--prune", "--owner", "other"]));
-    assert!(apply("empty.yaml", &["--allow-empty", "--prune"]));
+    assert!(!apply("o.yaml", &["--owner", "other"]));
+    assert!(apply("empty.yaml", &["--allow-empty", "--prune"]), "others keep theirs");
+    assert!(apply("two.yaml", &["--prune", "--owner", "other"]), "other names come instead");
+    assert!(!apply("empty.yaml", &["--allow-empty", "--prune"]), "there is none to remove");
 }
 
 #[test]
@@ -558,13 +544,12 @@ fn json_with_comments_is_applied_alone_and_joined_with_other_files() {
                 \"filter\": {\"exact\": {\"type\": \"order.created\"}}\n  }\n}\n";
     let event = r#"{"specversion": "1.0", "id": "1", "source": "/s", "type": "order.lost"}"#;
     let folder = folder(&[("one.json", json), ("two.yaml", TWO), ("event.json", event)]);
-    let to = format!("file://{}", folder.path().join("there.yaml").display());
+    let to = uri(folder.path());
     for files in [&["one.json"][..], &["one.json", "two.yaml"], &["two.yaml", "one.json"]] {
-        let arguments = [&["apply", "--to", &to, "--yes", "-f"], files].concat();
+        let arguments = [&["apply", "--to", &to, "--yes", "--prune", "-f"], files].concat();
         let applied = run(folder.path(), &arguments);
         assert_eq!(applied.status.code(), Some(0), "{files:?}: {}", text(&applied.stderr));
-        let explained =
-            run(folder.path(), &["explain", "-f", "there.yaml", "--event", "event.json"]);
+        let explained = run(folder.path(), &["explain", "--to", &to, "--event", "event.json"]);
         let explained = text(&explained.stdout);
         assert!(explained.contains("no   shop/orders/commented"), "{explained}");
         assert!(explained.contains("type is \"order.created\""), "{explained}");

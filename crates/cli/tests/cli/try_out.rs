@@ -82,7 +82,7 @@ fn assert_hidden(printed: &str) {
 fn the_request_is_the_one_that_dispatch_makes() {
     let (url, received) = receiver(OK);
     let folder = folder(&everything(&url), "");
-    let dev = ["dev", "--port", "0", "--aws-port", "0", "--subscriptions", "s.yaml"];
+    let dev = ["dev", "--port", "0", "--aws-port", "0", "-f", "s.yaml"];
     let mut dev = Running::start(program(folder.path(), &dev));
     let queue = word(&dev.line_with("ready:").replace("queue ", "queue="), "queue=");
     let queue = queue.trim_start_matches("queue=");

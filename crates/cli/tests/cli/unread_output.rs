@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::catalogues::document;
+use crate::deployments::{document, uri};
 use crate::programs::{lastmile, run};
 
 /// Runs a command whose output nobody reads at all; returns its exit code.
@@ -22,16 +22,17 @@ fn a_change_is_made_although_nobody_reads_what_it_prints() {
     let other = document("b", "").replace("namespace: shop", "namespace: bank");
     std::fs::write(folder.join("a.yaml"), [document("a", ""), other].join("---\n"))
         .expect("a file");
-    let to = format!("file://{}/catalogue/", folder.display());
-    for verb in [&["apply", "-f", "a.yaml", "--yes"][..], &["subscriptions", "put", "-f", "a.yaml"]]
-    {
-        assert_eq!(unread(folder, &[verb, &["--to", &to]].concat()), Some(0), "{verb:?}");
-        for (namespace, name) in [("shop", "shop/orders/a"), ("bank", "bank/orders/b")] {
-            let (listed, _) = run(folder, &["subscriptions", "list", namespace, "--to", &to]);
-            assert!(listed.contains(name), "{listed}");
-        }
-        std::fs::remove_dir_all(folder.join("catalogue")).expect("it is there");
+    let to = uri(folder);
+    assert_eq!(unread(folder, &["apply", "-f", "a.yaml", "--yes", "--to", &to]), Some(0));
+    let listed =
+        |namespace: &str| run(folder, &["subscriptions", "list", namespace, "--to", &to]).0;
+    for (namespace, name) in [("shop", "shop/orders/a"), ("bank", "bank/orders/b")] {
+        let listed = listed(namespace);
+        assert!(listed.contains(name), "{listed}");
     }
+    let delete = ["subscriptions", "delete", "shop/orders/a", "--yes", "--to", &to];
+    assert_eq!(unread(folder, &delete), Some(0));
+    assert!(!listed("shop").contains("shop/orders/a"));
 }
 
 #[test]

@@ -66,13 +66,19 @@ fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored() {
 
     let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
     assert!(code == Some(0) && printed.contains("the consents are stored"), "{printed}");
-    let mut stored = stored(folder.path());
-    stored.sort();
+    let mut found = stored(folder.path());
+    found.sort();
     assert!(
-        stored[0].contains("\"handshake\":\"cloudevents\"")
-            && stored[0].contains("\"allowed_rate\":\"120\"")
+        found[0].contains("\"handshake\":\"cloudevents\"")
+            && found[0].contains("\"allowed_rate\":\"120\"")
     );
-    assert!(stored[1].contains("\"handshake\":\"eventgrid\""), "{stored:?}");
+    assert!(found[1].contains("\"handshake\":\"eventgrid\""), "{found:?}");
+
+    // In a folder with the data of `lastmile dev` they are where its functions read them.
+    std::fs::create_dir_all(folder.path().join(".lastmile/subscriptions")).expect("a folder");
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert_eq!(stored(&folder.path().join(".lastmile")).len(), 2);
 }
 
 #[test]
@@ -183,7 +189,6 @@ fn a_usage_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
     assert_eq!(run(folder.path(), &["validate", "-f", "broken.yaml"]).1, Some(1));
     let consents = document("a", &receiver(SILENT), EVENT_GRID);
     std::fs::write(folder.path().join("s.yaml"), consents).expect("the file can be written");
-    let (printed, code) =
-        run(folder.path(), &["validate", "-f", "s.yaml", "--config", "s3://bucket/key"]);
-    assert!(code == Some(2) && printed.contains("s3://BUCKET"), "{printed}");
+    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "s3://"]);
+    assert!(code == Some(2) && printed.contains("s3://bucket/prefix/"), "{printed}");
 }

@@ -14,7 +14,7 @@ const SETTINGS: &str = include_str!("../../../adapters/src/settings.rs");
 
 /// The variables without which the functions do not start.
 const NEEDED: [(&str, &str); 12] = [
-    ("SUBSCRIPTIONS_URI", "s3://config/subscriptions.yaml"),
+    ("SUBSCRIPTIONS_URI", "s3://config/subscriptions/"),
     ("EVENTS_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/events"),
     ("FAN_OUT_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),
     ("RETRY_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/retry"),

@@ -16,8 +16,10 @@ use super::secret_policy::SecretPolicySpec;
 use super::selection::Selection;
 use crate::document::record::Record as _;
 use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::subscription::name::TopicName;
 use crate::subscription::policy;
 use crate::subscription::profile::StatusSet;
+use crate::subscription::secret_policy::SecretRule;
 use crate::subscription::{DeliverySettings, ReplyTo, Subscription};
 
 /// The version of the native form.
@@ -34,15 +36,19 @@ pub fn documents(catalogue: &Catalogue) -> Vec<Json> {
 /// The settings of the deployment.
 fn settings(catalogue: &Catalogue) -> Vec<Json> {
     let settings = catalogue.settings();
-    let secrets = settings.secrets.rules().map(|rules| {
-        let spec = SecretPolicySpec { secrets: rules.to_vec() };
-        document("SecretPolicy", Json::Object(spec.write()))
-    });
-    let notices = settings
-        .notices
-        .clone()
-        .map(|topic| document("Notifications", Json::Object(NotificationsSpec { topic }.write())));
+    let secrets = settings.secrets.rules().map(secret_policy);
+    let notices = settings.notices.clone().map(notifications);
     secrets.into_iter().chain(notices).collect()
+}
+
+/// The policy of secrets with these rules.
+pub(crate) fn secret_policy(rules: &[SecretRule]) -> Json {
+    document("SecretPolicy", Json::Object(SecretPolicySpec { secrets: rules.to_vec() }.write()))
+}
+
+/// Notices that go to this topic.
+pub(crate) fn notifications(topic: TopicName) -> Json {
+    document("Notifications", Json::Object(NotificationsSpec { topic }.write()))
 }
 
 fn document(kind: &str, spec: Json) -> Json {
@@ -54,7 +60,7 @@ pub(crate) fn topic_spec(of: &Topic) -> Json {
     Json::Object(of.settings.write())
 }
 
-fn topic(of: &Topic) -> Json {
+pub(crate) fn topic(of: &Topic) -> Json {
     let mut document = document("Topic", topic_spec(of));
     document["metadata"] = Json::Object(TopicMetadata::from(&of.name).write());
     document
@@ -92,7 +98,7 @@ fn with_own(mut spec: Json, of: &Subscription) -> Json {
     spec
 }
 
-fn subscription(of: &Subscription) -> Json {
+pub(crate) fn subscription(of: &Subscription) -> Json {
     let mut document = document("Subscription", spec(of));
     document["metadata"] = Json::Object(SubscriptionMetadata::from(&of.name).write());
     document["profile"] = json!(of.dialect.profile());

@@ -47,6 +47,8 @@ pub struct ObjectTopic<'a> {
 /// The catalogue while it is built: names are unique, whatever the family of the document.
 #[derive(Default)]
 pub(super) struct Draft<'a> {
+    /// Whether every topic of the deployment is among the documents.
+    pub(super) are_all: bool,
     /// Topics of native documents.
     pub(super) described_topics: BTreeMap<TopicName, Cursor<'a>>,
     /// Topics defined by objects of other families; a native document may describe one as well.
@@ -155,7 +157,7 @@ impl<'a> Draft<'a> {
         let catalogue = &mut built.catalogue;
         // Many subscriptions inherit a value of their topic: a problem with it is reported once.
         let mut reported_at = BTreeSet::new();
-        let routes = self.routes();
+        let (are_all, routes) = (self.are_all, self.routes());
         let mut unused_settings = UnusedSettings::default();
         self.topics.into_iter().for_each(|topic| catalogue.add_topic(topic));
         for described in self.subscriptions {
@@ -173,16 +175,15 @@ impl<'a> Draft<'a> {
                 named_at,
                 &mut reported_at,
             );
-            let has_route = has_dead_letter_route(&described, &routes, &mut reported_at);
+            let has_route =
+                !are_all || has_dead_letter_route(&described, &routes, &mut reported_at);
             unused_settings.check(described.dead_letters_at, &described.subscription.dead_letter);
-            let conditions = [
-                (fits_topic, "the events of its topic do not fit its schema or its batches"),
-                (may_have_secrets, "its destination may not have its secrets"),
-                (has_route, "the topic of its dead letters does not exist"),
-                (!self.broken_topics.contains(&name.topic), "its topic has an error"),
-            ];
-            if let Some((_, reason)) = conditions.into_iter().find(|(holds, _)| !holds) {
-                let (name, reason) = (name.to_string(), reason.to_owned());
+            let holds = |holds: bool, reason: &str| holds.then_some(()).ok_or(reason.to_owned());
+            let has_route = holds(has_route, "the topic of its dead letters does not exist");
+            let has_topic = !self.broken_topics.contains(&name.topic);
+            let has_topic = holds(has_topic, "its topic has an error");
+            if let Err(reason) = fits_topic.and(may_have_secrets).and(has_route).and(has_topic) {
+                let name = name.to_string();
                 let at = named_at.map(Cursor::location).unwrap_or_default();
                 built.left_out.push(LeftOut { name, at, reason });
                 continue;
@@ -194,7 +195,9 @@ impl<'a> Draft<'a> {
             catalogue.add_subscription(described.subscription);
         }
         unused_settings.report();
-        circles::report(catalogue, &self.named_subscriptions);
+        if are_all {
+            circles::report(catalogue, &self.named_subscriptions);
+        }
         built
     }
 
@@ -236,7 +239,7 @@ fn fits_topic_input<'a>(
     topic: Option<&Topic>,
     named_at: Option<&Cursor<'a>>,
     reported_at: &mut BTreeSet<String>,
-) -> bool {
+) -> Result<(), String> {
     let Described { subscription, schema_at, batch_at, .. } = described;
     let mut report_once = |at: &Option<Cursor<'a>>, message, report: fn(&Cursor<'a>, Message)| {
         if let Some(at) = at.as_ref().or(named_at).filter(|at| reported_at.insert(at.location())) {
@@ -244,17 +247,19 @@ fn fits_topic_input<'a>(
         }
     };
     if let Some(problem) = topic.and_then(|topic| conversion::impossible(subscription, topic)) {
+        let reason = problem.to_string();
         report_once(schema_at, problem, Cursor::error);
-        return false;
+        return Err(reason);
     }
     if let Some(problem) = conversion::never_batched(subscription) {
+        let reason = problem.to_string();
         report_once(batch_at, problem, Cursor::error);
-        return false;
+        return Err(reason);
     }
     if let Some(warning) = topic.and_then(|topic| conversion::travels_alone(subscription, topic)) {
         report_once(batch_at, warning, Cursor::warn);
     }
-    true
+    Ok(())
 }
 
 fn take<'a, N: Ord + Clone + std::fmt::Display>(

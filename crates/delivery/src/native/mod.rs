@@ -63,6 +63,8 @@ pub struct Documents<'a> {
     pub secret_policies: Vec<Cursor<'a>>,
     /// The documents that say where notices about destinations go; a deployment has one.
     pub notifications: Vec<Cursor<'a>>,
+    /// Whether these are all documents of a deployment. Otherwise a topic that none of them names may exist.
+    pub are_all: bool,
 }
 
 /// Reads documents for a deployment, whose policy of secrets binds them too.
@@ -70,6 +72,7 @@ pub struct Documents<'a> {
 pub fn read(documents: &Documents<'_>, findings: &Findings, deployed: &SecretPolicy) -> Built {
     let defaults = Node::of_json(&defaults::written_defaults(Dialect::Native));
     let mut draft = Draft::default();
+    draft.are_all = documents.are_all;
     topic::read(&documents.topics, &defaults, &mut draft);
     draft.add_object_topics(&documents.object_topics);
     subscription::read(documents.subscriptions, findings, &defaults, &mut draft);

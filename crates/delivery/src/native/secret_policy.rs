@@ -49,30 +49,33 @@ impl From<SecretRefusal> for Message {
     }
 }
 
-/// Returns true if the destination of a subscription may have all secrets that requests to it carry. Reported
-/// where a secret is named, else at the subscription's name, once for each position and destination.
+/// Checks that the destination of a subscription may have all secrets that requests to it carry. Reported where a secret
+/// is named, else at the subscription's name, once for each position and destination.
+///
+/// # Errors
+/// The first secret that it may not have.
 pub(super) fn may_have_secrets<'a>(
     described: &Described<'a>,
     policy: &SecretPolicy,
     named_at: Option<&Cursor<'a>>,
     reported_at: &mut BTreeSet<String>,
-) -> bool {
+) -> Result<(), String> {
     let Described { subscription, secrets_at, .. } = described;
     let destination = &subscription.destination;
     // A topic is not called.
     if destination.topic().is_some() {
-        return true;
+        return Ok(());
     }
-    let mut may_have_all = true;
+    let mut may_have_all = Ok(());
     for (secret, to) in destination.secrets_with_addresses() {
-        let Some(message) = policy.refusal(secret, to) else { continue };
-        may_have_all = false;
+        let Some(refusal) = policy.refusal(secret, to) else { continue };
+        may_have_all = may_have_all.and_then(|()| Err(refusal.to_string()));
         let name = secret.to_string();
         let at = secrets_at.iter().find(|at| at.peek_text() == Some(&name)).or(named_at);
         let once =
             |at: &&Cursor<'a>| reported_at.insert(format!("{} {}", at.location(), display(to)));
         if let Some(at) = at.filter(once) {
-            at.error(message);
+            at.error(refusal);
         }
     }
     may_have_all

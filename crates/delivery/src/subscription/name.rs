@@ -42,6 +42,12 @@ pub struct NameRange {
 pub static ALL_NAMES: NameRange = NameRange { from: String::new(), before: None };
 
 impl NameRange {
+    /// Whether this name is in it.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        *self.from <= *name && !self.ends_before(name)
+    }
+
     /// Whether this name is after the last one.
     #[must_use]
     pub fn ends_before(&self, name: &str) -> bool {
@@ -69,6 +75,12 @@ pub const NAME_MAX_BYTES: usize = 255;
 /// The rule for names, for error messages.
 pub const NAME_RULE: &str =
     "a name is 1 to 255 bytes once percent-encoded, without / and control characters";
+
+/// The first text after a name: no name has a control character.
+#[must_use]
+pub fn after(name: &str) -> String {
+    format!("{name}\0")
+}
 
 /// Whether a text can be one part of a topic's or subscription's name.
 #[must_use]

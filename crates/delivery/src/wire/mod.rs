@@ -7,14 +7,11 @@
 //! message [waits](unread_wait_ms) for a newer reader instead of being lost.
 //!
 //! The `deadletter` attribute has a second kind, the [end of a replayed delivery](write_replay_end).
-//!
-//! [`stored`] is not a message: the text of one subscription and of one topic.
 
 mod ascii;
 mod convert;
 mod history;
 mod replay_end;
-pub mod stored;
 mod unread;
 mod v1;
 mod version;

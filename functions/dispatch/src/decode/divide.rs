@@ -118,6 +118,34 @@ pub(crate) fn items_of(published: &Published<'_>, elements: &Elements<'_>) -> De
     Decoded { missing, ..division.decoded }
 }
 
+/// The ranges of names of a record, cut around those in which no subscription can be used.
+pub(crate) fn around(published: &Published<'_>, unusable: &[NameRange]) -> Vec<NameRange> {
+    let ends = |range: &NameRange| [Some(range.from.clone()), range.before.clone()];
+    let cuts: Vec<String> = unusable.iter().flat_map(ends).flatten().collect();
+    let names = published.names();
+    // A range that begins or ends where all of them do is not cut there.
+    let cuts: Vec<&str> = cuts
+        .iter()
+        .map(String::as_str)
+        .filter(|cut| *cut > names.from.as_str() && !names.ends_before(cut))
+        .collect();
+    let step = step(cuts.len() + 1);
+    names.cut_at(&cuts.into_iter().skip(step - 1).step_by(step).collect::<Vec<_>>())
+}
+
+/// All elements of a record for each of these ranges of names.
+pub(crate) fn for_names(
+    published: &Published<'_>,
+    elements: &Elements<'_>,
+    ranges: Vec<NameRange>,
+) -> impl Iterator<Item = Message> {
+    let parts = ranges.len();
+    ranges.into_iter().enumerate().map(move |(place, names)| {
+        let part = published.part(0, names).with_share(parts, place);
+        publication_message(part, elements.body_of(0..elements.len()))
+    })
+}
+
 /// The items of a record of one element, as most are. Each of its deliveries is a request.
 fn items_of_one(published: &Published<'_>, elements: &Elements<'_>) -> Decoded {
     let read = published.read(elements, 0, REQUESTS_IN_PLACE + 1);

@@ -18,7 +18,7 @@ use delivery::event::{Event, Input};
 use delivery::machine::reply::unread_topics;
 use delivery::ports::{Attribute, Message, QueueName, Record};
 use delivery::subscription::Subscription;
-use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::catalogue::{Catalogue, Found};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::wire::{WireError, read_dead_letter, read_delivery, read_publication};
 
@@ -51,12 +51,19 @@ pub(crate) struct Decoded {
     /// The topics that have to be read before anything of it is done: its own, those to which replies and dead
     /// letters of its deliveries may go, and those that an event that goes on again may come to.
     pub(crate) unread: BTreeSet<TopicName>,
+    /// Why nothing of it can be decided now, if so.
+    pub(crate) waits: Option<String>,
 }
 
 impl Decoded {
     /// Nothing is known of a record of this topic.
     fn unread(topic: &TopicName) -> Self {
         Self { unread: BTreeSet::from([topic.clone()]), ..Self::default() }
+    }
+
+    /// Nothing of a record can be decided now.
+    fn waits(why: impl Into<String>) -> Self {
+        Self { waits: Some(why.into()), ..Self::default() }
     }
 
     /// Moves the items and the unmatched events of another one here.
@@ -67,12 +74,15 @@ impl Decoded {
 
     /// Notes the topics that its deliveries may lead to: those that have to be read, and those that are not there.
     fn note_topics(&mut self, catalogue: &Catalogue) {
-        let Self { items, missing, unread, .. } = self;
+        let Self { items, missing, unread, waits, .. } = self;
         for (subscription, delivery) in items.iter().filter_map(WorkItem::target) {
             let topics = || subscription.other_topics();
             missing.extend(topics().filter(|topic| catalogue.lacks(topic)));
             unread.extend(topics().filter(|topic| !catalogue.knows(topic)));
             unread.extend(unread_topics(delivery, subscription, catalogue));
+            let unreadable =
+                topics().find_map(|topic| unreadable(&topic, catalogue).map(str::to_owned));
+            *waits = waits.take().or(unreadable);
         }
     }
 }
@@ -123,6 +133,14 @@ impl WorkItem {
                     .then_some(&letter.delivery.subscription.topic)
             }
         }
+    }
+}
+
+/// Why the subscriptions of a topic are not known, if they are not.
+fn unreadable<'c>(topic: &TopicName, catalogue: &'c Catalogue) -> Option<&'c str> {
+    match catalogue.found(topic) {
+        Some(Found::Unreadable(why)) => Some(why),
+        Some(Found::Topic | Found::Removed | Found::Nothing) | None => None,
     }
 }
 
@@ -202,6 +220,16 @@ fn resume(
 fn to_subscription(delivery: Delivery, catalogue: &Catalogue, now_ms: u64) -> Decoded {
     if !catalogue.knows(&delivery.subscription.topic) {
         return Decoded::unread(&delivery.subscription.topic);
+    }
+    if let Some(why) = unreadable(&delivery.subscription.topic, catalogue)
+        .or_else(|| catalogue.unusable(&delivery.subscription))
+    {
+        return Decoded::waits(why);
+    }
+    if catalogue.found(&delivery.subscription.topic) == Some(&Found::Nothing) {
+        let missing = BTreeSet::from([delivery.subscription.topic.clone()]);
+        let why = format!("the topic {} is gone, and was not removed", delivery.subscription.topic);
+        return Decoded { missing, ..Decoded::waits(why) };
     }
     let item = match catalogue.subscription(&delivery.subscription) {
         Some(subscription) => WorkItem::Deliver(Arc::clone(subscription), Box::new(delivery)),

@@ -11,11 +11,12 @@ use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Hold, Part, Publication};
 use delivery::event::envelope::{self, Elements, Publisher};
 use delivery::event::{Element, Event, Input, Malformed};
+use delivery::ports::{Message, QueueName};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::{Catalogue, Topic};
 use delivery::subscription::name::{ALL_NAMES, NAMELESS, NameRange, SubscriptionName, TopicName};
 
-use super::{Decoded, WorkItem, divide};
+use super::{Decoded, WorkItem, divide, unreadable};
 
 /// A published record and what the subscriptions say about it.
 pub(crate) struct Published<'a> {
@@ -70,10 +71,40 @@ impl<'a> Published<'a> {
         if !self.catalogue.knows(&self.name) {
             return Decoded::unread(&self.name);
         }
+        if let Some(why) = unreadable(&self.name, self.catalogue) {
+            return Decoded::waits(why);
+        }
         match Elements::of(self.body, self.input) {
-            Ok(elements) => divide::items_of(self, &elements),
+            Ok(elements) => self.items_of(&elements),
             Err(why) => self.malformed(0, self.body, why).into(),
         }
+    }
+
+    /// The items of these elements. Where some subscriptions cannot be used, a part of the record waits for those alone.
+    fn items_of(&self, elements: &Elements<'_>) -> Decoded {
+        let unusable = self.catalogue.unusable_ranges(&self.name, self.names);
+        let Some(first) = unusable.first() else { return divide::items_of(self, elements) };
+        if !self.catalogue.has_usable(&self.name, self.names) {
+            let name = SubscriptionName { topic: self.name.clone(), name: first.from.clone() };
+            let why = self.catalogue.unusable(&name).unwrap_or_default();
+            return Decoded::waits(format!("the subscription {name} cannot be used: {why}"));
+        }
+        let mut decoded = divide::items_of(self, elements);
+        // Whether those that cannot be used take them is not known.
+        decoded.unmatched.clear();
+        let is_divided = decoded.items.iter().any(|item| matches!(item, WorkItem::Forward(..)));
+        let is_divided = is_divided || unusable.len() > divide::PARTS_MAX;
+        let others = if is_divided { divide::around(self, &unusable) } else { unusable };
+        if is_divided {
+            decoded.items.clear();
+        }
+        let parts: Vec<Message> = divide::for_names(self, elements, others).collect();
+        if !parts.iter().all(Message::fits) {
+            return Decoded::waits("it is too large to wait for some of its subscriptions only");
+        }
+        let forward = |part| WorkItem::Forward(QueueName::FanOut, Box::new(part));
+        decoded.items.extend(parts.into_iter().map(forward));
+        decoded
     }
 
     /// Now, by whichever clock is ahead: its deliveries are due when it was published, by that of SQS.

@@ -97,12 +97,12 @@ struct Shared {
     kills: Mutex<usize>,
     sends: Mutex<BTreeMap<Fate, usize>>,
     shared_documents: Mutex<BTreeMap<SharedCall, usize>>,
-    catalogue_reads: Mutex<Vec<CatalogueRead>>,
+    topic_reads: Mutex<Vec<TopicRead>>,
 }
 
-/// A function's request for an object of a catalogue.
+/// A function's request for an object of the subscriptions.
 #[derive(Debug, Clone)]
-pub(crate) struct CatalogueRead {
+pub(crate) struct TopicRead {
     pub(crate) at: Instant,
     /// Who asked, if it was still there.
     pub(crate) process: Option<String>,
@@ -143,7 +143,7 @@ impl Gateway {
             kills: Mutex::default(),
             sends: Mutex::default(),
             shared_documents: Mutex::default(),
-            catalogue_reads: Mutex::default(),
+            topic_reads: Mutex::default(),
         });
         tokio::spawn(serve(listener, Arc::clone(&shared)));
         Self { port: address.port(), shared }
@@ -171,9 +171,9 @@ impl Gateway {
         self.shared.sends.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The functions' requests for objects of a catalogue since then.
-    pub(crate) fn catalogue_reads(&self, since: Instant) -> Vec<CatalogueRead> {
-        let reads = self.shared.catalogue_reads.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The functions' requests for objects of the subscriptions since then.
+    pub(crate) fn topic_reads(&self, since: Instant) -> Vec<TopicRead> {
+        let reads = self.shared.topic_reads.lock().unwrap_or_else(PoisonError::into_inner);
         reads.iter().filter(|read| read.at >= since).cloned().collect()
     }
 
@@ -295,11 +295,11 @@ impl Shared {
             let mut calls = self.shared_documents.lock().unwrap_or_else(PoisonError::into_inner);
             *calls.entry(call).or_default() += 1;
         }
-        if let Some((_, key)) = head.uri.path().split_once("/catalogue/") {
+        if let Some((_, key)) = head.uri.path().split_once("/subscriptions/") {
             let process = function_at(from, self.address);
             let (at, key, status) = (now(), key.to_owned(), status.as_u16());
-            let read = CatalogueRead { at, process, key, status };
-            self.catalogue_reads.lock().unwrap_or_else(PoisonError::into_inner).push(read);
+            let read = TopicRead { at, process, key, status };
+            self.topic_reads.lock().unwrap_or_else(PoisonError::into_inner).push(read);
         }
         let bytes = answer.bytes().await.map_err(|_| Cut)?;
         let mut response = Response::new(Body::from(bytes));

@@ -12,7 +12,6 @@ use lastmile_tests::document::assert_table;
 use serde_json::{Map, Value, json};
 
 use super::outside;
-use crate::stored::kept_of;
 
 /// All files below a folder of the corpus.
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -143,13 +142,4 @@ fn resources_of_event_grid_are_accepted_as_the_documentation_says() {
     assert_eq!(rows.len(), 14);
     let head = "| file | subscriptions | result | warnings |";
     assert_table("conformance.md", "event-grid-files", head, &rows);
-}
-
-#[test]
-fn subscriptions_and_topics_of_other_projects_files_are_kept() {
-    for (folder, least) in [("corpus/manifests", 30), ("corpus/eventgrid", 5)] {
-        let Some(folder) = outside(folder) else { continue };
-        let (subscriptions, topics) = kept_of(&folder);
-        assert!(subscriptions >= least, "{}: {subscriptions}, {topics}", folder.display());
-    }
 }

@@ -22,6 +22,28 @@ fn a_bucket_keeps_earlier_versions_of_subscriptions_and_dead_letters() {
 }
 
 #[test]
+fn the_newest_hundred_versions_of_subscriptions_do_not_expire() {
+    let config = buckets().into_iter().find(|(name, _)| *name == "ConfigBucket");
+    let (_, config) = config.expect("there is a bucket");
+    let rules = config["LifecycleConfiguration"]["Rules"].as_array().expect("it has rules");
+    let kept: Vec<&Value> =
+        rules.iter().filter(|rule| rule["Prefix"] == "subscriptions/").collect();
+    let expected = json!({
+        "Id": "EarlierSubscriptions", "Status": "Enabled", "Prefix": "subscriptions/",
+        "ExpiredObjectDeleteMarker": true,
+        "NoncurrentVersionExpiration": {"NoncurrentDays": 30, "NewerNoncurrentVersions": 100}
+    });
+    assert_eq!(kept, [&expected]);
+    // A rule of another prefix could remove them as well.
+    let all = rules.iter().filter_map(|rule| rule["Prefix"].as_str());
+    assert!(
+        all.clone()
+            .all(|prefix| prefix == "subscriptions/" || !"subscriptions/".starts_with(prefix))
+    );
+    assert_eq!(all.count(), rules.len());
+}
+
+#[test]
 fn a_bucket_is_private_and_encrypted() {
     for (name, properties) in buckets() {
         let blocked = properties["PublicAccessBlockConfiguration"].as_object();

@@ -141,7 +141,7 @@ fn each_variable_of_a_queue_or_a_bucket_names_that_one() {
         ("ISOLATION_QUEUE_URL", "IsolationQueue"),
         ("DEAD_LETTER_QUEUE_URL", "DeadLetterQueue"),
         ("DEAD_LETTER_CONTAINER", "DeadLetterBucket"),
-        ("SUBSCRIPTIONS_URI", "s3://${ConfigBucket}/${SubscriptionsKey}"),
+        ("SUBSCRIPTIONS_URI", "s3://${ConfigBucket}/subscriptions/"),
     ];
     let deadletter = [
         ("DEAD_LETTER_QUEUE_URL", "DeadLetterQueue"),

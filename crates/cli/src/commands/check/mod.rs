@@ -7,7 +7,7 @@
 //! file could not be read. With `--stack` the subscriptions are also compared with a deployed stack:
 //! its timeout, the addresses it may send to, the sinks it may write to.
 //!
-//! Of a catalogue, which several owners change, it also finds what none of them can see in files of his own.
+//! In a deployment, which several owners change, it also finds what none of them can see in their own files.
 
 mod summary;
 
@@ -16,7 +16,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use adapters::aws_identity::Identity;
-use adapters::live_catalogue::entries::subscription_key;
 use adapters::machine::Machine;
 use clap::{ArgGroup, ValueEnum};
 use delivery::native::mismatches;
@@ -27,11 +26,11 @@ use delivery::subscription::catalogue::Catalogue;
 use dialects::{Finding, Reading, Severity};
 use serde::Serialize;
 
-use crate::deployed::{self, Deployed, Wanted, entry_name};
 use crate::files::{Files, have_errors};
 use crate::lints::{AddressRules, lints_at, lints_of_settings, with_lints};
 use crate::output::{note, out, out_json};
 use crate::stack::Stack;
+use crate::topics::{self, Deployed, Wanted};
 use crate::writable::Problem;
 use crate::{missing_destinations, store, text};
 
@@ -45,7 +44,7 @@ pub(crate) struct Arguments {
     /// The same, as other commands take files
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE")]
     more_files: Vec<PathBuf>,
-    /// Check what is here: s3://bucket/key or file:///path; a catalogue ends with a slash
+    /// Check what is here: s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", conflicts_with_all = ["files", "more_files", "stack"])]
     to: Option<String>,
     /// Also check the limits and permissions of this deployed CloudFormation stack; without files, check
@@ -73,7 +72,7 @@ enum Output {
 #[derive(Serialize)]
 struct Report {
     findings: Vec<Finding>,
-    /// In a catalogue, how many subscriptions each owner applied.
+    /// Of a deployment, how many subscriptions each owner applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     owners: Option<BTreeMap<String, usize>>,
     /// The number of subscriptions without an error.
@@ -104,12 +103,9 @@ async fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     let (reading, mut findings, stack, owners) = if paths.is_empty() {
         let stack = stack().await?;
         let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
-        let Deployed { reading, source, owners } = deployed::read(&location, Wanted::All).await?;
-        let findings = match owners {
-            Some(_) => of_catalogue(&reading, now_ms, stack.as_ref())?,
-            None => with_lints(&reading, std::iter::once(&*source), now_ms, stack.as_ref())?,
-        };
-        (reading, findings, stack, owners)
+        let Deployed { reading, owners, .. } = topics::read(&location, Wanted::All).await?;
+        let findings = of_deployment(&reading, now_ms, stack.as_ref())?;
+        (reading, findings, stack, Some(owners))
     } else {
         let files = Files::read(paths)?;
         let reading = files.reading_with_blank();
@@ -165,14 +161,13 @@ async fn federation(catalogue: &Catalogue) -> Option<Finding> {
     Some(Problem::warning(message).in_file(name.to_string(), "auth"))
 }
 
-/// All findings about the entries of a catalogue, in the order of their names; those about its settings are last.
-fn of_catalogue(
+/// All findings about the subscriptions of a deployment, in the order of their names; those about its settings are last.
+fn of_deployment(
     reading: &Reading,
     now_ms: u64,
     stack: Option<&Stack>,
 ) -> anyhow::Result<Vec<Finding>> {
-    let name =
-        |of: &Subscription| entry_name(&of.name.topic.namespace, &subscription_key(&of.name));
+    let name = |of: &Subscription| of.name.to_string();
     let find = |of: &Subscription, field: &str, problem: Problem| problem.in_file(name(of), field);
     let catalogue = &reading.catalogue;
     let mut findings = reading.findings.clone();

@@ -16,7 +16,7 @@ use crate::lints::AddressRules;
 use crate::text;
 
 const COLUMNS: [&str; 3] = ["subscription", "destination", "attempts"];
-/// The most rows of the table: more than anybody reads, and fewer than a catalogue may have.
+/// The most rows of the table: more than anybody reads, and fewer than a deployment may have.
 const ROWS_MAX: usize = 10_000;
 
 /// The table, empty if there is no subscription.

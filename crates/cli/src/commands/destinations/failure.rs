@@ -25,6 +25,7 @@ pub(super) fn failure(doing: Doing, object: &StoredObject, error: &StorageError)
         StorageError::Refused(why) if why.starts_with("AccessDenied") => {
             anyhow!("{cannot}: {why}; {}", needed(doing, object))
         }
+        StorageError::TooLarge { .. } => anyhow!(error.to_string()).context(cannot),
         StorageError::Refused(why) | StorageError::Unavailable(why) => {
             anyhow!(why.clone()).context(cannot)
         }

@@ -11,11 +11,11 @@ use super::known::Destination;
 use super::place::{Place, PlaceArgs};
 use super::show::limits;
 use super::state::{conditions, next, since};
-use crate::deployed::Wanted;
 use crate::dev_page::{DestinationHealth, Health};
+use crate::topics::Wanted;
 
-/// The health of every destination that a subscription names, or of which something is known, below a file
-/// of subscriptions or a catalogue.
+/// The health of every destination that a subscription names, or of which something is known, beside
+/// this folder of subscriptions.
 ///
 /// # Errors
 /// When nothing can be read there.

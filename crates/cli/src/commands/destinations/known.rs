@@ -12,9 +12,9 @@ use url::Url;
 
 use super::name::Name;
 use super::place::{Place, Subscriptions};
-use crate::deployed::Wanted;
 use crate::output::note;
 use crate::text;
+use crate::topics::Wanted;
 
 /// How many names an error suggests.
 const SUGGESTED: usize = 10;
@@ -91,14 +91,14 @@ impl Subscriptions {
         }
         if !self.is_whole {
             note(
-                "of the catalogue one topic is read for each: subscriptions of other topics that deliver there are not listed",
+                "one topic is read for each destination: subscriptions of other topics that deliver there are not listed",
             );
         }
     }
 }
 
 impl Place {
-    /// The subscriptions that tell what a name means: of a catalogue, if possible, those of one topic.
+    /// The subscriptions that tell what a name means: if possible, those of one topic.
     pub(super) async fn subscriptions_for(&self, name: &Name) -> anyhow::Result<Subscriptions> {
         let key = match name {
             Name::Subscription(name) => {

@@ -13,9 +13,9 @@ use super::json::ListedJson;
 use super::known::Destination;
 use super::place::PlaceArgs;
 use super::state::{Condition, conditions, next_attempt_text, since};
-use crate::deployed::Wanted;
 use crate::output::{Output, note, out};
 use crate::text::{self, Table};
+use crate::topics::Wanted;
 
 const COLUMNS: [&str; 5] = ["state", "since", "next attempt", "subscriptions", "destination"];
 /// How many subscriptions of a destination the table names.
@@ -47,10 +47,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let subscriptions = place.subscriptions(Wanted::topics_of(&named)).await;
     subscriptions.report();
     found.problems.iter().for_each(|problem| note(text::line(problem)));
-    // Of a catalogue only what somebody asks for is read.
-    let knows_nothing = found.states.is_empty()
-        && !place.is_catalogue()
-        && subscriptions.catalogue.subscriptions().next().is_none();
+    // Without a state no topic is read.
+    let knows_nothing = found.states.is_empty() && !place.has_topics().await;
     let states = found.states.into_iter();
     let destinations =
         states.filter_map(|(key, state)| Destination::new(key, Some(state), &subscriptions));

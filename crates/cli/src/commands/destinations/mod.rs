@@ -28,6 +28,7 @@ pub(crate) use health::health_below;
 #[cfg(feature = "aws")]
 pub(crate) use list::unhealthy;
 pub(crate) use now::{Now, NowArgs};
+pub(crate) use place::PlaceArgs;
 
 use crate::output::{goes_on_unread, is_closed};
 

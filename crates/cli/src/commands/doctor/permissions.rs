@@ -140,13 +140,9 @@ fn of_buckets(function: &str, stack: &Stack) -> Vec<Need> {
         let end = object("DeadLetterBucketName", end, &["s3:PutObject"]);
         return [letter, end].into_iter().flatten().collect();
     }
-    let subscriptions = stack.subscriptions_key().map(|key| match key.ends_with('/') {
-        true => format!("{key}namespaces/x"),
-        false => key.to_owned(),
-    });
     let config = |key: String, actions: &[&'static str]| object("ConfigBucketName", key, actions);
     let all = [
-        subscriptions.and_then(|key| config(key, &["s3:GetObject"])),
+        config("subscriptions/x/x.json".to_owned(), &["s3:GetObject"]),
         config("_consents/x".to_owned(), &["s3:GetObject", "s3:PutObject"]),
         config("_destinations/x".to_owned(), &["s3:GetObject", "s3:PutObject"]),
         letter,
@@ -163,10 +159,7 @@ mod tests {
 
     fn stack() -> Stack {
         Stack::sample(
-            &[
-                ("SubscriptionsKey", "subscriptions.yaml"),
-                ("KmsKeyArn", "arn:aws:kms:eu-west-1:1:key/1"),
-            ],
+            &[("KmsKeyArn", "arn:aws:kms:eu-west-1:1:key/1")],
             &[
                 ("ConfigBucketName", "config"),
                 ("DeadLetterBucketName", "letters"),

@@ -7,17 +7,17 @@ use dialects::{Finding, Severity};
 
 use super::item::Item;
 use crate::advice::is_denied;
-use crate::deployed::{self, Wanted};
 use crate::lints::with_lints;
 use crate::stack::Stack;
 use crate::text;
+use crate::topics::{self, Wanted};
 
 const ITEM: &str = "subscriptions";
 
 /// The subscriptions without an error, if they can be read, and what is to be said of them.
 pub(super) async fn examine(stack: &Stack) -> anyhow::Result<(Option<Catalogue>, Vec<Item>)> {
     let Ok(location) = stack.subscriptions() else { return Ok((None, Vec::new())) };
-    let deployed = match deployed::read(&location, Wanted::All).await {
+    let deployed = match topics::read(&location, Wanted::All).await {
         Ok(deployed) => deployed,
         Err(why) => {
             let help = format!("write them: lastmile apply -f FILE --stack {}", stack.name);

@@ -4,7 +4,7 @@
 //! Runs the production state machine (`delivery::explain`) and shows the result as a table for
 //! people, as JSON for tools, or as an SVG for documents. No wait is computed here. With `--stack` or
 //! `--config`, text and JSON have the state of the destination now. The subscriptions are in files, or are
-//! those of a deployment: of a catalogue, one topic is read if one is named ([`asked`]).
+//! those of a deployment, of which one topic is read if one is named ([`asked`]).
 
 mod asked;
 mod event;
@@ -19,8 +19,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use adapters::live_topics::Location;
 use adapters::machine::Machine;
-use adapters::subscriptions::Location;
 use clap::ValueEnum;
 use delivery::delivery::outcome::retry_after_ms;
 use delivery::explain::{Always, Endpoint, Life, ProbationTerms, explain, probation};
@@ -36,12 +36,12 @@ use dispatch::RESPONSE_MARGIN_MS;
 use self::asked::{Asked, Named};
 pub(crate) use self::event::elements;
 use super::destinations::{Now, NowArgs};
-use crate::deployed::{self, Deployed, Wanted};
 use crate::files::{Files, print_findings, usage_error};
 use crate::lints::DISPATCH_TIMEOUT_MS;
 use crate::output::{note, out, out_json};
 use crate::stack::Stack;
 use crate::store;
+use crate::topics::{self, Deployed, Wanted};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     /// Only this subscription
     #[arg(long, value_name = "NS/TOPIC/NAME")]
     subscription: Option<SubscriptionName>,
-    /// Where the deployment reads subscriptions: s3://bucket/key or file:///path; a catalogue ends with a slash
+    /// Where the deployment reads subscriptions: s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", conflicts_with_all = ["more_files", "stack"])]
     to: Option<String>,
     /// Which subscriptions get this event, and why: a file of events, or - for standard input
@@ -208,7 +208,7 @@ async fn of_deployment(name: Option<&Named>, arguments: &Arguments) -> anyhow::R
     let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
     let deployed = match name {
         Some(name) => read_onward(&location, &name.topic, arguments.event.is_some()).await?,
-        None => deployed::read(&location, Wanted::All).await?,
+        None => topics::read(&location, Wanted::All).await?,
     };
     print_findings(&deployed.reading.findings);
     let selected = match name {
@@ -224,10 +224,7 @@ async fn of_deployment(name: Option<&Named>, arguments: &Arguments) -> anyhow::R
             of_topic.subscriptions().cloned().collect()
         }
     };
-    let origins = match deployed.owners {
-        Some(owners) => Origins::Owners(owners),
-        None => Origins::Files(deployed.reading.origins),
-    };
+    let origins = Origins::Owners(deployed.owners);
     Ok(Known { catalogue: deployed.reading.catalogue, selected, origins })
 }
 
@@ -240,7 +237,7 @@ async fn read_onward(
 ) -> anyhow::Result<Deployed> {
     let mut topics = BTreeSet::from([topic.clone()]);
     for _ in 0..HOPS_MAX {
-        let deployed = deployed::read(location, Wanted::Topics(topics.clone())).await?;
+        let deployed = topics::read(location, Wanted::Topics(topics.clone())).await?;
         let before = topics.len();
         let subscriptions = deployed.reading.catalogue.subscriptions();
         topics.extend(subscriptions.filter_map(|of| of.destination.topic()));
@@ -248,14 +245,14 @@ async fn read_onward(
             return Ok(deployed);
         }
     }
-    deployed::read(location, Wanted::Topics(topics)).await
+    topics::read(location, Wanted::Topics(topics)).await
 }
 
 /// Where the values of settings come from.
 enum Origins {
     /// Documents state them.
     Files(BTreeMap<SubscriptionName, dialects::Origins>),
-    /// An entry of a catalogue has all of them, whoever applied it.
+    /// The entry of a subscription has all of them, whoever applied it.
     Owners(BTreeMap<SubscriptionName, Arc<str>>),
 }
 

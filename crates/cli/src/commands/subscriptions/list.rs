@@ -3,19 +3,15 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use adapters::live_catalogue::entries::{owner_of, subscription_key, topics_of};
-use anyhow::Context as _;
-use catalogue::Entry;
 use delivery::subscription::Subscription;
-use delivery::subscription::catalogue::TopicSubscriptions;
-use delivery::subscription::name::SubscriptionName;
-use futures::TryStreamExt as _;
+use delivery::subscription::name::{SubscriptionName, TopicName};
 use serde_json::json;
 
-use super::OpenCatalogue;
+use crate::files::{have_errors, print_findings};
 use crate::output::{Output, note, out_json};
 use crate::store::Target;
 use crate::text;
+use crate::topics::{Deployed, Topics, Wanted, read};
 
 const COLUMNS: [&str; 4] = ["subscription", "owner", "destination", "filter"];
 
@@ -40,92 +36,48 @@ pub(super) struct GetArgs {
     target: Target,
 }
 
-/// A subscription, and who applied it.
-struct Listed {
-    subscription: Arc<Subscription>,
-    owner: String,
-}
-
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let catalogue = OpenCatalogue::of(&arguments.target).await?;
-    let (name, topic) = match arguments.name.split_once('/') {
-        Some((name, topic)) => (name, Some(topic)),
-        None => (arguments.name.as_str(), None),
+    let location = arguments.target.location().await?;
+    let is_listed = |name: &TopicName| match arguments.name.split_once('/') {
+        Some((namespace, topic)) => name.namespace == namespace && name.topic == topic,
+        None => name.namespace == arguments.name,
     };
-    let listed = listed(&catalogue, name, topic).await;
-    let listed = listed.with_context(|| format!("the namespace {name} cannot be read"))?;
-    let is_in_use = listed.is_some();
-    let listed = listed.unwrap_or_default();
-    let json = |it: &Listed| {
-        let Listed { subscription, owner } = it;
-        json!({
-            "name": subscription.name.to_string(),
-            "owner": owner,
-            "destination": subscription.destination.display(),
-            "filter": subscription.filter.to_string(),
-        })
+    let names = Topics::at(&location).await.names().await?;
+    let wanted = Wanted::Topics(names.into_iter().filter(is_listed).collect());
+    let Deployed { reading, source, owners, .. } = read(&location, wanted).await?;
+    print_findings(&reading.findings);
+    let listed: Vec<&Arc<Subscription>> = reading.catalogue.subscriptions().collect();
+    let row = |of: &&Arc<Subscription>| {
+        let owner = owners.get(&of.name).map(ToString::to_string).unwrap_or_default();
+        [of.name.to_string(), owner, of.destination.display(), of.filter.to_string()]
+    };
+    let json = |of: &&Arc<Subscription>| {
+        let [name, owner, destination, filter] = row(of);
+        json!({"name": name, "owner": owner, "destination": destination, "filter": filter})
     };
     let table = || {
         let mut table = text::table(&COLUMNS);
-        for Listed { subscription, owner } in &listed {
-            table.add_row([
-                subscription.name.to_string(),
-                owner.clone(),
-                subscription.destination.display(),
-                subscription.filter.to_string(),
-            ]);
+        for of in &listed {
+            table.add_row(row(of));
         }
         format!("{table}\n")
     };
     arguments.output.write(listed.is_empty(), || listed.iter().map(json).collect(), table)?;
     if listed.is_empty() {
-        note(match is_in_use {
-            true => {
-                format!("there is no subscription of {} in {}", arguments.name, catalogue.folder)
-            }
-            false => catalogue.nothing_in_use(name),
-        });
-        return Ok(ExitCode::FAILURE);
+        note(format!("there is no subscription of {} in {source}", arguments.name));
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn listed(
-    catalogue: &OpenCatalogue,
-    name: &str,
-    topic: Option<&str>,
-) -> anyhow::Result<Option<Vec<Listed>>> {
-    let namespace = catalogue.namespace(name);
-    let Some(snapshot) = namespace.load(None).await? else { return Ok(None) };
-    let entries: Vec<Entry> = match topic {
-        Some(topic) => namespace.topic(&snapshot, topic).await?,
-        None => namespace.entries(&snapshot).try_collect().await?,
-    };
-    let owner = |key: &str| {
-        let at = entries.binary_search_by(|entry| (*entry.key).cmp(key)).ok()?;
-        owner_of(&entries.get(at)?.value)
-    };
-    let topics: Result<Vec<_>, String> = topics_of(name, &entries).into_iter().collect();
-    let topics = topics.map_err(anyhow::Error::msg)?;
-    let subscriptions = topics.iter().flat_map(TopicSubscriptions::subscriptions);
-    let listed = subscriptions.map(|subscription| Listed {
-        owner: owner(&subscription_key(&subscription.name)).unwrap_or_default(),
-        subscription: subscription.clone(),
-    });
-    Ok(Some(listed.collect()))
+    let failed = listed.is_empty() || have_errors(&reading.findings);
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 pub(super) async fn get(arguments: GetArgs) -> anyhow::Result<ExitCode> {
     let GetArgs { name, target } = arguments;
-    let catalogue = OpenCatalogue::of(&target).await?;
-    let namespace = catalogue.namespace(&name.topic.namespace);
-    let Some(snapshot) = namespace.load(None).await? else {
-        anyhow::bail!("{}", catalogue.nothing_in_use(&name.topic.namespace));
+    let topics = Topics::at(&target.location().await?).await;
+    let object = topics.current(&name.topic).await?.object.unwrap_or_default();
+    let Some(entry) = object.subscriptions.get(&name.name) else {
+        anyhow::bail!("there is no subscription {name} in {}", topics.objects);
     };
-    let Some(value) = namespace.entry(&snapshot, &subscription_key(&name)).await? else {
-        anyhow::bail!("there is no subscription {name} in {}", catalogue.folder);
-    };
-    let value: serde_json::Value = serde_json::from_str(&value)?;
-    out_json(&serde_json::to_string_pretty(&value)?)?;
+    let entry: serde_json::Value = serde_json::from_str(entry)?;
+    out_json(&serde_json::to_string_pretty(&entry)?)?;
     Ok(ExitCode::SUCCESS)
 }

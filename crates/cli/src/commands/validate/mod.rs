@@ -38,13 +38,14 @@ use dialects::{Reading, Severity};
 use futures::future::join_all;
 use url::Url;
 
-use crate::deployed::{self, Wanted};
+use crate::commands::destinations::PlaceArgs;
 use crate::environment::{EnvironmentArgs, receivers};
-use crate::files::{Files, print_findings, usage_error};
+use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::from_here::FromHere;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::text::Table;
+use crate::topics::{self, Wanted};
 use crate::unset_secrets::unset_secrets;
 use crate::{store, text};
 
@@ -53,8 +54,7 @@ pub(crate) struct Arguments {
     /// Files of subscriptions, read together
     #[arg(short = 'f', long = "file", required_unless_present_any = ["to", "stack"], num_args = 1.., value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Instead of files, where the deployment reads subscriptions: s3://bucket/key or file:///path; a
-    /// catalogue ends with a slash
+    /// Instead of files, where the deployment reads subscriptions: s3://bucket/prefix/ or file:///folder/
     #[arg(long, value_name = "URI", conflicts_with_all = ["files", "stack"])]
     to: Option<String>,
     /// Only the destination of this subscription; can be repeated
@@ -74,8 +74,8 @@ pub(crate) struct Arguments {
     /// are used
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     stack: Option<String>,
-    /// Store consents here: the config bucket as s3://BUCKET, or the folder of the subscriptions
-    /// file
+    /// Store consents here: the config bucket as s3://BUCKET, or the folder in which
+    /// `lastmile dev` runs
     #[arg(long, value_name = "LOCATION")]
     config: Option<String>,
     /// Listen here for confirmations: a person consents by calling a URL
@@ -123,9 +123,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         reading
     };
     let selected = selected(&reading, &arguments)?;
+    // One of a deployment that cannot be used may require consent.
+    let has_unusable = have_errors(&reading.findings);
     if selected.is_empty() {
         note(format_args!("no subscription requires consent"));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(if has_unusable { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
     let all = selected.iter().map(|(subscription, _)| subscription.as_ref());
     print_findings(&unset_secrets(&reading, all, Severity::Warning, |name| {
@@ -152,10 +154,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             "for an endpoint that cannot answer by itself, --listen offers a URL that confirms for it"
         ));
     }
-    Ok(if granted == validations.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let have_all = granted == validations.len() && !has_unusable;
+    Ok(if have_all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a deployment has: of a catalogue, the topics of the named subscriptions, or all.
+/// What a deployment has: the topics of the named subscriptions, or all.
 async fn of_deployment(arguments: &Arguments) -> anyhow::Result<Reading> {
     let stack = Stack::optional(arguments.stack.as_deref()).await?;
     let location = store::location(arguments.to.as_deref(), stack.as_ref())?;
@@ -163,7 +166,7 @@ async fn of_deployment(arguments: &Arguments) -> anyhow::Result<Reading> {
         [] => Wanted::All,
         names => Wanted::topics_of(names),
     };
-    let reading = deployed::read(&location, wanted).await?.reading;
+    let reading = topics::read(&location, wanted).await?.reading;
     print_findings(&reading.findings);
     Ok(reading)
 }
@@ -304,24 +307,11 @@ async fn consent_place(
     config: Option<String>,
     stack: Option<String>,
 ) -> anyhow::Result<Option<Storage>> {
-    Ok(match (config, stack) {
-        (Some(config), _) => Some(match config.strip_prefix("s3://") {
-            Some(bucket) => {
-                let bucket = bucket.trim_end_matches('/');
-                if bucket.is_empty() || bucket.contains('/') {
-                    let expected = "is not a bucket of the form s3://BUCKET";
-                    return Err(usage_error(format!("{config} {expected}")));
-                }
-                Storage::bucket(store::client().await, bucket)
-            }
-            None => Storage::folder(config.strip_prefix("file://").unwrap_or(&config)),
-        }),
-        (None, Some(name)) => {
-            let subscriptions = Stack::describe(&name).await?.subscriptions()?;
-            Some(subscriptions.object(store::client().await).storage)
-        }
-        (None, None) => None,
-    })
+    if config.is_none() && stack.is_none() {
+        return Ok(None);
+    }
+    let place = PlaceArgs { stack, config: config.unwrap_or_default() };
+    Ok(Some(place.open().await?.storage))
 }
 
 fn table(validations: &[Validation]) -> Table {

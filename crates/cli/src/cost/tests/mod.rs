@@ -60,7 +60,7 @@ fn plan() -> Plan {
             metrics_per_topic: false,
             metrics_per_outcome: false,
             metrics_per_subscription: false,
-            catalogue_changes: None,
+            subscription_changes: 0.0,
             dead_letters_kept_ms: 30 * DAY_MS,
         },
     }
@@ -471,21 +471,23 @@ fn without_failures_the_digest_is_read_every_five_minutes_but_not_more_often_tha
 }
 
 #[test]
-fn a_file_is_looked_at_twice_a_minute_and_of_a_catalogue_what_changed_is_read() {
-    let of = |events, changes, topics| {
+fn subscriptions_are_looked_at_twice_a_minute_and_each_process_reads_what_changed() {
+    let of = |events, changes| {
         let mut plan = traffic(|of| of.events = events);
-        (plan.deployment.catalogue_changes, plan.deployment.topics) = (changes, topics);
+        plan.deployment.subscription_changes = changes;
         estimate(&plan, &native()).load.subscriptions
     };
-    let file = of(1e5, None, 1.0);
-    assert!(close(file.reads(), 2_880.0) && close(file.writes, 0.0), "{file:?}");
-    assert!(close(of(7.0, None, 1.0).reads(), 7.0), "not more often than invoked");
-    let unchanged = of(1e5, Some(0.0), 9.0);
-    // The hint, and ten pointers every five minutes.
-    assert!(close(unchanged.reads(), 2_880.0 + 10.0 * 288.0), "{unchanged:?}");
-    let changed = of(1e5, Some(1_440.0), 9.0);
-    assert!(close(changed.reads() - unchanged.reads(), 1_440.0 * 8.0), "{changed:?}");
-    assert!(close(changed.writes, 8_640.0));
+    let unchanged = of(1e5, 0.0);
+    assert!(close(unchanged.lists, 2_880.0) && close(unchanged.writes, 0.0), "{unchanged:?}");
+    assert!(
+        close(unchanged.reads, 2.0 * 2_880.0),
+        "the settings and the publishers: {unchanged:?}"
+    );
+    assert!(close(of(7.0, 0.0).lists, 7.0), "not more often than invoked");
+    let changed = of(1e5, 1_440.0);
+    // One process reads each, and so does the writer before.
+    assert!(close(changed.reads - unchanged.reads, 2.0 * 1_440.0), "{changed:?}");
+    assert!(close(changed.lists, unchanged.lists) && close(changed.writes, 1_440.0), "{changed:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod index;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use index::Index;
@@ -14,7 +15,7 @@ use index::Index;
 use crate::event::Event;
 use crate::event::envelope::Publisher;
 use crate::subscription::Subscription;
-use crate::subscription::name::{NameRange, SubscriptionName, TopicName};
+use crate::subscription::name::{NameRange, SubscriptionName, TopicName, after};
 use crate::subscription::secret_policy::SecretPolicy;
 use crate::subscription::topic_settings::TopicSettings;
 
@@ -41,13 +42,17 @@ pub struct TopicSubscriptions {
     topic: Topic,
     /// By their names within the topic.
     subscriptions: BTreeMap<String, Arc<Subscription>>,
+    /// The names of subscriptions that are there and cannot be used, each with the reason.
+    unusable: BTreeMap<String, String>,
     /// Made for the first event: most topics of a process have none.
     index: OnceLock<Index>,
 }
 
 impl PartialEq for TopicSubscriptions {
     fn eq(&self, other: &Self) -> bool {
-        self.topic == other.topic && self.subscriptions == other.subscriptions
+        self.topic == other.topic
+            && self.subscriptions == other.subscriptions
+            && self.unusable == other.unusable
     }
 }
 
@@ -55,7 +60,20 @@ impl TopicSubscriptions {
     /// A topic without subscriptions.
     #[must_use]
     pub fn new(topic: Topic) -> Self {
-        Self { topic, subscriptions: BTreeMap::new(), index: OnceLock::new() }
+        let (subscriptions, unusable) = Default::default();
+        Self { topic, subscriptions, unusable, index: OnceLock::new() }
+    }
+
+    /// The same with these subscriptions, which are there and cannot be used, and the reason for each.
+    #[must_use]
+    pub fn with_unusable(self, unusable: BTreeMap<String, String>) -> Self {
+        Self { unusable, ..self }
+    }
+
+    /// Those that are there and cannot be used, each with the reason.
+    #[must_use]
+    pub fn unusable(&self) -> &BTreeMap<String, String> {
+        &self.unusable
     }
 
     /// Adds a subscription of this topic; one of the same name is replaced.
@@ -74,7 +92,8 @@ impl TopicSubscriptions {
         new: impl IntoIterator<Item = Subscription>,
     ) -> Self {
         let subscriptions = self.subscriptions.clone();
-        let mut all = Self { topic: self.topic.clone(), subscriptions, index: OnceLock::new() };
+        let (topic, unusable) = (self.topic.clone(), self.unusable.clone());
+        let mut all = Self { topic, subscriptions, unusable, index: OnceLock::new() };
         for NameRange { from, before } in gone {
             let mut after = all.subscriptions.split_off(from);
             if let Some(before) = before {
@@ -102,6 +121,25 @@ impl TopicSubscriptions {
         self.subscriptions.is_empty()
     }
 
+    /// The ranges within this one whose subscriptions cannot be used: as few as have no usable one between them.
+    fn unusable_ranges(&self, names: &NameRange) -> Vec<NameRange> {
+        let mut ranges: Vec<NameRange> = Vec::new();
+        let mut last: Option<&str> = None;
+        for name in self.unusable.keys().filter(|name| names.contains(name)) {
+            let between = last.map(|last| (Bound::Excluded(last), Bound::Excluded(name.as_str())));
+            let is_next = between.is_some_and(|between| {
+                self.subscriptions.range::<str, _>(between).next().is_none()
+            });
+            let before = Some(after(name));
+            match ranges.last_mut().filter(|_| is_next) {
+                Some(range) => range.before = before,
+                None => ranges.push(NameRange { from: name.clone(), before }),
+            }
+            last = Some(name);
+        }
+        ranges
+    }
+
     fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::of(self.subscriptions.values().cloned().collect()))
     }
@@ -123,15 +161,38 @@ pub struct Settings {
 pub struct Catalogue {
     settings: Arc<Settings>,
     topics: BTreeMap<TopicName, Arc<TopicSubscriptions>>,
-    /// Where topics are read by need, those that were read, whether they exist or not; `None` means all.
-    read: Option<BTreeSet<TopicName>>,
+    /// Where topics are read by need, what was found of those that were read; `None` means that all are here.
+    read: Option<BTreeMap<TopicName, Found>>,
+    /// The topics whose newest state was requested since this catalogue was begun.
+    asked: BTreeSet<TopicName>,
+    /// The newest settings were requested since then.
+    has_newest_settings: bool,
+}
+
+/// What was found of a topic that was read by need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// It is among the topics.
+    Topic,
+    /// Somebody removed it on purpose.
+    Removed,
+    /// Nothing is there, and nobody removed it on purpose.
+    Nothing,
+    /// Its subscriptions are not known, for this reason.
+    Unreadable(String),
 }
 
 impl Catalogue {
     /// A catalogue whose topics are read by need: it knows none.
     #[must_use]
     pub fn by_need(settings: impl Into<Arc<Settings>>) -> Self {
-        Self { settings: settings.into(), topics: BTreeMap::new(), read: Some(BTreeSet::new()) }
+        Self {
+            settings: settings.into(),
+            topics: BTreeMap::new(),
+            read: Some(BTreeMap::new()),
+            asked: BTreeSet::new(),
+            has_newest_settings: false,
+        }
     }
 
     /// The same topics with these settings.
@@ -140,24 +201,64 @@ impl Catalogue {
         Self { settings: settings.into(), ..self.clone() }
     }
 
+    /// The same topics with the newest settings.
+    #[must_use]
+    pub fn with_newest_settings(&self, settings: impl Into<Arc<Settings>>) -> Self {
+        Self { has_newest_settings: true, ..self.with_settings(settings) }
+    }
+
+    /// Whether the newest settings were requested since this catalogue was begun.
+    #[must_use]
+    pub fn are_settings_newest(&self) -> bool {
+        self.has_newest_settings
+    }
+
     /// Adds what was read of a topic; `None` means that there is none of this name.
     pub fn add_read(&mut self, name: TopicName, topic: Option<Arc<TopicSubscriptions>>) {
         match topic {
-            Some(topic) => self.topics.insert(name.clone(), topic),
-            None => self.topics.remove(&name),
-        };
-        self.read.get_or_insert_default().insert(name);
+            Some(topic) => self.add_found(name, topic),
+            None => self.add_missing(name, Found::Removed),
+        }
+    }
+
+    /// Adds a topic that was read by need.
+    pub fn add_found(&mut self, name: TopicName, topic: Arc<TopicSubscriptions>) {
+        self.topics.insert(name.clone(), topic);
+        self.read.get_or_insert_default().insert(name, Found::Topic);
+    }
+
+    /// Adds why there is no topic of this name here.
+    pub fn add_missing(&mut self, name: TopicName, found: Found) {
+        self.topics.remove(&name);
+        self.read.get_or_insert_default().insert(name, found);
+    }
+
+    /// What was found of a topic that was read by need; `None` if it was not read.
+    #[must_use]
+    pub fn found(&self, topic: &TopicName) -> Option<&Found> {
+        self.read.as_ref()?.get(topic)
+    }
+
+    /// Notes that the newest state of a topic was requested.
+    pub fn note_asked(&mut self, topic: TopicName) {
+        self.asked.insert(topic);
+    }
+
+    /// Whether the newest state of a topic was requested since this catalogue was begun.
+    #[must_use]
+    pub fn was_asked(&self, topic: &TopicName) -> bool {
+        self.asked.contains(topic)
     }
 
     /// Whether this topic was read, and there is none.
     #[must_use]
     pub fn lacks(&self, topic: &TopicName) -> bool {
-        self.read.as_ref().is_some_and(|read| read.contains(topic)) && self.topic(topic).is_none()
+        matches!(self.found(topic), Some(Found::Removed | Found::Nothing))
     }
 
     /// The topics that were read by need.
     pub fn topics_read(&self) -> impl Iterator<Item = &TopicName> {
-        self.read.iter().flatten()
+        self.read.iter().flat_map(BTreeMap::keys)
     }
 
     /// A topic with all of its subscriptions.
@@ -181,7 +282,7 @@ impl Catalogue {
     /// Whether it knows what there is of this topic, or that it does not exist.
     #[must_use]
     pub fn knows(&self, topic: &TopicName) -> bool {
-        self.read.as_ref().is_none_or(|read| read.contains(topic))
+        self.read.as_ref().is_none_or(|read| read.contains_key(topic))
     }
 
     /// Adds a topic; a second one of the same name replaces the first. The reader of documents checks
@@ -205,7 +306,11 @@ impl Catalogue {
     pub fn set_settings(&mut self, settings: Settings) {
         for (publisher, topic) in &settings.publishers {
             if let Some(of) = self.topics.get_mut(topic) {
-                Arc::make_mut(of).topic.settings.from.push(publisher.clone());
+                let from = &mut Arc::make_mut(of).topic.settings.from;
+                // The topic may claim it too.
+                if !from.contains(publisher) {
+                    from.push(publisher.clone());
+                }
             }
         }
         self.settings = Arc::new(settings);
@@ -218,6 +323,13 @@ impl Catalogue {
         let new = || Arc::new(TopicSubscriptions::new(Topic::new(topic.clone())));
         let of = self.topics.entry(topic.clone()).or_insert_with(new);
         Arc::make_mut(of).add(subscription);
+    }
+
+    /// Takes the subscriptions of a topic out of it.
+    pub fn take_subscriptions(&mut self, topic: &TopicName) -> Vec<Subscription> {
+        let of = self.topics.get_mut(topic).map(Arc::make_mut);
+        let subscriptions = of.map(|of| std::mem::take(&mut of.subscriptions)).unwrap_or_default();
+        subscriptions.into_values().map(Arc::unwrap_or_clone).collect()
     }
 
     /// Notices about destinations are published to this topic.
@@ -246,6 +358,25 @@ impl Catalogue {
     #[must_use]
     pub fn topic_from(&self, publisher: &Publisher) -> Option<&TopicName> {
         self.settings.publishers.get(publisher)
+    }
+
+    /// Why the subscription of this name cannot be used, if it is there and cannot be.
+    #[must_use]
+    pub fn unusable(&self, name: &SubscriptionName) -> Option<&str> {
+        self.topics.get(&name.topic)?.unusable.get(&name.name).map(String::as_str)
+    }
+
+    /// The ranges within this one whose subscriptions cannot be used: as few as have no usable one between them.
+    #[must_use]
+    pub fn unusable_ranges(&self, topic: &TopicName, names: &NameRange) -> Vec<NameRange> {
+        self.topics.get(topic).map(|of| of.unusable_ranges(names)).unwrap_or_default()
+    }
+
+    /// Whether a topic has a subscription in this range that can be used.
+    #[must_use]
+    pub fn has_usable(&self, topic: &TopicName, names: &NameRange) -> bool {
+        let of = self.topics.get(topic);
+        of.is_some_and(|of| of.subscriptions.keys().any(|name| names.contains(name)))
     }
 
     /// The subscription of this name.

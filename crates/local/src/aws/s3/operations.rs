@@ -17,8 +17,9 @@ use s3s::dto::{
     DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag,
     ETagCondition, GetBucketLocationInput, GetBucketLocationOutput, GetObjectInput,
     GetObjectOutput, HeadBucketInput, HeadBucketOutput, HeadObjectInput, HeadObjectOutput,
-    ListBucketsInput, ListBucketsOutput, ListObjectsV2Input, ListObjectsV2Output, Object,
-    PutObjectInput, PutObjectOutput, StreamingBlob, Timestamp,
+    ListBucketsInput, ListBucketsOutput, ListObjectVersionsInput, ListObjectVersionsOutput,
+    ListObjectsV2Input, ListObjectsV2Output, Object, ObjectVersion, PutObjectInput,
+    PutObjectOutput, StreamingBlob, Timestamp,
 };
 use s3s::{Body, S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 
@@ -102,7 +103,34 @@ impl S3 for Operations {
     ) -> Answer<ListObjectsV2Output> {
         let input = request.input;
         let page = self.0.list_page(&input.bucket, &list_request(&input)?).await?;
-        Ok(S3Response::new(listed(input, page)))
+        let mut tags = Vec::with_capacity(page.entries.len());
+        for entry in &page.entries {
+            // One that is removed meanwhile has none.
+            let object = self.0.get(&input.bucket, &entry.key).await.ok();
+            tags.push(object.map(|object| tag(&object.content)));
+        }
+        Ok(S3Response::new(listed(input, page, tags)))
+    }
+
+    /// The buckets keep no versions: each object has the one that S3 calls `null`.
+    async fn list_object_versions(
+        &self,
+        request: S3Request<ListObjectVersionsInput>,
+    ) -> Answer<ListObjectVersionsOutput> {
+        let input = request.input;
+        let prefix = input.prefix.clone().unwrap_or_default();
+        let list = ListRequest { prefix, start_after: input.key_marker, ..ListRequest::default() };
+        let page = self.0.list_page(&input.bucket, &list).await?;
+        let next_key_marker =
+            page.next.as_ref().and(page.entries.last()).map(|entry| entry.key.clone());
+        Ok(S3Response::new(ListObjectVersionsOutput {
+            is_truncated: Some(page.next.is_some()),
+            name: Some(input.bucket),
+            next_key_marker,
+            prefix: input.prefix,
+            versions: Some(page.entries.into_iter().map(version).collect()),
+            ..ListObjectVersionsOutput::default()
+        }))
     }
 
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> Answer<GetObjectOutput> {
@@ -284,8 +312,8 @@ fn max_keys(input: &ListObjectsV2Input) -> i32 {
     input.max_keys.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT)
 }
 
-fn listed(input: ListObjectsV2Input, page: Page) -> ListObjectsV2Output {
-    let contents: Vec<Object> = page.entries.into_iter().map(object).collect();
+fn listed(input: ListObjectsV2Input, page: Page, tags: Vec<Option<ETag>>) -> ListObjectsV2Output {
+    let contents: Vec<Object> = page.entries.into_iter().zip(tags).map(object).collect();
     let folders = page.folders.into_iter().map(|folder| CommonPrefix { prefix: Some(folder) });
     let common_prefixes: Vec<CommonPrefix> = folders.collect();
     ListObjectsV2Output {
@@ -304,9 +332,21 @@ fn listed(input: ListObjectsV2Input, page: Page) -> ListObjectsV2Output {
     }
 }
 
-fn object(entry: Entry) -> Object {
+fn version(entry: Entry) -> ObjectVersion {
+    ObjectVersion {
+        key: Some(entry.key),
+        version_id: Some("null".to_owned()),
+        is_latest: Some(true),
+        size: i64::try_from(entry.bytes).ok(),
+        last_modified: Some(timestamp(entry.modified_ms)),
+        ..ObjectVersion::default()
+    }
+}
+
+fn object((entry, e_tag): (Entry, Option<ETag>)) -> Object {
     Object {
         key: Some(entry.key),
+        e_tag,
         size: i64::try_from(entry.bytes).ok(),
         last_modified: Some(timestamp(entry.modified_ms)),
         ..Object::default()

@@ -1,0 +1,50 @@
+//! Earlier versions of an object, for a process that starts when the newest one cannot be used.
+
+use super::objects::TopicObjects;
+use crate::storage::StorageError;
+use delivery::topic_object::OBJECT_MAX_BYTES;
+
+/// The most earlier versions that are tried.
+const VERSIONS_TRIED: usize = 5;
+
+/// The result of a look at earlier versions.
+pub(super) enum Earlier<T> {
+    /// The newest that can be used, and its size.
+    Version(T, usize),
+    /// There are some, and none of the newest can be used.
+    NoneUsable,
+    /// There are none.
+    None,
+}
+
+/// The newest earlier version that can be used.
+///
+/// # Errors
+/// [`StorageError`] if one cannot be reached: it may be the newest that can be used.
+pub(super) async fn newest_usable<T>(
+    objects: &TopicObjects,
+    key: &str,
+    parse: impl Fn(&[u8]) -> Option<T>,
+) -> Result<Earlier<T>, StorageError> {
+    let versions = objects.storage().versions(key).await?;
+    let mut earlier = versions.into_iter().filter(|version| !version.is_current).peekable();
+    if earlier.peek().is_none() {
+        return Ok(Earlier::None);
+    }
+    for version in earlier.take(VERSIONS_TRIED) {
+        let max_bytes = OBJECT_MAX_BYTES as u64;
+        let bytes = match objects.storage().get_version(max_bytes, key, &version.id).await {
+            Ok(bytes) => bytes,
+            Err(StorageError::TooLarge { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let Some((size, found)) = bytes.and_then(|bytes| Some((bytes.len(), parse(&bytes)?)))
+        else {
+            continue;
+        };
+        let of = version.description;
+        tracing::warn!(object = key, version = of, "subscriptions.earlier_version_used");
+        return Ok(Earlier::Version(found, size));
+    }
+    Ok(Earlier::NoneUsable)
+}

@@ -1,0 +1,173 @@
+//! The objects of a deployment's subscriptions, in a bucket or a folder, and their keys.
+//!
+//! `<namespace>/<topic>.json` has a topic. Objects whose key begins with `_` belong to the deployment; no namespace has
+//! such a name.
+
+use std::fmt;
+
+use delivery::subscription::name::{RESERVED, TopicName, is_name, segment};
+use delivery::topic_object::OBJECT_MAX_BYTES;
+use percent_encoding::percent_decode_str;
+
+use crate::storage::{Entry, Fetched, ListRequest, Page, Storage, StorageError, StoredObject};
+
+/// The policies, and the mark that the deployment is set up.
+pub const SETTINGS: &str = "_settings.json";
+/// Which publisher belongs to which topic.
+pub const PUBLISHERS: &str = "_publishers.json";
+/// The folder of the addresses of references, an object for each owner.
+pub const DESTINATIONS: &str = "_destinations/";
+/// What the keys of all these objects end with.
+const SUFFIX: &str = ".json";
+
+/// The objects below one prefix.
+#[derive(Debug, Clone)]
+pub struct TopicObjects {
+    pub(super) storage: Storage,
+    /// With a slash at its end, or empty.
+    prefix: String,
+}
+
+impl TopicObjects {
+    /// Those below this object's key, as if it were a folder.
+    #[must_use]
+    pub fn below(folder: &StoredObject) -> Self {
+        let prefix = match folder.key.trim_end_matches('/') {
+            "" => String::new(),
+            key => format!("{key}/"),
+        };
+        Self { storage: folder.storage.clone(), prefix }
+    }
+
+    /// The storage that they are in.
+    #[must_use]
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// The key of an object with this name.
+    #[must_use]
+    pub fn key(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// The key of a topic's object.
+    #[must_use]
+    pub fn key_of(&self, topic: &TopicName) -> String {
+        let [namespace, topic] = [&topic.namespace, &topic.topic].map(|part| segment(part));
+        self.key(&format!("{namespace}/{topic}{SUFFIX}"))
+    }
+
+    /// The topic whose object has this key; `None` for other objects.
+    #[must_use]
+    pub fn topic_of(&self, key: &str) -> Option<TopicName> {
+        let name = key.strip_prefix(&self.prefix)?.strip_suffix(SUFFIX)?;
+        let (namespace, topic) = name.split_once('/')?;
+        let decoded = |part: &str| Some(percent_decode_str(part).decode_utf8().ok()?.into_owned());
+        let name = TopicName { namespace: decoded(namespace)?, topic: decoded(topic)? };
+        // Another spelling of a name is another key, and nobody reads it.
+        let is_topic = can_exist(&name) && self.key_of(&name) == key;
+        is_topic.then_some(name)
+    }
+
+    /// An object, unless it still has this ETag.
+    ///
+    /// # Errors
+    /// [`StorageError`] if it could not be read, or is larger than any object is.
+    pub async fn get(&self, key: &str, known_etag: Option<&str>) -> Result<Fetched, StorageError> {
+        let max_bytes = OBJECT_MAX_BYTES as u64;
+        self.storage.get_at_most(max_bytes, key, known_etag).await
+    }
+
+    /// The next page of all objects, after this key.
+    ///
+    /// # Errors
+    /// [`StorageError`] if they could not be listed.
+    pub async fn page(&self, after: Option<&str>) -> Result<Page, StorageError> {
+        let start_after = after.map(str::to_owned);
+        let request =
+            ListRequest { prefix: self.prefix.clone(), start_after, ..ListRequest::default() };
+        self.storage.list_page(&request).await
+    }
+
+    /// The owners that mapped addresses.
+    ///
+    /// # Errors
+    /// [`StorageError`] if they could not be listed.
+    pub async fn owners_of_destinations(&self) -> Result<Vec<String>, StorageError> {
+        let prefix = self.key(DESTINATIONS);
+        let (mut owners, mut page_token) = (Vec::new(), None);
+        loop {
+            let request =
+                ListRequest { prefix: prefix.clone(), page_token, ..ListRequest::default() };
+            let page = self.storage.list_page(&request).await?;
+            owners.extend(page.entries.iter().filter_map(|entry| {
+                let owner = entry.key.strip_prefix(&prefix)?.strip_suffix(SUFFIX)?;
+                Some(percent_decode_str(owner).decode_utf8().ok()?.into_owned())
+            }));
+            page_token = page.next;
+            if page_token.is_none() {
+                return Ok(owners);
+            }
+        }
+    }
+
+    /// All objects, page by page.
+    ///
+    /// # Errors
+    /// [`StorageError`] if they could not be listed.
+    pub async fn all(&self) -> Result<Vec<Entry>, StorageError> {
+        let (mut entries, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let page = self.page(after.as_deref()).await?;
+            entries.extend(page.entries);
+            if page.next.is_none() {
+                return Ok(entries);
+            }
+            after = entries.last().map(|entry: &Entry| entry.key.clone());
+        }
+    }
+}
+
+/// Whether a topic of this name can have an object.
+#[must_use]
+pub fn can_exist(TopicName { namespace, topic }: &TopicName) -> bool {
+    is_name(namespace) && is_name(topic) && !namespace.starts_with(RESERVED)
+}
+
+/// The address of the folder.
+impl fmt::Display for TopicObjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.storage, self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_topic_names_it_and_no_other_key_does() {
+        let folder =
+            StoredObject { storage: Storage::folder("/x"), key: "subscriptions/".to_owned() };
+        let objects = TopicObjects::below(&folder);
+        for (name, key) in [
+            ("shop/orders", "subscriptions/shop/orders.json"),
+            ("a b/ö.json", "subscriptions/a%20b/%C3%B6.json.json"),
+        ] {
+            let name: TopicName = name.parse().expect("a topic");
+            assert_eq!(objects.key_of(&name), key);
+            assert_eq!(objects.topic_of(key), Some(name));
+        }
+        for key in [
+            "subscriptions/_settings.json",
+            "subscriptions/_destinations/files.json",
+            "subscriptions/shop/orders",
+            "subscriptions/shop/a/b.json",
+            "subscriptions/shop/%6Frders.json",
+            "other/shop/orders.json",
+        ] {
+            assert_eq!(objects.topic_of(key), None, "{key}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `lastmile rollback`: topics become what they were, or what one owner had in them does.
+//!
+//! The bucket keeps the versions of each object. An earlier one is written as a new one, so a rollback can be rolled back.
+//! A version that cannot be used is not restored.
+
+use std::process::ExitCode;
+
+use adapters::storage::Version;
+use anyhow::{Context as _, bail, ensure};
+use clap::builder::NonEmptyStringValueParser;
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
+use delivery::subscription::secret_policy::SecretPolicy;
+use delivery::time::moment;
+use delivery::topic_object::{self, Content, OBJECT_MAX_BYTES};
+use serde_json::json;
+
+use crate::commands::apply::{may_replace, print_changed, print_changes};
+use crate::files::usage_error;
+use crate::key_sets;
+use crate::output::{Output, note, out};
+use crate::store::Target;
+use crate::text;
+use crate::topics::{Change, Object, Topics};
+
+const COLUMNS: [&str; 3] = ["version", "time", "current"];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A topic as namespace/topic, or a namespace for all of its topics
+    #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    name: String,
+    #[command(flatten)]
+    target: Target,
+    /// Restore only what was applied under this name; what others have stays as it is
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    /// Restore what was there at this time, as in 2026-11-20T07:00:00Z; without it, the version before the current one
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    at: Option<u64>,
+    /// Only list the versions of a topic
+    #[arg(long)]
+    list: bool,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
+}
+
+fn time(text: &str) -> Result<u64, String> {
+    moment::parse(text).ok_or_else(|| "a time is written as 2026-11-20T07:00:00Z".to_owned())
+}
+
+/// What is restored of one topic.
+struct Restored {
+    name: TopicName,
+    before: Option<Object>,
+    after: Option<Object>,
+    change: Change,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { name, target, owner, at, list, yes } = arguments;
+    let topics = Topics::at(&target.location().await?).await;
+    let names = match name.parse::<TopicName>() {
+        Ok(topic) => vec![topic],
+        Err(_) if name.contains('/') => return Err(usage_error(format!("{name:?} is no topic"))),
+        Err(_) => {
+            let all = topics.names().await?;
+            all.into_iter().filter(|topic| topic.namespace == name).collect()
+        }
+    };
+    ensure!(!names.is_empty(), "{} has no topic in the namespace {name}", topics.objects);
+    match (list, &names[..]) {
+        (true, [topic]) => return print_versions(&topics, topic).await,
+        (true, _) => return Err(usage_error("--list takes one topic, as namespace/topic")),
+        (false, [_]) => {}
+        (false, _) if at.is_some() => {}
+        (false, _) => {
+            return Err(usage_error("for all topics of a namespace, --at is required"));
+        }
+    }
+    // Topics can be restored before the settings are.
+    let secrets = match topics.settings().await {
+        Ok(settings) => settings.secrets,
+        Err(error) => {
+            note(format_args!("the policy of secrets is not checked: {error:#}"));
+            SecretPolicy::default()
+        }
+    };
+    let mut restored = Vec::new();
+    for topic in names {
+        restored.extend(restored_of(&topics, topic, owner.as_deref(), at).await?);
+    }
+    let [before, after] = catalogues(&restored, &secrets)?;
+    print_changes(&before, &after)?;
+    if restored.is_empty() {
+        out("nothing to do, it is as it was\n")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !may_replace(yes, &topics.objects.to_string())? {
+        return Ok(ExitCode::FAILURE);
+    }
+    key_sets::write(topics.objects.storage(), &before, &after).await?;
+    let by = owner.as_deref().unwrap_or_default();
+    for Restored { name, change, .. } in &restored {
+        print_changed(name, topics.change(name, by, change).await?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is restored of a topic; `None` if that changes nothing.
+async fn restored_of(
+    topics: &Topics,
+    name: TopicName,
+    owner: Option<&str>,
+    at: Option<u64>,
+) -> anyhow::Result<Option<Restored>> {
+    let version = version_of(topics, &name, at).await?;
+    let earlier = match version {
+        Some(version) => object_of(topics, &name, &version).await?,
+        None => None,
+    };
+    // An object that cannot be read is replaced as a whole.
+    let before = match topics.current(&name).await {
+        Ok(current) => current.object,
+        Err(_) if owner.is_none() => None,
+        Err(error) => return Err(error),
+    };
+    let change = match owner {
+        Some(_) => Change::Restore(earlier),
+        None => Change::Replace(earlier),
+    };
+    let after = change.made_in(before.as_ref(), owner.unwrap_or_default());
+    let after = after.with_context(|| format!("the topic {name} is not changed"))?;
+    Ok((after != before).then_some(Restored { name, before, after, change }))
+}
+
+/// The newest version of a topic at a time, or the one before the current; `None` if the topic never had an object.
+///
+/// # Errors
+/// If no version is so old: the topic may not have existed, or its older versions have expired, so it is not removed.
+async fn version_of(
+    topics: &Topics,
+    name: &TopicName,
+    at: Option<u64>,
+) -> anyhow::Result<Option<Version>> {
+    let versions = versions(topics, name).await?;
+    match at {
+        Some(at_ms) => {
+            let Some(oldest_ms) = versions.iter().map(|version| version.modified_ms).min() else {
+                return Ok(None);
+            };
+            let at_that_time = versions.into_iter().find(|version| version.modified_ms <= at_ms);
+            Ok(Some(at_that_time.with_context(|| {
+                let oldest = text::at(Some(oldest_ms));
+                format!("the topic {name} has no version of that time: its oldest is of {oldest}")
+            })?))
+        }
+        None => {
+            let earlier = versions.into_iter().find(|version| !version.is_current);
+            Ok(Some(earlier.with_context(|| format!("the topic {name} has no earlier version"))?))
+        }
+    }
+}
+
+async fn versions(topics: &Topics, name: &TopicName) -> anyhow::Result<Vec<Version>> {
+    let versions = topics.objects.storage().versions(&topics.objects.key_of(name)).await;
+    versions.with_context(|| format!("the versions of {name} cannot be listed"))
+}
+
+/// The object of a version; `None` if the topic was removed then.
+async fn object_of(
+    topics: &Topics,
+    name: &TopicName,
+    version: &Version,
+) -> anyhow::Result<Option<Object>> {
+    let (key, max_bytes) = (topics.objects.key_of(name), OBJECT_MAX_BYTES as u64);
+    let what = || format!("the version {} of {name}", version.id);
+    let bytes = topics.objects.storage().get_version(max_bytes, &key, &version.id).await;
+    let bytes = bytes.with_context(|| format!("{} cannot be read", what()))?;
+    let bytes = bytes.with_context(|| format!("{} is no longer there", what()))?;
+    let content = Content::parse(&bytes);
+    Ok(match content.with_context(|| format!("{} is not restored", what()))? {
+        Content::Topic(object) => Some(object.into_owned()),
+        Content::Removed(_) => None,
+    })
+}
+
+/// The topics as they are and as they will be.
+///
+/// # Errors
+/// If what would be restored cannot be used, because it may be older than a rule that it breaks now.
+fn catalogues(restored: &[Restored], secrets: &SecretPolicy) -> anyhow::Result<[Catalogue; 2]> {
+    let (mut before, mut after) = (Catalogue::default(), Catalogue::default());
+    for Restored { name, before: old, after: new, .. } in restored {
+        let old = old.as_ref().and_then(|old| topic_object::read(name, old, secrets).ok());
+        old.into_iter().for_each(|topic| before.add_whole_topic(topic));
+        let Some(new) = new else { continue };
+        let topic = topic_object::read(name, new, secrets);
+        let topic = topic.with_context(|| format!("the topic {name} is not restored"))?;
+        if let Some((subscription, why)) = topic.unusable().first_key_value() {
+            bail!("{name}/{subscription}: {why}: the version has errors and is not restored");
+        }
+        after.add_whole_topic(topic);
+    }
+    Ok([before, after])
+}
+
+async fn print_versions(topics: &Topics, name: &TopicName) -> anyhow::Result<ExitCode> {
+    let versions = versions(topics, name).await?;
+    let at = |version: &Version| text::at(Some(version.modified_ms));
+    let json = |version: &Version| json!({"version": version.id, "time": at(version), "current": version.is_current});
+    let table = || {
+        let mut table = text::table(&COLUMNS);
+        for version in &versions {
+            let current = if version.is_current { "yes" } else { "" };
+            table.add_row([version.id.clone(), at(version), current.to_owned()]);
+        }
+        format!("{table}\n")
+    };
+    Output::Table.write(versions.is_empty(), || versions.iter().map(json).collect(), table)?;
+    Ok(ExitCode::SUCCESS)
+}

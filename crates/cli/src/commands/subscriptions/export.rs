@@ -1,0 +1,54 @@
+//! `lastmile subscriptions export`: what a deployment has, as files that can be applied.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use delivery::native::documents;
+use delivery::subscription::catalogue::Catalogue;
+
+use crate::files::{have_errors, print_findings};
+use crate::output::out_raw;
+use crate::store::Target;
+use crate::topics::{Topics, Wanted, read};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// Only what was applied under this name
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+}
+
+pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { target, owner } = arguments;
+    let location = target.location().await?;
+    let deployed = read(&location, Wanted::All).await?;
+    print_findings(&deployed.reading.findings);
+    let all = &deployed.reading.catalogue;
+    let mut exported = Catalogue::default();
+    let is_wanted = |of: Option<&str>| owner.as_deref().is_none_or(|owner| of == Some(owner));
+    for topic in all.topics() {
+        // A topic without settings needs no document, and somebody else's would be refused.
+        if owner.is_none() || is_wanted(deployed.topic_owners.get(&topic.name).map(AsRef::as_ref)) {
+            exported.add_topic(topic.clone());
+        }
+    }
+    for subscription in all.subscriptions() {
+        if is_wanted(deployed.owners.get(&subscription.name).map(AsRef::as_ref)) {
+            exported.add_subscription((**subscription).clone());
+        }
+    }
+    exported.set_settings(match &owner {
+        Some(owner) => Topics::at(&location).await.settings_of(owner).await?,
+        None => all.settings().clone(),
+    });
+    let documents = documents(&exported);
+    if documents.is_empty() {
+        bail!("{} has nothing to export", deployed.source);
+    }
+    let texts = documents.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
+    out_raw(texts.join("---\n").as_bytes())?;
+    let failed = have_errors(&deployed.reading.findings);
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

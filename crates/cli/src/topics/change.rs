@@ -1,0 +1,191 @@
+//! What somebody changes in the object of a topic: pure functions from what is there to what will be there.
+//!
+//! Separate from writing, because a change is made again in a newer object if somebody else was faster. Each entry has an
+//! owner, and an owner changes only what is its own.
+
+use std::borrow::Cow;
+
+use delivery::topic_object::{TopicObject, owner_of};
+use thiserror::Error;
+
+/// The object of a topic with texts of its own.
+pub(crate) type Object = TopicObject<'static>;
+
+/// Somebody else's entry would be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "{} belongs to {owner:?}: change it with --owner {owner:?}, or remove it from the files",
+    entry.as_deref().map_or("the topic itself".to_owned(), |name| format!("the subscription {name}"))
+)]
+pub(crate) struct Foreign {
+    /// The name of a subscription; `None` for the settings of the topic.
+    entry: Option<String>,
+    owner: String,
+}
+
+/// What an owner does to a topic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Its entries become these.
+    Apply {
+        /// The topic's settings, if they are not the defaults, and the subscriptions.
+        wanted: Object,
+        /// Whether the owner's other entries are removed.
+        prune: bool,
+    },
+    /// Its entries become what they were in an earlier object; `None` if there was none.
+    Restore(Option<Object>),
+    /// All entries become what they were, whoever owns them.
+    Replace(Option<Object>),
+    /// A subscription is removed.
+    Remove(String),
+}
+
+impl Change {
+    /// The object after the change; `None` if nothing is left of the topic.
+    ///
+    /// # Errors
+    /// [`Foreign`] if an entry of somebody else would be changed.
+    pub(crate) fn made_in(
+        &self,
+        current: Option<&Object>,
+        owner: &str,
+    ) -> Result<Option<Object>, Foreign> {
+        let mut after = current.cloned().unwrap_or_default();
+        match self {
+            Self::Apply { wanted, prune } => {
+                if *prune {
+                    after.keep(|entry| !is_of(entry, owner));
+                }
+                after.put(wanted, owner)?;
+            }
+            Self::Restore(earlier) => {
+                after.keep(|entry| !is_of(entry, owner));
+                let mut own = earlier.clone().unwrap_or_default();
+                own.keep(|entry| is_of(entry, owner));
+                after.put(&own, owner)?;
+            }
+            Self::Replace(earlier) => after = earlier.clone().unwrap_or_default(),
+            Self::Remove(name) => {
+                check_owner(after.subscriptions.get(name), owner, Some(name))?;
+                after.subscriptions.remove(name);
+            }
+        }
+        // A topic without entries, as other programs may write it, is removed by nobody who changes nothing.
+        if current == Some(&after) {
+            return Ok(Some(after));
+        }
+        let is_empty = after.topic.is_none() && after.subscriptions.is_empty();
+        Ok((!is_empty).then_some(after))
+    }
+}
+
+/// Changes of an object, entry by entry.
+trait Entries {
+    /// Removes the entries that are not to be kept.
+    fn keep(&mut self, is_kept: impl Fn(&str) -> bool);
+
+    /// Puts these entries in place of those of the same names, unless somebody else owns one.
+    fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign>;
+}
+
+impl Entries for Object {
+    fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.subscriptions.retain(|_, entry| is_kept(entry));
+        self.topic = self.topic.take().filter(|entry| is_kept(entry));
+    }
+
+    fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign> {
+        if let Some(topic) = &entries.topic {
+            check_owner(self.topic.as_ref(), owner, None)?;
+            self.topic = Some(topic.clone());
+        }
+        for (name, entry) in &entries.subscriptions {
+            check_owner(self.subscriptions.get(name), owner, Some(name))?;
+            self.subscriptions.insert(name.clone(), entry.clone());
+        }
+        Ok(())
+    }
+}
+
+fn check_owner(
+    current: Option<&Cow<'static, str>>,
+    owner: &str,
+    entry: Option<&str>,
+) -> Result<(), Foreign> {
+    // One that names no owner belongs to whoever changes it.
+    let of = current.and_then(|entry| owner_of(entry));
+    match of.filter(|of| of != owner) {
+        Some(of) => Err(Foreign { entry: entry.map(str::to_owned), owner: of }),
+        None => Ok(()),
+    }
+}
+
+/// Whether this owner applied an entry.
+pub(crate) fn is_of(entry: &str, owner: &str) -> bool {
+    owner_of(entry).as_deref() == Some(owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An object of subscriptions with these names, owners and values.
+    fn object(entries: &[(&str, &str, u32)]) -> Object {
+        let entry = |(name, owner, value): &(&str, &str, u32)| {
+            ((*name).to_owned(), Cow::Owned(format!(r#"{{"owner":"{owner}","value":{value}}}"#)))
+        };
+        TopicObject { topic: None, subscriptions: entries.iter().map(entry).collect() }
+    }
+
+    #[test]
+    fn one_owners_entries_change_and_those_of_others_stay() {
+        let current = object(&[("a", "one", 1), ("b", "one", 1), ("x", "two", 1)]);
+        let wanted = object(&[("a", "one", 2), ("c", "one", 1)]);
+        let apply = |prune| Change::Apply { wanted: wanted.clone(), prune };
+        let all = object(&[("a", "one", 2), ("b", "one", 1), ("c", "one", 1), ("x", "two", 1)]);
+        assert_eq!(apply(false).made_in(Some(&current), "one"), Ok(Some(all)));
+        let pruned = object(&[("a", "one", 2), ("c", "one", 1), ("x", "two", 1)]);
+        assert_eq!(apply(true).made_in(Some(&current), "one"), Ok(Some(pruned.clone())));
+        let back = Change::Restore(Some(current.clone()));
+        assert_eq!(back.made_in(Some(&pruned), "one"), Ok(Some(current)));
+    }
+
+    #[test]
+    fn what_belongs_to_somebody_else_is_named() {
+        let current = object(&[("a", "two", 1)]);
+        let foreign = Foreign { entry: Some("a".to_owned()), owner: "two".to_owned() };
+        for change in [
+            Change::Apply { wanted: object(&[("a", "one", 2)]), prune: true },
+            Change::Restore(Some(object(&[("a", "one", 2)]))),
+            Change::Remove("a".to_owned()),
+        ] {
+            assert_eq!(change.made_in(Some(&current), "one"), Err(foreign.clone()));
+        }
+        assert!(foreign.to_string().contains(r#"the subscription a belongs to "two""#));
+    }
+
+    #[test]
+    fn an_entry_without_an_owner_is_changed_by_anybody_and_pruned_by_nobody() {
+        let nobodys = Cow::Borrowed(r#"{"value":1}"#);
+        let current =
+            TopicObject { topic: None, subscriptions: [("a".to_owned(), nobodys)].into() };
+        let prune = Change::Apply { wanted: Object::default(), prune: true };
+        assert_eq!(prune.made_in(Some(&current), "one"), Ok(Some(current.clone())));
+        let wanted = object(&[("a", "one", 2)]);
+        let apply = Change::Apply { wanted: wanted.clone(), prune: false };
+        assert_eq!(apply.made_in(Some(&current), "one"), Ok(Some(wanted)));
+    }
+
+    #[test]
+    fn a_topic_of_which_nothing_is_left_is_none() {
+        let current = object(&[("a", "one", 1)]);
+        for change in [
+            Change::Apply { wanted: Object::default(), prune: true },
+            Change::Restore(None),
+            Change::Remove("a".to_owned()),
+        ] {
+            assert_eq!(change.made_in(Some(&current), "one"), Ok(None));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The topics of a deployment, as commands read and change them.
+//!
+//! Separate from the functions' own reading, which never writes: here an object is replaced only if it is still the one
+//! that was read, and otherwise the change is made again in the newer one. Promises: of two changes at once none is lost;
+//! what is written is what the functions would use.
+
+mod change;
+mod deployed;
+mod plan;
+
+use std::time::Duration;
+
+use adapters::live_topics::Location;
+use adapters::live_topics::TopicObjects;
+use adapters::machine::Machine;
+use adapters::storage::{Fetched, Replaced, StorageError};
+use anyhow::{Context as _, bail};
+use delivery::ports::Clock as _;
+use delivery::subscription::name::TopicName;
+use delivery::time::moment;
+use delivery::topic_object::{Content, DeploymentObject, OBJECT_MAX_BYTES, tombstone};
+
+pub(crate) use self::change::{Change, Object};
+pub(crate) use self::deployed::{Deployed, Wanted, read};
+pub(crate) use self::plan::Plan;
+use crate::store;
+
+/// How often a change is made again because somebody else was faster.
+const TRIES: u32 = 10;
+/// The first wait before that; each is twice as long as the one before.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// The objects of a deployment's topics.
+#[derive(Debug, Clone)]
+pub(crate) struct Topics {
+    pub(crate) objects: TopicObjects,
+}
+
+/// A topic's object as it was read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Current {
+    /// `None`: there is none, or the topic was removed.
+    pub(crate) object: Option<Object>,
+    etag: Option<String>,
+}
+
+/// What a change led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changed {
+    /// The object was as it should be.
+    Nothing,
+    /// An object of so many bytes was written.
+    Written(usize),
+}
+
+impl Topics {
+    /// Those at this address.
+    pub(crate) async fn at(location: &Location) -> Self {
+        Self { objects: TopicObjects::below(&store::object(location).await) }
+    }
+
+    /// The topics that have an object, also those that were removed.
+    pub(crate) async fn names(&self) -> anyhow::Result<Vec<TopicName>> {
+        let listed = self.objects.all().await;
+        let listed = listed.with_context(|| format!("{} cannot be listed", self.objects))?;
+        Ok(listed.iter().filter_map(|entry| self.objects.topic_of(&entry.key)).collect())
+    }
+
+    /// The object of a topic.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no object of a topic: then it is not known what a change would remove.
+    pub(crate) async fn current(&self, name: &TopicName) -> anyhow::Result<Current> {
+        let key = self.objects.key_of(name);
+        let fetched = self.objects.get(&key, None).await;
+        let problem = || format!("the topic {name} cannot be read");
+        let Fetched::Changed { bytes, etag, .. } = fetched.with_context(problem)? else {
+            if self.is_lost(&key).await.with_context(problem)? {
+                bail!(
+                    "the object of {name} was deleted, not removed: lastmile rollback {name} restores it"
+                );
+            }
+            return Ok(Current::default());
+        };
+        let content = Content::parse(&bytes).with_context(problem)?;
+        let object = match content {
+            Content::Topic(object) => Some(object.into_owned()),
+            Content::Removed(_) => None,
+        };
+        Ok(Current { object, etag: Some(etag) })
+    }
+
+    /// True if somebody deleted an object: what it had is not in what a change begins with. Who may not list versions
+    /// cannot know.
+    async fn is_lost(&self, key: &str) -> Result<bool, StorageError> {
+        let max_bytes = OBJECT_MAX_BYTES as u64;
+        let versions = match self.objects.storage().versions(key).await {
+            Err(StorageError::Refused(_)) => return Ok(false),
+            versions => versions?,
+        };
+        let Some(newest) = versions.into_iter().find(|version| !version.is_current) else {
+            return Ok(false);
+        };
+        let bytes = self.objects.storage().get_version(max_bytes, key, &newest.id).await?;
+        let is_mark = |bytes: &Vec<u8>| matches!(Content::parse(bytes), Ok(Content::Removed(_)));
+        Ok(!bytes.as_ref().is_some_and(is_mark))
+    }
+
+    /// The object of a topic that cannot be used: only its version counts.
+    async fn unusable(&self, name: &TopicName) -> anyhow::Result<Current> {
+        let fetched = self.objects.get(&self.objects.key_of(name), None).await;
+        let fetched = fetched.with_context(|| format!("the topic {name} cannot be read"))?;
+        let Fetched::Changed { etag, .. } = fetched else { return Ok(Current::default()) };
+        Ok(Current { object: None, etag: Some(etag) })
+    }
+
+    /// Makes an owner's change in the newest object of a topic.
+    ///
+    /// # Errors
+    /// If an entry belongs to somebody else, or the object cannot be read or written.
+    pub(crate) async fn change(
+        &self,
+        name: &TopicName,
+        owner: &str,
+        change: &Change,
+    ) -> anyhow::Result<Changed> {
+        let key = self.objects.key_of(name);
+        let mut wait = WAIT;
+        for _ in 0..TRIES {
+            let current = match (self.current(name).await, change) {
+                // Whatever is there is replaced.
+                (Err(_), Change::Replace(_)) => self.unusable(name).await?,
+                (current, _) => current?,
+            };
+            let after = change.made_in(current.object.as_ref(), owner);
+            let after = after.with_context(|| format!("the topic {name} is not changed"))?;
+            let is_made = after == current.object && !matches!(change, Change::Replace(_));
+            if is_made {
+                return Ok(Changed::Nothing);
+            }
+            let text = match &after {
+                Some(object) => object.to_text().with_context(|| format!("the topic {name}"))?,
+                None => tombstone(&moment::rfc3339(Machine.now_ms())),
+            };
+            let bytes = text.len();
+            if self.replace(&key, text, current.etag.as_deref()).await? {
+                return Ok(Changed::Written(bytes));
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        bail!("the topic {name} is not changed: others changed it {TRIES} times meanwhile")
+    }
+
+    /// An object that every process reads whole, and its ETag.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) async fn deployment<T: DeploymentObject>(
+        &self,
+        name: &str,
+    ) -> anyhow::Result<(Option<T>, Option<String>)> {
+        let key = self.objects.key(name);
+        let fetched = self.objects.get(&key, None).await;
+        let problem = || format!("{}{name} cannot be read", self.objects);
+        let Fetched::Changed { bytes, etag, .. } = fetched.with_context(problem)? else {
+            if self.is_lost(&key).await.with_context(problem)? {
+                bail!("{}{name} was deleted: restore its newest version first", self.objects);
+            }
+            return Ok((None, None));
+        };
+        let object = T::parse(&bytes).map_err(anyhow::Error::msg).with_context(problem)?;
+        Ok((Some(object), Some(etag)))
+    }
+
+    /// Changes such an object; it is written if it changes, or if there is none and it has to be there.
+    ///
+    /// # Errors
+    /// If the change is refused, or the object cannot be read or written.
+    pub(crate) async fn change_deployment<T: DeploymentObject + PartialEq + Clone>(
+        &self,
+        name: &str,
+        has_to_exist: bool,
+        change: impl Fn(&mut T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Changed> {
+        let mut wait = WAIT;
+        for _ in 0..TRIES {
+            let (current, etag) = self.deployment::<T>(name).await?;
+            let before = current.unwrap_or_default();
+            let mut after = before.clone();
+            change(&mut after)?;
+            if after == before && (etag.is_some() || !has_to_exist) {
+                return Ok(Changed::Nothing);
+            }
+            let text = after.to_text();
+            let bytes = text.len();
+            if self.replace(&self.objects.key(name), text, etag.as_deref()).await? {
+                return Ok(Changed::Written(bytes));
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        bail!("{name} is not changed: others changed it {TRIES} times meanwhile")
+    }
+
+    /// Writes an object if it is still the one that was read; whether it was.
+    async fn replace(&self, key: &str, text: String, etag: Option<&str>) -> anyhow::Result<bool> {
+        let replaced = self.objects.storage().replace(key, text.into_bytes(), etag).await;
+        let replaced = replaced.with_context(|| format!("{key} cannot be written"))?;
+        Ok(matches!(replaced, Replaced::Written { .. }))
+    }
+}

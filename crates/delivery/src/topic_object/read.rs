@@ -1,0 +1,145 @@
+//! The entries of a topic's object → the topic with its subscriptions.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::text::{ObjectError, TopicObject, check_length};
+use crate::document::findings::Findings;
+use crate::document::node::Node;
+use crate::document::reader::Cursor;
+use crate::native::{self, Built, Documents, Origins, TopicDocument, Written};
+use crate::subscription::catalogue::{Topic, TopicSubscriptions};
+use crate::subscription::name::{TopicName, is_name};
+use crate::subscription::secret_policy::SecretPolicy;
+
+/// How many subscriptions are trees of values at once. A tree takes many times the memory of its text.
+const AT_ONCE: usize = 64;
+
+/// Reads the topic of this name. The policy of secrets binds its subscriptions.
+///
+/// # Errors
+/// [`ObjectError`] if the settings of the topic cannot be used: then it is not known how its events are read.
+pub fn read(
+    name: &TopicName,
+    object: &TopicObject<'_>,
+    secrets: &SecretPolicy,
+) -> Result<TopicSubscriptions, ObjectError> {
+    let topic = topic_document(name, object.topic.as_deref()).map_err(ObjectError::Settings)?;
+    let reader = Reader { name, topic, secrets };
+    let mut topic = TopicSubscriptions::new(reader.topic()?);
+    let mut unusable = BTreeMap::new();
+    let mut entries = object.subscriptions.iter().peekable();
+    while entries.peek().is_some() {
+        reader.add(entries.by_ref().take(AT_ONCE), &mut topic, &mut unusable);
+    }
+    Ok(topic.with_unusable(unusable))
+}
+
+/// The entries of a topic whose settings are known.
+struct Reader<'r> {
+    name: &'r TopicName,
+    /// The topic as a native document.
+    topic: Node,
+    secrets: &'r SecretPolicy,
+}
+
+impl Reader<'_> {
+    /// The topic itself.
+    fn topic(&self) -> Result<Topic, ObjectError> {
+        let findings = self.findings();
+        let built = self.built(&[], &findings);
+        let topic = built.catalogue.topic(self.name).filter(|_| findings.errors() == 0);
+        let why = || findings.error_after(0).map(|finding| finding.problem()).unwrap_or_default();
+        topic.cloned().ok_or_else(|| ObjectError::Settings(why()))
+    }
+
+    /// Adds some subscriptions to the topic, and the reason for each that cannot be used.
+    fn add<'e>(
+        &self,
+        entries: impl Iterator<Item = (&'e String, &'e Cow<'e, str>)>,
+        topic: &mut TopicSubscriptions,
+        unusable: &mut BTreeMap<String, String>,
+    ) {
+        let mut written = Vec::new();
+        for (name, entry) in entries {
+            match subscription_document(self.name, name, entry) {
+                // What is stored was checked when it was applied, and its warnings were shown then.
+                Ok(document) => written.push(Written::translated(document, Origins::new())),
+                Err(why) => drop(unusable.insert(name.clone(), why)),
+            }
+        }
+        let findings = self.findings();
+        let Built { mut catalogue, left_out, .. } = self.built(&written, &findings);
+        for subscription in catalogue.take_subscriptions(self.name) {
+            topic.add(subscription);
+        }
+        unusable.extend(left_out.into_iter().map(|of| {
+            let name = of.name.rsplit_once('/').map_or(&*of.name, |(_, name)| name).to_owned();
+            (name, of.reason)
+        }));
+    }
+
+    fn findings(&self) -> Findings {
+        Findings::new(std::iter::once(self.name.to_string().as_str()))
+    }
+
+    fn built(&self, subscriptions: &[Written], findings: &Findings) -> Built {
+        let document = Cursor::root(&self.topic, findings).errors_only();
+        let documents = Documents {
+            topics: vec![TopicDocument { document, is_usable: true }],
+            object_topics: Vec::new(),
+            subscriptions,
+            secret_policies: Vec::new(),
+            notifications: Vec::new(),
+            are_all: false,
+        };
+        native::read(&documents, findings, self.secrets)
+    }
+}
+
+/// The settings of a topic as a native document.
+fn topic_document(name: &TopicName, entry: Option<&str>) -> Result<Node, String> {
+    let TopicName { namespace, topic } = name;
+    document(entry.unwrap_or("{}"), json!({ "namespace": namespace, "name": topic }))
+}
+
+/// A subscription as a native document.
+fn subscription_document(topic: &TopicName, name: &str, entry: &str) -> Result<Node, String> {
+    if !is_name(name) {
+        return Err("its name is none that a subscription can have".to_owned());
+    }
+    let TopicName { namespace, topic } = topic;
+    document(entry, json!({ "namespace": namespace, "topic": topic, "name": name }))
+}
+
+fn document(entry: &str, metadata: Json) -> Result<Node, String> {
+    let mut fields = fields(entry)?;
+    fields.remove(OWNER);
+    if fields.contains_key(METADATA) {
+        return Err(
+            "unknown field \"metadata\": the names of an object are those of its key".to_owned()
+        );
+    }
+    fields.insert(METADATA.to_owned(), metadata);
+    Ok(Node::of_json(&Json::Object(fields)))
+}
+
+/// The field with the name of who applied an entry.
+pub(super) const OWNER: &str = "owner";
+/// The field of native documents with their names, which entries do not have.
+pub(super) const METADATA: &str = "metadata";
+
+fn fields(entry: &str) -> Result<Map<String, Json>, String> {
+    check_length(entry)?;
+    let problem = |error: serde_json::Error| format!("it is no JSON object: {error}");
+    serde_json::from_str(entry).map_err(problem)
+}
+
+/// Who applied an entry; `None` if it does not say so.
+#[must_use]
+pub fn owner_of(entry: &str) -> Option<String> {
+    let owner = fields(entry).ok()?.remove(OWNER)?;
+    owner.as_str().map(str::to_owned)
+}

@@ -1,0 +1,85 @@
+//! A topic and its subscriptions → the entries of its object.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::read::{METADATA, OWNER};
+use super::settings::{NotificationsEntry, PublishersEntry, PublishersObject, SettingsObject};
+use super::text::TopicObject;
+use crate::document::kind::Kind as _;
+use crate::native::canonical;
+use crate::subscription::Subscription;
+use crate::subscription::catalogue::{Catalogue, Topic};
+use crate::subscription::kinds::publishers::Publishers;
+use crate::subscription::name::TopicName;
+use crate::subscription::topic_settings::TopicSettings;
+
+/// The entry of a topic's own settings, as this owner applies them.
+#[must_use]
+pub fn topic_entry(owner: &str, topic: &Topic) -> String {
+    entry(owner, canonical::topic(topic))
+}
+
+/// The entry of a subscription, as this owner applies it.
+#[must_use]
+pub fn subscription_entry(owner: &str, subscription: &Subscription) -> String {
+    entry(owner, canonical::subscription(subscription))
+}
+
+/// A native document without its names and its kind, which the place of an entry says.
+fn entry(owner: &str, mut document: Json) -> String {
+    if let Some(fields) = document.as_object_mut() {
+        for name in [METADATA, "apiVersion", "kind"] {
+            fields.remove(name);
+        }
+        fields.insert(OWNER.to_owned(), Json::from(owner));
+    }
+    document.to_string()
+}
+
+/// Everything of a deployment that one owner applies, as objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeploymentObjects {
+    /// The topics.
+    pub topics: BTreeMap<TopicName, TopicObject<'static>>,
+    /// The policies.
+    pub settings: SettingsObject,
+    /// The topics of publishers that name none.
+    pub publishers: PublishersObject,
+}
+
+impl DeploymentObjects {
+    /// The objects of a catalogue that this owner applies.
+    #[must_use]
+    pub fn of(owner: &str, catalogue: &Catalogue) -> Self {
+        let mut objects = Self::default();
+        for topic in catalogue.topics() {
+            let of_topic = catalogue.topic_subscriptions(&topic.name);
+            let subscriptions = of_topic.into_iter().flat_map(|of| of.subscriptions());
+            let entries: BTreeMap<String, Cow<'static, str>> = subscriptions
+                .map(|of| (of.name.name.clone(), subscription_entry(owner, of).into()))
+                .collect();
+            // Settings that are the defaults need no entry, as long as there is something else.
+            let is_plain = topic.settings == TopicSettings::default() && !entries.is_empty();
+            let own = (!is_plain).then(|| topic_entry(owner, topic).into());
+            let object = TopicObject { topic: own, subscriptions: entries };
+            objects.topics.insert(topic.name.clone(), object);
+            if !topic.settings.from.is_empty() {
+                let from = Publishers.write(&topic.settings.from);
+                let entry = PublishersEntry { owner: owner.to_owned(), from };
+                objects.publishers.topics.insert(topic.name.clone(), entry);
+            }
+        }
+        let settings = catalogue.settings();
+        let spec = |document: Json| document.get("spec").cloned().unwrap_or_default();
+        objects.settings.notifications = settings.notices.clone().map(|topic| {
+            let owner = owner.to_owned();
+            NotificationsEntry { owner, spec: spec(canonical::notifications(topic)) }
+        });
+        let policy = settings.secrets.rules().map(|rules| spec(canonical::secret_policy(rules)));
+        objects.settings.secret_policies.extend(policy.map(|policy| (owner.to_owned(), policy)));
+        objects
+    }
+}

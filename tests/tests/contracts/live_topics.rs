@@ -1,0 +1,399 @@
+//! `SubscriptionSource` of topics that are objects, in a bucket and in a folder: topics are read when they are asked for,
+//! the last good ones stay in use, and no name counts as missing unless its object was requested.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use adapters::live_topics::{LOOK_EVERY_MS, LiveTopics, PUBLISHERS, SETTINGS, TopicObjects};
+use adapters::storage::{Storage, StoredObject};
+use delivery::event::envelope::Publisher;
+use delivery::ports::SubscriptionSource as _;
+use delivery::subscription::catalogue::{Catalogue, Found};
+use delivery::subscription::name::TopicName;
+use delivery::topic_object::{DeploymentObject as _, PublishersObject, SettingsObject, tombstone};
+use lastmile_tests::logs::Logged;
+use tempfile::TempDir;
+use tracing::Level;
+
+use crate::cloud::Cloud;
+use crate::manual_clock::ManualClock;
+use crate::scripted_s3::VersionedObject;
+
+/// Objects of topics in a folder or a bucket.
+struct Fixture {
+    objects: TopicObjects,
+    storage: Storage,
+    _folder: Option<TempDir>,
+    _cloud: Option<Cloud>,
+}
+
+impl Fixture {
+    async fn both() -> [Self; 2] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let in_folder = Self::at(Storage::folder(folder.path()), Some(folder), None);
+        let cloud = Cloud::start().await;
+        let in_bucket = Self::at(Storage::bucket(cloud.s3.clone(), "config"), None, Some(cloud));
+        let both = [in_folder, in_bucket];
+        for of in &both {
+            of.put(SETTINGS, &SettingsObject::default().to_text()).await;
+        }
+        both
+    }
+
+    fn at(storage: Storage, folder: Option<TempDir>, cloud: Option<Cloud>) -> Self {
+        let key = "subscriptions/".to_owned();
+        let objects = TopicObjects::below(&StoredObject { storage: storage.clone(), key });
+        Self { objects, storage, _folder: folder, _cloud: cloud }
+    }
+
+    async fn put(&self, name: &str, text: &str) {
+        self.storage.put(&self.objects.key(name), text.into()).await.expect("a put");
+    }
+
+    async fn delete(&self, name: &str) {
+        self.storage.delete(&[self.objects.key(name)]).await.expect("a deletion");
+    }
+
+    /// Writes a topic with subscriptions of these names.
+    async fn topic(&self, topic: &str, names: &[&str]) {
+        self.put(&format!("{topic}.json"), &object(names)).await;
+    }
+
+    fn reader(&self) -> Reader {
+        let clock = ManualClock::default();
+        Reader { source: LiveTopics::new(self.objects.clone(), clock.clone()), clock }
+    }
+}
+
+/// The object of a topic with subscriptions of these names.
+fn object(names: &[&str]) -> String {
+    let entry = |name: &&str| {
+        format!(
+            r#""{name}":{{"owner":"test","spec":{{"destination":{{"url":"https://{name}.test/"}}}}}}"#
+        )
+    };
+    let entries: Vec<String> = names.iter().map(entry).collect();
+    format!(r#"{{"v":1,"subscriptions":{{{}}}}}"#, entries.join(",\n"))
+}
+
+/// A process, whose time a test moves.
+struct Reader {
+    source: LiveTopics<ManualClock>,
+    clock: ManualClock,
+}
+
+impl Reader {
+    async fn topics(&self, topics: &[&str]) -> Arc<Catalogue> {
+        let topics: BTreeSet<TopicName> = topics.iter().map(|name| topic(name)).collect();
+        let known = self.source.current().await.expect("settings");
+        let read = self.source.with_topics(known, &topics).await;
+        read.expect("topics")
+    }
+
+    /// The subscriptions in use of a topic.
+    async fn orders(&self) -> Vec<String> {
+        let known = self.topics(&["shop/orders"]).await;
+        names(&known)
+    }
+
+    async fn found(&self, name: &str) -> Found {
+        let catalogue = self.topics(&[name]).await;
+        catalogue.found(&topic(name)).expect("it was read").clone()
+    }
+
+    async fn reread(&self, known: Arc<Catalogue>, name: &str) -> Result<Arc<Catalogue>, String> {
+        self.source.reread(known, &BTreeSet::from([topic(name)])).await
+    }
+}
+
+fn topic(name: &str) -> TopicName {
+    name.parse().expect("a topic")
+}
+
+fn names(catalogue: &Catalogue) -> Vec<String> {
+    catalogue.subscriptions().map(|of| of.name.name.clone()).collect()
+}
+
+#[tokio::test]
+async fn only_the_topics_that_are_asked_for_are_read() {
+    for fixture in Fixture::both().await {
+        fixture.topic("shop/orders", &["a", "b"]).await;
+        fixture.topic("shop/others", &["c"]).await;
+        let reader = fixture.reader();
+        let known = reader.topics(&["shop/orders"]).await;
+        assert_eq!(names(&known), ["a", "b"]);
+        assert!(known.knows(&topic("shop/orders")) && !known.knows(&topic("shop/others")));
+        let both = reader.source.with_topics(known, &BTreeSet::from([topic("shop/others")])).await;
+        assert_eq!(names(&both.expect("both")), ["a", "b", "c"]);
+        for missing in ["shop/nothing", "nobody/nothing", "_settings/x"] {
+            assert_eq!(reader.found(missing).await, Found::Nothing, "{missing}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_anybody_writes_is_in_use_after_the_next_look() {
+    for fixture in Fixture::both().await {
+        fixture.topic("shop/orders", &["a"]).await;
+        let reader = fixture.reader();
+        assert_eq!(reader.orders().await, ["a"]);
+        fixture.topic("shop/orders", &["a", "bb"]).await;
+        reader.clock.advance(LOOK_EVERY_MS - 1);
+        assert_eq!(reader.orders().await, ["a"]);
+        reader.clock.advance(1);
+        assert_eq!(reader.orders().await, ["a", "bb"]);
+        // A topic that was missing is requested whenever an event names it.
+        assert_eq!(reader.found("shop/new").await, Found::Nothing);
+        fixture.topic("shop/new", &["c"]).await;
+        assert_eq!(reader.found("shop/new").await, Found::Topic);
+        fixture.put("shop/new.json", &tombstone("2026-11-20T07:00:00Z")).await;
+        reader.clock.advance(LOOK_EVERY_MS);
+        assert_eq!(reader.found("shop/new").await, Found::Removed);
+    }
+}
+
+#[tokio::test]
+async fn of_very_many_topics_each_look_compares_a_thousand() {
+    for fixture in Fixture::both().await {
+        for number in 0..1_100 {
+            fixture.topic(&format!("n{number:04}/t"), &["a"]).await;
+        }
+        let reader = fixture.reader();
+        let [first, last] = ["n0000/t", "n1099/t"];
+        let counts = async || {
+            let known = reader.topics(&[first, last]).await;
+            names(&known).len()
+        };
+        assert_eq!(counts().await, 2);
+        for name in [first, last] {
+            fixture.topic(name, &["a", "bb"]).await;
+        }
+        for expected in [3, 4] {
+            reader.clock.advance(LOOK_EVERY_MS);
+            assert_eq!(counts().await, expected);
+        }
+        // And from the beginning.
+        fixture.topic(first, &["a"]).await;
+        reader.clock.advance(LOOK_EVERY_MS);
+        assert_eq!(counts().await, 3);
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_missing_only_in_an_object_that_was_requested_since_the_invocation_began() {
+    for fixture in Fixture::both().await {
+        fixture.topic("shop/orders", &["a"]).await;
+        let reader = fixture.reader();
+        assert_eq!(reader.orders().await, ["a"]);
+        fixture.topic("shop/orders", &["a", "bb"]).await;
+        let known = reader.topics(&["shop/orders"]).await;
+        let newest = reader.reread(known, "shop/orders").await.expect("the newest");
+        assert_eq!(names(&newest), ["a", "bb"]);
+        // It is requested once for each invocation.
+        fixture.topic("shop/orders", &["a", "bb", "ccc"]).await;
+        let again = reader.reread(newest, "shop/orders").await.expect("the newest");
+        assert_eq!(names(&again), ["a", "bb"]);
+        let known = reader.topics(&["shop/orders"]).await;
+        let newest = reader.reread(known, "shop/orders").await.expect("the newest");
+        assert_eq!(names(&newest), ["a", "bb", "ccc"]);
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_used_replaces_nothing_and_concerns_no_other_topic() {
+    let truncated = object(&["a"]).chars().take(40).collect::<String>();
+    for broken in ["", " ", "# nothing\n", &truncated, "{}", r#"{"v":9}"#, r#"{"apiVersion":"v1"}"#]
+    {
+        for fixture in Fixture::both().await {
+            fixture.topic("shop/orders", &["a"]).await;
+            fixture.topic("shop/others", &["b"]).await;
+            let warm = fixture.reader();
+            assert_eq!(warm.orders().await, ["a"]);
+            fixture.put("shop/orders.json", broken).await;
+            warm.clock.advance(LOOK_EVERY_MS);
+            let logged = Logged::at(Level::ERROR);
+            let reports =
+                || logged.messages().iter().filter(|of| *of == "subscriptions.broken").count();
+            assert_eq!(warm.orders().await, ["a"], "{broken}");
+            assert_eq!(reports(), 1);
+            // Not read again for each event.
+            assert_eq!(warm.orders().await, ["a"], "{broken}");
+            assert_eq!(reports(), 1);
+            let known = warm.topics(&["shop/orders"]).await;
+            let problem = warm.reread(known, "shop/orders").await.expect_err("it is broken");
+            assert!(
+                problem.contains("cannot be used") || problem.contains("shop/orders"),
+                "{problem}"
+            );
+            // A process that starts now knows nothing of it, and everything of the other.
+            let cold = fixture.reader();
+            let known = cold.topics(&["shop/orders", "shop/others"]).await;
+            let found = known.found(&topic("shop/orders")).expect("it was read");
+            assert!(
+                matches!(found, Found::Unreadable(why) if why.contains("shop/orders")),
+                "{found:?}"
+            );
+            assert_eq!(names(&known), ["b"]);
+            fixture.topic("shop/orders", &["mended"]).await;
+            cold.clock.advance(1_000);
+            assert_eq!(cold.orders().await, ["mended"]);
+            warm.clock.advance(LOOK_EVERY_MS);
+            assert_eq!(warm.orders().await, ["mended"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_is_gone_without_a_mark_stays_in_use() {
+    for fixture in Fixture::both().await {
+        fixture.topic("shop/orders", &["a"]).await;
+        let warm = fixture.reader();
+        assert_eq!(warm.orders().await, ["a"]);
+        fixture.delete("shop/orders.json").await;
+        for _ in 0..3 {
+            warm.clock.advance(LOOK_EVERY_MS);
+            assert_eq!(warm.orders().await, ["a"]);
+        }
+        fixture.topic("shop/orders", &["again"]).await;
+        warm.clock.advance(LOOK_EVERY_MS);
+        assert_eq!(warm.orders().await, ["again"]);
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_that_cannot_be_used_is_named_and_the_others_are_in_use() {
+    for fixture in Fixture::both().await {
+        let text = object(&["a", "b"]).replace("https://b.test/", "b.test");
+        fixture.put("shop/orders.json", &text).await;
+        let known = fixture.reader().topics(&["shop/orders"]).await;
+        assert_eq!(names(&known), ["a"]);
+        let name = "shop/orders/b".parse().expect("a name");
+        assert!(known.unusable(&name).is_some_and(|why| why.contains("spec.destination.url")));
+    }
+}
+
+#[tokio::test]
+async fn without_settings_nothing_is_known_and_the_last_good_ones_stay() {
+    for fixture in Fixture::both().await {
+        fixture.topic("shop/orders", &["a"]).await;
+        let warm = fixture.reader();
+        assert_eq!(warm.orders().await, ["a"]);
+        for broken in [None, Some(""), Some(r#"{"v":7}"#)] {
+            match broken {
+                None => fixture.delete(SETTINGS).await,
+                Some(text) => fixture.put(SETTINGS, text).await,
+            }
+            warm.clock.advance(LOOK_EVERY_MS);
+            assert_eq!(warm.orders().await, ["a"], "{broken:?}");
+            let problem = fixture.reader().source.current().await.expect_err("nothing is known");
+            assert!(problem.contains(SETTINGS), "{problem}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn publishers_and_policies_are_those_of_the_deployment_and_change_with_the_next_look() {
+    let (secret, elsewhere) = ("env:A".parse().expect("a name"), "https://b.test/".parse());
+    let elsewhere = elsewhere.expect("a URL");
+    for fixture in Fixture::both().await {
+        // What a topic says of itself is a claim.
+        let claim = r#"{"v":1,"topic":{"owner":"x","spec":{"from":[{"bucket":"claimed"}]}}}"#;
+        fixture.put("shop/orders.json", claim).await;
+        let reader = fixture.reader();
+        let known = reader.topics(&["shop/orders"]).await;
+        let [claimed, pictures] =
+            ["claimed", "pictures"].map(|name| Publisher::Bucket(name.to_owned()));
+        assert_eq!(known.topic_from(&claimed), None);
+        assert_eq!(known.settings().secrets.refusal(&secret, &elsewhere), None);
+        fixture
+            .put(
+                PUBLISHERS,
+                r#"{"v":1,"topics":{"shop/orders":{"owner":"p","from":[{"bucket":"pictures"}]}}}"#,
+            )
+            .await;
+        fixture
+            .put(
+                SETTINGS,
+                r#"{"v":1,"secretPolicies":{"p":{"secrets":[{"name":"env:A","hosts":["a.test"]}]}},"notifications":{"owner":"p","spec":{"topic":"ops/notices"}}}"#,
+            )
+            .await;
+        reader.clock.advance(LOOK_EVERY_MS);
+        let known = reader.source.current().await.expect("settings");
+        assert_eq!(known.topic_from(&pictures), Some(&topic("shop/orders")));
+        assert!(known.settings().secrets.refusal(&secret, &elsewhere).is_some());
+        assert_eq!(known.topic_of_notices(), Some(&topic("ops/notices")));
+        // What cannot be used replaces neither.
+        fixture.put(PUBLISHERS, &PublishersObject::default().to_text().replace('1', "9")).await;
+        reader.clock.advance(LOOK_EVERY_MS);
+        let known = reader.source.current().await.expect("settings");
+        assert_eq!(known.topic_from(&pictures), Some(&topic("shop/orders")));
+    }
+}
+
+#[tokio::test]
+async fn what_is_there_again_as_it_was_is_the_newest_again() {
+    for fixture in Fixture::both().await {
+        fixture.topic("shop/orders", &["a"]).await;
+        let settings = SettingsObject::default().to_text();
+        let reader = fixture.reader();
+        assert_eq!(reader.orders().await, ["a"]);
+        for is_there in [false, true] {
+            for name in ["shop/orders.json", SETTINGS] {
+                match (is_there, name) {
+                    (false, name) => fixture.delete(name).await,
+                    (true, SETTINGS) => fixture.put(SETTINGS, &settings).await,
+                    (true, _) => fixture.topic("shop/orders", &["a"]).await,
+                }
+            }
+            reader.clock.advance(LOOK_EVERY_MS);
+            let known = reader.topics(&["shop/orders"]).await;
+            assert_eq!(names(&known), ["a"]);
+            assert_eq!(reader.reread(known, "shop/orders").await.is_ok(), is_there);
+        }
+    }
+}
+
+/// A process that starts on this object.
+fn started(object: &VersionedObject) -> Reader {
+    let storage = Storage::bucket(object.client(), VersionedObject::BUCKET);
+    let folder = StoredObject { storage, key: "subscriptions/".to_owned() };
+    let clock = ManualClock::default();
+    let source = LiveTopics::new(TopicObjects::below(&folder), clock.clone());
+    Reader { source, clock }
+}
+
+#[tokio::test]
+async fn a_process_that_starts_on_an_object_that_cannot_be_used_has_the_newest_version_that_can_be()
+{
+    let versioned = VersionedObject::start().await;
+    versioned.write(&object(&["oldest"]));
+    versioned.write(&object(&["earlier"]));
+    for _ in 0..4 {
+        versioned.write("# broken");
+    }
+    let reader = started(&versioned);
+    assert_eq!(reader.orders().await, ["earlier"]);
+    assert_eq!(versioned.listings(), 1);
+    // It stays in use, and nobody looks back again.
+    reader.clock.advance(LOOK_EVERY_MS);
+    assert_eq!(reader.orders().await, ["earlier"]);
+    assert_eq!(versioned.listings(), 1);
+    let known = reader.topics(&["shop/orders"]).await;
+    let problem = reader.reread(known, "shop/orders").await.expect_err("the newest is broken");
+    assert!(problem.contains("shop/orders"), "{problem}");
+    versioned.write(&object(&["mended"]));
+    reader.clock.advance(LOOK_EVERY_MS);
+    assert_eq!(reader.orders().await, ["mended"]);
+}
+
+#[tokio::test]
+async fn no_more_than_five_earlier_versions_are_tried() {
+    let versioned = VersionedObject::start().await;
+    versioned.write(&object(&["earlier"]));
+    for _ in 0..7 {
+        versioned.write("# broken");
+    }
+    let reader = started(&versioned);
+    let found = reader.found("shop/orders").await;
+    assert!(matches!(&found, Found::Unreadable(why) if why.contains("shop/orders")), "{found:?}");
+}
