@@ -23,7 +23,7 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Those in this data folder.
+    /// Opens the objects in this data folder.
     ///
     /// # Errors
     /// If the folder cannot be made.

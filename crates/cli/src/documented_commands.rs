@@ -87,7 +87,7 @@ fn what_the_program_does_not_accept_is_rejected() {
         "lastmile deadletters list --limit many # comment",
         "lastmile replay --yes",
         "lastmile publish --topic shop/orders",
-        "lastmile publish --to s3://config/subscriptions.yaml --stack NAME event.json",
+        "lastmile publish --to s3://config/subscriptions/ --stack NAME event.json",
     ] {
         assert!(refusal(line).is_some(), "{line}");
     }

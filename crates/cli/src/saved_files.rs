@@ -34,7 +34,7 @@ pub(crate) struct SavedFiles {
     subscriptions: Subscriptions,
 }
 
-/// What changes with each save, of each file; `None` where one is missing.
+/// The modification time and the length of each file, which a save changes; `None` while one is missing.
 type Stamps = Option<Vec<(PathBuf, Option<SystemTime>, u64)>>;
 
 type Subscriptions = BTreeMap<SubscriptionName, Arc<Subscription>>;
@@ -46,17 +46,17 @@ pub(crate) enum Saved {
     Valid {
         /// The content of the files, with warnings, also about variables that are not set.
         reading: Box<Reading>,
-        /// How many subscriptions were added, removed or changed.
+        /// The number of subscriptions that were added, removed or changed.
         changed: usize,
     },
-    /// What was read before stays in use.
+    /// The files have errors; the earlier content stays in use.
     Broken(Vec<Finding>),
-    /// A file cannot be read; what was read before stays in use.
+    /// A file cannot be read; the earlier content stays in use.
     Unreadable(String),
 }
 
 impl SavedFiles {
-    /// Those at these paths. Made before they are read, so that no save in between is missed.
+    /// Watches these paths. Begin before reading the files, so that no save in between is missed.
     pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -111,7 +111,7 @@ impl SavedFiles {
     }
 }
 
-/// What the files look like from outside.
+/// Reads the stamps of the files.
 fn stamps(paths: &[PathBuf]) -> Stamps {
     let mut stamps = Vec::new();
     paths.iter().try_for_each(|path| add_stamps(path, &mut stamps))?;
@@ -141,7 +141,7 @@ fn subscriptions(catalogue: &Catalogue) -> Subscriptions {
     all.map(|subscription| (subscription.name.clone(), Arc::clone(subscription))).collect()
 }
 
-/// How many were added, removed or changed.
+/// Counts the subscriptions that were added, removed or changed.
 fn changes(before: &Subscriptions, now: &Subscriptions) -> usize {
     let different = now.iter().filter(|(name, of)| before.get(name) != Some(of)).count();
     different + before.keys().filter(|name| !now.contains_key(name)).count()

@@ -1,4 +1,4 @@
-//! Where a deployment reads its subscriptions.
+//! The place of a deployment's subscriptions: a prefix of a bucket, or a folder.
 
 use std::path::PathBuf;
 

@@ -34,7 +34,7 @@ use crate::storage::Fetched;
 
 /// The settings and the next page of the listing are read again after this long.
 pub const LOOK_EVERY_MS: u64 = 30_000;
-/// The same on this machine: a look asks nobody else, and whoever saves something wants to see its effect.
+/// [`LOOK_EVERY_MS`] for folders: a look asks nobody else, and people who save a file wait for the effect.
 const LOCAL_LOOK_EVERY_MS: u64 = 100;
 /// An object that cannot be used is read again after this long if something earlier is in use,
 const BROKEN_EVERY_MS: u64 = 30_000;
@@ -85,7 +85,7 @@ struct Failure {
 /// The freshness that a caller needs of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Freshness {
-    /// What was read before will do, unless the listing shows that it has changed.
+    /// The last object that was read, unless the listing shows that it has changed.
     LastGood,
     /// The newest, or no name may count as missing.
     Newest,
@@ -121,7 +121,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         Self { objects, clock, look_every_ms: LOOK_EVERY_MS, settings, state }
     }
 
-    /// The same, looked at again after this long.
+    /// Sets the time after which the settings and the listing are read again.
     #[must_use]
     pub fn looking_every(self, look_every_ms: u64) -> Self {
         Self { look_every_ms, ..self }
@@ -148,7 +148,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         let after = {
             let listing = &mut self.state().listing;
             let is_due = |looked_ms| now_ms.abs_diff(looked_ms) >= self.look_every_ms;
-            // What is read for the first time needs no listing.
+            // The first read of a topic needs no listing.
             if !is_due(*listing.looked_ms.get_or_insert(now_ms)) {
                 return;
             }
@@ -348,7 +348,7 @@ fn topic_in(name: &TopicName, bytes: &[u8]) -> Result<Option<Arc<TopicSubscripti
     Ok(Some(Arc::new(topic)))
 }
 
-/// The same. A large object is parsed beside everything else, since that takes some time.
+/// Parses an object with [`topic_in`]. A large one takes some time, so it is parsed on another thread.
 async fn parsed(
     name: &TopicName,
     bytes: Vec<u8>,
@@ -390,7 +390,7 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
         topics: &BTreeSet<TopicName>,
     ) -> Result<Arc<Catalogue>, String> {
         let mut catalogue = Arc::unwrap_or_clone(known);
-        // What is not known of one topic says nothing about the others.
+        // The catalogue notes each topic that cannot be read, so the others are used.
         drop(self.add(&mut catalogue, topics, Freshness::LastGood).await);
         Ok(Arc::new(catalogue))
     }

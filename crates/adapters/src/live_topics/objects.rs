@@ -13,11 +13,11 @@ use crate::storage::{Entry, Fetched, ListRequest, Page, Storage, StorageError, S
 
 /// The policies, and the mark that the deployment is set up.
 pub const SETTINGS: &str = "_settings.json";
-/// Which publisher belongs to which topic.
+/// The publishers of each topic.
 pub const PUBLISHERS: &str = "_publishers.json";
 /// The folder of the addresses of references, an object for each owner.
 pub const DESTINATIONS: &str = "_destinations/";
-/// What the keys of all these objects end with.
+/// The end of the key of every object.
 const SUFFIX: &str = ".json";
 
 /// The objects below one prefix.
@@ -29,7 +29,7 @@ pub struct TopicObjects {
 }
 
 impl TopicObjects {
-    /// Those below this object's key, as if it were a folder.
+    /// The objects below this key, as if it were a folder.
     #[must_use]
     pub fn below(folder: &StoredObject) -> Self {
         let prefix = match folder.key.trim_end_matches('/') {
@@ -129,7 +129,7 @@ impl TopicObjects {
     }
 }
 
-/// Whether a topic of this name can have an object.
+/// Checks whether a topic of this name can have an object.
 #[must_use]
 pub fn can_exist(TopicName { namespace, topic }: &TopicName) -> bool {
     is_name(namespace) && is_name(topic) && !namespace.starts_with(RESERVED)

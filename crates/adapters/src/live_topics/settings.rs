@@ -22,7 +22,7 @@ struct Watched<T> {
     etag: Option<String>,
     /// The ETag of a newer object that cannot be used.
     unusable_etag: Option<String>,
-    /// Why the newest is not used.
+    /// The reason why the newest is not used.
     problem: Option<String>,
     /// Nobody has to write it.
     is_optional: bool,
@@ -40,7 +40,7 @@ pub(super) struct WatchedSettings {
     /// The settings that both state together.
     good: Option<Arc<Settings>>,
     checked_ms: Option<u64>,
-    /// Why the newest are not used.
+    /// The reason why the newest are not used.
     problem: Option<String>,
 }
 

@@ -11,6 +11,7 @@ use deadletters::DeadLetters;
 use deadletters::container::DeadLetterContainer;
 use delivery::ports::{JitterSource as _, SubscriptionSource as _};
 use delivery::publish::AllowedOrigins;
+use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret::Secret;
 use dialects::Reading;
@@ -24,7 +25,7 @@ use crate::compiled::Compiled;
 use crate::data_lock::DataLock;
 use crate::dev_page::{self, DevPage, Recording, Setup};
 use crate::dev_view::{DevView, Ready};
-use crate::environment::{EnvironmentArgs, lookup, receivers_elsewhere, report};
+use crate::environment::{Allowed, EnvironmentArgs, lookup, receivers_elsewhere, report};
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::interrupt;
 use crate::log_view;
@@ -106,9 +107,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let screen = Screen::stdout(arguments.color);
     let mut view = DevView::new(arguments.output, screen, known);
     view.unset_secrets(&all_unset_here(&reading))?;
-    let elsewhere = receivers_elsewhere(known);
-    let allowed = arguments.environment.allow(&elsewhere)?;
-    report(&elsewhere);
+    let allowed = allowed(&arguments.environment, known)?;
     let identity = arguments.environment.identity(known.subscriptions().map(AsRef::as_ref))?;
     let environment = lookup(allowed, true);
     // Before the stack starts: nothing that happens is missed.
@@ -124,9 +123,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let ingress = ingress(&arguments, stack.events_queue(), subscriptions, keys);
     ingress.announce(&stack.sqs(), &format!("http://{address}")).await?;
     let page = match recording {
-        Some(recording) => {
-            Some(start_page(recording, (&config, &files), &stack, at, arguments.page_port).await?)
-        }
+        Some(it) => Some(start_page(it, (&config, &files), &stack, at, arguments.page_port).await?),
         None => None,
     };
     let ready = Ready {
@@ -255,6 +252,14 @@ fn keys(arguments: &Arguments) -> anyhow::Result<Vec<Secret>> {
          and whoever reads the network sees keys and events"
     ));
     Ok(keys)
+}
+
+/// The variables that may be sent to other machines; who receives them is reported.
+fn allowed(environment: &EnvironmentArgs, known: &Catalogue) -> anyhow::Result<Allowed> {
+    let elsewhere = receivers_elsewhere(known);
+    let allowed = environment.allow(&elsewhere)?;
+    report(&elsewhere);
+    Ok(allowed)
 }
 
 /// The hosts that the ingress answers for.

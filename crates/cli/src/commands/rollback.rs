@@ -50,7 +50,7 @@ fn time(text: &str) -> Result<u64, String> {
     moment::parse(text).ok_or_else(|| "a time is written as 2026-11-20T07:00:00Z".to_owned())
 }
 
-/// What is restored of one topic.
+/// The change that restores one topic.
 struct Restored {
     name: TopicName,
     before: Option<Object>,
@@ -108,7 +108,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is restored of a topic; `None` if that changes nothing.
+/// Finds the change that restores a topic; `None` if it is so already.
 async fn restored_of(
     topics: &Topics,
     name: TopicName,

@@ -1,4 +1,4 @@
-//! What somebody changes in the object of a topic: pure functions from what is there to what will be there.
+//! Changes of a topic's object: pure functions from the object before to the object after.
 //!
 //! Separate from writing, because a change is made again in a newer object if somebody else was faster. Each entry has an
 //! owner, and an owner changes only what is its own.
@@ -23,14 +23,14 @@ pub(crate) struct Foreign {
     owner: String,
 }
 
-/// What an owner does to a topic.
+/// A change of a topic by an owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Its entries become these.
     Apply {
         /// The topic's settings, if they are not the defaults, and the subscriptions.
         wanted: Object,
-        /// Whether the owner's other entries are removed.
+        /// The owner's other entries are removed.
         prune: bool,
     },
     /// Its entries become what they were in an earlier object; `None` if there was none.
@@ -121,7 +121,7 @@ fn check_owner(
     }
 }
 
-/// Whether this owner applied an entry.
+/// Checks whether this owner applied an entry.
 pub(crate) fn is_of(entry: &str, owner: &str) -> bool {
     owner_of(entry).as_deref() == Some(owner)
 }

@@ -1,12 +1,11 @@
-//! What a deployment reads, for commands that look at it.
+//! The subscriptions of a deployment, for commands that look at them.
 //!
 //! Promises: only the topics that are wanted are read; what cannot be read or used is a finding, and the rest is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adapters::live_topics::Location;
-use adapters::live_topics::{PUBLISHERS, SETTINGS};
+use adapters::live_topics::{Location, PUBLISHERS, SETTINGS};
 use adapters::storage::Fetched;
 use anyhow::{Context as _, bail};
 use delivery::subscription::Subscription;
@@ -21,15 +20,15 @@ use super::Topics;
 use crate::files::usage_error;
 use crate::{progress, text};
 
-/// How many topics are read at once.
+/// The number of topics that are read at once.
 const TOPICS_AT_ONCE: usize = 16;
 
-/// Which subscriptions a command looks at.
+/// The subscriptions that a command looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// All of them.
     All,
-    /// Those of these topics.
+    /// Only these topics.
     Topics(BTreeSet<TopicName>),
 }
 
@@ -42,7 +41,7 @@ impl Wanted {
 
 /// The subscriptions of a deployment, as far as they can be used.
 pub(crate) struct Deployed {
-    /// Those that can be used, and findings about the others, by their names.
+    /// The usable subscriptions, and findings about the others by their names.
     pub(crate) reading: Reading,
     /// The address of the deployment.
     pub(crate) source: String,
@@ -52,7 +51,7 @@ pub(crate) struct Deployed {
     pub(crate) topic_owners: BTreeMap<TopicName, String>,
 }
 
-/// What was read of one topic.
+/// One topic as it was read.
 #[derive(Default)]
 struct ReadTopic {
     topic: Option<TopicSubscriptions>,
@@ -135,7 +134,7 @@ impl Topics {
         settings.map_err(anyhow::Error::msg).with_context(problem)
     }
 
-    /// What one owner has of the settings.
+    /// The part of the settings that one owner applied.
     ///
     /// # Errors
     /// If they cannot be read or used.

@@ -1,7 +1,7 @@
 //! The topics of a deployment, as commands read and change them.
 //!
-//! Separate from the functions' own reading, which never writes: here an object is replaced only if it is still the one
-//! that was read, and otherwise the change is made again in the newer one. Promises: of two changes at once none is lost;
+//! Separate from the functions' own reading, which never writes. An object is replaced only if it is still the one that
+//! was read. Otherwise the change is made again in the newer one. Promises: of two changes at once none is lost;
 //! what is written is what the functions would use.
 
 mod change;
@@ -10,8 +10,7 @@ mod plan;
 
 use std::time::Duration;
 
-use adapters::live_topics::Location;
-use adapters::live_topics::TopicObjects;
+use adapters::live_topics::{Location, TopicObjects};
 use adapters::machine::Machine;
 use adapters::storage::{Fetched, Replaced, StorageError};
 use anyhow::{Context as _, bail};
@@ -25,7 +24,7 @@ pub(crate) use self::deployed::{Deployed, Wanted, read};
 pub(crate) use self::plan::Plan;
 use crate::store;
 
-/// How often a change is made again because somebody else was faster.
+/// The number of times that a change is made again because somebody else was faster.
 const TRIES: u32 = 10;
 /// The first wait before that; each is twice as long as the one before.
 const WAIT: Duration = Duration::from_millis(20);
@@ -44,7 +43,7 @@ pub(crate) struct Current {
     etag: Option<String>,
 }
 
-/// What a change led to.
+/// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changed {
     /// The object was as it should be.
@@ -54,7 +53,7 @@ pub(crate) enum Changed {
 }
 
 impl Topics {
-    /// Those at this address.
+    /// Opens the topics at this address.
     pub(crate) async fn at(location: &Location) -> Self {
         Self { objects: TopicObjects::below(&store::object(location).await) }
     }
@@ -128,7 +127,7 @@ impl Topics {
         let mut wait = WAIT;
         for _ in 0..TRIES {
             let current = match (self.current(name).await, change) {
-                // Whatever is there is replaced.
+                // A replacement needs no readable object.
                 (Err(_), Change::Replace(_)) => self.unusable(name).await?,
                 (current, _) => current?,
             };

@@ -1,4 +1,4 @@
-//! What the files of one owner change in a deployment.
+//! The changes that the files of one owner make in a deployment.
 //!
 //! Separate from making the changes, because people see them first. A change is made in the newest object of its topic, so
 //! what others changed since it was planned stays.
@@ -21,10 +21,10 @@ use super::{Changed, Topics};
 use crate::output::note;
 use crate::text;
 
-/// How many objects are read or written at once.
+/// The number of objects that are read or written at once.
 const OBJECTS_AT_ONCE: usize = 16;
 
-/// What a deployment has beside its topics.
+/// The objects of a deployment beside its topics.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Beside {
     settings: SettingsObject,
@@ -41,7 +41,7 @@ struct TopicChange {
     after: Option<Object>,
 }
 
-/// What the files of one owner change.
+/// The changes that the files of one owner make.
 pub(crate) struct Plan<'t> {
     topics: &'t Topics,
     owner: &'t str,
@@ -49,12 +49,12 @@ pub(crate) struct Plan<'t> {
     changes: BTreeMap<TopicName, TopicChange>,
     before: Beside,
     after: Beside,
-    /// What the files have.
+    /// The content of the files.
     wanted: DeploymentObjects,
     wanted_destinations: BTreeMap<String, String>,
-    /// How many entries of this owner the files no longer have, and that stay.
+    /// The number of entries of this owner that are not in the files and stay.
     left: usize,
-    /// How many subscriptions of this owner are removed, and how many stay or change.
+    /// The number of subscriptions of this owner that are removed; `kept` counts those that stay or change.
     removed: usize,
     kept: usize,
     /// The policies of secrets, as they are and as they will be, if they differ.
@@ -64,7 +64,7 @@ pub(crate) struct Plan<'t> {
 }
 
 impl Topics {
-    /// What the deployment has beside its topics.
+    /// Reads the objects beside the topics.
     ///
     /// # Errors
     /// If an object cannot be read.
@@ -75,7 +75,7 @@ impl Topics {
         for owner in self.objects.owners_of_destinations().await? {
             match self.deployment::<DestinationsObject>(&destinations_of(&owner)).await {
                 Ok((object, _)) => drop(destinations.insert(owner, object.unwrap_or_default())),
-                // What is wrong with one owner's keeps nobody else from applying.
+                // An error in one owner's object keeps nobody else from applying.
                 Err(error) => note(format_args!("{} is left out: {error:#}", text::line(&owner))),
             }
         }
@@ -90,7 +90,8 @@ fn destinations_of(owner: &str) -> String {
 }
 
 impl Beside {
-    /// What the files of this owner are read by: without what is its own and stays only if the files have it.
+    /// The settings by which the files of this owner are read. With `prune`, its own earlier ones do not count: they stay
+    /// only if the files have them.
     ///
     /// # Errors
     /// If the settings cannot be used.
@@ -111,6 +112,14 @@ impl Beside {
     /// If they cannot be used.
     fn settings(&self) -> anyhow::Result<Settings> {
         topic_object::settings(&self.settings, &self.publishers).map_err(anyhow::Error::msg)
+    }
+
+    /// The settings, or as much of them as can be used: an owner can repair the rest.
+    fn usable_settings(&self) -> Settings {
+        let all = topic_object::settings(&self.settings, &self.publishers);
+        let without_publishers =
+            || topic_object::settings(&self.settings, &PublishersObject::default());
+        all.or_else(|_| without_publishers()).unwrap_or_default()
     }
 }
 
@@ -147,7 +156,7 @@ impl<'t> Plan<'t> {
         };
         plan.after.apply(&plan.wanted, &plan.wanted_destinations, owner, prune)?;
         let after = plan.after.settings().context("the settings would not be usable")?.secrets;
-        let before = plan.before.settings()?.secrets;
+        let before = plan.before.usable_settings().secrets;
         plan.policies = (before != after).then_some([before, after]);
         let mut reads = Vec::with_capacity(names.len());
         for name in names {
@@ -157,7 +166,7 @@ impl<'t> Plan<'t> {
         while let Some((current, name)) = reads.next().await {
             let object = match current {
                 Ok(current) => current.object,
-                // What is wrong in one topic keeps nobody from changing another.
+                // An error in one topic keeps nobody from changing another.
                 Err(error) if !plan.wanted.topics.contains_key(&name) => {
                     note(format_args!(
                         "{} is left as it is: {error:#}",
@@ -195,7 +204,7 @@ impl<'t> Plan<'t> {
             self.changes.insert(name, TopicChange { change, before, after });
         } else if let (Some(object), Some([old, new])) = (before, &self.policies) {
             let read = |secrets| topic_object::read(&name, &object, secrets);
-            // Of a topic that cannot be used nothing becomes unusable.
+            // A topic that was unusable before loses nothing.
             if let (Ok(old), Ok(new)) = (read(old), read(new)) {
                 self.refused.extend(made_unusable(&name, old.unusable(), new.unusable()));
             }
@@ -206,7 +215,8 @@ impl<'t> Plan<'t> {
     /// The topics that change, as they are and as they will be, with the settings; and what would no longer be usable, or
     /// is not although the files have it.
     pub(crate) fn catalogues(&self) -> anyhow::Result<([Catalogue; 2], Vec<String>)> {
-        let [before, after] = [self.before.settings()?, self.after.settings()?];
+        let before = self.before.usable_settings();
+        let after = self.after.settings()?;
         let (mut old, mut new) = (Catalogue::default(), Catalogue::default());
         let mut problems = self.refused.clone();
         for (name, change) in &self.changes {
@@ -231,12 +241,12 @@ impl<'t> Plan<'t> {
         Ok(([old, new], problems))
     }
 
-    /// How many entries of this owner the files no longer have, and that stay.
+    /// The number of entries of this owner that are not in the files and stay.
     pub(crate) const fn left(&self) -> usize {
         self.left
     }
 
-    /// Whether every subscription of this owner is removed.
+    /// Checks whether every subscription of this owner is removed.
     pub(crate) const fn removes_all(&self) -> bool {
         self.removed > 0 && self.kept == 0
     }
@@ -247,7 +257,7 @@ impl<'t> Plan<'t> {
             .map(|of| of.destinations.get(self.owner).cloned().unwrap_or_default().destinations)
     }
 
-    /// How many objects change, those beside the topics among them.
+    /// The number of objects that change, with those beside the topics.
     pub(crate) fn objects(&self) -> usize {
         let beside = [
             self.before.settings != self.after.settings,
@@ -307,7 +317,7 @@ impl<'t> Plan<'t> {
 }
 
 impl Beside {
-    /// The same after the files of an owner were applied.
+    /// Applies the files of an owner.
     fn apply(
         &mut self,
         wanted: &DeploymentObjects,
@@ -400,7 +410,7 @@ fn apply_publishers(
     owner: &str,
     prune: bool,
 ) -> anyhow::Result<()> {
-    // Those that the files list take the place of the owner's earlier ones.
+    // The topics in the files take the place of the owner's earlier ones.
     let is_listed = |topic: &TopicName| wanted.publishers.topics.contains_key(topic);
     object.topics.retain(|topic, of| of.owner != owner || !(prune || is_listed(topic)));
     for (topic, entry) in &wanted.publishers.topics {
@@ -426,7 +436,7 @@ fn made_unusable(
     new.map(move |(subscription, why)| text::line(&format!("error: {name}/{subscription}: {why}")))
 }
 
-/// How many entries of this owner an object has that the files do not have.
+/// Counts the entries of this owner that an object has and the files do not have.
 fn left(object: Option<&Object>, wanted: Option<&TopicObject<'_>>, owner: &str) -> usize {
     let Some(object) = object else { return 0 };
     let is_wanted =

@@ -137,6 +137,30 @@ fn settings_that_cannot_be_read_let_nothing_be_applied() {
 }
 
 #[test]
+fn publishers_that_cannot_be_used_can_be_repaired_by_their_owner() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let claims = topic("from: [{bucket: uploads}]");
+    let (printed, code) = change(folder.path(), POLICY_ONLY, "one", std::slice::from_ref(&claims));
+    assert_eq!(code, Some(0), "{printed}");
+    // Somebody writes the same publisher for a second topic by hand.
+    let path = object(folder.path(), "_publishers.json");
+    let text = std::fs::read_to_string(&path).expect("an object");
+    let mut written: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    written["topics"]["shop/others"] = written["topics"]["shop/orders"].clone();
+    std::fs::write(&path, written.to_string()).expect("a file");
+
+    let (printed, code) = change(folder.path(), POLICY_ONLY, "two", &[subscription("a", "")]);
+    assert_eq!(code, Some(1), "it stays unusable: {printed}");
+    let problem = "the settings would not be usable: spec.from[0].bucket: the publisher bucket uploads is defined twice: for \
+         shop/orders and for shop/others";
+    assert!(printed.contains(problem), "{printed}");
+    // The owner keeps one of the two.
+    let more = ["--yes", "--allow-empty", "--prune"];
+    let (printed, code) = change(folder.path(), &more, "one", &[claims]);
+    assert_eq!(code, Some(0), "{printed}");
+}
+
+#[test]
 fn addresses_of_one_owner_that_cannot_be_read_keep_nobody_else_from_applying() {
     let folder = tempfile::tempdir().expect("a folder");
     let (printed, code) = change(folder.path(), APPLY, "one", &[subscription("a", "")]);

@@ -57,7 +57,7 @@ pub(super) struct Draft<'a> {
     pub(super) deliveries: BTreeMap<TopicName, Cursor<'a>>,
     /// Topics with an error in the document that describes them.
     pub(super) broken_topics: BTreeSet<TopicName>,
-    publishers: HashMap<Publisher, (TopicName, Cursor<'a>)>,
+    publishers: HashMap<Publisher, TopicName>,
     named_subscriptions: BTreeMap<SubscriptionName, Cursor<'a>>,
     /// The topics so far.
     pub(super) topics: Vec<Topic>,
@@ -122,11 +122,9 @@ impl<'a> Draft<'a> {
         topic: &TopicName,
         at: &Cursor<'a>,
     ) {
-        if let Some((first, first_at)) = self.publishers.get(publisher) {
-            let first_location = first_at.location();
-            let message = format!(
-                "the publisher {publisher} is defined twice; the first is at {first_location}, for the topic {first}"
-            );
+        if let Some(first) = self.publishers.get(publisher) {
+            let message =
+                format!("the publisher {publisher} is defined twice: for {first} and for {topic}");
             at.error(
                 Message::new(message).help(
                     "a publisher has one topic; several subscriptions may receive its events",
@@ -134,7 +132,7 @@ impl<'a> Draft<'a> {
             );
             return;
         }
-        self.publishers.insert(publisher.clone(), (topic.clone(), at.clone()));
+        self.publishers.insert(publisher.clone(), topic.clone());
     }
 
     /// Registers the name of a subscription; `at` is where it is written. A duplicate is reported

@@ -13,8 +13,8 @@
 //!
 //! A topic that was removed is `{"v":1,"removed":"2026-11-20T07:00:00Z"}`.
 //!
-//! Promises: one subscription that cannot be read affects no other; the memory that reading takes is bounded by the size of
-//! the object; what is written is sorted, with a line for each subscription, so that two objects can be compared by line.
+//! Promises: one subscription that cannot be read affects no other. The memory that reading takes is bounded by the size
+//! of the object. The text is sorted, with a line for each subscription, so that two objects can be compared by line.
 
 mod destinations;
 mod limits;
@@ -31,7 +31,7 @@ pub use settings::{
     settings,
 };
 pub use text::{Content, ObjectError, TopicObject, tombstone};
-pub use write::{DeploymentObjects, subscription_entry, topic_entry};
+pub use write::DeploymentObjects;
 
 #[cfg(test)]
 mod tests;

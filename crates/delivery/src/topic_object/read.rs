@@ -14,7 +14,7 @@ use crate::subscription::catalogue::{Topic, TopicSubscriptions};
 use crate::subscription::name::{TopicName, is_name};
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// How many subscriptions are trees of values at once. A tree takes many times the memory of its text.
+/// The number of subscriptions that are trees of values at once. A tree takes many times the memory of its text.
 const AT_ONCE: usize = 64;
 
 /// Reads the topic of this name. The policy of secrets binds its subscriptions.
@@ -65,7 +65,7 @@ impl Reader<'_> {
         let mut written = Vec::new();
         for (name, entry) in entries {
             match subscription_document(self.name, name, entry) {
-                // What is stored was checked when it was applied, and its warnings were shown then.
+                // Apply has checked the entry and shown its warnings.
                 Ok(document) => written.push(Written::translated(document, Origins::new())),
                 Err(why) => drop(unusable.insert(name.clone(), why)),
             }
@@ -137,7 +137,7 @@ fn fields(entry: &str) -> Result<Map<String, Json>, String> {
     serde_json::from_str(entry).map_err(problem)
 }
 
-/// Who applied an entry; `None` if it does not say so.
+/// The owner who applied an entry; `None` if it does not name one.
 #[must_use]
 pub fn owner_of(entry: &str) -> Option<String> {
     let owner = fields(entry).ok()?.remove(OWNER)?;

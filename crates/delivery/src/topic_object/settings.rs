@@ -28,16 +28,16 @@ pub struct SettingsObject {
     /// The `spec` of each owner's SecretPolicy: what several say adds up.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secret_policies: BTreeMap<String, Json>,
-    /// Where notices are published.
+    /// The topic of notices about destinations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<NotificationsEntry>,
 }
 
-/// Where notices are published, and who applied that.
+/// The topic of notices, and the owner who applied it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotificationsEntry {
-    /// Who applied it.
+    /// The owner who applied it.
     pub owner: String,
     /// The `spec` of Notifications.
     pub spec: Json,
@@ -53,11 +53,11 @@ pub struct PublishersObject {
     pub topics: BTreeMap<TopicName, PublishersEntry>,
 }
 
-/// The publishers of a topic, and who applied that.
+/// The publishers of a topic, and the owner who applied them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishersEntry {
-    /// Who applied it.
+    /// The owner who applied it.
     pub owner: String,
     /// The publishers.
     pub from: Json,

@@ -1,4 +1,4 @@
-//! What is written is read back, and what cannot be read affects nothing else.
+//! Objects are read back as they were written, and an entry that cannot be read affects no other.
 
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@ use super::limits::{ENTRY_MAX_BYTES, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX};
 /// The version of the form.
 const VERSION: u64 = 1;
 
-/// What an object says of its topic.
+/// The content of an object: a topic, or the mark of one that was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content<'a> {
     /// The topic.
@@ -32,7 +32,7 @@ pub struct TopicObject<'a> {
     pub subscriptions: BTreeMap<String, Cow<'a, str>>,
 }
 
-/// Why an object cannot be used at all.
+/// The reasons why an object cannot be used at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ObjectError {
     /// Nobody writes one this large by intention.
@@ -116,7 +116,7 @@ impl<'a> Content<'a> {
 }
 
 impl TopicObject<'_> {
-    /// The same with texts of its own.
+    /// Copies the borrowed texts.
     #[must_use]
     pub fn into_owned(self) -> TopicObject<'static> {
         let owned = |entry: Cow<'_, str>| Cow::Owned(entry.into_owned());

@@ -17,14 +17,12 @@ use crate::subscription::name::TopicName;
 use crate::subscription::topic_settings::TopicSettings;
 
 /// The entry of a topic's own settings, as this owner applies them.
-#[must_use]
-pub fn topic_entry(owner: &str, topic: &Topic) -> String {
+fn topic_entry(owner: &str, topic: &Topic) -> String {
     entry(owner, canonical::topic(topic))
 }
 
 /// The entry of a subscription, as this owner applies it.
-#[must_use]
-pub fn subscription_entry(owner: &str, subscription: &Subscription) -> String {
+fn subscription_entry(owner: &str, subscription: &Subscription) -> String {
     entry(owner, canonical::subscription(subscription))
 }
 

@@ -129,6 +129,11 @@ pub(crate) fn around(published: &Published<'_>, unusable: &[NameRange]) -> Vec<N
         .map(String::as_str)
         .filter(|cut| *cut > names.from.as_str() && !names.ends_before(cut))
         .collect();
+    ranges_between(names, cuts)
+}
+
+/// The ranges of these names between the cuts, or several of them together if there would be too many.
+fn ranges_between(names: &NameRange, cuts: Vec<&str>) -> Vec<NameRange> {
     let step = step(cuts.len() + 1);
     names.cut_at(&cuts.into_iter().skip(step - 1).step_by(step).collect::<Vec<_>>())
 }
@@ -242,15 +247,8 @@ impl Division<'_> {
 
     /// All elements for the names between these, or for several such ranges if they are too many.
     fn cut_at(&self, cuts: Vec<&str>) -> Vec<Message> {
-        let step = step(cuts.len() + 1);
-        let cuts: Vec<&str> = cuts.into_iter().skip(step - 1).step_by(step).collect();
-        let ranges = self.published.names().cut_at(&cuts);
-        let parts = ranges.len();
-        let part = |(place, names)| {
-            let part = self.published.part(0, names).with_share(parts, place);
-            publication_message(part, self.elements.body_of(0..self.elements.len()))
-        };
-        ranges.into_iter().enumerate().map(part).collect()
+        let ranges = ranges_between(self.published.names(), cuts);
+        for_names(self.published, self.elements, ranges).collect()
     }
 
     /// Divides by elements, so that each part holds whole leaves.

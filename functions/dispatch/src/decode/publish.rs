@@ -23,12 +23,12 @@ pub(crate) struct Published<'a> {
     body: &'a Arc<str>,
     publication: &'a Publication,
     catalogue: &'a Catalogue,
-    /// Where it belongs.
+    /// The name of its topic.
     name: TopicName,
     /// `None` when no document names it.
     topic: Option<&'a Topic>,
     input: Input,
-    /// Who wrote it, where it cannot say its topic.
+    /// The publisher, if that is one that cannot name a topic.
     publisher: Option<Publisher>,
     /// All subscriptions, unless it is a part.
     names: &'a NameRange,
@@ -75,13 +75,13 @@ impl<'a> Published<'a> {
             return Decoded::waits(why);
         }
         match Elements::of(self.body, self.input) {
-            Ok(elements) => self.items_of(&elements),
+            Ok(elements) => self.usable_items(&elements),
             Err(why) => self.malformed(0, self.body, why).into(),
         }
     }
 
     /// The items of these elements. Where some subscriptions cannot be used, a part of the record waits for those alone.
-    fn items_of(&self, elements: &Elements<'_>) -> Decoded {
+    fn usable_items(&self, elements: &Elements<'_>) -> Decoded {
         let unusable = self.catalogue.unusable_ranges(&self.name, self.names);
         let Some(first) = unusable.first() else { return divide::items_of(self, elements) };
         if !self.catalogue.has_usable(&self.name, self.names) {
@@ -90,7 +90,7 @@ impl<'a> Published<'a> {
             return Decoded::waits(format!("the subscription {name} cannot be used: {why}"));
         }
         let mut decoded = divide::items_of(self, elements);
-        // Whether those that cannot be used take them is not known.
+        // A subscription that cannot be used may still match them.
         decoded.unmatched.clear();
         let is_divided = decoded.items.iter().any(|item| matches!(item, WorkItem::Forward(..)));
         let is_divided = is_divided || unusable.len() > divide::PARTS_MAX;
@@ -117,7 +117,7 @@ impl<'a> Published<'a> {
         self.names
     }
 
-    /// Whether it is for all of them: only then it can know that none takes an event.
+    /// Checks whether it is for all of them: only then it can know that none takes an event.
     pub(crate) fn is_for_all(&self) -> bool {
         *self.names == ALL_NAMES
     }
@@ -142,7 +142,7 @@ impl<'a> Published<'a> {
 
     /// The event of an element that belongs to a known topic; of others what becomes of them.
     pub(crate) fn event(&self, elements: &Elements<'_>, index: usize) -> Result<Event, Decoded> {
-        // What is malformed belongs to no subscription, and so to the first part.
+        // A malformed element belongs to no subscription, so the first part reports it.
         let is_first = self.names.from.is_empty();
         let origin = self.index(index);
         match elements.decode(index) {
@@ -198,7 +198,7 @@ impl<'a> Published<'a> {
         letter.with_detail(why).into()
     }
 
-    /// Why there is no topic, for people.
+    /// The reason why there is no topic, for people.
     fn missing(&self) -> String {
         match (&self.publication.topic, &self.publisher) {
             (Some(named), _) => format!("{named:?}"),

@@ -1,6 +1,6 @@
 //! Topics and their subscriptions, looked up by name, or by the event to deliver.
 //!
-//! A [`Catalogue`] never changes once it is in use: that of a file is built each time the file is read.
+//! A [`Catalogue`] never changes once it is in use: that of some files is built each time they are read.
 //! One that is read by need holds the topics of the records at hand, and tells what it has not read
 //! from what does not exist.
 
@@ -82,26 +82,6 @@ impl TopicSubscriptions {
         let name = subscription.name.name.clone();
         self.subscriptions.insert(name, Arc::new(subscription));
         self.index.take();
-    }
-
-    /// The same without the subscriptions of these names, and with others.
-    #[must_use]
-    pub fn replaced<'a>(
-        &self,
-        gone: impl IntoIterator<Item = &'a NameRange>,
-        new: impl IntoIterator<Item = Subscription>,
-    ) -> Self {
-        let subscriptions = self.subscriptions.clone();
-        let (topic, unusable) = (self.topic.clone(), self.unusable.clone());
-        let mut all = Self { topic, subscriptions, unusable, index: OnceLock::new() };
-        for NameRange { from, before } in gone {
-            let mut after = all.subscriptions.split_off(from);
-            if let Some(before) = before {
-                all.subscriptions.extend(after.split_off(before));
-            }
-        }
-        new.into_iter().for_each(|subscription| all.add(subscription));
-        all
     }
 
     /// What is said of the topic itself.
@@ -213,14 +193,6 @@ impl Catalogue {
         self.has_newest_settings
     }
 
-    /// Adds what was read of a topic; `None` means that there is none of this name.
-    pub fn add_read(&mut self, name: TopicName, topic: Option<Arc<TopicSubscriptions>>) {
-        match topic {
-            Some(topic) => self.add_found(name, topic),
-            None => self.add_missing(name, Found::Removed),
-        }
-    }
-
     /// Adds a topic that was read by need.
     pub fn add_found(&mut self, name: TopicName, topic: Arc<TopicSubscriptions>) {
         self.topics.insert(name.clone(), topic);
@@ -254,11 +226,6 @@ impl Catalogue {
     #[must_use]
     pub fn lacks(&self, topic: &TopicName) -> bool {
         matches!(self.found(topic), Some(Found::Removed | Found::Nothing))
-    }
-
-    /// The topics that were read by need.
-    pub fn topics_read(&self) -> impl Iterator<Item = &TopicName> {
-        self.read.iter().flat_map(BTreeMap::keys)
     }
 
     /// A topic with all of its subscriptions.

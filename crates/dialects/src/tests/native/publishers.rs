@@ -34,7 +34,7 @@ fn a_publisher_has_one_topic() {
     assert_eq!(
         shown(&reading),
         [
-            "f:9:24: error: spec.from[0].bucket: the publisher bucket uploads is defined twice; the first is at f:4:24, for the topic n/t; a publisher has one topic; several subscriptions may receive its events"
+            "f:9:24: error: spec.from[0].bucket: the publisher bucket uploads is defined twice: for n/t and for n/u; a publisher has one topic; several subscriptions may receive its events"
         ]
     );
     let names: Vec<String> =

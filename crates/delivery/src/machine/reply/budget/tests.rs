@@ -10,7 +10,7 @@ use crate::machine::forward::forward;
 use crate::machine::forward::tests::deliveries;
 use crate::machine::reply::{HOPS_MAX, follow_ups};
 use crate::machine::step::{End, end_without_success};
-use crate::subscription::catalogue::{Catalogue, Settings, Topic};
+use crate::subscription::catalogue::{Catalogue, Found, Settings, Topic};
 use crate::subscription::name::{ALL_NAMES, TopicName};
 use crate::subscription::profile::Dialect;
 use crate::subscription::sink::Sink;
@@ -332,19 +332,23 @@ fn who_replies_to_an_address_takes_a_share() {
     assert_eq!(super::left_before(&published(&catalogue)[0], &catalogue, 0), 64 / 2);
 }
 
+/// Reads a topic by need.
+fn add_found(read: &mut Catalogue, all: &Catalogue, name: &str) {
+    let name: TopicName = name.parse().unwrap();
+    let topic = all.topic_subscriptions(&name).expect("a topic").clone();
+    read.add_found(name, topic);
+}
+
 /// The topic of its dead letters is not read, or does not exist.
 #[test]
 fn whose_dead_letters_nobody_can_follow_takes_a_share() {
     let of = [times(3, "n/b/refuses# - n/d"), times(1, "n/b/answers# n/b -")].concat();
     let all = catalogue_of(64, &of);
     let mut read = Catalogue::by_need(Settings::default());
-    read.add_read(
-        "n/b".parse().unwrap(),
-        all.topic_subscriptions(&"n/b".parse().unwrap()).cloned(),
-    );
+    add_found(&mut read, &all, "n/b");
     let share = |catalogue: &Catalogue| super::left_before(&published(&all)[0], catalogue, 0);
     assert_eq!(share(&read), 64 / 4);
-    read.add_read("n/d".parse().unwrap(), None);
+    read.add_missing("n/d".parse().unwrap(), Found::Removed);
     assert_eq!(share(&read), 64);
 }
 
@@ -364,7 +368,7 @@ fn the_topics_that_an_event_may_come_to_are_to_be_read_before_it_goes_on_again()
     for unread in ["n/c", "n/d", "n/e"] {
         let name: TopicName = unread.parse().unwrap();
         assert_eq!(super::unread_topics(&last, &on, &read), std::slice::from_ref(&name));
-        read.add_read(name.clone(), all.topic_subscriptions(&name).cloned());
+        add_found(&mut read, &all, unread);
     }
     assert!(super::unread_topics(&last, &on, &read).is_empty());
 }
@@ -373,9 +377,8 @@ fn the_topics_that_an_event_may_come_to_are_to_be_read_before_it_goes_on_again()
 fn an_event_that_goes_on_counts_if_nobody_knows_where_that_leads() {
     let all = catalogue_of(64, &[times(1, "n/b/on# n/c -"), times(2, "n/c/on# n/d -")].concat());
     let mut read = Catalogue::by_need(Settings::default());
-    for name in ["n/b", "n/c"].map(|name| name.parse().unwrap()) {
-        let topic = all.topic_subscriptions(&name).cloned();
-        read.add_read(name, topic);
+    for name in ["n/b", "n/c"] {
+        add_found(&mut read, &all, name);
     }
     let goes_on = |replies_left, catalogue: &Catalogue| {
         let last =
@@ -385,7 +388,7 @@ fn an_event_that_goes_on_counts_if_nobody_knows_where_that_leads() {
     assert_eq!([1, 2].map(|left| goes_on(left, &read)), [false, true]);
     assert_eq!([1, 2].map(|left| goes_on(left, &all)), [true, true]);
     // One that does not exist leads nowhere.
-    read.add_read("n/d".parse().unwrap(), None);
+    read.add_missing("n/d".parse().unwrap(), Found::Removed);
     assert!(goes_on(1, &read));
 }
 
