@@ -173,8 +173,10 @@ fn each_kind_of_auth_is_accepted_where_nobody_else_is_and_a_wrong_secret_is_a_de
         {
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
             accepted = peers.accepted();
-            letters = stack.dead_letters("asked/").await;
+            letters = stack.dead_letters("asked/wrong/").await;
         }
+        let refused_though_right = stack.dead_letters("asked/right/").await;
+        assert!(refused_though_right.is_empty(), "{refused_though_right:#?}");
         assert_eq!(accepted, (KINDS.map(|(kind, ..)| kind).to_vec(), 1));
         let reasons: Vec<(String, String)> = letters
             .iter()
