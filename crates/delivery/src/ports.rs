@@ -431,18 +431,22 @@ pub trait SubscriptionSource {
     /// What is wrong, for people, when no valid catalogue was ever read.
     fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// What is known, and these topics. A source that is read whole has them already.
-    ///
-    /// # Errors
-    /// When one of them cannot be read: then it is unknown what there is.
+    /// Adds those of these topics that need no request to what is known.
+    fn with_kept(&self, known: Arc<Catalogue>, topics: &BTreeSet<TopicName>) -> Arc<Catalogue> {
+        // A source that is read whole has them already.
+        let _ = topics;
+        known
+    }
+
+    /// Reads these topics, and adds what was found of each to what is known. A source that is read whole has them already.
     fn with_topics(
         &self,
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
-    ) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send {
+    ) -> impl Future<Output = Arc<Catalogue>> + Send {
         // Nothing is missing, whichever they are.
         let _ = topics;
-        ready(Ok(known))
+        ready(known)
     }
 
     /// What is known, and the newest of these topics, after reading the source again; at most once a second.

@@ -30,6 +30,11 @@ impl ActiveWork {
         }
     }
 
+    /// So many pieces of work begin.
+    pub(crate) fn more(&self, count: usize) {
+        self.count.fetch_add(count, Ordering::AcqRel);
+    }
+
     /// One piece of work is done, or does nothing but wait.
     pub(crate) fn one_less(&self) {
         if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {

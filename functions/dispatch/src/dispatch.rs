@@ -1,6 +1,7 @@
 //! What the function holds over its invocations, what all work of one invocation shares, and how one
 //! piece of it is run.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use adapters::runtime::contained;
@@ -47,27 +48,48 @@ pub struct Dispatch<P> {
     pub(crate) telemetry: Telemetry,
 }
 
-/// What all work of one invocation shares.
+/// State that all parts of an invocation use together.
+pub(crate) struct Shared<'a> {
+    pub(crate) deadline: &'a Deadline,
+    /// The number of deliveries that they have taken on.
+    pub(crate) deliveries: AtomicUsize,
+    limits: ConcurrencyLimits,
+    active_work: ActiveWork,
+}
+
+impl<'a> Shared<'a> {
+    /// The state for so many parts.
+    pub(crate) fn of(parts: usize, deadline: &'a Deadline) -> Self {
+        // A part that is being read is work too.
+        let (limits, active_work) = (ConcurrencyLimits::default(), ActiveWork::of(parts));
+        Self { deadline, deliveries: AtomicUsize::new(0), limits, active_work }
+    }
+}
+
+/// State that all work of a part of an invocation uses together.
 pub(crate) struct Invocation<'a> {
     /// The queue that all of its records come from.
     pub(crate) queue: QueueName,
     pub(crate) progress: BatchProgress,
-    pub(crate) limits: ConcurrencyLimits,
-    pub(crate) active_work: ActiveWork,
+    pub(crate) limits: &'a ConcurrencyLimits,
+    pub(crate) active_work: &'a ActiveWork,
     pub(crate) deadline: &'a Deadline,
     /// The newest subscriptions it has seen.
     pub(crate) catalogue: Arc<Catalogue>,
 }
 
 impl<'a> Invocation<'a> {
+    /// A part with so much work.
     pub(crate) fn new(
         records: &[Record],
         progress: BatchProgress,
         catalogue: Result<Arc<Catalogue>, String>,
-        deadline: &'a Deadline,
+        shared: &'a Shared<'_>,
         work_count: usize,
     ) -> Self {
-        let (limits, active_work) = (ConcurrencyLimits::default(), ActiveWork::of(work_count));
+        let Shared { limits, active_work, deadline, .. } = shared;
+        active_work.more(work_count);
+        active_work.one_less();
         // A mapping reads one queue.
         let queue = records.first().map_or(QueueName::Events, |record| record.queue);
         let catalogue = catalogue.unwrap_or_default();

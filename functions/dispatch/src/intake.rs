@@ -1,6 +1,7 @@
 //! Reading a record, with a second look at the newest subscriptions before a name counts as missing.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, PoisonError};
 
@@ -25,6 +26,12 @@ const AFTER_END_MS: u64 = 5 * SECOND_MS;
 /// visibility timeout.
 const RETURNED_SECONDS: u32 = 60;
 const RETURNED_MAX_SECONDS: u32 = 7_200;
+
+/// Records of a batch that are handled together, and what is known of their topics.
+pub(crate) struct Part<'r> {
+    pub(crate) records: Cow<'r, [Record]>,
+    pub(crate) catalogue: Result<Arc<Catalogue>, String>,
+}
 
 /// Why a record has no items now.
 enum Unread {
@@ -123,21 +130,36 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// What is known of the topics that records name; what else is needed is read for each record.
-    pub(crate) async fn known_topics(&self, records: &[Record]) -> Result<Arc<Catalogue>, String> {
-        let known = self.ports.current().await?;
-        if known.is_whole() {
-            return Ok(known);
+    /// Divides a batch: the records whose topics are known, and those of each other topic. So nobody waits while the topic
+    /// of somebody else is read.
+    pub(crate) fn parts<'r>(
+        &self,
+        records: &'r [Record],
+        known: Result<Arc<Catalogue>, String>,
+    ) -> Vec<Part<'r>> {
+        let whole = |catalogue| vec![Part { records: records.into(), catalogue }];
+        let known = match known {
+            Ok(known) if !known.is_whole() => known,
+            other => return whole(other),
+        };
+        let default_topic = self.default_topic.as_ref();
+        let topic = |record| decode::topic_of_record(record, &known, default_topic);
+        let topics: Vec<TopicName> = records.iter().map(topic).collect();
+        let distinct: BTreeSet<TopicName> = topics.iter().cloned().collect();
+        let known = self.ports.with_kept(known, &distinct);
+        if distinct.len() == 1 || distinct.iter().all(|topic| known.knows(topic)) {
+            return whole(Ok(known));
         }
-        let names = records.iter().filter_map(|record| record.topic.as_deref());
-        let topics = names.map(TopicName::published).filter(|topic| !known.knows(topic));
-        let topics: BTreeSet<TopicName> = topics.collect();
-        if topics.is_empty() {
-            return Ok(known);
+        let mut parts = BTreeMap::<Option<TopicName>, Vec<Record>>::new();
+        for (record, topic) in records.iter().zip(topics) {
+            let unread = Some(topic).filter(|topic| !known.knows(topic));
+            parts.entry(unread).or_default().push(record.clone());
         }
-        // One that cannot be read is read again for its record, which waits if that fails too.
-        let read = self.ports.with_topics(Arc::clone(&known), &topics).await;
-        Ok(read.unwrap_or(known))
+        let part = |records: Vec<Record>| Part {
+            records: records.into(),
+            catalogue: Ok(Arc::clone(&known)),
+        };
+        parts.into_values().map(part).collect()
     }
 
     async fn decode_record(
@@ -183,8 +205,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             if decoded.unread.is_empty() {
                 return Ok(decoded);
             }
-            let read = self.ports.with_topics(Arc::clone(known), &decoded.unread).await;
-            *catalogue = Ok(read.map_err(Unread::Unknown)?);
+            *catalogue = Ok(self.ports.with_topics(Arc::clone(known), &decoded.unread).await);
         }
     }
 

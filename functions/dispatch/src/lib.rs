@@ -32,26 +32,35 @@ pub use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
 pub use crate::memory::health::{LOOK_EVERY_MS, READ_EVERY_MS};
 pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS};
 pub use crate::{decode::PARTS_MAX, decode::REQUESTS_IN_PLACE};
-use crate::{dispatch::Invocation, limits::Permit, plan::BatchPlan, progress::InFlightDelivery};
+use crate::{dispatch::Invocation, dispatch::Shared, intake::Part, plan::BatchPlan};
+use crate::{limits::Permit, progress::InFlightDelivery};
 use delivery::{machine::step::Group, ports::DispatchPorts, ports::Record};
-use futures::{FutureExt as _, StreamExt as _, future::join, stream};
+use futures::{FutureExt as _, StreamExt as _, future::join, future::join_all, stream};
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
-        let (mut catalogue, ()) =
-            join(self.known_topics(records), self.learn(records, deadline)).await;
-        let mut plan = BatchPlan::default();
-        for record in records {
-            match self.read_record(record, &mut catalogue, deadline).await {
+        let (known, ()) = join(self.ports.current(), self.learn(records, deadline)).await;
+        let parts = self.parts(records, known);
+        let shared = Shared::of(parts.len(), deadline);
+        let handled = parts.into_iter().map(|part| self.handle_part(part, &shared));
+        join_all(handled).await.concat()
+    }
+
+    /// Handles the records of a batch whose topics are known, or those of one topic.
+    async fn handle_part(&self, part: Part<'_>, shared: &Shared<'_>) -> Vec<String> {
+        let Part { records, mut catalogue } = part;
+        let mut plan = BatchPlan::of(&shared.deliveries);
+        for record in records.iter() {
+            match self.read_record(record, &mut catalogue, shared.deadline).await {
                 Some(items) => plan.add(record, items, |item| self.is_finished(record, item)),
                 None => plan.add_returned(record),
             }
         }
         let (work, progress, mut redeliver) = plan.into_work(self.ports.now_ms());
-        let of = Invocation::new(records, progress, catalogue, deadline, work.len());
+        let of = Invocation::new(&records, progress, catalogue, shared, work.len());
         stream::iter(work).for_each_concurrent(None, |work| self.run(work, &of)).await;
-        redeliver.extend(self.acknowledge(records, &of).await);
+        redeliver.extend(self.acknowledge(&records, &of).await);
         self.share(&of).await;
         redeliver
     }

@@ -1,6 +1,7 @@
 //! From the items of all records to pieces of work. Pure.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use delivery::delivery::DeadLetter;
 use delivery::machine::step::{Group, group};
@@ -26,9 +27,10 @@ pub(crate) enum Work {
     Deliver(Group<InFlightDelivery>),
 }
 
-/// The work of a batch, while its records are read one after the other.
-#[derive(Default)]
-pub(crate) struct BatchPlan {
+/// The work of a part of a batch, while its records are read one after the other.
+pub(crate) struct BatchPlan<'a> {
+    /// The number of deliveries that all parts have taken on.
+    taken_on: &'a AtomicUsize,
     progress: BatchProgress,
     work: Vec<Work>,
     deliveries: Vec<(Arc<Subscription>, InFlightDelivery)>,
@@ -36,7 +38,13 @@ pub(crate) struct BatchPlan {
     records: usize,
 }
 
-impl BatchPlan {
+impl<'a> BatchPlan<'a> {
+    /// A plan without work, beside those of the other parts.
+    pub(crate) fn of(taken_on: &'a AtomicUsize) -> Self {
+        let (progress, work, deliveries, returned, records) = Default::default();
+        Self { taken_on, progress, work, deliveries, returned, records }
+    }
+
     /// Adds the items of a record; nothing is done for what an earlier receive of it finished. A large
     /// record that would be one too many is re-enqueued as it is.
     pub(crate) fn add(
@@ -64,6 +72,7 @@ impl BatchPlan {
                 WorkItem::Deliver(subscription, delivery) => {
                     let in_flight =
                         InFlightDelivery { id, subscription: Arc::clone(&subscription), delivery };
+                    self.taken_on.fetch_add(1, Ordering::Relaxed);
                     self.deliveries.push((subscription, in_flight));
                 }
             }
@@ -73,9 +82,10 @@ impl BatchPlan {
 
     /// The message that a large record waits in, if the invocation has no room for its items.
     fn too_many(&self, record: &Record, items: &[WorkItem]) -> Option<Message> {
+        let taken_on = self.taken_on.load(Ordering::Relaxed);
         let has_room = items.len() <= ITEMS_OF_A_LARGE_RECORD
-            || self.deliveries.len() <= ITEMS_OF_A_LARGE_RECORD
-            || self.deliveries.len() + items.len() <= DELIVERIES_AT_ONCE;
+            || taken_on <= ITEMS_OF_A_LARGE_RECORD
+            || taken_on + items.len() <= DELIVERIES_AT_ONCE;
         let message = (!has_room).then(|| same_message(record, 0));
         message.filter(Message::fits)
     }
@@ -89,7 +99,7 @@ impl BatchPlan {
     /// All work, with the deliveries that share a request grouped; the progress it is noted in; and
     /// the message ids of the records that return to the queue.
     pub(crate) fn into_work(self, now_ms: u64) -> (Vec<Work>, BatchProgress, Vec<String>) {
-        let Self { progress, mut work, deliveries, returned, records: _ } = self;
+        let Self { progress, mut work, deliveries, returned, .. } = self;
         work.extend(group(deliveries, now_ms).into_iter().map(Work::Deliver));
         (work, progress, returned)
     }
@@ -143,7 +153,8 @@ mod tests {
             (6_000, 100, false),
             (100, 6_000, false),
         ] {
-            let mut plan = BatchPlan::default();
+            let taken_on = AtomicUsize::new(0);
+            let mut plan = BatchPlan::of(&taken_on);
             plan.add(&record("m1"), deliveries(before), |_| false);
             plan.add(&record("m2"), deliveries(next), |_| false);
             let (work, ..) = plan.into_work(0);

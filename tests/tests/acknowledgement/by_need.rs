@@ -3,10 +3,12 @@
 
 use delivery::delivery::Delivery;
 use delivery::ports::{QueueName, Record};
+use delivery::request::Request;
 use delivery::subscription::sink::Sink;
 use delivery::subscription::topic_address::address_of;
 use delivery::subscription::{ReplyTo, Subscription};
 
+use super::divided::received;
 use super::reactions::replies;
 use super::{ENDS_MS, EVENT, delivery, dispatch, publication, retry_record, subscription};
 use crate::fake_ports::{FakePorts, catalogue_of, record};
@@ -32,14 +34,31 @@ fn of_others(message: &str) -> Record {
 }
 
 #[test]
-fn the_topics_of_a_batch_are_read_together_and_those_they_lead_to_before_an_attempt() {
+fn each_topic_of_a_batch_is_read_once_and_those_it_leads_to_before_an_attempt() {
     let ports = ports();
     let records = [record("m1", EVENT), of_others("m2"), record("m3", EVENT)];
     assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
-    let (named, led_to) = (["shop/orders", "shop/others"], ["shop/failed", "shop/replies"]);
-    assert_eq!(ports.topics_read(), [named, led_to]);
+    let mut read = ports.topics_read();
+    read.sort();
+    assert_eq!(read, [&["shop/failed", "shop/replies"][..], &["shop/orders"], &["shop/others"]]);
     // Each reply is a delivery to the subscription of its topic.
     assert_eq!((ports.requests(), ports.sent().len()), (3, 2));
+}
+
+/// Also a retry, which is in a batch with retries of other namespaces.
+#[test]
+fn nobody_waits_while_the_topic_of_another_record_is_read() {
+    for is_retry in [false, true] {
+        let ports = FakePorts::new(catalogue_of(subscriptions()))
+            .with_status(503)
+            .with_slow_topic("shop/others", 10_000);
+        let records = match is_retry {
+            false => [of_others("m1"), record("m2", EVENT)],
+            true => ["shop/others/s1", "shop/orders/s0"].map(|name| retry_record(&delivery(name))),
+        };
+        assert_eq!(dispatch(&ports, &records, ENDS_MS), [""; 0]);
+        assert_eq!(ports.sent_after_ms(), [0, 10_000], "a retry: {is_retry}");
+    }
 }
 
 /// Whether they lead it back decides whether it may go on.
@@ -75,6 +94,26 @@ fn a_record_waits_unattempted_while_a_topic_that_it_may_lead_to_cannot_be_read()
             };
             assert_eq!((ports.requests(), held.wait_ms), (1, 300_000), "{unreadable}");
         }
+    }
+}
+
+#[test]
+fn an_event_waits_for_the_subscription_alone_that_may_lead_to_a_topic_that_cannot_be_read() {
+    let [leading, ..] = subscriptions();
+    let catalogue = || catalogue_of([leading.clone(), subscription("shop/orders/s1")]);
+    for unreadable in ["shop/replies", "shop/failed"] {
+        let ports = FakePorts::new(catalogue()).with_unreadable_topic(unreadable);
+        assert_eq!(dispatch(&ports, &[record("m1", EVENT)], ENDS_MS), [""; 0]);
+        let hosts = |ports: &FakePorts| {
+            let host = |post: &Request| post.url.host_str().map(str::to_owned);
+            ports.posts().iter().filter_map(host).collect::<Vec<_>>()
+        };
+        assert_eq!(hosts(&ports), ["s1.example.com"]);
+        let sent = ports.sent();
+        let [part @ (QueueName::FanOut, _)] = &sent[..] else { panic!("{sent:?}") };
+        let mended = FakePorts::new(catalogue());
+        assert_eq!(dispatch(&mended, &[received(0, part)], ENDS_MS), [""; 0]);
+        assert_eq!(hosts(&mended), ["s0.example.com"]);
     }
 }
 

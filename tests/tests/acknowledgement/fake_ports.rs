@@ -176,6 +176,8 @@ pub(crate) struct FakePorts {
     later_policy: Option<SecretPolicy>,
     newest_is_readable: bool,
     unreadable_topic: Option<TopicName>,
+    /// A topic, and how long a request for it takes.
+    slow_topic: Option<(TopicName, u64)>,
     result: TransportResult,
     duration_ms: u64,
     storage: BTreeMap<String, PutError>,
@@ -224,6 +226,7 @@ impl FakePorts {
             later_policy: None,
             newest_is_readable: true,
             unreadable_topic: None,
+            slow_topic: None,
             result: answer(200),
             duration_ms: 0,
             storage: BTreeMap::new(),
@@ -255,6 +258,10 @@ impl FakePorts {
     /// This topic cannot be read.
     pub(crate) fn with_unreadable_topic(self, topic: &str) -> Self {
         Self { unreadable_topic: Some(topic.parse().expect("a topic")), ..self }
+    }
+
+    pub(crate) fn with_slow_topic(self, topic: &str, takes_ms: u64) -> Self {
+        Self { slow_topic: Some((topic.parse().expect("a topic"), takes_ms)), ..self }
     }
 
     /// Its random values differ from those of others, by so little that no wait does.
@@ -712,13 +719,18 @@ impl SubscriptionSource for FakePorts {
         &self,
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
-    ) -> Result<Arc<Catalogue>, String> {
-        let whole = self.catalogue.as_deref().ok_or(BROKEN)?;
+    ) -> Arc<Catalogue> {
         self.calls().topics_read.push(topics.clone());
-        if self.unreadable_topic.as_ref().is_some_and(|topic| topics.contains(topic)) {
-            return Err(BROKEN.to_owned());
+        if let Some((_, takes_ms)) = self.slow_topic.as_ref().filter(|(of, _)| topics.contains(of))
+        {
+            self.clock.sleep(*takes_ms).await;
         }
-        Ok(Arc::new(read_topics((*known).clone(), whole, topics)))
+        let whole = self.catalogue.as_deref().expect("what is known has settings");
+        let mut read = read_topics((*known).clone(), whole, topics);
+        if let Some(topic) = self.unreadable_topic.as_ref().filter(|topic| topics.contains(topic)) {
+            read.add_missing(topic.clone(), Found::Unreadable(BROKEN.to_owned()));
+        }
+        Arc::new(read)
     }
 
     async fn reread(

@@ -138,6 +138,7 @@ fn long_given_up() -> Record {
 fn retry_record(delivery: &Delivery) -> Record {
     Record {
         attribute: Some(Attribute::Delivery(write_delivery(delivery))),
+        topic: Some(delivery.subscription.topic.to_string()),
         queue: QueueName::Retry,
         ..record("m1", EVENT)
     }

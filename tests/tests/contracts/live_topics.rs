@@ -86,8 +86,7 @@ impl Reader {
     async fn topics(&self, topics: &[&str]) -> Arc<Catalogue> {
         let topics: BTreeSet<TopicName> = topics.iter().map(|name| topic(name)).collect();
         let known = self.source.current().await.expect("settings");
-        let read = self.source.with_topics(known, &topics).await;
-        read.expect("topics")
+        self.source.with_topics(known, &topics).await
     }
 
     /// The subscriptions in use of a topic.
@@ -124,7 +123,7 @@ async fn only_the_topics_that_are_asked_for_are_read() {
         assert_eq!(names(&known), ["a", "b"]);
         assert!(known.knows(&topic("shop/orders")) && !known.knows(&topic("shop/others")));
         let both = reader.source.with_topics(known, &BTreeSet::from([topic("shop/others")])).await;
-        assert_eq!(names(&both.expect("both")), ["a", "b", "c"]);
+        assert_eq!(names(&both), ["a", "b", "c"]);
         for missing in ["shop/nothing", "nobody/nothing", "_settings/x"] {
             assert_eq!(reader.found(missing).await, Found::Nothing, "{missing}");
         }
@@ -269,6 +268,80 @@ async fn a_subscription_that_cannot_be_used_is_named_and_the_others_are_in_use()
         assert_eq!(names(&known), ["a"]);
         let name = "shop/orders/b".parse().expect("a name");
         assert!(known.unusable(&name).is_some_and(|why| why.contains("spec.destination.url")));
+    }
+}
+
+/// The object of a topic with so many subscriptions, each with a long filter.
+fn large_object(subscriptions: usize, conditions: usize) -> String {
+    let condition = |number| format!(r#"{{"exact":{{"type":"t{number}"}}}}"#);
+    let filter: Vec<String> = (0..conditions).map(condition).collect();
+    let filter = format!(r#","filter":{{"any":[{}]}}"#, filter.join(","));
+    let names: Vec<String> = (0..subscriptions).map(|number| format!("s{number:05}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    object(&names).replace(r#"test/"}"#, &format!(r#"test/"}}{filter}"#))
+}
+
+#[tokio::test]
+async fn a_large_topic_waits_until_those_in_use_leave_memory_for_it() {
+    for fixture in Fixture::both().await {
+        let large = large_object(6, 1_100);
+        for name in ["shop/large", "shop/larger", "shop/largest"] {
+            fixture.put(&format!("{name}.json"), &large).await;
+        }
+        fixture.topic("shop/orders", &["a"]).await;
+        // Each takes a mebibyte and a half, and is read only where the worst of its length would have room: 26 MiB.
+        let Reader { source, clock } = fixture.reader();
+        let reader = Reader { source: source.with_memory(28 * 1_024 * 1_024), clock };
+        let all =
+            reader.topics(&["shop/large", "shop/larger", "shop/largest", "shop/orders"]).await;
+        let is_unreadable =
+            |found: &Found| matches!(found, Found::Unreadable(why) if why.contains("memory"));
+        let unreadable = |known: &Catalogue| {
+            let topics = ["shop/large", "shop/larger", "shop/largest"].map(topic);
+            topics
+                .iter()
+                .filter_map(|topic| known.found(topic))
+                .filter(|found| is_unreadable(found))
+                .count()
+        };
+        assert_eq!(unreadable(&all), 1);
+        assert_eq!(all.found(&topic("shop/orders")), Some(&Found::Topic));
+        // Once nobody uses them, each is read.
+        drop(all);
+        reader.clock.advance(1_000);
+        for name in ["shop/large", "shop/larger", "shop/largest"] {
+            assert_eq!(reader.found(name).await, Found::Topic, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_topic_that_would_take_too_much_memory_cannot_be_used() {
+    let [fixture, _] = Fixture::both().await;
+    fixture.put("shop/orders.json", &large_object(11, 9_100)).await;
+    fixture.put("shop/others.json", &"x".repeat(17 * 1_024 * 1_024)).await;
+    let reader = fixture.reader();
+    for (name, why) in [("shop/orders", "conditions"), ("shop/others", "bytes")] {
+        let found = reader.found(name).await;
+        assert!(matches!(&found, Found::Unreadable(of) if of.contains(why)), "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn with_few_events_a_change_is_in_use_after_five_minutes_however_many_topics_there_are() {
+    for fixture in Fixture::both().await {
+        // A page of the listing that never comes to the topic.
+        for number in 0..1_000 {
+            fixture.put(&format!("a/{number:04}.json"), "{}").await;
+        }
+        fixture.topic("shop/orders", &["a"]).await;
+        let reader = fixture.reader();
+        assert_eq!(reader.orders().await, ["a"]);
+        fixture.topic("shop/orders", &["bb"]).await;
+        reader.clock.advance(LOOK_EVERY_MS);
+        assert_eq!(reader.orders().await, ["a"]);
+        reader.clock.advance(5 * 60 * 1_000 - LOOK_EVERY_MS);
+        assert_eq!(reader.orders().await, ["bb"]);
     }
 }
 

@@ -1,8 +1,9 @@
 //! Earlier versions of an object, for a process that starts when the newest one cannot be used.
 
+use delivery::topic_object::OBJECT_MAX_BYTES;
+
 use super::objects::TopicObjects;
 use crate::storage::StorageError;
-use delivery::topic_object::OBJECT_MAX_BYTES;
 
 /// The most earlier versions that are tried.
 const VERSIONS_TRIED: usize = 5;
@@ -21,10 +22,10 @@ pub(super) enum Earlier<T> {
 ///
 /// # Errors
 /// [`StorageError`] if one cannot be reached: it may be the newest that can be used.
-pub(super) async fn newest_usable<T>(
+pub(super) async fn newest_usable<T, Parsing: Future<Output = Option<T>>>(
     objects: &TopicObjects,
     key: &str,
-    parse: impl Fn(&[u8]) -> Option<T>,
+    parse: impl Fn(Vec<u8>) -> Parsing,
 ) -> Result<Earlier<T>, StorageError> {
     let versions = objects.storage().versions(key).await?;
     let mut earlier = versions.into_iter().filter(|version| !version.is_current).peekable();
@@ -38,10 +39,9 @@ pub(super) async fn newest_usable<T>(
             Err(StorageError::TooLarge { .. }) => continue,
             Err(error) => return Err(error),
         };
-        let Some((size, found)) = bytes.and_then(|bytes| Some((bytes.len(), parse(&bytes)?)))
-        else {
-            continue;
-        };
+        let Some(bytes) = bytes else { continue };
+        let size = bytes.len();
+        let Some(found) = parse(bytes).await else { continue };
         let of = version.description;
         tracing::warn!(object = key, version = of, "subscriptions.earlier_version_used");
         return Ok(Earlier::Version(found, size));

@@ -1,16 +1,21 @@
 //! The topics that were read lately, within a bound of memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use delivery::subscription::catalogue::TopicSubscriptions;
 use delivery::subscription::name::TopicName;
+use delivery::topic_object::memory_bytes;
 
-/// The objects of all topics that are kept have together at most so many bytes, without the largest of them. In memory
-/// they take about three times as much.
-pub(super) const KEPT_BYTES: usize = 8 * 1_024 * 1_024;
-/// The bytes that a topic counts beside its object.
+/// The memory that all kept topics take together, without the largest of them.
+pub(super) const KEPT_BYTES: usize = 24 * 1_024 * 1_024;
+/// The memory that a topic takes beside its subscriptions.
 const TOPIC_BYTES: usize = 512;
+/// A topic that takes more memory is a large one.
+const LARGE_BYTES: usize = 1_024 * 1_024;
+/// A topic that neither a request nor the listing confirmed for this long is requested again. With few events, the
+/// listing of many topics takes longer.
+const CONFIRMED_FOR_MS: u64 = 5 * 60 * 1_000;
 
 /// A topic as it was read last.
 #[derive(Debug, Clone)]
@@ -21,8 +26,10 @@ pub(super) struct Kept {
     pub(super) etag: Option<String>,
     /// The ETag of a newer object that cannot be used.
     pub(super) unusable_etag: Option<String>,
-    /// The size of the object.
+    /// The memory that it takes.
     pub(super) bytes: usize,
+    /// The last time at which its object was known to be the newest.
+    pub(super) confirmed_ms: u64,
     /// Its object may be another one by now.
     pub(super) is_stale: bool,
     /// When the object is read again that could not be read or used; 0 if it could.
@@ -30,18 +37,31 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// A topic that was read from an object with this ETag and so many bytes.
-    pub(super) const fn read(
+    /// A topic that was read at this time, from an object with this ETag and so many bytes.
+    pub(super) fn read(
         topic: Option<Arc<TopicSubscriptions>>,
         etag: Option<String>,
-        bytes: usize,
+        object_bytes: usize,
+        confirmed_ms: u64,
     ) -> Self {
-        Self { topic, etag, unusable_etag: None, bytes, is_stale: false, not_before_ms: 0 }
+        let subscriptions = || topic.iter().flat_map(|topic| topic.subscriptions());
+        let conditions = subscriptions().map(|subscription| subscription.filter.size()).sum();
+        let bytes = memory_bytes(object_bytes, subscriptions().count(), conditions) + TOPIC_BYTES;
+        let (unusable_etag, is_stale, not_before_ms) = Default::default();
+        Self { topic, etag, unusable_etag, bytes, confirmed_ms, is_stale, not_before_ms }
+    }
+
+    /// True if it takes much memory.
+    pub(super) const fn is_large(&self) -> bool {
+        self.bytes > LARGE_BYTES
     }
 
     /// True if it may be used as it is.
     pub(super) const fn is_current(&self, now_ms: u64) -> bool {
-        if self.not_before_ms > 0 { now_ms < self.not_before_ms } else { !self.is_stale }
+        if self.not_before_ms > 0 {
+            return now_ms < self.not_before_ms;
+        }
+        !self.is_stale && now_ms.abs_diff(self.confirmed_ms) < CONFIRMED_FOR_MS
     }
 }
 
@@ -53,6 +73,8 @@ pub(super) struct KeptTopics {
     order: BTreeMap<u64, TopicName>,
     uses: u64,
     bytes: usize,
+    /// The large topics that are in memory, kept or only in use, and the memory that each takes.
+    large: Vec<(Weak<TopicSubscriptions>, usize)>,
 }
 
 impl KeptTopics {
@@ -70,7 +92,7 @@ impl KeptTopics {
     pub(super) fn keep(&mut self, name: TopicName, kept: Kept) {
         self.forget(&name);
         self.uses += 1;
-        self.bytes += kept.bytes + TOPIC_BYTES;
+        self.bytes += kept.bytes;
         self.order.insert(self.uses, name.clone());
         self.topics.insert(name, (self.uses, kept));
         // The largest does not count: otherwise one that is larger than all may be, and another one, would be read
@@ -81,17 +103,46 @@ impl KeptTopics {
         }
     }
 
-    /// Marks as stale what a page of the listing shows to have changed: `listed` has the ETag of each topic on it, and
-    /// `is_on_page` says which topics it would show.
+    /// Notes that a topic is in memory until the last who uses it drops it.
+    pub(super) fn note_in_memory(&mut self, kept: &Kept) {
+        if let Some(topic) = kept.topic.as_ref().filter(|_| kept.is_large()) {
+            self.large.push((Arc::downgrade(topic), kept.bytes));
+        }
+    }
+
+    /// Forgets large topics until all in memory leave room for one more with so many bytes, within this limit. False if
+    /// those in use do not.
+    pub(super) fn make_room(&mut self, bytes: usize, limit: usize) -> bool {
+        loop {
+            self.large.retain(|(topic, _)| topic.strong_count() > 0);
+            let used: usize = self.large.iter().map(|(_, bytes)| bytes).sum();
+            if used == 0 || used.saturating_add(bytes) <= limit {
+                return true;
+            }
+            let is_large =
+                |name: &&TopicName| self.topics.get(*name).is_some_and(|(_, kept)| kept.is_large());
+            let Some(oldest) = self.order.values().find(is_large).cloned() else { return false };
+            self.forget(&oldest);
+        }
+    }
+
+    /// Marks as stale what a page of the listing shows to have changed, and confirms what it shows unchanged: `listed` has
+    /// the ETag of each topic on it, and `is_on_page` says which topics it would show.
     pub(super) fn compare(
         &mut self,
         listed: &BTreeMap<TopicName, &str>,
         is_on_page: impl Fn(&TopicName) -> bool,
+        now_ms: u64,
     ) -> BTreeSet<TopicName> {
         let mut changed = BTreeSet::new();
         for (name, (_, kept)) in &mut self.topics {
             let listed = listed.get(name).copied();
-            if is_on_page(name) && listed != kept.etag.as_deref() {
+            if !is_on_page(name) {
+                continue;
+            }
+            if listed == kept.etag.as_deref() {
+                kept.confirmed_ms = now_ms;
+            } else {
                 kept.is_stale = true;
                 changed.insert(name.clone());
             }
@@ -100,24 +151,26 @@ impl KeptTopics {
     }
 
     fn largest(&self) -> usize {
-        self.topics.values().map(|(_, kept)| kept.bytes + TOPIC_BYTES).max().unwrap_or_default()
+        self.topics.values().map(|(_, kept)| kept.bytes).max().unwrap_or_default()
     }
 
     fn forget(&mut self, name: &TopicName) {
         if let Some((used, kept)) = self.topics.remove(name) {
             self.order.remove(&used);
-            self.bytes -= kept.bytes + TOPIC_BYTES;
+            self.bytes -= kept.bytes;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use delivery::subscription::catalogue::Topic;
+
     use super::*;
 
     fn of(bytes: usize, etag: &str) -> Kept {
         let etag = Some(etag.to_owned());
-        Kept { topic: None, etag, unusable_etag: None, bytes, is_stale: false, not_before_ms: 0 }
+        Kept { bytes, ..Kept::read(None, etag, 0, 0) }
     }
 
     fn names<const N: usize>(names: [&str; N]) -> [TopicName; N] {
@@ -127,7 +180,7 @@ mod tests {
     #[test]
     fn the_topic_that_was_not_used_for_longest_makes_room() {
         let [a, b, c, d] = names(["n/a", "n/b", "n/c", "n/d"]);
-        let half = KEPT_BYTES / 2 - TOPIC_BYTES;
+        let half = KEPT_BYTES / 2;
         let mut topics = KeptTopics::default();
         // The largest does not count, so three halves have room.
         for name in [&a, &b, &c] {
@@ -147,7 +200,7 @@ mod tests {
         topics.keep(b.clone(), of(10 * KEPT_BYTES, "1"));
         assert_eq!(kept(&mut topics), [false, true, true, true]);
         topics.keep(b.clone(), of(1, "1"));
-        assert_eq!(topics.bytes, 3 * (1 + TOPIC_BYTES));
+        assert_eq!(topics.bytes, 3);
         assert_eq!((topics.topics.len(), topics.order.len()), (3, 3));
     }
 
@@ -159,10 +212,41 @@ mod tests {
             topics.keep(name.clone(), of(1, "1"));
         }
         let listed = BTreeMap::from([(same.clone(), "1"), (changed.clone(), "2")]);
-        let found = topics.compare(&listed, |name| *name < later);
+        let found = topics.compare(&listed, |name| *name < later, CONFIRMED_FOR_MS);
         assert_eq!(found, BTreeSet::from([changed.clone(), gone.clone()]));
         let current =
             [&same, &changed, &gone, &later].map(|name| topics.get(name).unwrap().is_current(1));
         assert_eq!(current, [true, false, false, true]);
+        // Nothing confirmed the last one for too long.
+        let current =
+            [&same, &later].map(|name| topics.get(name).unwrap().is_current(CONFIRMED_FOR_MS));
+        assert_eq!(current, [true, false]);
+    }
+
+    #[test]
+    fn a_large_topic_has_room_once_those_in_use_are_dropped() {
+        let [a, b] = names(["n/a", "n/b"]);
+        let large = |name: &TopicName| {
+            let topic = TopicSubscriptions::new(Topic::new(name.clone()));
+            Kept { topic: Some(Arc::new(topic)), ..of(2 * LARGE_BYTES, "1") }
+        };
+        let mut topics = KeptTopics::default();
+        let limit = 3 * LARGE_BYTES;
+        assert!(topics.make_room(2 * limit, limit), "it is the only one");
+        let in_use = large(&a);
+        topics.note_in_memory(&in_use);
+        topics.keep(a.clone(), in_use.clone());
+        assert!(topics.make_room(LARGE_BYTES, limit));
+        assert!(topics.get(&a).is_some());
+        assert!(!topics.make_room(2 * LARGE_BYTES, limit));
+        assert!(topics.get(&a).is_none(), "it is forgotten, but still in use");
+        drop(in_use);
+        assert!(topics.make_room(2 * LARGE_BYTES, limit));
+        // One that is kept and not in use makes room.
+        let kept = large(&b);
+        topics.note_in_memory(&kept);
+        topics.keep(b.clone(), kept);
+        assert!(topics.make_room(2 * LARGE_BYTES, limit));
+        assert!(topics.get(&b).is_none());
     }
 }

@@ -11,6 +11,7 @@ mod earlier;
 mod kept;
 mod location;
 mod objects;
+mod reading;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,34 +19,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_sdk_s3::Client;
 use delivery::ports::{Clock, SubscriptionSource};
-use delivery::subscription::catalogue::{Catalogue, Found, TopicSubscriptions};
+use delivery::subscription::catalogue::{Catalogue, Found};
 use delivery::subscription::name::TopicName;
-use delivery::subscription::secret_policy::SecretPolicy;
-use delivery::topic_object::{self, Content};
 use futures::stream::{self, StreamExt as _};
 
-use self::earlier::Earlier;
 use self::kept::{Kept, KeptTopics};
 pub use self::location::Location;
 pub use self::objects::{DESTINATIONS, PUBLISHERS, SETTINGS, TopicObjects, can_exist};
+use self::reading::Read;
 use self::settings::WatchedSettings;
 use crate::machine::Machine;
-use crate::storage::Fetched;
 
 /// The settings and the next page of the listing are read again after this long.
 pub const LOOK_EVERY_MS: u64 = 30_000;
 /// [`LOOK_EVERY_MS`] for folders: a look asks nobody else, and people who save a file wait for the effect.
 const LOCAL_LOOK_EVERY_MS: u64 = 100;
-/// An object that cannot be used is read again after this long if something earlier is in use,
-const BROKEN_EVERY_MS: u64 = 30_000;
-/// and after this long otherwise.
+/// An object of which no version can be used is read again after this long.
 const UNKNOWN_EVERY_MS: u64 = 1_000;
-/// The problem of a topic that is not there and that nobody removed with `apply`.
-const GONE: &str = "its object is gone, and it was not removed";
 /// The most objects that are read at once.
 const READS_AT_ONCE: usize = 16;
-/// Objects that are larger are parsed beside everything else.
-const LARGE_BYTES: usize = 256 * 1_024;
+/// The memory that all large topics of a process take together, about. One topic may take more if it is the only one.
+const MEMORY_BYTES: usize = 64 * 1_024 * 1_024;
 
 /// The subscriptions of a deployment, read by need.
 #[derive(Debug)]
@@ -54,7 +48,11 @@ pub struct LiveTopics<C = Machine> {
     clock: C,
     /// The time after which the settings and the listing are looked at again.
     look_every_ms: u64,
+    /// The memory that large topics may take together.
+    memory_bytes: usize,
     settings: tokio::sync::Mutex<WatchedSettings>,
+    /// Its holder reads a large object.
+    large: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -91,23 +89,16 @@ enum Freshness {
     Newest,
 }
 
-/// The result of a request for a topic.
-enum Read {
-    /// The topic as it is used from now on, and why the newest object is not used, if so.
-    Known(Kept, Option<String>),
-    /// There is no object, and never was one.
-    Nothing,
-    /// Nothing is known of it.
-    Unknown(String),
-}
-
 impl LiveTopics {
     /// The subscriptions at this location; the client is used for a bucket only.
     #[must_use]
     pub fn at(location: &Location, client: Client) -> Self {
         let topics = Self::new(TopicObjects::below(&location.folder(client)), Machine);
         match location {
-            Location::Folder(_) => topics.looking_every(LOCAL_LOOK_EVERY_MS),
+            // A folder is on the machine of one person, who may read all of it at once.
+            Location::Folder(_) => {
+                topics.with_memory(usize::MAX).looking_every(LOCAL_LOOK_EVERY_MS)
+            }
             Location::Bucket { .. } => topics,
         }
     }
@@ -117,14 +108,21 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     /// The subscriptions in these objects, which are looked at again by the clock.
     #[must_use]
     pub fn new(objects: TopicObjects, clock: C) -> Self {
-        let (settings, state) = Default::default();
-        Self { objects, clock, look_every_ms: LOOK_EVERY_MS, settings, state }
+        let (settings, large, state) = Default::default();
+        let (look_every_ms, memory_bytes) = (LOOK_EVERY_MS, MEMORY_BYTES);
+        Self { objects, clock, look_every_ms, memory_bytes, settings, large, state }
     }
 
     /// Sets the time after which the settings and the listing are read again.
     #[must_use]
     pub fn looking_every(self, look_every_ms: u64) -> Self {
         Self { look_every_ms, ..self }
+    }
+
+    /// Sets the memory that large topics may take together.
+    #[must_use]
+    pub fn with_memory(self, memory_bytes: usize) -> Self {
+        Self { memory_bytes, ..self }
     }
 
     /// Every topic that there is.
@@ -135,7 +133,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         let known = self.current().await?;
         let entries = self.objects.all().await.map_err(|error| error.to_string())?;
         let names = entries.iter().filter_map(|entry| self.objects.topic_of(&entry.key));
-        self.with_topics(known, &names.collect()).await
+        Ok(self.with_topics(known, &names.collect()).await)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -168,7 +166,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                         && next.as_deref().is_none_or(|last| key.as_str() <= last)
                 };
                 let mut state = self.state();
-                state.topics.compare(&listed.collect(), is_on_page);
+                state.topics.compare(&listed.collect(), is_on_page, now_ms);
                 state.listing.after = next;
             }
             Err(error) => tracing::warn!(problem = %error, "subscriptions.not_listed"),
@@ -183,24 +181,10 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         topics: impl IntoIterator<Item = &TopicName>,
         freshness: Freshness,
     ) -> Result<(), String> {
-        let now_ms = self.clock.now_ms();
         let mut unread = Vec::new();
         for name in topics {
-            if !can_exist(name) {
-                catalogue.add_missing(name.clone(), Found::Nothing);
-                continue;
-            }
-            let mut state = self.state();
-            let kept = state.topics.get(name).cloned();
-            let failed = state.failures.get(name).filter(|failed| now_ms < failed.until_ms);
-            match (kept, failed) {
-                (Some(kept), _) if freshness == Freshness::LastGood && kept.is_current(now_ms) => {
-                    add_kept(catalogue, name.clone(), &kept);
-                }
-                (None, Some(failed)) => {
-                    catalogue.add_missing(name.clone(), Found::Unreadable(failed.problem.clone()));
-                }
-                (kept, _) => unread.push(self.read(name, kept)),
+            if let Some(kept) = self.add_known(catalogue, name, freshness) {
+                unread.push(self.read(name, kept));
             }
         }
         let mut read = stream::iter(unread).buffer_unordered(READS_AT_ONCE);
@@ -209,6 +193,35 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
             problems.extend(self.keep(catalogue, name.clone(), read));
         }
         problems.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Adds a topic to what is known if its object need not be requested for that. If it has to be, returns what was read
+    /// of it before, if anything.
+    fn add_known(
+        &self,
+        catalogue: &mut Catalogue,
+        name: &TopicName,
+        freshness: Freshness,
+    ) -> Option<Option<Kept>> {
+        if !can_exist(name) {
+            catalogue.add_missing(name.clone(), Found::Nothing);
+            return None;
+        }
+        let now_ms = self.clock.now_ms();
+        let mut state = self.state();
+        let kept = state.topics.get(name).cloned();
+        let failed = state.failures.get(name).filter(|failed| now_ms < failed.until_ms);
+        match (kept, failed) {
+            (Some(kept), _) if freshness == Freshness::LastGood && kept.is_current(now_ms) => {
+                add_kept(catalogue, name.clone(), &kept);
+                None
+            }
+            (None, Some(failed)) => {
+                catalogue.add_missing(name.clone(), Found::Unreadable(failed.problem.clone()));
+                None
+            }
+            (kept, _) => Some(kept),
+        }
     }
 
     /// Keeps what was read of a topic, and adds it to what is known. Returns why its newest state is not known, if so.
@@ -238,127 +251,6 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
             }
         }
     }
-
-    /// Requests a topic's object.
-    async fn read<'n>(&self, name: &'n TopicName, kept: Option<Kept>) -> (&'n TopicName, Read) {
-        let key = self.objects.key_of(name);
-        let known = kept.as_ref().and_then(|kept| kept.unusable_etag.clone().or(kept.etag.clone()));
-        let read = match self.objects.get(&key, known.as_deref()).await {
-            Ok(Fetched::Unchanged) => self.unchanged(name, kept),
-            Ok(Fetched::Changed { bytes, etag, .. }) => {
-                let size = bytes.len();
-                match parsed(name, bytes).await {
-                    Ok(topic) => Read::Known(Kept::read(topic, Some(etag), size), None),
-                    Err(problem) => self.unusable(name, kept, Some(etag), problem).await,
-                }
-            }
-            Ok(Fetched::Missing) if kept.is_none() => self.missing(name).await,
-            Ok(Fetched::Missing) => self.unusable(name, kept, None, GONE.to_owned()).await,
-            Err(error) => self.unusable(name, kept, None, error.to_string()).await,
-        };
-        (name, read)
-    }
-
-    /// The object that was asked about is the one that was read before: it can be used, or still cannot be.
-    fn unchanged(&self, name: &TopicName, kept: Option<Kept>) -> Read {
-        match kept {
-            Some(kept) if kept.unusable_etag.is_none() => {
-                Read::Known(Kept { is_stale: false, not_before_ms: 0, ..kept }, None)
-            }
-            Some(kept) => {
-                let problem = report(name, "its newest version still cannot be used", true);
-                Read::Known(Kept { not_before_ms: self.broken_until_ms(), ..kept }, Some(problem))
-            }
-            None => Read::Unknown(report(name, "storage did not send it", false)),
-        }
-    }
-
-    /// There is no object. If there was one, it was not removed with `apply`, which leaves a mark.
-    async fn missing(&self, name: &TopicName) -> Read {
-        match self.earlier(name).await {
-            Ok(Earlier::Version(topic, bytes)) => {
-                let is_removed = topic.is_none();
-                let kept = Kept {
-                    not_before_ms: self.broken_until_ms(),
-                    ..Kept::read(topic, None, bytes)
-                };
-                // The mark of a removal may be what somebody deleted.
-                let problem = (!is_removed).then(|| report(name, GONE, true));
-                Read::Known(kept, problem)
-            }
-            Ok(Earlier::NoneUsable) => Read::Unknown(report(name, GONE, false)),
-            Ok(Earlier::None) => Read::Nothing,
-            Err(error) => Read::Unknown(report(name, &error, false)),
-        }
-    }
-
-    /// The newest object cannot be read or used: what was read before is used, or the newest earlier version that can be.
-    async fn unusable(
-        &self,
-        name: &TopicName,
-        kept: Option<Kept>,
-        etag: Option<String>,
-        problem: String,
-    ) -> Read {
-        let kept = match kept {
-            Some(kept) => Ok(Some(kept)),
-            None => self.earlier(name).await.map(|earlier| match earlier {
-                Earlier::Version(topic, bytes) => Some(Kept::read(topic, None, bytes)),
-                Earlier::NoneUsable | Earlier::None => None,
-            }),
-        };
-        match kept {
-            Ok(Some(kept)) => {
-                let problem = report(name, &problem, true);
-                let unusable_etag = etag.or(kept.unusable_etag);
-                let not_before_ms = self.broken_until_ms();
-                Read::Known(Kept { unusable_etag, not_before_ms, ..kept }, Some(problem))
-            }
-            Ok(None) => Read::Unknown(report(name, &problem, false)),
-            Err(error) => Read::Unknown(report(name, &format!("{problem}; {error}"), false)),
-        }
-    }
-
-    fn broken_until_ms(&self) -> u64 {
-        self.clock.now_ms().saturating_add(BROKEN_EVERY_MS)
-    }
-
-    /// The newest earlier version of a topic that can be used.
-    async fn earlier(
-        &self,
-        name: &TopicName,
-    ) -> Result<Earlier<Option<Arc<TopicSubscriptions>>>, String> {
-        let key = self.objects.key_of(name);
-        let parse = |bytes: &[u8]| topic_in(name, bytes).ok();
-        let found = earlier::newest_usable(&self.objects, &key, parse).await;
-        found.map_err(|error| format!("no earlier version can be read: {error}"))
-    }
-}
-
-/// The topic that an object has; `None` if it was removed. The policy of secrets counts for each request instead, so that
-/// it may change without the topics.
-fn topic_in(name: &TopicName, bytes: &[u8]) -> Result<Option<Arc<TopicSubscriptions>>, String> {
-    let content = Content::parse(bytes).map_err(|error| error.to_string())?;
-    let Content::Topic(object) = content else { return Ok(None) };
-    let topic = topic_object::read(name, &object, &SecretPolicy::default())
-        .map_err(|error| error.to_string())?;
-    for (subscription, why) in topic.unusable() {
-        tracing::error!(subscription = %format!("{name}/{subscription}"), problem = %why, "subscription.unusable");
-    }
-    Ok(Some(Arc::new(topic)))
-}
-
-/// Parses an object with [`topic_in`]. A large one takes some time, so it is parsed on another thread.
-async fn parsed(
-    name: &TopicName,
-    bytes: Vec<u8>,
-) -> Result<Option<Arc<TopicSubscriptions>>, String> {
-    if bytes.len() < LARGE_BYTES {
-        return topic_in(name, &bytes);
-    }
-    let name = name.clone();
-    let parsing = tokio::task::spawn_blocking(move || topic_in(&name, &bytes));
-    parsing.await.unwrap_or_else(|error| Err(format!("reading it failed: {error}")))
 }
 
 fn add_kept(catalogue: &mut Catalogue, name: TopicName, kept: &Kept) {
@@ -366,13 +258,6 @@ fn add_kept(catalogue: &mut Catalogue, name: TopicName, kept: &Kept) {
         Some(topic) => catalogue.add_found(name, Arc::clone(topic)),
         None => catalogue.add_missing(name, Found::Removed),
     }
-}
-
-/// Logs that the newest state of a topic cannot be used; returns what is wrong.
-fn report(name: &TopicName, why: &str, last_good_kept: bool) -> String {
-    let problem = format!("the topic {name} cannot be read: {why}");
-    tracing::error!(problem, last_good_kept, "subscriptions.broken");
-    problem
 }
 
 impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
@@ -384,15 +269,23 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
         Ok(Arc::new(Catalogue::by_need(settings)))
     }
 
+    fn with_kept(&self, known: Arc<Catalogue>, topics: &BTreeSet<TopicName>) -> Arc<Catalogue> {
+        let mut catalogue = Arc::unwrap_or_clone(known);
+        for topic in topics {
+            self.add_known(&mut catalogue, topic, Freshness::LastGood);
+        }
+        Arc::new(catalogue)
+    }
+
     async fn with_topics(
         &self,
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
-    ) -> Result<Arc<Catalogue>, String> {
+    ) -> Arc<Catalogue> {
         let mut catalogue = Arc::unwrap_or_clone(known);
         // The catalogue notes each topic that cannot be read, so the others are used.
         drop(self.add(&mut catalogue, topics, Freshness::LastGood).await);
-        Ok(Arc::new(catalogue))
+        Arc::new(catalogue)
     }
 
     async fn reread(

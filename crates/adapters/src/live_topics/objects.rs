@@ -75,7 +75,16 @@ impl TopicObjects {
     /// # Errors
     /// [`StorageError`] if it could not be read, or is larger than any object is.
     pub async fn get(&self, key: &str, known_etag: Option<&str>) -> Result<Fetched, StorageError> {
-        let max_bytes = OBJECT_MAX_BYTES as u64;
+        self.get_at_most(OBJECT_MAX_BYTES as u64, key, known_etag).await
+    }
+
+    /// Reads an object as [`Self::get`] does, if it has at most so many bytes.
+    pub(super) async fn get_at_most(
+        &self,
+        max_bytes: u64,
+        key: &str,
+        known_etag: Option<&str>,
+    ) -> Result<Fetched, StorageError> {
         self.storage.get_at_most(max_bytes, key, known_etag).await
     }
 

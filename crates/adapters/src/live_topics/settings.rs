@@ -1,5 +1,6 @@
 //! The settings of a deployment, kept fresh.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use delivery::subscription::catalogue::Settings;
@@ -149,7 +150,8 @@ impl<T: DeploymentObject> Watched<T> {
             self.problem = Some(report(&what, &problem, true));
             return false;
         }
-        match newest_usable(objects, &key, |bytes| self.usable(bytes).ok()).await {
+        let parse = |bytes: Vec<u8>| ready(self.usable(&bytes).ok());
+        match newest_usable(objects, &key, parse).await {
             Ok(Earlier::Version(object, _)) => {
                 self.problem = Some(report(&what, &problem, true));
                 self.good = Some(object);

@@ -46,6 +46,16 @@ impl StatusSet {
         self.0.iter().any(|range| range.contains(&status))
     }
 
+    /// The smallest status in both sets.
+    #[must_use]
+    pub fn first_shared(&self, other: &Self) -> Option<u16> {
+        let overlap = |range: &RangeInclusive<u16>, of_other: &RangeInclusive<u16>| {
+            let first = *range.start().max(of_other.start());
+            (first <= *range.end().min(of_other.end())).then_some(first)
+        };
+        self.0.iter().find_map(|range| other.0.iter().find_map(|other| overlap(range, other)))
+    }
+
     /// The union of both sets.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {

@@ -24,7 +24,9 @@ mod text;
 mod write;
 
 pub use destinations::DestinationsObject;
-pub use limits::{ENTRY_MAX_BYTES, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX};
+pub use limits::{
+    CONDITIONS_MAX, ENTRY_MAX_BYTES, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX, memory_bytes,
+};
 pub use read::{owner_of, read};
 pub use settings::{
     DeploymentObject, NotificationsEntry, PublishersEntry, PublishersObject, SettingsObject,

@@ -5,22 +5,27 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::limits::CONDITIONS_MAX;
 use super::text::{ObjectError, TopicObject, check_length};
 use crate::document::findings::Findings;
 use crate::document::node::Node;
 use crate::document::reader::Cursor;
 use crate::native::{self, Built, Documents, Origins, TopicDocument, Written};
+use crate::subscription::Subscription;
 use crate::subscription::catalogue::{Topic, TopicSubscriptions};
 use crate::subscription::name::{TopicName, is_name};
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// The number of subscriptions that are trees of values at once. A tree takes many times the memory of its text.
+/// The most subscriptions that are trees of values at once,
 const AT_ONCE: usize = 64;
+/// and the length of their texts after which no other one is added. A tree takes many times the memory of its text.
+const AT_ONCE_BYTES: usize = 64 * 1_024;
 
 /// Reads the topic of this name. The policy of secrets binds its subscriptions.
 ///
 /// # Errors
-/// [`ObjectError`] if the settings of the topic cannot be used: then it is not known how its events are read.
+/// [`ObjectError`] if the settings of the topic cannot be used: then it is not known how its events are read. Or if its
+/// filters are too large, so that reading it would take memory that other topics need.
 pub fn read(
     name: &TopicName,
     object: &TopicObject<'_>,
@@ -31,11 +36,32 @@ pub fn read(
     let mut topic = TopicSubscriptions::new(reader.topic()?);
     let mut unusable = BTreeMap::new();
     let mut entries = object.subscriptions.iter().peekable();
+    let mut conditions = 0;
     while entries.peek().is_some() {
-        reader.add(entries.by_ref().take(AT_ONCE), &mut topic, &mut unusable);
+        for subscription in reader.read(chunk(&mut entries), &mut unusable) {
+            conditions += subscription.filter.size();
+            topic.add(subscription);
+        }
+        if conditions > CONDITIONS_MAX {
+            return Err(ObjectError::TooManyConditions);
+        }
     }
     Ok(topic.with_unusable(unusable))
 }
+
+/// The next entries that are read together.
+fn chunk<'e>(entries: &mut impl Iterator<Item = Entry<'e>>) -> Vec<Entry<'e>> {
+    let (mut chunk, mut bytes) = (Vec::new(), 0);
+    while chunk.len() < AT_ONCE && bytes < AT_ONCE_BYTES {
+        let Some((name, entry)) = entries.next() else { break };
+        bytes += entry.len();
+        chunk.push((name, entry));
+    }
+    chunk
+}
+
+/// The name of a subscription and its text.
+type Entry<'e> = (&'e String, &'e Cow<'e, str>);
 
 /// The entries of a topic whose settings are known.
 struct Reader<'r> {
@@ -55,13 +81,12 @@ impl Reader<'_> {
         topic.cloned().ok_or_else(|| ObjectError::Settings(why()))
     }
 
-    /// Adds some subscriptions to the topic, and the reason for each that cannot be used.
-    fn add<'e>(
+    /// Reads some subscriptions, and adds the reason for each that cannot be used.
+    fn read(
         &self,
-        entries: impl Iterator<Item = (&'e String, &'e Cow<'e, str>)>,
-        topic: &mut TopicSubscriptions,
+        entries: Vec<Entry<'_>>,
         unusable: &mut BTreeMap<String, String>,
-    ) {
+    ) -> Vec<Subscription> {
         let mut written = Vec::new();
         for (name, entry) in entries {
             match subscription_document(self.name, name, entry) {
@@ -72,13 +97,11 @@ impl Reader<'_> {
         }
         let findings = self.findings();
         let Built { mut catalogue, left_out, .. } = self.built(&written, &findings);
-        for subscription in catalogue.take_subscriptions(self.name) {
-            topic.add(subscription);
-        }
         unusable.extend(left_out.into_iter().map(|of| {
             let name = of.name.rsplit_once('/').map_or(&*of.name, |(_, name)| name).to_owned();
             (name, of.reason)
         }));
+        catalogue.take_subscriptions(self.name)
     }
 
     fn findings(&self) -> Findings {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use super::limits::{ENTRY_MAX_BYTES, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX};
+use super::limits::{CONDITIONS_MAX, ENTRY_MAX_BYTES, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX};
 
 /// The version of the form.
 const VERSION: u64 = 1;
@@ -47,6 +47,9 @@ pub enum ObjectError {
     /// A newer lastmile wrote it.
     #[error("it has version {0}, and this lastmile knows version {VERSION}")]
     UnknownVersion(u64),
+    /// Its filters would take too much memory.
+    #[error("its filters have more than {CONDITIONS_MAX} conditions and values together")]
+    TooManyConditions,
     /// The topic's own settings have an error.
     #[error("the settings of the topic cannot be used: {0}")]
     Settings(String),

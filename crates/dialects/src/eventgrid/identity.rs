@@ -50,7 +50,7 @@ impl<'a> LastmileSection<'a> {
         let list = |cursor: &Option<Cursor<'_>>| cursor.as_ref().and_then(statuses::list);
         let (never, retried) = (list(&never_retry), list(&retry_on));
         if let (Some(never), Some(retried)) = (&never, &retried)
-            && let (Some(status), Some(cursor)) = (statuses::shared(never, retried), &retry_on)
+            && let (Some(status), Some(cursor)) = (never.first_shared(retried), &retry_on)
         {
             cursor.error(format!("{status} is in neverRetry too; it can be only one of them"));
         }

@@ -85,7 +85,7 @@ impl<'a> Overrides<'a> {
         let [never_retry, retry_on] =
             [NEVER_RETRY, RETRY_ON].map(|name| located(annotations, name, statuses::text));
         if let (Some(never), Some(retry)) = (&never_retry, &retry_on)
-            && let Some(status) = statuses::shared(&never.value, &retry.value)
+            && let Some(status) = never.value.first_shared(&retry.value)
         {
             retry.at.error(format!("{status} is in {NEVER_RETRY} too; it can be only one of them"));
         }

@@ -23,6 +23,7 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 use delivery::wire::{WireError, read_dead_letter, read_delivery, read_publication};
 
 pub use self::divide::{PARTS_MAX, REQUESTS_IN_PLACE};
+pub(crate) use self::publish::topic_of_record;
 use self::publish::{Published, topic_of};
 
 /// One item of a record.
@@ -74,15 +75,12 @@ impl Decoded {
 
     /// Notes the topics that its deliveries may lead to: those that have to be read, and those that are not there.
     fn note_topics(&mut self, catalogue: &Catalogue) {
-        let Self { items, missing, unread, waits, .. } = self;
+        let Self { items, missing, unread, .. } = self;
         for (subscription, delivery) in items.iter().filter_map(WorkItem::target) {
             let topics = || subscription.other_topics();
             missing.extend(topics().filter(|topic| catalogue.lacks(topic)));
             unread.extend(topics().filter(|topic| !catalogue.knows(topic)));
             unread.extend(unread_topics(delivery, subscription, catalogue));
-            let unreadable =
-                topics().find_map(|topic| unreadable(&topic, catalogue).map(str::to_owned));
-            *waits = waits.take().or(unreadable);
         }
     }
 }
@@ -133,14 +131,6 @@ impl WorkItem {
                     .then_some(&letter.delivery.subscription.topic)
             }
         }
-    }
-}
-
-/// Why the subscriptions of a topic are not known, if they are not.
-fn unreadable<'c>(topic: &TopicName, catalogue: &'c Catalogue) -> Option<&'c str> {
-    match catalogue.found(topic) {
-        Some(Found::Unreadable(why)) => Some(why),
-        Some(Found::Topic | Found::Removed | Found::Nothing) | None => None,
     }
 }
 
@@ -221,7 +211,8 @@ fn to_subscription(delivery: Delivery, catalogue: &Catalogue, now_ms: u64) -> De
     if !catalogue.knows(&delivery.subscription.topic) {
         return Decoded::unread(&delivery.subscription.topic);
     }
-    if let Some(why) = unreadable(&delivery.subscription.topic, catalogue)
+    if let Some(why) = catalogue
+        .unreadable(&delivery.subscription.topic)
         .or_else(|| catalogue.unusable(&delivery.subscription))
     {
         return Decoded::waits(why);

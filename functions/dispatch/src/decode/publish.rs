@@ -11,12 +11,12 @@ use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Hold, Part, Publication};
 use delivery::event::envelope::{self, Elements, Publisher};
 use delivery::event::{Element, Event, Input, Malformed};
-use delivery::ports::{Message, QueueName};
+use delivery::ports::{Message, QueueName, Record};
 use delivery::subscription::Subscription;
 use delivery::subscription::catalogue::{Catalogue, Topic};
 use delivery::subscription::name::{ALL_NAMES, NAMELESS, NameRange, SubscriptionName, TopicName};
 
-use super::{Decoded, WorkItem, divide, unreadable};
+use super::{Decoded, WorkItem, divide};
 
 /// A published record and what the subscriptions say about it.
 pub(crate) struct Published<'a> {
@@ -48,12 +48,8 @@ impl<'a> Published<'a> {
     ) -> Self {
         // SNS, EventBridge and S3 cannot set the attribute, so a record that has it is none of theirs.
         let named = publication.topic.as_deref();
-        let publisher = match named {
-            Some(_) => None,
-            None => envelope::publisher(body),
-        };
-        let from = publisher.as_ref().and_then(|publisher| catalogue.topic_from(publisher));
-        let name = from.cloned().unwrap_or_else(|| topic_of(named, default_topic));
+        let publisher = publisher_of(named, body);
+        let name = routed(named, publisher.as_ref(), catalogue, default_topic);
         let topic = catalogue.topic(&name);
         let input = match (topic.map_or(Input::Auto, |topic| topic.settings.input), &publisher) {
             (Input::Auto, Some(publisher)) if topic.is_some() => envelope::input_of(publisher),
@@ -71,7 +67,7 @@ impl<'a> Published<'a> {
         if !self.catalogue.knows(&self.name) {
             return Decoded::unread(&self.name);
         }
-        if let Some(why) = unreadable(&self.name, self.catalogue) {
+        if let Some(why) = self.catalogue.unreadable(&self.name) {
             return Decoded::waits(why);
         }
         match Elements::of(self.body, self.input) {
@@ -221,6 +217,36 @@ const UNKNOWN_TOPIC_KEPT_BYTES: usize = 600;
 fn beginning(topic: &str) -> String {
     let end = topic.floor_char_boundary(UNKNOWN_TOPIC_KEPT_BYTES);
     topic.get(..end).unwrap_or(topic).to_owned()
+}
+
+/// The topic of a record, as far as it can be told without reading its events. Internal messages name theirs.
+pub(crate) fn topic_of_record(
+    record: &Record,
+    catalogue: &Catalogue,
+    default_topic: Option<&TopicName>,
+) -> TopicName {
+    let named = record.topic.as_deref();
+    let publisher = publisher_of(named, &record.body);
+    routed(named, publisher.as_ref(), catalogue, default_topic)
+}
+
+/// The publisher of a record that names no topic, if it is SNS, EventBridge or S3.
+fn publisher_of(named: Option<&str>, body: &str) -> Option<Publisher> {
+    match named {
+        Some(_) => None,
+        None => envelope::publisher(body),
+    }
+}
+
+/// The topic whose `from` names the publisher, else the one that the record names, else the default.
+fn routed(
+    named: Option<&str>,
+    publisher: Option<&Publisher>,
+    catalogue: &Catalogue,
+    default_topic: Option<&TopicName>,
+) -> TopicName {
+    let from = publisher.and_then(|publisher| catalogue.topic_from(publisher));
+    from.cloned().unwrap_or_else(|| topic_of(named, default_topic))
 }
 
 /// The topic a record names, else the default.

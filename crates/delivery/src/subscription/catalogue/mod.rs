@@ -101,23 +101,29 @@ impl TopicSubscriptions {
         self.subscriptions.is_empty()
     }
 
-    /// The ranges within this one whose subscriptions cannot be used: as few as have no usable one between them.
-    fn unusable_ranges(&self, names: &NameRange) -> Vec<NameRange> {
+    /// The ranges of these names in which nothing else is usable: as few as have no usable subscription between them.
+    fn ranges_without_usable(&self, names: &BTreeSet<&str>) -> Vec<NameRange> {
         let mut ranges: Vec<NameRange> = Vec::new();
         let mut last: Option<&str> = None;
-        for name in self.unusable.keys().filter(|name| names.contains(name)) {
-            let between = last.map(|last| (Bound::Excluded(last), Bound::Excluded(name.as_str())));
+        for name in names.iter().copied() {
+            let between = last.map(|last| (Bound::Excluded(last), Bound::Excluded(name)));
             let is_next = between.is_some_and(|between| {
-                self.subscriptions.range::<str, _>(between).next().is_none()
+                let mut others = self.subscriptions.range::<str, _>(between);
+                others.all(|(other, _)| names.contains(other.as_str()))
             });
             let before = Some(after(name));
             match ranges.last_mut().filter(|_| is_next) {
                 Some(range) => range.before = before,
-                None => ranges.push(NameRange { from: name.clone(), before }),
+                None => ranges.push(NameRange { from: name.to_owned(), before }),
             }
             last = Some(name);
         }
         ranges
+    }
+
+    /// Builds the index now, so that the first event need not wait for it.
+    pub fn build_index(&self) {
+        self.index();
     }
 
     fn index(&self) -> &Index {
@@ -327,23 +333,53 @@ impl Catalogue {
         self.settings.publishers.get(publisher)
     }
 
+    /// The reason why the subscriptions of a topic that was read are not known, if they are not.
+    #[must_use]
+    pub fn unreadable(&self, topic: &TopicName) -> Option<&str> {
+        match self.found(topic) {
+            Some(Found::Unreadable(why)) => Some(why),
+            Some(Found::Topic | Found::Removed | Found::Nothing) | None => None,
+        }
+    }
+
     /// Why the subscription of this name cannot be used, if it is there and cannot be.
     #[must_use]
     pub fn unusable(&self, name: &SubscriptionName) -> Option<&str> {
-        self.topics.get(&name.topic)?.unusable.get(&name.name).map(String::as_str)
+        let topic = self.topics.get(&name.topic)?;
+        let unusable = topic.unusable.get(&name.name).map(String::as_str);
+        unusable.or_else(|| self.waits_for(topic.subscriptions.get(&name.name)?))
+    }
+
+    /// The reason why another topic that a subscription uses is not known, if it was read and is not.
+    fn waits_for(&self, subscription: &Subscription) -> Option<&str> {
+        subscription.other_topics().find_map(|topic| self.unreadable(&topic))
+    }
+
+    /// Checks whether some topic was read and is not known.
+    fn has_unreadable(&self) -> bool {
+        let found = self.read.iter().flat_map(BTreeMap::values);
+        found.into_iter().any(|found| matches!(found, Found::Unreadable(_)))
     }
 
     /// The ranges within this one whose subscriptions cannot be used: as few as have no usable one between them.
     #[must_use]
     pub fn unusable_ranges(&self, topic: &TopicName, names: &NameRange) -> Vec<NameRange> {
-        self.topics.get(topic).map(|of| of.unusable_ranges(names)).unwrap_or_default()
+        let Some(topic) = self.topics.get(topic) else { return Vec::new() };
+        let mut unusable: BTreeSet<&str> = topic.unusable.keys().map(String::as_str).collect();
+        if self.has_unreadable() {
+            let waiting = topic.subscriptions.iter().filter(|(_, of)| self.waits_for(of).is_some());
+            unusable.extend(waiting.map(|(name, _)| name.as_str()));
+        }
+        unusable.retain(|name| names.contains(name));
+        topic.ranges_without_usable(&unusable)
     }
 
     /// Whether a topic has a subscription in this range that can be used.
     #[must_use]
     pub fn has_usable(&self, topic: &TopicName, names: &NameRange) -> bool {
-        let of = self.topics.get(topic);
-        of.is_some_and(|of| of.subscriptions.keys().any(|name| names.contains(name)))
+        let subscriptions = self.topics.get(topic).into_iter().flat_map(|of| &of.subscriptions);
+        let mut in_range = subscriptions.filter(|(name, _)| names.contains(name));
+        in_range.any(|(_, subscription)| self.waits_for(subscription).is_none())
     }
 
     /// The subscription of this name.
@@ -362,8 +398,8 @@ impl Catalogue {
         self.topics.values().map(|of| &of.topic)
     }
 
-    /// The subscriptions of a topic with a name in the range that have not expired and whose filter
-    /// matches the event, by name.
+    /// The subscriptions of a topic with a name in the range that can be used, have not expired and whose filter matches
+    /// the event, by name.
     pub fn matching(
         &self,
         topic: &TopicName,
@@ -373,8 +409,10 @@ impl Catalogue {
     ) -> impl Iterator<Item = &Arc<Subscription>> {
         let of = self.topics.get(topic);
         let found = of.map(|of| of.index().matching(&event.members(), names));
+        let some_wait = self.has_unreadable();
         found.into_iter().flatten().filter(move |subscription| {
             subscription.expires_ms.is_none_or(|expires_ms| now_ms < expires_ms)
+                && !(some_wait && self.waits_for(subscription).is_some())
         })
     }
 }

@@ -79,6 +79,20 @@ impl Filter {
     /// The filter that matches every event.
     pub const EVERYTHING: Self = Self::All(Vec::new());
 
+    /// The number of its conditions and of the values that they compare with. The memory that it takes grows with it.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let sum = |filters: &[Self]| filters.iter().map(Self::size).sum::<usize>();
+        match self {
+            Self::All(filters) | Self::Any(filters) => 1 + sum(filters),
+            Self::Not(filter) => 1 + filter.size(),
+            Self::Exact { .. } | Self::ExactText { .. } => 1,
+            Self::Prefix { .. } | Self::Suffix { .. } => 1,
+            Self::Advanced(condition) => 1 + condition.test.values(),
+            Self::Cesql(cesql) => cesql.size(),
+        }
+    }
+
     /// Whether an event with these members matches.
     #[must_use]
     pub fn takes(&self, members: &Members<'_>) -> bool {
@@ -102,6 +116,8 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subscription::filter::advanced::{Arrays, Test, TextMatch, TextTest};
+    use crate::subscription::filter::key::Key;
 
     fn exact(name: &str, value: &str) -> Filter {
         Filter::Exact { name: name.to_owned(), value: value.to_owned() }
@@ -118,6 +134,27 @@ mod tests {
         assert_eq!(filter.to_string(), r#"(a is "1" and (not b is "2" or c is "3"))"#);
         assert_eq!(exact_text("a", "1").to_string(), r#"a is the text "1""#);
         assert_eq!(Filter::EVERYTHING.to_string(), "every event");
+    }
+
+    #[test]
+    fn the_size_of_a_filter_counts_conditions_values_and_parts_of_expressions() {
+        let values = ["a".to_owned(), "b".to_owned()];
+        let condition = Condition {
+            key: Key::parse("data.x").expect("a key"),
+            test: Test::NotText(TextTest::new(TextMatch::In, &values)),
+            arrays: Arrays::Fail,
+        };
+        let cesql = Cesql::read("type = 'a' AND EXISTS b").expect("an expression").cesql;
+        let not = Filter::Not(Box::new(exact("b", "2")));
+        for (filter, size) in [
+            (Filter::EVERYTHING, 1),
+            (exact("a", "1"), 1),
+            (Filter::Any(vec![not, exact("c", "3")]), 4),
+            (Filter::Advanced(condition), 3),
+            (Filter::Cesql(cesql), 5),
+        ] {
+            assert_eq!(filter.size(), size, "{filter}");
+        }
     }
 
     #[test]

@@ -36,11 +36,6 @@ pub fn status(text: &str) -> Option<u16> {
     text.parse().ok().filter(|status| digits && STATUSES.contains(status))
 }
 
-/// The smallest status in both sets.
-pub fn shared(a: &StatusSet, b: &StatusSet) -> Option<u16> {
-    STATUSES.into_iter().find(|status| a.contains(*status) && b.contains(*status))
-}
-
 fn range_of(text: &str, at: &Cursor<'_>) -> Option<RangeInclusive<u16>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (status(first.trim()), status(last.trim())) {
@@ -109,10 +104,13 @@ impl Presence for Meaning {
             Self::Success => {
                 let success = success.unwrap_or_else(|| of_base("success")).difference(&changed);
                 // Two lists of one document that share a status have a finding of their own.
-                let own = ["neverRetry", "retryOn"].map(|name| list_in(fields.parent(), name));
-                let own_success = list_in(fields.parent(), "success").unwrap_or_default();
-                let has_finding = own.iter().flatten().any(|of| shared(of, &own_success).is_some());
-                if success == StatusSet::default() && !has_finding {
+                let has_finding = || {
+                    let own_success = list_in(fields.parent(), "success").unwrap_or_default();
+                    let others =
+                        ["neverRetry", "retryOn"].map(|name| list_in(fields.parent(), name));
+                    others.iter().flatten().any(|other| other.first_shared(&own_success).is_some())
+                };
+                if success == StatusSet::default() && !has_finding() {
                     let message = Message::new("no status is a success")
                         .help("leave one of those in success out of neverRetry and retryOn");
                     return fields.parent().refuse(message);
@@ -159,7 +157,7 @@ impl Meaning {
         }
         for other in LISTS.iter().take(*self as usize) {
             let earlier = list_in(fields.parent(), other);
-            if let Some(status) = earlier.and_then(|earlier| shared(&stated, &earlier)) {
+            if let Some(status) = earlier.and_then(|earlier| stated.first_shared(&earlier)) {
                 own.error(format!("{status} is in {other} too; it can be only one of them"));
             }
         }

@@ -100,6 +100,26 @@ pub enum TextMatch {
     EndsWith,
 }
 
+impl Test {
+    /// The number of values that it compares with.
+    #[must_use]
+    pub fn values(&self) -> usize {
+        match self {
+            Self::Number(test) | Self::NotNumber(test) => match test {
+                NumberTest::In(values) => values.len(),
+                NumberTest::InRange(ranges) => ranges.len(),
+                NumberTest::LessThan(_)
+                | NumberTest::LessThanOrEquals(_)
+                | NumberTest::GreaterThan(_)
+                | NumberTest::GreaterThanOrEquals(_) => 1,
+            },
+            Self::Text(test) | Self::NotText(test) => test.folded.len(),
+            Self::Bool(_) => 1,
+            Self::IsNullOrUndefined | Self::IsNotNull => 0,
+        }
+    }
+}
+
 impl TextTest {
     /// A comparison with each of these values.
     #[must_use]

@@ -48,6 +48,14 @@ impl Cesql {
         Ok(Reading { cesql, mistakable_at, never_boolean })
     }
 
+    /// The number of its parts.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let mut parts = 0;
+        self.0.visit(&mut |_| parts += 1);
+        parts
+    }
+
     /// Whether an event with these members matches.
     #[must_use]
     pub fn takes(&self, members: &Members<'_>) -> bool {

@@ -1,0 +1,245 @@
+//! Requests for the object of a topic, and the version that is used if the newest one cannot be.
+//!
+//! A namespace may have many large objects, and other namespaces share the process. So large objects are read one after
+//! the other, beside everything else, and only while the process has memory for them.
+
+use std::sync::Arc;
+
+use delivery::ports::Clock;
+use delivery::subscription::catalogue::TopicSubscriptions;
+use delivery::subscription::name::TopicName;
+use delivery::subscription::secret_policy::SecretPolicy;
+use delivery::topic_object::{
+    self, CONDITIONS_MAX, Content, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX, memory_bytes,
+};
+use tokio::sync::MutexGuard;
+
+use super::earlier::{self, Earlier};
+use super::kept::Kept;
+use super::{LiveTopics, UNKNOWN_EVERY_MS};
+use crate::storage::{Fetched, StorageError};
+
+/// A topic whose newest object cannot be used is requested again after this long if something earlier is in use.
+const BROKEN_EVERY_MS: u64 = 30_000;
+/// The problem of a topic that is not there and that nobody removed with `apply`.
+const GONE: &str = "its object is gone, and it was not removed";
+/// The problem of a large topic while others take the memory of the process.
+const NO_MEMORY: &str = "other topics in use take the memory that it needs";
+/// Objects that are not larger are read at once.
+const SMALL_MAX_BYTES: usize = 64 * 1_024;
+/// The shortest text that a subscription can have in an object.
+const SUBSCRIPTION_MIN_BYTES: usize = 40;
+
+/// The turn to read a large object, until it is dropped.
+type Turn<'t> = MutexGuard<'t, ()>;
+
+/// The result of a request for a topic.
+pub(super) enum Read {
+    /// The topic as it is used from now on, and why the newest object is not used, if so.
+    Known(Kept, Option<String>),
+    /// There is no object, and never was one.
+    Nothing,
+    /// Nothing is known of it.
+    Unknown(String),
+}
+
+impl<C: Clock + Send + Sync> LiveTopics<C> {
+    /// Requests a topic's object.
+    pub(super) async fn read<'n>(
+        &self,
+        name: &'n TopicName,
+        kept: Option<Kept>,
+    ) -> (&'n TopicName, Read) {
+        let key = self.objects.key_of(name);
+        let known = kept.as_ref().and_then(|kept| kept.unusable_etag.clone().or(kept.etag.clone()));
+        let small = SMALL_MAX_BYTES as u64;
+        let fetched = self.objects.get_at_most(small, &key, known.as_deref()).await;
+        let Err(StorageError::TooLarge { bytes, .. }) = fetched else {
+            return (name, self.fetched(name, kept, fetched, None).await);
+        };
+        let turn = self.large.lock().await;
+        if !self.has_memory_for(usize::try_from(bytes).unwrap_or(usize::MAX)) {
+            return (name, self.without_memory(name, kept));
+        }
+        let fetched = self.objects.get(&key, known.as_deref()).await;
+        (name, self.fetched(name, kept, fetched, Some(turn)).await)
+    }
+
+    /// The newest object is large, and topics in use take the memory. A large one that was read before is among them, and
+    /// is not used again: otherwise the newest might never be read.
+    fn without_memory(&self, name: &TopicName, kept: Option<Kept>) -> Read {
+        match kept.filter(|kept| !kept.is_large()) {
+            Some(kept) => {
+                let not_before_ms = self.clock.now_ms().saturating_add(UNKNOWN_EVERY_MS);
+                let problem = report(name, NO_MEMORY, true);
+                Read::Known(Kept { not_before_ms, ..kept }, Some(problem))
+            }
+            None => Read::Unknown(report(name, NO_MEMORY, false)),
+        }
+    }
+
+    /// The topic that is used from now on, by the answer to a request for its object.
+    async fn fetched(
+        &self,
+        name: &TopicName,
+        kept: Option<Kept>,
+        fetched: Result<Fetched, StorageError>,
+        turn: Option<Turn<'_>>,
+    ) -> Read {
+        match fetched {
+            Ok(Fetched::Unchanged) => self.unchanged(name, kept),
+            Ok(Fetched::Changed { bytes, etag, .. }) => {
+                let size = bytes.len();
+                match parsed(name, bytes).await {
+                    Ok(topic) => Read::Known(self.as_read(topic, Some(etag), size), None),
+                    Err(problem) => self.unusable(name, kept, Some(etag), problem, turn).await,
+                }
+            }
+            Ok(Fetched::Missing) if kept.is_none() => self.missing(name, turn).await,
+            Ok(Fetched::Missing) => self.unusable(name, kept, None, GONE.to_owned(), turn).await,
+            Err(error) => self.unusable(name, kept, None, error.to_string(), turn).await,
+        }
+    }
+
+    /// The object that was asked about is the one that was read before: it can be used, or still cannot be.
+    fn unchanged(&self, name: &TopicName, kept: Option<Kept>) -> Read {
+        match kept {
+            Some(kept) if kept.unusable_etag.is_none() => {
+                let confirmed_ms = self.clock.now_ms();
+                Read::Known(Kept { is_stale: false, not_before_ms: 0, confirmed_ms, ..kept }, None)
+            }
+            Some(kept) => {
+                let problem = report(name, "its newest version still cannot be used", true);
+                Read::Known(Kept { not_before_ms: self.broken_until_ms(), ..kept }, Some(problem))
+            }
+            None => Read::Unknown(report(name, "storage did not send it", false)),
+        }
+    }
+
+    /// There is no object. If there was one, it was not removed with `apply`, which leaves a mark.
+    async fn missing(&self, name: &TopicName, turn: Option<Turn<'_>>) -> Read {
+        match self.earlier(name, turn).await {
+            Ok(Earlier::Version(topic, bytes)) => {
+                let is_removed = topic.is_none();
+                let not_before_ms = self.broken_until_ms();
+                let kept = Kept { not_before_ms, ..self.as_read(topic, None, bytes) };
+                // The mark of a removal may be what somebody deleted.
+                let problem = (!is_removed).then(|| report(name, GONE, true));
+                Read::Known(kept, problem)
+            }
+            Ok(Earlier::NoneUsable) => Read::Unknown(report(name, GONE, false)),
+            Ok(Earlier::None) => Read::Nothing,
+            Err(error) => Read::Unknown(report(name, &error, false)),
+        }
+    }
+
+    /// The newest object cannot be read or used: what was read before is used, or the newest earlier version that can be.
+    async fn unusable(
+        &self,
+        name: &TopicName,
+        kept: Option<Kept>,
+        etag: Option<String>,
+        problem: String,
+        turn: Option<Turn<'_>>,
+    ) -> Read {
+        let kept = match kept {
+            Some(kept) => Ok(Some(kept)),
+            None => self.earlier(name, turn).await.map(|earlier| match earlier {
+                Earlier::Version(topic, bytes) => Some(self.as_read(topic, None, bytes)),
+                Earlier::NoneUsable | Earlier::None => None,
+            }),
+        };
+        match kept {
+            Ok(Some(kept)) => {
+                let problem = report(name, &problem, true);
+                let unusable_etag = etag.or(kept.unusable_etag);
+                let not_before_ms = self.broken_until_ms();
+                Read::Known(Kept { unusable_etag, not_before_ms, ..kept }, Some(problem))
+            }
+            Ok(None) => Read::Unknown(report(name, &problem, false)),
+            Err(error) => Read::Unknown(report(name, &format!("{problem}; {error}"), false)),
+        }
+    }
+
+    fn broken_until_ms(&self) -> u64 {
+        self.clock.now_ms().saturating_add(BROKEN_EVERY_MS)
+    }
+
+    /// The newest earlier version of a topic that can be used.
+    async fn earlier(
+        &self,
+        name: &TopicName,
+        turn: Option<Turn<'_>>,
+    ) -> Result<Earlier<Option<Arc<TopicSubscriptions>>>, String> {
+        // Any of them may be large.
+        let _turn = match turn {
+            Some(turn) => turn,
+            None => self.large.lock().await,
+        };
+        if !self.has_memory_for(OBJECT_MAX_BYTES) {
+            return Err(NO_MEMORY.to_owned());
+        }
+        let parse = |bytes: Vec<u8>| async move { parsed(name, bytes).await.ok() };
+        let found = earlier::newest_usable(&self.objects, &self.objects.key_of(name), parse).await;
+        found.map_err(|error| format!("no earlier version can be read: {error}"))
+    }
+
+    /// Forgets topics until there is memory for one whose object has so many bytes. False if there is none while
+    /// others are in use.
+    fn has_memory_for(&self, object_bytes: usize) -> bool {
+        let bytes = object_bytes.min(OBJECT_MAX_BYTES);
+        let subscriptions = (bytes / SUBSCRIPTION_MIN_BYTES).min(SUBSCRIPTIONS_MAX);
+        let most_bytes = memory_bytes(bytes, subscriptions, CONDITIONS_MAX);
+        self.state().topics.make_room(most_bytes, self.memory_bytes)
+    }
+
+    /// A topic that was read just now.
+    fn as_read(
+        &self,
+        topic: Option<Arc<TopicSubscriptions>>,
+        etag: Option<String>,
+        object_bytes: usize,
+    ) -> Kept {
+        let kept = Kept::read(topic, etag, object_bytes, self.clock.now_ms());
+        // Before the turn ends: the next one has to know of it.
+        self.state().topics.note_in_memory(&kept);
+        kept
+    }
+}
+
+/// The topic that an object has; `None` if it was removed. The policy of secrets counts for each request instead, so that
+/// it may change without the topics.
+fn topic_in(name: &TopicName, bytes: &[u8]) -> Result<Option<Arc<TopicSubscriptions>>, String> {
+    let content = Content::parse(bytes).map_err(|error| error.to_string())?;
+    let Content::Topic(object) = content else { return Ok(None) };
+    let topic = topic_object::read(name, &object, &SecretPolicy::default())
+        .map_err(|error| error.to_string())?;
+    for (subscription, why) in topic.unusable() {
+        tracing::error!(subscription = %format!("{name}/{subscription}"), problem = %why, "subscription.unusable");
+    }
+    Ok(Some(Arc::new(topic)))
+}
+
+/// Parses an object with [`topic_in`]. A large one takes some time, so another thread parses it and builds the index.
+async fn parsed(
+    name: &TopicName,
+    bytes: Vec<u8>,
+) -> Result<Option<Arc<TopicSubscriptions>>, String> {
+    if bytes.len() <= SMALL_MAX_BYTES {
+        return topic_in(name, &bytes);
+    }
+    let name = name.clone();
+    let parsing = tokio::task::spawn_blocking(move || {
+        let topic = topic_in(&name, &bytes)?;
+        topic.iter().for_each(|topic| topic.build_index());
+        Ok(topic)
+    });
+    parsing.await.unwrap_or_else(|error| Err(format!("reading it failed: {error}")))
+}
+
+/// Logs that the newest state of a topic cannot be used; returns what is wrong.
+fn report(name: &TopicName, why: &str, last_good_kept: bool) -> String {
+    let problem = format!("the topic {name} cannot be read: {why}");
+    tracing::error!(problem, last_good_kept, "subscriptions.broken");
+    problem
+}
