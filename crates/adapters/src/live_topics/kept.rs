@@ -126,8 +126,8 @@ impl KeptTopics {
         }
     }
 
-    /// Marks as stale what a page of the listing shows to have changed, and confirms what it shows unchanged: `listed` has
-    /// the ETag of each topic on it, and `is_on_page` says which topics it would show.
+    /// Compares the topics with a page of the listing: those that have changed are stale, the others are confirmed.
+    /// `listed` has the ETag of each topic on the page, and `is_on_page` says which topics it would show.
     pub(super) fn compare(
         &mut self,
         listed: &BTreeMap<TopicName, &str>,
