@@ -1,21 +1,25 @@
 //! The cost of many subscriptions: `bench/catalogues`.
 //!
-//! Each case is a folder of files that `lastmile apply` writes into a folder of topics. Then dispatch is
+//! Each case is a folder of files that `lastmile apply` writes into a folder of topics, which dispatch reads as a bucket. It is
 //! started several times, as the other measurements do it: until it asks for work, its first delivery, then
 //! batches of ten events for one topic, and at last events for a thousand topics in turn. Between the runs one
 //! subscription is added.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use bytes::Bytes;
 
 use crate::child::Function;
 use crate::clock;
-use crate::contenders::{self, Contender, DISPATCH, Job};
+use crate::cloud::Cloud;
+use crate::contenders::{self, Contender, Job};
 use crate::events;
+use crate::hostile;
 use crate::measure::{invoke, invoke_for, wait_until_ready};
 use crate::server::Server;
 
@@ -38,7 +42,7 @@ struct Case {
 
 const CASES: [Case; 4] = [
     Case { topics: 1, of_each: 1 },
-    Case { topics: 1_000, of_each: 10 },
+    Case { topics: 10_000, of_each: 10 },
     Case { topics: 100_000, of_each: 10 },
     Case { topics: 1, of_each: 10_000 },
 ];
@@ -56,7 +60,7 @@ struct Run {
 
 /// Measures all cases below this folder; returns the table.
 pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<String> {
-    let port = Server::start().await?.0.subscriber.port();
+    let port = Server::start_of(0, |_| Cloud::default()).await?.0.subscriber.port();
     let mut table = String::from(
         "| topics | subscriptions of each | apply | on disk | one change | it writes | start | first delivery | \
          CPU of an event | in turn | peak memory |\n\
@@ -65,7 +69,6 @@ pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<St
     for Case { topics, of_each } in CASES {
         let here = folder.join(format!("{topics}x{of_each}"));
         let applied = apply(&Case { topics, of_each }, binaries, &here, port)?;
-        let catalogue = format!("file://{}/subscriptions/", here.display());
         let on_disk = bytes_below(&here.join("subscriptions"))? >> 20;
         let mut runs = Vec::new();
         let (mut changes, mut written) = (Vec::new(), 0);
@@ -73,7 +76,9 @@ pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<St
             let (took, bytes) = change(number, topics / 2, binaries, &here, port)?;
             changes.push(took.as_secs_f64() * 1e3);
             written = written.max(bytes);
-            runs.push(run(&dispatch(binaries, &catalogue)?, topics.min(TOPICS), port).await?);
+            runs.push(
+                run(&contenders::dispatch(binaries)?, topics.min(TOPICS), port, &here).await?,
+            );
         }
         let ms = |of: fn(&Run) -> Duration| median(&runs, |run| of(run).as_secs_f64() * 1e3);
         writeln!(
@@ -90,7 +95,7 @@ pub(crate) async fn measure(binaries: &Path, folder: &Path) -> anyhow::Result<St
         )?;
         eprintln!("{table}");
     }
-    Ok(table)
+    Ok(format!("{table}\n{}\n", hostile::measure(binaries).await?))
 }
 
 /// Writes the files of a case and applies them.
@@ -151,16 +156,25 @@ fn topic_name(number: usize) -> String {
     format!("topic{number}")
 }
 
-/// Dispatch with this catalogue.
-fn dispatch(binaries: &Path, catalogue: &str) -> anyhow::Result<Contender> {
-    let all = contenders::all(binaries, &PathBuf::new());
-    let mut dispatch = all.into_iter().find(|it| it.name == DISPATCH).context("dispatch")?;
-    dispatch.variables.push(("SUBSCRIPTIONS_URI".to_owned(), catalogue.to_owned()));
-    Ok(dispatch)
+/// The objects that `apply` wrote, as a bucket has them.
+fn objects(here: &Path) -> anyhow::Result<BTreeMap<String, Bytes>> {
+    let mut objects = BTreeMap::new();
+    let folder = here.join("subscriptions");
+    for path in [folder.clone(), folder.join("shop")] {
+        for entry in std::fs::read_dir(path)? {
+            let path = entry?.path();
+            let key = path.strip_prefix(here)?.to_str().context("a key is text")?;
+            if path.is_file() {
+                objects.insert(key.to_owned(), std::fs::read(&path)?.into());
+            }
+        }
+    }
+    Ok(objects)
 }
 
-async fn run(dispatch: &Contender, topics: usize, port: u16) -> anyhow::Result<Run> {
-    let (server, mut invoker) = Server::start_with(port).await?;
+async fn run(dispatch: &Contender, topics: usize, port: u16, here: &Path) -> anyhow::Result<Run> {
+    let objects = objects(here)?;
+    let (server, mut invoker) = Server::start_of(port, |_| Cloud::with_objects(objects)).await?;
     let function = Function::start(dispatch, &server)?;
     let start = wait_until_ready(&mut invoker, dispatch).await? - function.started;
     let one = events::batch_of(Job::Deliver, std::iter::once(topic_name(0)));

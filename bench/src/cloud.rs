@@ -1,10 +1,10 @@
 //! A fake SQS and S3 that accept every request and count.
 //!
-//! Nothing is stored: a message gets an id and is handed on if somebody wants it, an object gets an ETag. The one object that can be read
-//! is the subscriptions file. Requests to SQS and the messages in them are counted, because SQS
-//! bills by request.
+//! Nothing is stored: a message gets an id and is handed on if somebody wants it, an object gets an ETag. Only the objects
+//! of topics can be read. Requests to SQS and the messages in them are counted, because SQS bills by request.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
@@ -21,6 +21,9 @@ const AWS_JSON: &str = "application/x-amz-json-1.0";
 
 /// What S3 answers about an object that is not there.
 const NO_SUCH_KEY: &[u8] = b"<Error><Code>NoSuchKey</Code><Message>no</Message></Error>";
+
+/// The objects of a page of a listing, as S3 has them at most.
+const PAGE: usize = 1_000;
 
 /// No contender verifies the checksum, so zeros will do.
 const MD5: &str = "00000000000000000000000000000000";
@@ -75,6 +78,11 @@ impl Cloud {
         Self { objects: subscriptions.objects(), ..Self::default() }
     }
 
+    /// Services with these objects in the config bucket.
+    pub(crate) fn with_objects(objects: BTreeMap<String, Bytes>) -> Self {
+        Self { objects, ..Self::default() }
+    }
+
     /// The same, and every message goes there.
     pub(crate) fn sending(self, sent: UnboundedSender<Sent>) -> Self {
         Self { sent: Some(sent), ..self }
@@ -119,14 +127,14 @@ impl Cloud {
     /// An object, or the list of them. Nothing is known of destinations, which are all healthy.
     fn get(&self, uri: &Uri) -> Response<Body> {
         if uri.query().is_some_and(|query| query.contains("list-type=2")) {
-            let entry = |key: &String| {
-                format!(
-                    "<Contents><Key>{key}</Key><ETag>&quot;0&quot;</ETag><Size>1</Size></Contents>"
-                )
-            };
-            let entries: String = self.objects.keys().map(entry).collect();
-            let list = format!("<ListBucketResult>{entries}</ListBucketResult>");
-            return respond(StatusCode::OK, "application/xml", list.into());
+            return self.list(uri);
+        }
+        if uri
+            .query()
+            .is_some_and(|query| query.split('&').any(|part| part.starts_with("versions")))
+        {
+            // No object has an earlier version.
+            return respond(StatusCode::OK, "application/xml", "<ListVersionsResult/>".into());
         }
         let key = uri.path().trim_start_matches('/').split_once('/').map_or("", |(_, key)| key);
         match self.objects.get(key) {
@@ -135,6 +143,29 @@ impl Cloud {
                 respond(StatusCode::NOT_FOUND, "application/xml", Bytes::from_static(NO_SUCH_KEY))
             }
         }
+    }
+
+    /// A page of the objects, after the key that the request names.
+    fn list(&self, uri: &Uri) -> Response<Body> {
+        let parameters = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+        let after = parameters.into_iter().find(|(name, _)| name == "start-after");
+        let after = after.map(|(_, key)| key.into_owned()).unwrap_or_default();
+        let mut rest = self.objects.range::<str, _>((Bound::Excluded(&*after), Bound::Unbounded));
+        let entry = |(key, object): (&String, &Bytes)| {
+            let size = object.len();
+            format!(
+                "<Contents><Key>{key}</Key><ETag>&quot;0&quot;</ETag><Size>{size}</Size></Contents>"
+            )
+        };
+        let entries: String = rest.by_ref().take(PAGE).map(entry).collect();
+        let next = match rest.next() {
+            Some(_) => {
+                "<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>"
+            }
+            None => "<IsTruncated>false</IsTruncated>",
+        };
+        let list = format!("<ListBucketResult>{next}{entries}</ListBucketResult>");
+        respond(StatusCode::OK, "application/xml", list.into())
     }
 
     fn sqs(&self, operation: &str, body: &[u8]) -> anyhow::Result<Response<Body>> {

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use anyhow::Context as _;
+
 /// What a contender does with its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Job {
@@ -75,6 +77,11 @@ pub(crate) fn all(binaries: &Path, tools: &Path) -> Vec<Contender> {
         binary(DEADLETTER, Job::Store, "deadletter"),
         binary(PUT_LOOP, Job::Store, "bench-put-loop"),
     ]
+}
+
+/// Dispatch from this folder of binaries.
+pub(crate) fn dispatch(binaries: &Path) -> anyhow::Result<Contender> {
+    all(binaries, Path::new("")).into_iter().find(|it| it.name == DISPATCH).context("dispatch")
 }
 
 #[cfg(test)]

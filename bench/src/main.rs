@@ -11,6 +11,8 @@ mod cloud;
 mod contenders;
 mod events;
 mod goals;
+
+mod hostile;
 mod http;
 mod instructions;
 mod latency;
@@ -57,6 +59,12 @@ async fn main() -> anyhow::Result<()> {
         && mode == "catalogues"
     {
         println!("{}", catalogues::measure(Path::new(binaries), Path::new(folder)).await?);
+        return Ok(());
+    }
+    if let [mode, binaries] = given.as_slice()
+        && mode == "hostile"
+    {
+        println!("{}", hostile::measure(Path::new(binaries)).await?);
         return Ok(());
     }
     if let [mode, binaries] = given.as_slice()

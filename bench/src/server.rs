@@ -6,11 +6,12 @@
 //! refuses to deliver to the port of the Runtime API. Responses are the shortest that each client
 //! accepts.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -21,6 +22,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::clock;
 use crate::cloud::Cloud;
 use crate::events;
 use crate::http::{Body, respond};
@@ -37,6 +39,7 @@ pub(crate) struct Server {
     pub(crate) subscriber: SocketAddr,
     /// SQS and S3 with their counters.
     pub(crate) cloud: Arc<Cloud>,
+    arrivals: Arc<Arrivals>,
     /// Ends with the server: a `JoinSet` that is dropped aborts its tasks.
     _serving: JoinSet<()>,
 }
@@ -73,21 +76,39 @@ impl Server {
         let addresses = (aws.local_addr()?, subscriber.local_addr()?);
         let cloud = Arc::new(cloud(addresses.1));
         let (runtime_api, invoker) = runtime_api();
-        let runtime_api = Arc::new(runtime_api);
-        let serving = [aws, subscriber]
-            .map(|listener| accept(listener, Arc::clone(&runtime_api), Arc::clone(&cloud)));
+        let arrivals = Arc::<Arrivals>::default();
+        let services = Services { runtime_api: Arc::new(runtime_api), cloud, arrivals };
+        let serving = [aws, subscriber].map(|listener| accept(listener, services.clone()));
         let _serving = JoinSet::from_iter(serving);
-        Ok((Self { aws: addresses.0, subscriber: addresses.1, cloud, _serving }, invoker))
+        let Services { cloud, arrivals, .. } = services;
+        let (aws, subscriber) = addresses;
+        Ok((Self { aws, subscriber, cloud, arrivals, _serving }, invoker))
+    }
+
+    /// When the first request for this path of the subscriber arrived.
+    pub(crate) fn arrival(&self, path: &str) -> Option<Instant> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).get(path).copied()
     }
 }
 
-async fn accept(listener: TcpListener, runtime_api: Arc<RuntimeApi>, cloud: Arc<Cloud>) {
+/// The first arrival at each path of the subscriber.
+type Arrivals = Mutex<BTreeMap<String, Instant>>;
+
+/// Everything behind both ports.
+#[derive(Clone)]
+struct Services {
+    runtime_api: Arc<RuntimeApi>,
+    cloud: Arc<Cloud>,
+    arrivals: Arc<Arrivals>,
+}
+
+async fn accept(listener: TcpListener, services: Services) {
     while let Ok((stream, _)) = listener.accept().await {
         // Nagle's algorithm and delayed ACKs would add up to 40 ms to a small response.
         let _ = stream.set_nodelay(true);
-        let (runtime_api, cloud) = (Arc::clone(&runtime_api), Arc::clone(&cloud));
+        let services = services.clone();
         tokio::spawn(async move {
-            let service = service_fn(|request| handle(&runtime_api, &cloud, request));
+            let service = service_fn(|request| handle(&services, request));
             let served = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service);
             // Killing the function at the end of a run breaks its connections: no error.
@@ -96,9 +117,13 @@ async fn accept(listener: TcpListener, runtime_api: Arc<RuntimeApi>, cloud: Arc<
     }
 }
 
+fn note_arrival(arrivals: &Arrivals, path: &str) {
+    let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+    arrivals.entry(path.to_owned()).or_insert_with(clock::now);
+}
+
 async fn handle(
-    runtime_api: &RuntimeApi,
-    cloud: &Cloud,
+    Services { runtime_api, cloud, arrivals }: &Services,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path();
@@ -108,6 +133,7 @@ async fn handle(
         Ok(runtime_api::extension(path).await)
     } else if let Some(status) = path.strip_prefix(HOOK) {
         let status = status.parse().unwrap_or(StatusCode::NOT_FOUND);
+        note_arrival(arrivals, path);
         let read = request.into_body().collect().await;
         read.map(|_| respond(status, "text/plain", Bytes::new())).map_err(Into::into)
     } else {

@@ -289,9 +289,9 @@ async fn a_large_topic_waits_until_those_in_use_leave_memory_for_it() {
             fixture.put(&format!("{name}.json"), &large).await;
         }
         fixture.topic("shop/orders", &["a"]).await;
-        // Each takes a mebibyte and a half, and is read only where the worst of its length would have room: 26 MiB.
+        // Each takes about one and a half.
         let Reader { source, clock } = fixture.reader();
-        let reader = Reader { source: source.with_memory(28 * 1_024 * 1_024), clock };
+        let reader = Reader { source: source.with_memory(4 * 1_024 * 1_024), clock };
         let all =
             reader.topics(&["shop/large", "shop/larger", "shop/largest", "shop/orders"]).await;
         let is_unreadable =

@@ -110,18 +110,19 @@ impl KeptTopics {
         }
     }
 
-    /// Forgets large topics until all in memory leave room for one more with so many bytes, within this limit. False if
-    /// those in use do not.
-    pub(super) fn make_room(&mut self, bytes: usize, limit: usize) -> bool {
+    /// Forgets large topics until those in memory leave so much of the limit, or all that are left are in use. Returns what
+    /// they leave; without any, one topic may take as much as it needs.
+    pub(super) fn make_room(&mut self, bytes: usize, limit: usize) -> usize {
         loop {
             self.large.retain(|(topic, _)| topic.strong_count() > 0);
             let used: usize = self.large.iter().map(|(_, bytes)| bytes).sum();
-            if used == 0 || used.saturating_add(bytes) <= limit {
-                return true;
+            let room = if used == 0 { usize::MAX } else { limit.saturating_sub(used) };
+            if room >= bytes {
+                return room;
             }
             let is_large =
                 |name: &&TopicName| self.topics.get(*name).is_some_and(|(_, kept)| kept.is_large());
-            let Some(oldest) = self.order.values().find(is_large).cloned() else { return false };
+            let Some(oldest) = self.order.values().find(is_large).cloned() else { return room };
             self.forget(&oldest);
         }
     }
@@ -232,21 +233,21 @@ mod tests {
         };
         let mut topics = KeptTopics::default();
         let limit = 3 * LARGE_BYTES;
-        assert!(topics.make_room(2 * limit, limit), "it is the only one");
+        assert_eq!(topics.make_room(2 * limit, limit), usize::MAX, "it is the only one");
         let in_use = large(&a);
         topics.note_in_memory(&in_use);
         topics.keep(a.clone(), in_use.clone());
-        assert!(topics.make_room(LARGE_BYTES, limit));
+        assert_eq!(topics.make_room(LARGE_BYTES, limit), LARGE_BYTES);
         assert!(topics.get(&a).is_some());
-        assert!(!topics.make_room(2 * LARGE_BYTES, limit));
+        assert_eq!(topics.make_room(2 * LARGE_BYTES, limit), LARGE_BYTES);
         assert!(topics.get(&a).is_none(), "it is forgotten, but still in use");
         drop(in_use);
-        assert!(topics.make_room(2 * LARGE_BYTES, limit));
+        assert_eq!(topics.make_room(2 * LARGE_BYTES, limit), usize::MAX);
         // One that is kept and not in use makes room.
         let kept = large(&b);
         topics.note_in_memory(&kept);
         topics.keep(b.clone(), kept);
-        assert!(topics.make_room(2 * LARGE_BYTES, limit));
+        assert_eq!(topics.make_room(2 * LARGE_BYTES, limit), usize::MAX);
         assert!(topics.get(&b).is_none());
     }
 }

@@ -39,7 +39,7 @@ const UNKNOWN_EVERY_MS: u64 = 1_000;
 /// The most objects that are read at once.
 const READS_AT_ONCE: usize = 16;
 /// The memory that all large topics of a process take together, about. One topic may take more if it is the only one.
-const MEMORY_BYTES: usize = 64 * 1_024 * 1_024;
+const MEMORY_BYTES: usize = 72 * 1_024 * 1_024;
 
 /// The subscriptions of a deployment, read by need.
 #[derive(Debug)]

@@ -4,14 +4,13 @@
 //! the other, beside everything else, and only while the process has memory for them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use delivery::ports::Clock;
 use delivery::subscription::catalogue::TopicSubscriptions;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret_policy::SecretPolicy;
-use delivery::topic_object::{
-    self, CONDITIONS_MAX, Content, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX, memory_bytes,
-};
+use delivery::topic_object::{self, Content, ObjectError};
 use tokio::sync::MutexGuard;
 
 use super::earlier::{self, Earlier};
@@ -23,12 +22,13 @@ use crate::storage::{Fetched, StorageError};
 const BROKEN_EVERY_MS: u64 = 30_000;
 /// The problem of a topic that is not there and that nobody removed with `apply`.
 const GONE: &str = "its object is gone, and it was not removed";
-/// The problem of a large topic while others take the memory of the process.
-const NO_MEMORY: &str = "other topics in use take the memory that it needs";
 /// Objects that are not larger are read at once.
 const SMALL_MAX_BYTES: usize = 64 * 1_024;
-/// The shortest text that a subscription can have in an object.
-const SUBSCRIPTION_MIN_BYTES: usize = 40;
+/// A topic usually takes so many times the length of its object.
+const MEMORY_OF_TEXT: usize = 3;
+/// The number of looks whether there is memory for a large topic, and the time from one to the next.
+const MEMORY_LOOKS: usize = 20;
+const MEMORY_LOOK_EVERY_MS: u64 = 250;
 
 /// The turn to read a large object, until it is dropped.
 type Turn<'t> = MutexGuard<'t, ()>;
@@ -54,13 +54,10 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         let known = kept.as_ref().and_then(|kept| kept.unusable_etag.clone().or(kept.etag.clone()));
         let small = SMALL_MAX_BYTES as u64;
         let fetched = self.objects.get_at_most(small, &key, known.as_deref()).await;
-        let Err(StorageError::TooLarge { bytes, .. }) = fetched else {
+        let Err(StorageError::TooLarge { .. }) = fetched else {
             return (name, self.fetched(name, kept, fetched, None).await);
         };
         let turn = self.large.lock().await;
-        if !self.has_memory_for(usize::try_from(bytes).unwrap_or(usize::MAX)) {
-            return (name, self.without_memory(name, kept));
-        }
         let fetched = self.objects.get(&key, known.as_deref()).await;
         (name, self.fetched(name, kept, fetched, Some(turn)).await)
     }
@@ -68,13 +65,14 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     /// The newest object is large, and topics in use take the memory. A large one that was read before is among them, and
     /// is not used again: otherwise the newest might never be read.
     fn without_memory(&self, name: &TopicName, kept: Option<Kept>) -> Read {
+        let problem = ObjectError::NoMemory.to_string();
         match kept.filter(|kept| !kept.is_large()) {
             Some(kept) => {
                 let not_before_ms = self.clock.now_ms().saturating_add(UNKNOWN_EVERY_MS);
-                let problem = report(name, NO_MEMORY, true);
+                let problem = report(name, &problem, true);
                 Read::Known(Kept { not_before_ms, ..kept }, Some(problem))
             }
-            None => Read::Unknown(report(name, NO_MEMORY, false)),
+            None => Read::Unknown(report(name, &problem, false)),
         }
     }
 
@@ -90,9 +88,12 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
             Ok(Fetched::Unchanged) => self.unchanged(name, kept),
             Ok(Fetched::Changed { bytes, etag, .. }) => {
                 let size = bytes.len();
-                match parsed(name, bytes).await {
+                match self.parsed(name, bytes).await {
                     Ok(topic) => Read::Known(self.as_read(topic, Some(etag), size), None),
-                    Err(problem) => self.unusable(name, kept, Some(etag), problem, turn).await,
+                    Err(ObjectError::NoMemory) => self.without_memory(name, kept),
+                    Err(error) => {
+                        self.unusable(name, kept, Some(etag), error.to_string(), turn).await
+                    }
                 }
             }
             Ok(Fetched::Missing) if kept.is_none() => self.missing(name, turn).await,
@@ -176,21 +177,42 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
             Some(turn) => turn,
             None => self.large.lock().await,
         };
-        if !self.has_memory_for(OBJECT_MAX_BYTES) {
-            return Err(NO_MEMORY.to_owned());
-        }
-        let parse = |bytes: Vec<u8>| async move { parsed(name, bytes).await.ok() };
+        let lacks_memory = AtomicBool::new(false);
+        let parse = |bytes: Vec<u8>| {
+            let parsing = self.parsed(name, bytes);
+            let note = |error: &ObjectError| {
+                lacks_memory.fetch_or(*error == ObjectError::NoMemory, Ordering::Relaxed);
+            };
+            async move { parsing.await.inspect_err(note).ok() }
+        };
         let found = earlier::newest_usable(&self.objects, &self.objects.key_of(name), parse).await;
+        if lacks_memory.load(Ordering::Relaxed) {
+            // An older version would be used although this one is right.
+            return Err(ObjectError::NoMemory.to_string());
+        }
         found.map_err(|error| format!("no earlier version can be read: {error}"))
     }
 
-    /// Forgets topics until there is memory for one whose object has so many bytes. False if there is none while
-    /// others are in use.
-    fn has_memory_for(&self, object_bytes: usize) -> bool {
-        let bytes = object_bytes.min(OBJECT_MAX_BYTES);
-        let subscriptions = (bytes / SUBSCRIPTION_MIN_BYTES).min(SUBSCRIPTIONS_MAX);
-        let most_bytes = memory_bytes(bytes, subscriptions, CONDITIONS_MAX);
-        self.state().topics.make_room(most_bytes, self.memory_bytes)
+    /// The topic that an object has; `None` if it was removed. A large one is parsed on another thread, within the memory
+    /// that there is. While topics in use take that memory, this waits for some time.
+    async fn parsed(&self, name: &TopicName, bytes: Vec<u8>) -> Parsed {
+        if bytes.len() <= SMALL_MAX_BYTES {
+            return topic_in(usize::MAX, name, &bytes);
+        }
+        let bytes = Arc::new(bytes);
+        let (mut wanted, mut tried) = (bytes.len() * MEMORY_OF_TEXT, 0);
+        for _ in 0..MEMORY_LOOKS {
+            let room = self.state().topics.make_room(wanted, self.memory_bytes);
+            if room <= tried {
+                self.clock.sleep(MEMORY_LOOK_EVERY_MS).await;
+                continue;
+            }
+            match parsed_beside(room, name, &bytes).await {
+                Err(ObjectError::NoMemory) => (wanted, tried) = (usize::MAX, room),
+                parsed => return parsed,
+            }
+        }
+        Err(ObjectError::NoMemory)
     }
 
     /// A topic that was read just now.
@@ -207,34 +229,29 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     }
 }
 
-/// The topic that an object has; `None` if it was removed. The policy of secrets counts for each request instead, so that
-/// it may change without the topics.
-fn topic_in(name: &TopicName, bytes: &[u8]) -> Result<Option<Arc<TopicSubscriptions>>, String> {
-    let content = Content::parse(bytes).map_err(|error| error.to_string())?;
-    let Content::Topic(object) = content else { return Ok(None) };
-    let topic = topic_object::read(name, &object, &SecretPolicy::default())
-        .map_err(|error| error.to_string())?;
+/// The topic of an object; `None` if it was removed.
+type Parsed = Result<Option<Arc<TopicSubscriptions>>, ObjectError>;
+
+/// The topic that an object has, if it takes so much memory at most. The policy of secrets counts for each request instead,
+/// so that it may change without the topics.
+fn topic_in(most_bytes: usize, name: &TopicName, bytes: &[u8]) -> Parsed {
+    let Content::Topic(object) = Content::parse(bytes)? else { return Ok(None) };
+    let topic = topic_object::read_within(most_bytes, name, &object, &SecretPolicy::default())?;
     for (subscription, why) in topic.unusable() {
         tracing::error!(subscription = %format!("{name}/{subscription}"), problem = %why, "subscription.unusable");
     }
     Ok(Some(Arc::new(topic)))
 }
 
-/// Parses an object with [`topic_in`]. A large one takes some time, so another thread parses it and builds the index.
-async fn parsed(
-    name: &TopicName,
-    bytes: Vec<u8>,
-) -> Result<Option<Arc<TopicSubscriptions>>, String> {
-    if bytes.len() <= SMALL_MAX_BYTES {
-        return topic_in(name, &bytes);
-    }
-    let name = name.clone();
+/// Parses an object on another thread, which also builds the index.
+async fn parsed_beside(most_bytes: usize, name: &TopicName, bytes: &Arc<Vec<u8>>) -> Parsed {
+    let (name, bytes) = (name.clone(), Arc::clone(bytes));
     let parsing = tokio::task::spawn_blocking(move || {
-        let topic = topic_in(&name, &bytes)?;
+        let topic = topic_in(most_bytes, &name, &bytes)?;
         topic.iter().for_each(|topic| topic.build_index());
         Ok(topic)
     });
-    parsing.await.unwrap_or_else(|error| Err(format!("reading it failed: {error}")))
+    parsing.await.unwrap_or_else(|error| Err(ObjectError::Malformed(error.to_string())))
 }
 
 /// Logs that the newest state of a topic cannot be used; returns what is wrong.

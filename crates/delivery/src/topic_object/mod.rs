@@ -27,7 +27,7 @@ pub use destinations::DestinationsObject;
 pub use limits::{
     CONDITIONS_MAX, ENTRY_MAX_BYTES, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX, memory_bytes,
 };
-pub use read::{owner_of, read};
+pub use read::{owner_of, read, read_within};
 pub use settings::{
     DeploymentObject, NotificationsEntry, PublishersEntry, PublishersObject, SettingsObject,
     settings,

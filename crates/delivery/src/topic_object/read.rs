@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::limits::CONDITIONS_MAX;
+use super::limits::{CONDITIONS_MAX, memory_bytes};
 use super::text::{ObjectError, TopicObject, check_length};
 use crate::document::findings::Findings;
 use crate::document::node::Node;
@@ -25,8 +25,21 @@ const AT_ONCE_BYTES: usize = 64 * 1_024;
 ///
 /// # Errors
 /// [`ObjectError`] if the settings of the topic cannot be used: then it is not known how its events are read. Or if its
-/// filters are too large, so that reading it would take memory that other topics need.
+/// filters are too large.
 pub fn read(
+    name: &TopicName,
+    object: &TopicObject<'_>,
+    secrets: &SecretPolicy,
+) -> Result<TopicSubscriptions, ObjectError> {
+    read_within(usize::MAX, name, object, secrets)
+}
+
+/// Reads the topic of this name, if it takes about so much memory at most.
+///
+/// # Errors
+/// Those of [`read`], and [`ObjectError::NoMemory`].
+pub fn read_within(
+    most_bytes: usize,
     name: &TopicName,
     object: &TopicObject<'_>,
     secrets: &SecretPolicy,
@@ -36,14 +49,20 @@ pub fn read(
     let mut topic = TopicSubscriptions::new(reader.topic()?);
     let mut unusable = BTreeMap::new();
     let mut entries = object.subscriptions.iter().peekable();
-    let mut conditions = 0;
+    let (mut bytes, mut subscriptions, mut conditions) = (0, 0, 0);
     while entries.peek().is_some() {
-        for subscription in reader.read(chunk(&mut entries), &mut unusable) {
+        let chunk = chunk(&mut entries);
+        bytes += chunk.iter().map(|(_, entry)| entry.len()).sum::<usize>();
+        for subscription in reader.read(chunk, &mut unusable) {
+            subscriptions += 1;
             conditions += subscription.filter.size();
             topic.add(subscription);
         }
         if conditions > CONDITIONS_MAX {
             return Err(ObjectError::TooManyConditions);
+        }
+        if memory_bytes(bytes, subscriptions, conditions) > most_bytes {
+            return Err(ObjectError::NoMemory);
         }
     }
     Ok(topic.with_unusable(unusable))

@@ -50,6 +50,9 @@ pub enum ObjectError {
     /// Its filters would take too much memory.
     #[error("its filters have more than {CONDITIONS_MAX} conditions and values together")]
     TooManyConditions,
+    /// It takes more memory than there is for it now.
+    #[error("other topics in use take the memory that it needs")]
+    NoMemory,
     /// The topic's own settings have an error.
     #[error("the settings of the topic cannot be used: {0}")]
     Settings(String),
