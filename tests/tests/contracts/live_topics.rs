@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use adapters::live_topics::{LOOK_EVERY_MS, LiveTopics, PUBLISHERS, SETTINGS, TopicObjects};
+use adapters::live_topics::{
+    FEW_TOPICS, LOOK_EVERY_MS, LiveTopics, PUBLISHERS, SETTINGS, TopicObjects,
+};
 use adapters::storage::{Storage, StoredObject};
 use delivery::event::envelope::Publisher;
 use delivery::ports::SubscriptionSource as _;
@@ -163,6 +165,9 @@ async fn of_very_many_topics_each_look_compares_a_thousand() {
             let known = reader.topics(&[first, last]).await;
             names(&known).len()
         };
+        // With few topics in use, each of them is requested again.
+        let more: Vec<String> = (1..FEW_TOPICS).map(|number| format!("n{number:04}/t")).collect();
+        reader.topics(&more.iter().map(String::as_str).collect::<Vec<_>>()).await;
         assert_eq!(counts().await, 2);
         for name in [first, last] {
             fixture.topic(name, &["a", "bb"]).await;
@@ -336,6 +341,10 @@ async fn with_few_events_a_change_is_in_use_after_five_minutes_however_many_topi
         }
         fixture.topic("shop/orders", &["a"]).await;
         let reader = fixture.reader();
+        for number in 0..FEW_TOPICS {
+            fixture.topic(&format!("a/{number:04}"), &["a"]).await;
+            assert_eq!(reader.found(&format!("a/{number:04}")).await, Found::Topic);
+        }
         assert_eq!(reader.orders().await, ["a"]);
         fixture.topic("shop/orders", &["bb"]).await;
         reader.clock.advance(LOOK_EVERY_MS);

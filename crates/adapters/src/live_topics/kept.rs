@@ -88,6 +88,16 @@ impl KeptTopics {
         Some(kept)
     }
 
+    /// The number of topics.
+    pub(super) fn len(&self) -> usize {
+        self.topics.len()
+    }
+
+    /// Each topic is requested again before it is used.
+    pub(super) fn make_all_stale(&mut self) {
+        self.topics.values_mut().for_each(|(_, kept)| kept.is_stale = true);
+    }
+
     /// Keeps a topic in place of what was known of it.
     pub(super) fn keep(&mut self, name: TopicName, kept: Kept) {
         self.forget(&name);

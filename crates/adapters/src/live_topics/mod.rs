@@ -1,8 +1,7 @@
 //! The subscriptions of a deployment, where each topic is an object that is read when its first event arrives.
 //!
-//! A topic stays in use until the listing shows another version of its object. Each look at the listing reads one page of it,
-//! so a change is in use after as many looks as the deployment has thousands of topics. What was read last stays in use
-//! while something newer cannot be read or used. A process that has nothing of a topic uses its newest earlier version that
+//! A topic stays in use until a look shows that its object has another version. What was read last stays in use while
+//! something newer cannot be read or used. A process that has nothing of a topic uses its newest earlier version that
 //! can be used. If there is none, the events of this topic wait, and no others.
 //!
 //! A name counts as missing only after its object was requested for the invocation that asks.
@@ -10,6 +9,7 @@
 mod earlier;
 mod kept;
 mod location;
+mod looking;
 mod objects;
 mod reading;
 mod settings;
@@ -25,13 +25,13 @@ use futures::stream::{self, StreamExt as _};
 
 use self::kept::{Kept, KeptTopics};
 pub use self::location::Location;
+use self::looking::Listing;
+pub use self::looking::{FEW_TOPICS, LOOK_EVERY_MS};
 pub use self::objects::{DESTINATIONS, PUBLISHERS, SETTINGS, TopicObjects, can_exist};
 use self::reading::Read;
 use self::settings::WatchedSettings;
 use crate::machine::Machine;
 
-/// The settings and the next page of the listing are read again after this long.
-pub const LOOK_EVERY_MS: u64 = 30_000;
 /// [`LOOK_EVERY_MS`] for folders: a look asks nobody else, and people who save a file wait for the effect.
 const LOCAL_LOOK_EVERY_MS: u64 = 100;
 /// An object of which no version can be used is read again after this long.
@@ -62,14 +62,6 @@ struct State {
     /// The topics of which nothing is known and that could not be read lately.
     failures: BTreeMap<TopicName, Failure>,
     listing: Listing,
-}
-
-/// The part of the listing that was read.
-#[derive(Debug, Default)]
-struct Listing {
-    /// The last key of the page before.
-    after: Option<String>,
-    looked_ms: Option<u64>,
 }
 
 /// The reason for which a topic could not be read.
@@ -138,39 +130,6 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads the next page of the listing if that is due, and marks the topics that have changed.
-    async fn look_for_changes(&self) {
-        let now_ms = self.clock.now_ms();
-        let after = {
-            let listing = &mut self.state().listing;
-            let is_due = |looked_ms| now_ms.abs_diff(looked_ms) >= self.look_every_ms;
-            // The first read of a topic needs no listing.
-            if !is_due(*listing.looked_ms.get_or_insert(now_ms)) {
-                return;
-            }
-            listing.looked_ms = Some(now_ms);
-            listing.after.clone()
-        };
-        match self.objects.page(after.as_deref()).await {
-            Ok(page) => {
-                let last = page.entries.last().map(|entry| entry.key.clone());
-                let next = last.filter(|_| page.next.is_some());
-                let listed = page.entries.iter().filter_map(|entry| {
-                    Some((self.objects.topic_of(&entry.key)?, entry.etag.as_str()))
-                });
-                let is_on_page = |name: &TopicName| {
-                    let key = self.objects.key_of(name);
-                    after.as_deref().is_none_or(|after| key.as_str() > after)
-                        && next.as_deref().is_none_or(|last| key.as_str() <= last)
-                };
-                let mut state = self.state();
-                state.topics.compare(&listed.collect(), is_on_page, now_ms);
-                state.listing.after = next;
-            }
-            Err(error) => tracing::warn!(problem = %error, "subscriptions.not_listed"),
-        }
     }
 
     /// Adds these topics to what is known, each with what was found. The error is the first reason why the newest state of

@@ -353,7 +353,7 @@ fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem>
 
 /// Requests for the subscriptions.
 fn subscriptions(of: &SubscriptionReads) -> [CostItem; 2] {
-    let reads = "settings, publishers, and topics that changed".to_owned();
+    let reads = "settings, publishers and topics".to_owned();
     // S3 lists at the price of a write.
     let writes = format!("{} pages of the listing + {} topics", count(of.lists), count(of.writes));
     [

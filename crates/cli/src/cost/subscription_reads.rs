@@ -1,11 +1,10 @@
-//! Requests for the subscriptions: each process looks at the settings and at a page of the listing again and again, and reads
-//! topics that have changed.
+//! Requests for the subscriptions: each process looks at the settings and at its topics again and again, and reads topics that
+//! have changed.
 //!
-//! Errs on the high side: every process uses every topic that changes. Does not include the first read of a topic in a
-//! process, which is one request, and topics that are read again because more are in use than are kept (8 MiB of their
-//! objects).
+//! Errs on the high side: every process uses every topic. Does not include the first read of a topic in a process, which is
+//! one request, and topics that are read again because more are in use than are kept (24 MiB of memory).
 
-use adapters::live_topics::LOOK_EVERY_MS;
+use adapters::live_topics::{FEW_TOPICS, LOOK_EVERY_MS};
 use delivery::time::duration::DAY_MS;
 
 use super::average::as_f64;
@@ -36,8 +35,13 @@ impl SubscriptionReads {
         // A process looks when it is invoked.
         let looks = (all * as_f64(DAY_MS / LOOK_EVERY_MS)).min(invocations);
         let changes = deployment.subscription_changes;
+        // Few topics are requested one by one, of more a page of the listing.
+        let (topics, lists) = match deployment.topics {
+            topics if topics <= FEW_TOPICS as f64 => (topics, 0.0),
+            _ => (0.0, looks),
+        };
         // The writer of a change reads the object before.
-        let reads = looks * OBJECTS_OF_A_LOOK + changes * (all + 1.0);
-        Self { lists: looks, reads, writes: changes }
+        let reads = looks * (OBJECTS_OF_A_LOOK + topics) + changes * (all + 1.0);
+        Self { lists, reads, writes: changes }
     }
 }

@@ -271,6 +271,26 @@ fn shared_state() -> String {
     table("| load | options | reads | writes | $ a day |", &rows)
 }
 
+/// The price of looking for changes, for some numbers of processes and topics.
+fn looking() -> String {
+    let rows = [(12, 100), (100, 1_000), (1_000, 10_000)].map(|(processes, topics)| {
+        let limits = format!("--events-concurrency {} --retry-concurrency 2", processes - 2);
+        let load = "--events 1e10 --success 0.9 --account-concurrency 10000";
+        let estimate = json(&format!("{load} {limits} --topics {topics}"));
+        let of = |member, wanted| sum(&estimate, member, |_, what| what == wanted);
+        let [reads, looks] = ["subscriptions read", "subscriptions looked at"];
+        let usd = of("usd", reads) + of("usd", looks);
+        let counts = [reads, looks].map(|what| short(of("quantity", what)));
+        let of_each = usd / f64::from(processes);
+        format!(
+            "| {processes} | {topics} | {} | {} | {usd:.2} | {of_each:.4} |",
+            counts[0], counts[1]
+        )
+    });
+    let head = "| processes | topics | reads a day | pages listed a day | $ a day | $ a day for each process |";
+    table(head, &rows)
+}
+
 /// The services beside, in the order of the tables.
 const OTHERS: [&str; 5] = ["EventBridge", "SNS", "Event Grid", "Pub/Sub", "Svix"];
 const OTHERS_HEAD: &str =
@@ -368,6 +388,7 @@ fn expected(name: &str) -> String {
         "money" => money(),
         "waits" => waits(),
         "limits" => limits(),
+        "looking" => looking(),
         "shared state" => shared_state(),
         "elsewhere" => elsewhere(),
         "volumes" => volumes(),
@@ -383,11 +404,12 @@ fn expected(name: &str) -> String {
 }
 
 /// The sections of the page that are not the output of a command.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "needed",
     "money",
     "limits",
     "waits",
+    "looking",
     "shared state",
     "elsewhere",
     "volumes",

@@ -472,19 +472,20 @@ fn without_failures_the_digest_is_read_every_five_minutes_but_not_more_often_tha
 
 #[test]
 fn subscriptions_are_looked_at_twice_a_minute_and_each_process_reads_what_changed() {
-    let of = |events, changes| {
+    let of = |events, topics, changes| {
         let mut plan = traffic(|of| of.events = events);
+        plan.deployment.topics = topics;
         plan.deployment.subscription_changes = changes;
         estimate(&plan, &native()).load.subscriptions
     };
-    let unchanged = of(1e5, 0.0);
-    assert!(close(unchanged.lists, 2_880.0) && close(unchanged.writes, 0.0), "{unchanged:?}");
-    assert!(
-        close(unchanged.reads, 2.0 * 2_880.0),
-        "the settings and the publishers: {unchanged:?}"
-    );
-    assert!(close(of(7.0, 0.0).lists, 7.0), "not more often than invoked");
-    let changed = of(1e5, 1_440.0);
+    let looks = (24 * 60 * 60_000 / 28_000) as f64;
+    let unchanged = of(1e5, 11.0, 0.0);
+    assert!(close(unchanged.lists, looks) && close(unchanged.writes, 0.0), "{unchanged:?}");
+    assert!(close(unchanged.reads, 2.0 * looks), "the settings and the publishers: {unchanged:?}");
+    assert!(close(of(7.0, 11.0, 0.0).lists, 7.0), "not more often than invoked");
+    let few = of(1e5, 10.0, 0.0);
+    assert!(close(few.lists, 0.0) && close(few.reads, 12.0 * looks), "{few:?}");
+    let changed = of(1e5, 11.0, 1_440.0);
     // One process reads each, and so does the writer before.
     assert!(close(changed.reads - unchanged.reads, 2.0 * 1_440.0), "{changed:?}");
     assert!(close(changed.lists, unchanged.lists) && close(changed.writes, 1_440.0), "{changed:?}");
