@@ -17,6 +17,7 @@
 mod advice;
 mod arn;
 mod attempts;
+mod change_record;
 mod command_line;
 mod commands;
 mod compiled;

@@ -33,12 +33,13 @@ pub(super) async fn newest_usable<T>(
     }
     for version in earlier.take(VERSIONS_TRIED) {
         let max_bytes = OBJECT_MAX_BYTES as u64;
-        let bytes = match objects.storage().get_version(max_bytes, key, &version.id).await {
-            Ok(bytes) => bytes,
+        let stored = match objects.storage().get_version(max_bytes, key, &version.id).await {
+            Ok(stored) => stored,
             Err(StorageError::TooLarge { .. }) => continue,
             Err(error) => return Err(error),
         };
-        let Some((size, found)) = bytes.and_then(|bytes| Some((bytes.len(), parse(&bytes)?)))
+        let Some((size, found)) =
+            stored.and_then(|stored| Some((stored.bytes.len(), parse(&stored.bytes)?)))
         else {
             continue;
         };

@@ -13,6 +13,7 @@ use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 
+use crate::change_record::RecordArgs;
 use crate::confirm::may_proceed;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::with_lints;
@@ -48,6 +49,8 @@ pub(crate) struct Arguments {
     /// Only show what would change; the exit code is 2 if anything would
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    record: RecordArgs,
     /// Do not ask for confirmation
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
@@ -59,7 +62,8 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { owner, prune, .. } = &arguments;
     let files = Files::read(&arguments.files)?;
-    let topics = Topics::at(&arguments.target.location().await?).await;
+    let location = arguments.target.location().await?;
+    let topics = Topics::at(&location).await;
     // Before the checks, since files may refer to what the deployment has.
     let beside = topics.beside().await?;
     let reading = files.reading_for(&beside.for_files(owner, *prune)?);
@@ -99,7 +103,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     key_sets::write(topics.objects.storage(), &before, &after).await?;
-    plan.make(print_changed).await?;
+    let record = arguments.record.record(&location).await;
+    plan.make(&record, print_changed).await?;
     out(&format!("{name}: applied\n"))?;
     Ok(ExitCode::SUCCESS)
 }

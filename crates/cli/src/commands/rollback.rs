@@ -15,6 +15,7 @@ use delivery::time::moment;
 use delivery::topic_object::{self, Content, OBJECT_MAX_BYTES};
 use serde_json::json;
 
+use crate::change_record::RecordArgs;
 use crate::commands::apply::{may_replace, print_changed, print_changes};
 use crate::files::usage_error;
 use crate::key_sets;
@@ -41,6 +42,8 @@ pub(crate) struct Arguments {
     /// Only list the versions of a topic
     #[arg(long)]
     list: bool,
+    #[command(flatten)]
+    record: RecordArgs,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -59,8 +62,9 @@ struct Restored {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { name, target, owner, at, list, yes } = arguments;
-    let topics = Topics::at(&target.location().await?).await;
+    let Arguments { name, target, owner, at, list, record, yes } = arguments;
+    let location = target.location().await?;
+    let topics = Topics::at(&location).await;
     let names = match name.parse::<TopicName>() {
         Ok(topic) => vec![topic],
         Err(_) if name.contains('/') => return Err(usage_error(format!("{name:?} is no topic"))),
@@ -101,9 +105,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     key_sets::write(topics.objects.storage(), &before, &after).await?;
+    let record = record.record(&location).await;
     let by = owner.as_deref().unwrap_or_default();
     for Restored { name, change, .. } in &restored {
-        print_changed(name, topics.change(name, by, change).await?)?;
+        print_changed(name, topics.change(name, by, change, &record).await?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -176,10 +181,10 @@ async fn object_of(
 ) -> anyhow::Result<Option<Object>> {
     let (key, max_bytes) = (topics.objects.key_of(name), OBJECT_MAX_BYTES as u64);
     let what = || format!("the version {} of {name}", version.id);
-    let bytes = topics.objects.storage().get_version(max_bytes, &key, &version.id).await;
-    let bytes = bytes.with_context(|| format!("{} cannot be read", what()))?;
-    let bytes = bytes.with_context(|| format!("{} is no longer there", what()))?;
-    let content = Content::parse(&bytes);
+    let stored = topics.objects.storage().get_version(max_bytes, &key, &version.id).await;
+    let stored = stored.with_context(|| format!("{} cannot be read", what()))?;
+    let stored = stored.with_context(|| format!("{} is no longer there", what()))?;
+    let content = Content::parse(&stored.bytes);
     Ok(match content.with_context(|| format!("{} is not restored", what()))? {
         Content::Topic(object) => Some(object.into_owned()),
         Content::Removed(_) => None,

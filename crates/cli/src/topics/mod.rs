@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use adapters::live_topics::{Location, TopicObjects};
 use adapters::machine::Machine;
-use adapters::storage::{Fetched, Replaced, StorageError};
+use adapters::storage::{Fetched, Replaced, StorageError, StoredVersion};
 use anyhow::{Context as _, bail};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::TopicName;
@@ -22,6 +22,7 @@ use delivery::topic_object::{Content, DeploymentObject, OBJECT_MAX_BYTES, tombst
 pub(crate) use self::change::{Change, Object};
 pub(crate) use self::deployed::{Deployed, Wanted, read};
 pub(crate) use self::plan::Plan;
+use crate::change_record::ChangeRecord;
 use crate::store;
 
 /// The number of times that a change is made again because somebody else was faster.
@@ -100,9 +101,11 @@ impl Topics {
         let Some(newest) = versions.into_iter().find(|version| !version.is_current) else {
             return Ok(false);
         };
-        let bytes = self.objects.storage().get_version(max_bytes, key, &newest.id).await?;
-        let is_mark = |bytes: &Vec<u8>| matches!(Content::parse(bytes), Ok(Content::Removed(_)));
-        Ok(!bytes.as_ref().is_some_and(is_mark))
+        let stored = self.objects.storage().get_version(max_bytes, key, &newest.id).await?;
+        let is_mark = |stored: &StoredVersion| {
+            matches!(Content::parse(&stored.bytes), Ok(Content::Removed(_)))
+        };
+        Ok(!stored.as_ref().is_some_and(is_mark))
     }
 
     /// The object of a topic that cannot be used: only its version counts.
@@ -122,6 +125,7 @@ impl Topics {
         name: &TopicName,
         owner: &str,
         change: &Change,
+        record: &ChangeRecord,
     ) -> anyhow::Result<Changed> {
         let key = self.objects.key_of(name);
         let mut wait = WAIT;
@@ -142,7 +146,7 @@ impl Topics {
                 None => tombstone(&moment::rfc3339(Machine.now_ms())),
             };
             let bytes = text.len();
-            if self.replace(&key, text, current.etag.as_deref()).await? {
+            if self.replace(&key, text, current.etag.as_deref(), record).await? {
                 return Ok(Changed::Written(bytes));
             }
             tokio::time::sleep(wait).await;
@@ -180,6 +184,7 @@ impl Topics {
         &self,
         name: &str,
         has_to_exist: bool,
+        record: &ChangeRecord,
         change: impl Fn(&mut T) -> anyhow::Result<()>,
     ) -> anyhow::Result<Changed> {
         let mut wait = WAIT;
@@ -193,7 +198,7 @@ impl Topics {
             }
             let text = after.to_text();
             let bytes = text.len();
-            if self.replace(&self.objects.key(name), text, etag.as_deref()).await? {
+            if self.replace(&self.objects.key(name), text, etag.as_deref(), record).await? {
                 return Ok(Changed::Written(bytes));
             }
             tokio::time::sleep(wait).await;
@@ -203,8 +208,15 @@ impl Topics {
     }
 
     /// Writes an object if it is still the one that was read; whether it was.
-    async fn replace(&self, key: &str, text: String, etag: Option<&str>) -> anyhow::Result<bool> {
-        let replaced = self.objects.storage().replace(key, text.into_bytes(), etag).await;
+    async fn replace(
+        &self,
+        key: &str,
+        text: String,
+        etag: Option<&str>,
+        record: &ChangeRecord,
+    ) -> anyhow::Result<bool> {
+        let (storage, metadata) = (self.objects.storage(), record.metadata());
+        let replaced = storage.replace_noted(key, text.into_bytes(), etag, &metadata).await;
         let replaced = replaced.with_context(|| format!("{key} cannot be written"))?;
         Ok(matches!(replaced, Replaced::Written { .. }))
     }

@@ -18,6 +18,7 @@ use futures::{StreamExt as _, stream};
 
 use super::change::{Change, Object, is_of};
 use super::{Changed, Topics};
+use crate::change_record::ChangeRecord;
 use crate::output::note;
 use crate::text;
 
@@ -273,12 +274,13 @@ impl<'t> Plan<'t> {
     /// If something cannot be written; what was reported before is.
     pub(crate) async fn make(
         &self,
+        record: &ChangeRecord,
         report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let Self { topics, owner, prune, .. } = self;
         let mut changes = Vec::with_capacity(self.changes.len());
         for (name, TopicChange { change, .. }) in &self.changes {
-            changes.push(async move { (topics.change(name, owner, change).await, name) });
+            changes.push(async move { (topics.change(name, owner, change, record).await, name) });
         }
         let mut made = stream::iter(changes).buffer_unordered(OBJECTS_AT_ONCE);
         let mut problems = Vec::new();
@@ -294,13 +296,13 @@ impl<'t> Plan<'t> {
         let name = destinations_of(owner);
         let own = self.before.own_destinations(&self.wanted_destinations, owner)?;
         topics
-            .change_deployment(&name, false, |object: &mut DestinationsObject| {
+            .change_deployment(&name, false, record, |object: &mut DestinationsObject| {
                 apply_destinations(object, &own, *prune);
                 Ok(())
             })
             .await?;
         topics
-            .change_deployment(PUBLISHERS, false, |object: &mut PublishersObject| {
+            .change_deployment(PUBLISHERS, false, record, |object: &mut PublishersObject| {
                 apply_publishers(object, &self.wanted, owner, *prune)?;
                 // Somebody else may have listed one of them meanwhile.
                 let problem = topic_object::settings(&SettingsObject::default(), object).err();
@@ -308,7 +310,7 @@ impl<'t> Plan<'t> {
             })
             .await?;
         topics
-            .change_deployment(SETTINGS, true, |object: &mut SettingsObject| {
+            .change_deployment(SETTINGS, true, record, |object: &mut SettingsObject| {
                 apply_settings(object, &self.wanted.settings, owner, *prune)
             })
             .await?;
