@@ -63,6 +63,12 @@ impl RecordArgs {
 }
 
 impl ChangeRecord {
+    /// The record in the metadata of an object. Other programs may have written it without one.
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
+        let value = |name: &str| metadata.get(name).cloned();
+        Self { by: value(BY), message: value(MESSAGE) }
+    }
+
     /// The record as metadata.
     pub(crate) fn metadata(&self) -> Metadata {
         let all = [(BY, &self.by), (MESSAGE, &self.message)];

@@ -84,7 +84,6 @@ const EXAMPLES: &[Examples] = &[
         "rollback",
         "docs/changing.md",
         &[
-            "lastmile rollback shop/orders --stack orders-prod --list",
             "lastmile rollback shop/orders --stack orders-prod",
             "lastmile rollback shop --to s3://config-bucket/subscriptions/ \\\n      --owner billing --at 2026-11-20T07:00:00Z --yes",
         ],
@@ -120,6 +119,14 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile subscriptions delete shop/orders/billing --stack orders-prod",
             "lastmile subscriptions delete shop/orders/billing --owner billing --yes \\\n      --to s3://config-bucket/subscriptions/",
+        ],
+    ),
+    of_command(
+        "subscriptions history",
+        "docs/subscriptions-storage.md",
+        &[
+            "lastmile subscriptions history shop/orders --stack orders-prod",
+            "lastmile subscriptions history shop/orders --output json \\\n      --to s3://config-bucket/subscriptions/",
         ],
     ),
     of_command(

@@ -26,7 +26,8 @@ const HEADINGS: [(&str, &[&str]); 5] = [
 ];
 
 /// The ends of usages that are wider than a terminal as clap writes them, by their commands.
-const USAGES: [(&str, &str); 1] = [("subscriptions delete", "<NAME>")];
+const USAGES: [(&str, &str); 2] =
+    [("subscriptions delete", "<NAME>"), ("subscriptions history", "<NAME>")];
 /// The heading of `filter_args`.
 const FILTERS: &str = "Filters";
 

@@ -7,6 +7,7 @@
 mod change;
 mod deployed;
 mod plan;
+mod versions;
 
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use delivery::topic_object::{Content, DeploymentObject, OBJECT_MAX_BYTES, tombst
 pub(crate) use self::change::{Change, Object};
 pub(crate) use self::deployed::{Deployed, Wanted, read};
 pub(crate) use self::plan::Plan;
+pub(crate) use self::versions::Changes;
 use crate::change_record::ChangeRecord;
 use crate::store;
 

@@ -1,7 +1,10 @@
 //! The author of a change and the reason for it: the commands that change a topic record them, and
 //! `subscriptions history` lists them.
 
-use crate::deployments::{document, try_apply};
+use serde_json::{Value, json};
+
+use crate::deployments::{apply, document, try_apply, uri};
+use crate::programs::run;
 use crate::versioned_bucket::VersionedBucket;
 
 /// The ARN of the account of the emulated AWS.
@@ -69,4 +72,86 @@ fn a_folder_stores_no_message_and_a_message_is_not_endless() {
     let (printed, code) = apply(&"x".repeat(141));
     assert_eq!(code, Some(2), "{printed}");
     assert!(printed.contains("it has 141 characters; a message has at most 140"), "{printed}");
+}
+
+/// The text of the table, and the versions as JSON.
+fn history(bucket: &VersionedBucket) -> (String, Vec<Value>) {
+    let command = ["subscriptions", "history", "shop/orders"];
+    let (table, code) = bucket.run(&command);
+    assert_eq!(code, Some(0), "{table}");
+    let (json, code) = bucket.run(&[&command[..], &["--output", "json"]].concat());
+    assert_eq!(code, Some(0), "{json}");
+    // Notes follow.
+    let json = json.lines().next().unwrap_or_default();
+    (table, serde_json::from_str(json).expect("a list"))
+}
+
+#[test]
+fn the_changes_of_a_topic_are_listed_newest_first() {
+    let Some(bucket) = VersionedBucket::new("history") else { return };
+    let command = ["subscriptions", "history", "shop/orders"];
+    let (printed, code) = bucket.run(&command);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("there is no topic shop/orders in s3://history"), "{printed}");
+
+    bucket.apply("team", &[document("a", ""), document("b", "")], &["-m", "the first"]);
+    let changed = document("a", ", retry: {maxAttempts: 3}");
+    bucket.apply("team", &[changed, document("c", "")], &["--prune", "-m", "the second"]);
+    let path = "/subscriptions/shop/orders.json";
+    bucket.request("PUT", path, "by hand");
+    bucket.request("PUT", path, r#"{"v":1,"removed":"2026-11-20T07:00:00Z"}"#);
+
+    let (table, versions) = history(&bucket);
+    let column = |name: &str| versions.iter().map(|of| of[name].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        column("message"),
+        [json!(null), json!(null), json!("the second"), json!("the first")]
+    );
+    assert_eq!(column("by"), [json!(null), json!(null), json!(CALLER), json!(CALLER)]);
+    assert_eq!(column("subscriptions"), [json!(null), json!(null), json!(2), json!(2)]);
+    assert_eq!(column("removed"), [true, false, false, false]);
+    assert_eq!(column("current"), [true, false, false, false]);
+    assert!(versions[1]["problem"].as_str().is_some_and(|of| of.contains("not the object")));
+    let changes = json!({"settings": false, "added": ["c"], "changed": ["a"], "removed": ["b"]});
+    assert_eq!(column("changes"), [json!(null), json!(null), changes, json!(null)]);
+    let lines: Vec<&str> = table.lines().collect();
+    for (line, parts) in [
+        (1, &["removed"][..]),
+        (2, &["7 ", "unusable: "]),
+        (3, &[CALLER, "the second", "2 subscriptions", "+c, ~a, -b"]),
+        (4, &[CALLER, "the first", "2 subscriptions"]),
+    ] {
+        assert!(parts.iter().all(|part| lines[line].contains(part)), "{line}: {table}");
+    }
+
+    // A version is no longer the current one once its object was deleted.
+    bucket.request("DELETE", path, "");
+    let (table, versions) = history(&bucket);
+    assert!(table.contains("the object of shop/orders was deleted: lastmile rollback"), "{table}");
+    assert_eq!(versions.len(), 4);
+}
+
+#[test]
+fn a_rollback_is_a_change_in_the_history() {
+    let Some(bucket) = VersionedBucket::new("rolled-back") else { return };
+    bucket.apply("team", &[document("a", "")], &[]);
+    bucket.apply("team", &[document("b", "")], &[]);
+    let rollback = ["rollback", "shop/orders", "--yes", "-m", "b was a mistake"];
+    let (printed, code) = bucket.run(&rollback);
+    assert_eq!(code, Some(0), "{printed}");
+    let (_, versions) = history(&bucket);
+    assert_eq!(versions[0]["message"], "b was a mistake");
+    assert_eq!(versions[0]["changes"]["removed"], json!(["b"]));
+    assert_eq!(versions[1]["changes"]["added"], json!(["b"]));
+}
+
+#[test]
+fn a_folder_has_no_history() {
+    let folder = tempfile::tempdir().expect("a folder");
+    apply(folder.path(), "team", &[document("a", "")]);
+    let to = uri(folder.path());
+    let (printed, code) =
+        run(folder.path(), &["subscriptions", "history", "shop/orders", "--to", &to]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("is a folder, and a folder keeps no history"), "{printed}");
 }
