@@ -29,6 +29,17 @@ pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
     subscription.destination.url.host_str() == Some(PLACEHOLDER_HOST)
 }
 
+/// Reports placeholders that are not replaced; returns true if there is one, so nothing may be written.
+pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
+    let is_found = catalogue.subscriptions().any(|of| has_placeholder(of));
+    if is_found {
+        note(format_args!(
+            "nothing is written: replace the placeholders, which are the addresses at {PLACEHOLDER_HOST}"
+        ));
+    }
+    is_found
+}
+
 /// Adds entries for what the files refer to and nothing maps, and the file itself to the files, unless it is
 /// among them.
 ///

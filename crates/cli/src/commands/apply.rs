@@ -18,7 +18,7 @@ use crate::confirm::may_proceed;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::with_lints;
 use crate::mapped_addresses::print_mappings;
-use crate::missing_destinations::{PLACEHOLDER_HOST, has_placeholder};
+use crate::missing_destinations::report_placeholders;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::store::Target;
@@ -73,10 +73,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if have_errors(&findings) {
         return Ok(ExitCode::FAILURE);
     }
-    if reading.catalogue.subscriptions().any(|of| has_placeholder(of)) {
-        note(format_args!(
-            "not applied: replace the placeholders, which are the addresses at {PLACEHOLDER_HOST}"
-        ));
+    if report_placeholders(&reading.catalogue) {
         return Ok(ExitCode::FAILURE);
     }
     let plan = Plan::of(&topics, beside, owner, &reading, *prune).await?;

@@ -103,6 +103,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile subscriptions list shop --stack orders-prod",
             "lastmile subscriptions list shop/orders --to s3://config-bucket/subscriptions/",
+            "lastmile subscriptions list shop/orders --who-gets event.json \\\n      --stack orders-prod",
         ],
     ),
     of_command(
