@@ -19,7 +19,7 @@ use crate::output::note;
 use crate::text;
 
 /// The host of the placeholders: names below `.invalid` never exist (RFC 6761, 6.4).
-pub(crate) const PLACEHOLDER_HOST: &str = "replace-me.invalid";
+const PLACEHOLDER_HOST: &str = "replace-me.invalid";
 
 /// What else is to be done where a file asks for tokens.
 const TOKENS: &str = ", and say who asks for tokens";

@@ -22,7 +22,7 @@ use delivery::topic_object::{Content, DeploymentObject, OBJECT_MAX_BYTES, tombst
 
 pub(crate) use self::change::{Change, Object};
 pub(crate) use self::deployed::{Deployed, Wanted, read};
-pub(crate) use self::plan::Plan;
+pub(crate) use self::plan::{Plan, destinations_of};
 pub(crate) use self::versions::Changes;
 use crate::change_record::ChangeRecord;
 use crate::store;

@@ -86,7 +86,7 @@ impl Topics {
 }
 
 /// The object of an owner's mapped addresses.
-fn destinations_of(owner: &str) -> String {
+pub(crate) fn destinations_of(owner: &str) -> String {
     format!("{DESTINATIONS}{}.json", segment(owner))
 }
 
