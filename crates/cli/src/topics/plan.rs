@@ -91,6 +91,15 @@ pub(crate) fn destinations_of(owner: &str) -> String {
 }
 
 impl Beside {
+    /// The addresses that one owner mapped, or all.
+    pub(crate) fn addresses(&self, owner: Option<&str>) -> DestinationsObject {
+        let mut all = DestinationsObject::default();
+        let wanted =
+            self.destinations.iter().filter(|(of, _)| owner.is_none_or(|name| *of == name));
+        wanted.for_each(|(_, of)| all.destinations.extend(of.destinations.clone()));
+        all
+    }
+
     /// The settings by which the files of this owner are read. With `prune`, its own earlier ones do not count: they stay
     /// only if the files have them.
     ///

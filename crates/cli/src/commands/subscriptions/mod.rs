@@ -30,7 +30,7 @@ enum Verb {
     Delete(delete::Arguments),
     /// Lists the changes of a topic: who made them, when and why
     History(history::Arguments),
-    /// Prints topics and subscriptions as files that can be applied
+    /// Prints topics, subscriptions and mapped addresses as files that can be applied
     Export(export::Arguments),
 }
 
