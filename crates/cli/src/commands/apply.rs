@@ -111,8 +111,14 @@ fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyho
     let removes = print_changes(before, after)?;
     let [old, new] = plan.destinations();
     if print_mappings([&old, &new])? {
+        note(
+            "stored subscriptions keep what else an entry had, and the address of a removed one: apply their files again",
+        );
+    }
+    if plan.readdressed() > 0 {
+        let count = plan.readdressed();
         note(format_args!(
-            "subscriptions that were applied before keep the address that a reference had then: apply their files again"
+            "stored entries that get the new address of a reference, whoever owns them: {count}"
         ));
     }
     if plan.left() > 0 {

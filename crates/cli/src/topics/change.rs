@@ -4,9 +4,12 @@
 //! owner, and an owner changes only what is its own.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use delivery::topic_object::{TopicObject, owner_of};
 use thiserror::Error;
+
+use super::Addresses;
 
 /// The object of a topic with texts of its own.
 pub(crate) type Object = TopicObject<'static>;
@@ -32,6 +35,8 @@ pub(crate) enum Change {
         wanted: Object,
         /// The owner's other entries are removed.
         prune: bool,
+        /// The addresses of the owner's references, for the entries of all owners.
+        addresses: Arc<Addresses>,
     },
     /// Its entries become what they were in an earlier object; `None` if there was none.
     Restore(Option<Object>),
@@ -53,11 +58,12 @@ impl Change {
     ) -> Result<Option<Object>, Foreign> {
         let mut after = current.cloned().unwrap_or_default();
         match self {
-            Self::Apply { wanted, prune } => {
+            Self::Apply { wanted, prune, addresses } => {
                 if *prune {
                     after.keep(|entry| !is_of(entry, owner));
                 }
                 after.put(wanted, owner)?;
+                addresses.put_into(&mut after);
             }
             Self::Restore(earlier) => {
                 after.keep(|entry| !is_of(entry, owner));
@@ -138,11 +144,16 @@ mod tests {
         TopicObject { topic: None, subscriptions: entries.iter().map(entry).collect() }
     }
 
+    /// An application without references.
+    fn apply(wanted: &Object, prune: bool) -> Change {
+        Change::Apply { wanted: wanted.clone(), prune, addresses: Arc::default() }
+    }
+
     #[test]
     fn one_owners_entries_change_and_those_of_others_stay() {
         let current = object(&[("a", "one", 1), ("b", "one", 1), ("x", "two", 1)]);
         let wanted = object(&[("a", "one", 2), ("c", "one", 1)]);
-        let apply = |prune| Change::Apply { wanted: wanted.clone(), prune };
+        let apply = |prune| apply(&wanted, prune);
         let all = object(&[("a", "one", 2), ("b", "one", 1), ("c", "one", 1), ("x", "two", 1)]);
         assert_eq!(apply(false).made_in(Some(&current), "one"), Ok(Some(all)));
         let pruned = object(&[("a", "one", 2), ("c", "one", 1), ("x", "two", 1)]);
@@ -156,7 +167,7 @@ mod tests {
         let current = object(&[("a", "two", 1)]);
         let foreign = Foreign { entry: Some("a".to_owned()), owner: "two".to_owned() };
         for change in [
-            Change::Apply { wanted: object(&[("a", "one", 2)]), prune: true },
+            apply(&object(&[("a", "one", 2)]), true),
             Change::Restore(Some(object(&[("a", "one", 2)]))),
             Change::Remove("a".to_owned()),
         ] {
@@ -170,21 +181,18 @@ mod tests {
         let nobodys = Cow::Borrowed(r#"{"value":1}"#);
         let current =
             TopicObject { topic: None, subscriptions: [("a".to_owned(), nobodys)].into() };
-        let prune = Change::Apply { wanted: Object::default(), prune: true };
+        let prune = apply(&Object::default(), true);
         assert_eq!(prune.made_in(Some(&current), "one"), Ok(Some(current.clone())));
         let wanted = object(&[("a", "one", 2)]);
-        let apply = Change::Apply { wanted: wanted.clone(), prune: false };
-        assert_eq!(apply.made_in(Some(&current), "one"), Ok(Some(wanted)));
+        assert_eq!(apply(&wanted, false).made_in(Some(&current), "one"), Ok(Some(wanted)));
     }
 
     #[test]
     fn a_topic_of_which_nothing_is_left_is_none() {
         let current = object(&[("a", "one", 1)]);
-        for change in [
-            Change::Apply { wanted: Object::default(), prune: true },
-            Change::Restore(None),
-            Change::Remove("a".to_owned()),
-        ] {
+        for change in
+            [apply(&Object::default(), true), Change::Restore(None), Change::Remove("a".to_owned())]
+        {
             assert_eq!(change.made_in(Some(&current), "one"), Ok(None));
         }
     }

@@ -7,6 +7,7 @@
 mod change;
 mod deployed;
 mod plan;
+mod readdress;
 mod versions;
 
 use std::time::Duration;
@@ -23,6 +24,7 @@ use delivery::topic_object::{Content, DeploymentObject, OBJECT_MAX_BYTES, tombst
 pub(crate) use self::change::{Change, Object};
 pub(crate) use self::deployed::{Deployed, Wanted, read};
 pub(crate) use self::plan::{Plan, destinations_of};
+use self::readdress::Addresses;
 pub(crate) use self::versions::Changes;
 use crate::change_record::ChangeRecord;
 use crate::store;

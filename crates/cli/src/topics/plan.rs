@@ -4,6 +4,7 @@
 //! what others changed since it was planned stays.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use adapters::live_topics::{DESTINATIONS, PUBLISHERS, SETTINGS};
 use anyhow::{Context as _, bail};
@@ -17,7 +18,7 @@ use dialects::{Deployment, Reading};
 use futures::{StreamExt as _, stream};
 
 use super::change::{Change, Object, is_of};
-use super::{Changed, Topics};
+use super::{Addresses, Changed, Topics};
 use crate::change_record::ChangeRecord;
 use crate::output::note;
 use crate::text;
@@ -55,6 +56,10 @@ pub(crate) struct Plan<'t> {
     wanted_destinations: BTreeMap<String, String>,
     /// The number of entries of this owner that are not in the files and stay.
     left: usize,
+    /// The addresses of the references that these files map.
+    addresses: Arc<Addresses>,
+    /// The number of entries of any owner that get a new address.
+    readdressed: usize,
     /// The number of subscriptions of this owner that are removed; `kept` counts those that stay or change.
     removed: usize,
     kept: usize,
@@ -159,12 +164,15 @@ impl<'t> Plan<'t> {
             wanted,
             wanted_destinations: reading.destinations.clone(),
             left: 0,
+            addresses: Arc::default(),
+            readdressed: 0,
             removed: 0,
             kept: 0,
             policies: None,
             refused: Vec::new(),
         };
         plan.after.apply(&plan.wanted, &plan.wanted_destinations, owner, prune)?;
+        plan.addresses = Arc::new(Addresses::of(&plan.wanted_destinations));
         let after = plan.after.settings().context("the settings would not be usable")?.secrets;
         let before = plan.before.usable_settings().secrets;
         plan.policies = (before != after).then_some([before, after]);
@@ -197,7 +205,9 @@ impl<'t> Plan<'t> {
         if !self.prune {
             self.left += left(before.as_ref(), wanted.as_ref(), self.owner);
         }
-        let change = Change::Apply { wanted: wanted.unwrap_or_default(), prune: self.prune };
+        let (wanted, addresses) = (wanted.unwrap_or_default(), Arc::clone(&self.addresses));
+        self.readdressed += before.as_ref().map_or(0, |of| addresses.missing_from(of));
+        let change = Change::Apply { wanted, prune: self.prune, addresses };
         let after = change.made_in(before.as_ref(), self.owner);
         let after = after.with_context(|| format!("the topic {name} is not changed"))?;
         if let Some(after) = &after {
@@ -254,6 +264,11 @@ impl<'t> Plan<'t> {
     /// The number of entries of this owner that are not in the files and stay.
     pub(crate) const fn left(&self) -> usize {
         self.left
+    }
+
+    /// The number of stored entries, of any owner, whose reference has a new address.
+    pub(crate) const fn readdressed(&self) -> usize {
+        self.readdressed
     }
 
     /// Checks whether every subscription of this owner is removed.
