@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use delivery::topic_object::{TopicObject, owner_of};
+use delivery::topic_object::{TopicObject, owner_of, plain_topic_entry};
 use thiserror::Error;
 
 use super::Addresses;
@@ -42,7 +42,7 @@ pub(crate) enum Change {
     Restore(Option<Object>),
     /// All entries become what they were, whoever owns them.
     Replace(Option<Object>),
-    /// A subscription is removed.
+    /// A subscription is removed. After the last one, the topic stays, as an entry of the owner.
     Remove(String),
 }
 
@@ -74,15 +74,18 @@ impl Change {
             Self::Replace(earlier) => after = earlier.clone().unwrap_or_default(),
             Self::Remove(name) => {
                 check_owner(after.subscriptions.get(name), owner, Some(name))?;
-                after.subscriptions.remove(name);
+                let removed = after.subscriptions.remove(name);
+                // Without an object, published events would become dead letters.
+                if removed.is_some() && after.is_empty() {
+                    after.topic = Some(plain_topic_entry(owner).into());
+                }
             }
         }
         // A topic without entries, as other programs may write it, is removed by nobody who changes nothing.
         if current == Some(&after) {
             return Ok(Some(after));
         }
-        let is_empty = after.topic.is_none() && after.subscriptions.is_empty();
-        Ok((!is_empty).then_some(after))
+        Ok((!after.is_empty()).then_some(after))
     }
 }
 
@@ -90,6 +93,9 @@ impl Change {
 trait Entries {
     /// Removes the entries that are not to be kept.
     fn keep(&mut self, is_kept: impl Fn(&str) -> bool);
+
+    /// Checks whether nothing is left.
+    fn is_empty(&self) -> bool;
 
     /// Puts these entries in place of those of the same names, unless somebody else owns one.
     fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign>;
@@ -99,6 +105,10 @@ impl Entries for Object {
     fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.subscriptions.retain(|_, entry| is_kept(entry));
         self.topic = self.topic.take().filter(|entry| is_kept(entry));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.topic.is_none() && self.subscriptions.is_empty()
     }
 
     fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign> {
@@ -190,10 +200,24 @@ mod tests {
     #[test]
     fn a_topic_of_which_nothing_is_left_is_none() {
         let current = object(&[("a", "one", 1)]);
-        for change in
-            [apply(&Object::default(), true), Change::Restore(None), Change::Remove("a".to_owned())]
-        {
+        for change in [apply(&Object::default(), true), Change::Restore(None)] {
             assert_eq!(change.made_in(Some(&current), "one"), Ok(None));
         }
+    }
+
+    #[test]
+    fn a_topic_stays_when_its_last_subscription_is_removed() {
+        let removal = Change::Remove("a".to_owned());
+        let left = removal.made_in(Some(&object(&[("a", "one", 1)])), "one");
+        let topic = Some(Cow::Borrowed(r#"{"owner":"one","spec":{}}"#));
+        let expected = TopicObject { topic, ..Object::default() };
+        assert_eq!(left, Ok(Some(expected.clone())));
+        // Its owner can remove it as any other.
+        let prune = apply(&Object::default(), true);
+        assert_eq!(prune.made_in(Some(&expected), "one"), Ok(None));
+        let others = object(&[("a", "one", 1), ("b", "two", 1)]);
+        let left = removal.made_in(Some(&others), "one");
+        assert_eq!(left, Ok(Some(object(&[("b", "two", 1)]))));
+        assert_eq!(removal.made_in(None, "one"), Ok(None));
     }
 }

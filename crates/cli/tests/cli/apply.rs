@@ -228,8 +228,19 @@ fn single_subscriptions_are_listed_read_and_deleted() {
     assert_eq!(lastmile(&["get", "shop/orders/b"]).1, Some(0));
     let (printed, code) = lastmile(&["delete", "shop/orders/b", "--owner", "team", "--yes"]);
     assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("the topic shop/orders stays without subscriptions"), "{printed}");
     let (printed, code) = lastmile(&["list", "shop"]);
-    assert_eq!(code, Some(1), "nothing is left of the topic: {printed}");
+    assert_eq!(code, Some(1), "no subscription is left: {printed}");
+    let topic =
+        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n";
+    let more = ["--owner", "team", "--allow-empty"];
+    let dry_run = [&more[..], &["--dry-run"]].concat();
+    let (printed, code) = try_apply(folder.path(), &[topic.to_owned()], &dry_run);
+    assert_eq!(code, Some(0), "the topic is as if files had it: {printed}");
+    let prune = [&more[..], &["--prune", "--yes"]].concat();
+    let (printed, code) = try_apply(folder.path(), &[], &prune);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("- topic shop/orders"), "{printed}");
 }
 
 /// Documents of every kind that an object beside the topics has, too.

@@ -9,7 +9,9 @@ use delivery::subscription::name::SubscriptionName;
 use crate::change_record::RecordArgs;
 use crate::commands::apply::print_changed;
 use crate::confirm::may_proceed;
+use crate::output::note;
 use crate::store::Target;
+use crate::text;
 use crate::topics::{Change, Changed, Topics};
 
 #[derive(Debug, clap::Args)]
@@ -43,5 +45,13 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         bail!("there is no subscription {name}");
     }
     print_changed(&name.topic, changed)?;
+    let left = topics.current(&name.topic).await?.object;
+    if left.is_some_and(|object| object.subscriptions.is_empty()) {
+        note(text::line(&format!(
+            "the topic {} stays without subscriptions; apply --prune removes it, and then events published to it become \
+             dead letters",
+            name.topic
+        )));
+    }
     Ok(ExitCode::SUCCESS)
 }
