@@ -21,7 +21,7 @@ use crate::key_sets;
 use crate::output::{note, out};
 use crate::store::Target;
 use crate::text;
-use crate::topics::{Change, Object, Topics};
+use crate::topics::{Change, Current, Object, Topics};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -108,6 +108,12 @@ async fn restored_of(
     owner: Option<&str>,
     at: Option<u64>,
 ) -> anyhow::Result<Option<Restored>> {
+    // Before its versions: an object that is newer than they are is not replaced. One that cannot be read is replaced as a
+    // whole.
+    let current = match topics.current(&name).await {
+        Err(_) if owner.is_none() => topics.unusable(&name).await?,
+        current => current?,
+    };
     let version = version_of(topics, &name, at).await?;
     let earlier = match version {
         Some(version) => {
@@ -117,15 +123,10 @@ async fn restored_of(
         }
         None => None,
     };
-    // An object that cannot be read is replaced as a whole.
-    let before = match topics.current(&name).await {
-        Ok(current) => current.object,
-        Err(_) if owner.is_none() => None,
-        Err(error) => return Err(error),
-    };
+    let Current { object: before, etag: shown } = current;
     let change = match owner {
         Some(_) => Change::Restore(earlier),
-        None => Change::Replace(earlier),
+        None => Change::Replace { earlier, shown },
     };
     let after = change.made_in(before.as_ref(), owner.unwrap_or_default());
     let after = after.with_context(|| format!("the topic {name} is not changed"))?;

@@ -41,7 +41,11 @@ pub(crate) enum Change {
     /// Its entries become what they were in an earlier object; `None` if there was none.
     Restore(Option<Object>),
     /// All entries become what they were, whoever owns them.
-    Replace(Option<Object>),
+    Replace {
+        earlier: Option<Object>,
+        /// The ETag of the object that people were shown: no other one is replaced, since all of it would be lost.
+        shown: Option<String>,
+    },
     /// A subscription is removed. After the last one, the topic stays, as an entry of the owner.
     Remove(String),
 }
@@ -71,7 +75,7 @@ impl Change {
                 own.keep(|entry| is_of(entry, owner));
                 after.put(&own, owner)?;
             }
-            Self::Replace(earlier) => after = earlier.clone().unwrap_or_default(),
+            Self::Replace { earlier, .. } => after = earlier.clone().unwrap_or_default(),
             Self::Remove(name) => {
                 check_owner(after.subscriptions.get(name), owner, Some(name))?;
                 let removed = after.subscriptions.remove(name);

@@ -4,10 +4,13 @@
 //! was read. Otherwise the change is made again in the newer one. Promises: of two changes at once none is lost;
 //! what is written is what the functions would use.
 
+mod beside;
 mod change;
 mod deployed;
 mod plan;
 mod readdress;
+#[cfg(test)]
+mod tests;
 mod versions;
 
 use std::time::Duration;
@@ -21,9 +24,10 @@ use delivery::subscription::name::TopicName;
 use delivery::time::moment;
 use delivery::topic_object::{Content, DeploymentObject, OBJECT_MAX_BYTES, tombstone};
 
+pub(crate) use self::beside::destinations_of;
 pub(crate) use self::change::{Change, Object};
 pub(crate) use self::deployed::{Deployed, Wanted, read};
-pub(crate) use self::plan::{Plan, destinations_of};
+pub(crate) use self::plan::Plan;
 use self::readdress::Addresses;
 pub(crate) use self::versions::Changes;
 use crate::change_record::ChangeRecord;
@@ -45,7 +49,8 @@ pub(crate) struct Topics {
 pub(crate) struct Current {
     /// `None`: there is none, or the topic was removed.
     pub(crate) object: Option<Object>,
-    etag: Option<String>,
+    /// The version that was read; `None` if there is none.
+    pub(crate) etag: Option<String>,
 }
 
 /// The result of a change.
@@ -113,7 +118,7 @@ impl Topics {
     }
 
     /// The object of a topic that cannot be used: only its version counts.
-    async fn unusable(&self, name: &TopicName) -> anyhow::Result<Current> {
+    pub(crate) async fn unusable(&self, name: &TopicName) -> anyhow::Result<Current> {
         let fetched = self.objects.get(&self.objects.key_of(name), None).await;
         let fetched = fetched.with_context(|| format!("the topic {name} cannot be read"))?;
         let Fetched::Changed { etag, .. } = fetched else { return Ok(Current::default()) };
@@ -136,12 +141,19 @@ impl Topics {
         for _ in 0..TRIES {
             let current = match (self.current(name).await, change) {
                 // A replacement needs no readable object.
-                (Err(_), Change::Replace(_)) => self.unusable(name).await?,
+                (Err(_), Change::Replace { .. }) => self.unusable(name).await?,
                 (current, _) => current?,
             };
+            if let Change::Replace { shown, .. } = change
+                && *shown != current.etag
+            {
+                bail!(
+                    "the topic {name} is not changed: somebody else changed it meanwhile; run the command again"
+                );
+            }
             let after = change.made_in(current.object.as_ref(), owner);
             let after = after.with_context(|| format!("the topic {name} is not changed"))?;
-            let is_made = after == current.object && !matches!(change, Change::Replace(_));
+            let is_made = after == current.object && !matches!(change, Change::Replace { .. });
             if is_made {
                 return Ok(Changed::Nothing);
             }
