@@ -8,6 +8,7 @@ use adapters::live_topics::Location;
 use anyhow::Context as _;
 use dialects::Reading;
 
+use crate::change_record::ChangeRecord;
 use crate::topics::{Plan, Topics};
 
 /// The folder of the objects within a data folder.
@@ -42,6 +43,6 @@ impl Compiled {
     pub(crate) async fn write(&self, reading: &Reading) -> anyhow::Result<()> {
         let beside = self.topics.beside().await?;
         let plan = Plan::of(&self.topics, beside, OWNER, reading, true).await?;
-        plan.make(|_, _| Ok(())).await
+        plan.make(&ChangeRecord::default(), |_, _| Ok(())).await
     }
 }

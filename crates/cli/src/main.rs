@@ -17,6 +17,7 @@
 mod advice;
 mod arn;
 mod attempts;
+mod change_record;
 mod command_line;
 mod commands;
 mod compiled;
@@ -102,7 +103,7 @@ enum Command {
     Apply(apply::Arguments),
     /// Restores an earlier version of a topic, or of all topics of a namespace
     Rollback(rollback::Arguments),
-    /// Lists, reads and removes single subscriptions of a deployment, and exports all of them as files
+    /// Lists, reads and removes single subscriptions of a deployment, shows the history of a topic, and exports all as files
     Subscriptions(subscriptions::Arguments),
     /// Validates endpoints by their consent handshake: exit code 0 if all consented, 1 if not
     Validate(validate::Arguments),

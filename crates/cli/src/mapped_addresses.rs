@@ -11,10 +11,10 @@ use url::Url;
 use crate::output::out;
 use crate::text;
 
-/// Prints which references are mapped elsewhere; returns whether a mapping changes that was there before.
+/// Prints the references whose entries differ. Returns true if stored subscriptions keep something of an earlier entry.
 pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, String>; 2]) -> anyhow::Result<bool> {
     let references: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let mut changes = false;
+    let mut is_kept = false;
     for reference in references {
         let [old, new] = [old, new].map(|of| of.get(reference));
         let (mark, address) = match (old, new) {
@@ -23,7 +23,7 @@ pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, String>; 2]) -> anyh
             (Some(_), None) => ("-", None),
             (Some(old), Some(new)) => ("~", Some(format!("{} -> {}", shown(old), shown(new)))),
         };
-        changes |= old.is_some();
+        is_kept |= old.is_some_and(|old| new.is_none_or(|new| besides(old) != besides(new)));
         let address = address.map(|address| format!("    address: {}\n", text::line(&address)));
         out(&format!(
             "{mark} reference {}\n{}",
@@ -31,7 +31,14 @@ pub(crate) fn print_mappings([old, new]: [&BTreeMap<String, String>; 2]) -> anyh
             address.unwrap_or_default()
         ))?;
     }
-    Ok(changes)
+    Ok(is_kept)
+}
+
+/// The fields of an entry beside its address.
+fn besides(entry: &str) -> Map<String, Value> {
+    let mut fields: Map<String, Value> = serde_json::from_str(entry).unwrap_or_default();
+    fields.remove("url");
+    fields
 }
 
 /// An entry for people: its address, and what else it has. One without an address has its reference as that.

@@ -19,7 +19,7 @@ use crate::output::note;
 use crate::text;
 
 /// The host of the placeholders: names below `.invalid` never exist (RFC 6761, 6.4).
-pub(crate) const PLACEHOLDER_HOST: &str = "replace-me.invalid";
+const PLACEHOLDER_HOST: &str = "replace-me.invalid";
 
 /// What else is to be done where a file asks for tokens.
 const TOKENS: &str = ", and say who asks for tokens";
@@ -27,6 +27,17 @@ const TOKENS: &str = ", and say who asks for tokens";
 /// Whether the destination of a subscription is a placeholder.
 pub(crate) fn has_placeholder(subscription: &Subscription) -> bool {
     subscription.destination.url.host_str() == Some(PLACEHOLDER_HOST)
+}
+
+/// Reports placeholders that are not replaced; returns true if there is one, so nothing may be written.
+pub(crate) fn report_placeholders(catalogue: &Catalogue) -> bool {
+    let is_found = catalogue.subscriptions().any(|of| has_placeholder(of));
+    if is_found {
+        note(format_args!(
+            "nothing is written: replace the placeholders, which are the addresses at {PLACEHOLDER_HOST}"
+        ));
+    }
+    is_found
 }
 
 /// Adds entries for what the files refer to and nothing maps, and the file itself to the files, unless it is

@@ -215,9 +215,11 @@ mod tests {
     async fn a_file_that_became_empty_is_broken_and_one_without_subscriptions_is_not() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut file = started(&folder, &document("a", "https://a.example.com/"));
-        for (text, message) in
-            [("", "the file is empty"), ("# later\n", "there is nothing but comments here")]
-        {
+        for (text, message) in [
+            ("", "the file is empty"),
+            ("# later\n", "there is nothing but comments here"),
+            ("null\n", "there is no document here, only null or an empty list"),
+        ] {
             write(&file, text);
             let Saved::Broken(findings) = file.saved().await else { panic!() };
             assert_eq!(findings[0].message, message);

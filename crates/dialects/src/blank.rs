@@ -8,19 +8,24 @@ use delivery::document::findings::{Finding, Severity};
 const EXPECTED: &str = "a document is expected, such as one of apiVersion: lastmile.dev/v1 and kind: Subscription, \
                         a Knative object, or an Event Grid resource";
 
-/// What is wrong with a text that has no document, only comments and separators; `None` for any other.
+/// Ways to write a document that is left out, since it is null or a list without elements.
+const NULLS: [&str; 5] = ["null", "Null", "NULL", "~", "[]"];
+
+/// The error of a text that has no document, only comments, separators and nulls; `None` for any other.
 #[must_use]
 pub fn blank(file: Source<'_>) -> Option<Finding> {
     let text = file.text.trim_start_matches('\u{feff}');
-    let says_nothing = |line: &str| {
-        let line = line.trim();
-        line.is_empty() || line.starts_with('#') || matches!(line, "---" | "...")
-    };
-    if !text.lines().all(says_nothing) {
+    let is_null = |line: &str| NULLS.contains(&content(line));
+    if !text.lines().all(|line| matches!(content(line), "" | "...") || is_null(line)) {
         return None;
     }
-    let is_empty = text.trim().is_empty();
-    let message = if is_empty { "the file is empty" } else { "there is nothing but comments here" };
+    let message = if text.trim().is_empty() {
+        "the file is empty"
+    } else if text.lines().any(is_null) {
+        "there is no document here, only null or an empty list"
+    } else {
+        "there is nothing but comments here"
+    };
     Some(Finding {
         severity: Severity::Error,
         file: file.name.to_owned(),
@@ -31,6 +36,13 @@ pub fn blank(file: Source<'_>) -> Option<Finding> {
         help: Some(EXPECTED.to_owned()),
         reference: None,
     })
+}
+
+/// The content of a line, without the separator before it and the comment after it.
+fn content(line: &str) -> &str {
+    let line = line.trim();
+    let line = line.strip_prefix("---").unwrap_or(line);
+    line.split_once('#').map_or(line, |(content, _)| content).trim()
 }
 
 #[cfg(test)]
@@ -45,6 +57,13 @@ mod tests {
             (" \n\u{feff}", None),
             ("\u{feff}\n\t\n", Some("the file is empty")),
             ("---\n# later\n...\n", Some("there is nothing but comments here")),
+            ("null\n", Some("there is no document here, only null or an empty list")),
+            (
+                "--- ~ # later\n...\n---\n[]\n",
+                Some("there is no document here, only null or an empty list"),
+            ),
+            ("nullable\n", None),
+            ("null\n---\nkind: Topic\n", None),
             ("kind: Topic\n", None),
         ] {
             assert_eq!(message(text).as_deref(), expected, "{text:?}");

@@ -178,7 +178,8 @@ fn whole<'a>(
 }
 
 /// A key as it is compared: resource ids of Azure ignore case, everything else does not.
-fn comparable(key: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn comparable(key: &str) -> Cow<'_, str> {
     let is_id = key.get(..AZURE_ID.len()).is_some_and(|start| start.eq_ignore_ascii_case(AZURE_ID));
     if is_id { Cow::Owned(key.to_ascii_lowercase()) } else { Cow::Borrowed(key) }
 }

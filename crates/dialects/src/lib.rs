@@ -47,6 +47,7 @@ use delivery::subscription::name::{SubscriptionName, TopicName};
 pub use blank::blank;
 pub use deployment::Deployment;
 use destinations::Destinations;
+pub use destinations::comparable;
 pub use foreign::is_foreign;
 use ignored::Ignored;
 pub use knative::is_stock_knative;

@@ -3,7 +3,7 @@
 use delivery::topic_object::OBJECT_MAX_BYTES;
 
 use super::objects::TopicObjects;
-use crate::storage::StorageError;
+use crate::storage::{StorageError, StoredVersion};
 
 /// The most earlier versions that are tried.
 const VERSIONS_TRIED: usize = 5;
@@ -34,12 +34,12 @@ pub(super) async fn newest_usable<T, Parsing: Future<Output = Option<T>>>(
     }
     for version in earlier.take(VERSIONS_TRIED) {
         let max_bytes = OBJECT_MAX_BYTES as u64;
-        let bytes = match objects.storage().get_version(max_bytes, key, &version.id).await {
-            Ok(bytes) => bytes,
+        let stored = match objects.storage().get_version(max_bytes, key, &version.id).await {
+            Ok(stored) => stored,
             Err(StorageError::TooLarge { .. }) => continue,
             Err(error) => return Err(error),
         };
-        let Some(bytes) = bytes else { continue };
+        let Some(StoredVersion { bytes, .. }) = stored else { continue };
         let size = bytes.len();
         let Some(found) = parse(bytes).await else { continue };
         let of = version.description;

@@ -15,11 +15,11 @@ use tokio::sync::MutexGuard;
 
 use super::earlier::{self, Earlier};
 use super::kept::Kept;
-use super::{LiveTopics, UNKNOWN_EVERY_MS};
+use super::{LOOK_EVERY_MS, LiveTopics, UNKNOWN_EVERY_MS};
 use crate::storage::{Fetched, StorageError};
 
 /// A topic whose newest object cannot be used is requested again after this long if something earlier is in use.
-const BROKEN_EVERY_MS: u64 = 30_000;
+const BROKEN_EVERY_MS: u64 = LOOK_EVERY_MS;
 /// The problem of a topic that is not there and that nobody removed with `apply`.
 const GONE: &str = "its object is gone, and it was not removed";
 /// Objects that are not larger are read at once.

@@ -8,10 +8,13 @@ use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::{ByteStream, DateTime, SdkBody};
 use aws_sdk_s3::types::{Delete, Object, ObjectIdentifier, ObjectVersion};
 
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
 use crate::aws_error::{interrupted, sentence};
 
 use super::{
-    Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Replaced, StorageError, Version,
+    Entry, Fetched, ListRequest, Metadata, PAGE_MAX, Page, PutOutcome, Replaced, StorageError,
+    StoredVersion, Version,
 };
 
 /// How often a conditional write that raced another one is repeated at once.
@@ -22,6 +25,9 @@ const NO_SUCH_KEY: &str = "NoSuchKey";
 const NO_SUCH_BUCKET: &str = "NoSuchBucket";
 /// How many versions of an object are listed.
 const VERSIONS_MAX: i32 = 100;
+/// The ASCII characters of metadata that are percent-encoded. Metadata travels in headers, so all others than ASCII are
+/// encoded too.
+const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// An S3 bucket.
 #[derive(Debug, Clone)]
@@ -102,9 +108,13 @@ impl Bucket {
         key: &str,
         bytes: Vec<u8>,
         known_etag: Option<&str>,
+        metadata: &Metadata,
     ) -> Result<Replaced, StorageError> {
         let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
         let put = put.set_content_type(content_type(key).map(str::to_owned));
+        let put = metadata.iter().fold(put, |put, (name, value)| {
+            put.metadata(name, utf8_percent_encode(value, ENCODED).to_string())
+        });
         let put = match known_etag {
             // An empty header might be no condition.
             Some("") => return Err(without_etag()),
@@ -145,11 +155,13 @@ impl Bucket {
         max_bytes: u64,
         key: &str,
         id: &str,
-    ) -> Result<Option<Vec<u8>>, StorageError> {
+    ) -> Result<Option<StoredVersion>, StorageError> {
         let get = self.client.get_object().bucket(&self.name).key(valid(key)?).version_id(id);
         let response = get.send().await;
         check_size(response.as_ref().ok(), max_bytes)?;
-        content(response).await
+        let metadata = response.as_ref().map(metadata).unwrap_or_default();
+        let content = content(response).await?;
+        Ok(content.map(|bytes| StoredVersion { bytes, metadata }))
     }
 
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
@@ -212,6 +224,13 @@ fn check_size(found: Option<&GetObjectOutput>, max_bytes: u64) -> Result<(), Sto
         Ok(bytes) if bytes > max_bytes => Err(StorageError::TooLarge { bytes, max_bytes }),
         Ok(_) | Err(_) => Ok(()),
     }
+}
+
+/// The metadata of an object.
+fn metadata(object: &GetObjectOutput) -> Metadata {
+    let decoded = |value: &str| percent_decode_str(value).decode_utf8_lossy().into_owned();
+    let all = object.metadata().into_iter().flatten();
+    all.map(|(name, value)| (name.to_ascii_lowercase(), decoded(value))).collect()
 }
 
 /// The keys of a bucket are flat: `..` in one has no meaning, and leads nowhere.

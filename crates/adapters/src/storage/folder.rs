@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::UNIX_EPOCH;
 
 use super::lock::Lock;
-use super::{Fetched, ListRequest, Page, PutOutcome, Replaced, StorageError, Version, listing};
+use super::{
+    Fetched, ListRequest, Page, PutOutcome, Replaced, StorageError, StoredVersion, Version, listing,
+};
 
 /// What the names of files begin with that are being written: the id of the process and a number
 /// follow. No segment of a key is such a name.
@@ -122,14 +124,16 @@ impl Folder {
         max_bytes: u64,
         key: &str,
         id: &str,
-    ) -> Result<Option<Vec<u8>>, StorageError> {
+    ) -> Result<Option<StoredVersion>, StorageError> {
         let path = match (id, self.path(key)?) {
             (CURRENT, path) => path,
             (PREVIOUS, path) => previous(&path),
             _ => return Ok(None),
         };
         match blocking(move || unless_missing(read(&path, None, max_bytes))).await? {
-            Some(Ok(Fetched::Changed { bytes, .. })) => Ok(Some(bytes)),
+            Some(Ok(Fetched::Changed { bytes, .. })) => {
+                Ok(Some(StoredVersion { bytes, metadata: super::Metadata::new() }))
+            }
             Some(Err(bytes)) => Err(StorageError::TooLarge { bytes, max_bytes }),
             Some(Ok(Fetched::Missing | Fetched::Unchanged)) | None => Ok(None),
         }

@@ -22,6 +22,7 @@ mod listing;
 mod lock;
 mod object;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -34,6 +35,9 @@ use thiserror::Error;
 /// The most entries of one page.
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>
 pub const PAGE_MAX: usize = 1_000;
+/// The most bytes of the names and values of an object's metadata.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html>
+pub const METADATA_MAX_BYTES: usize = 2_048;
 
 /// A bucket or a folder.
 #[derive(Debug, Clone)]
@@ -161,6 +165,18 @@ pub struct Version {
     pub is_current: bool,
 }
 
+/// Notes beside the content of an object, by lower-case name. In a bucket they are its user metadata, `x-amz-meta-NAME`.
+pub type Metadata = BTreeMap<String, String>;
+
+/// A version that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredVersion {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Its metadata; none in a folder.
+    pub metadata: Metadata,
+}
+
 /// The same for a bucket and for a folder.
 macro_rules! of_either {
     ($storage:expr, $it:ident => $result:expr) => {
@@ -268,7 +284,25 @@ impl Storage {
         bytes: Vec<u8>,
         known_etag: Option<&str>,
     ) -> Result<Replaced, StorageError> {
-        of_either!(self, it => it.replace(key, bytes, known_etag).await)
+        self.replace_noted(key, bytes, known_etag, &Metadata::new()).await
+    }
+
+    /// [`Self::replace`] with metadata, which a folder does not store. Values may have any characters. Percent-encoded,
+    /// all of it has at most [`METADATA_MAX_BYTES`].
+    ///
+    /// # Errors
+    /// [`StorageError`] when it is not certain whether the object was written, or with which ETag.
+    pub async fn replace_noted(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        known_etag: Option<&str>,
+        metadata: &Metadata,
+    ) -> Result<Replaced, StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.replace(key, bytes, known_etag, metadata).await,
+            Self::Folder(folder) => folder.replace(key, bytes, known_etag).await,
+        }
     }
 
     /// Writes YAML and keeps the object that was there as an earlier version: the bucket keeps
@@ -300,7 +334,7 @@ impl Storage {
         max_bytes: u64,
         key: &str,
         id: &str,
-    ) -> Result<Option<Vec<u8>>, StorageError> {
+    ) -> Result<Option<StoredVersion>, StorageError> {
         of_either!(self, it => it.get_version(max_bytes, key, id).await)
     }
 

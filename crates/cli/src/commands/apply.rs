@@ -13,11 +13,12 @@ use delivery::ports::Clock as _;
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 
+use crate::change_record::RecordArgs;
 use crate::confirm::may_proceed;
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::lints::with_lints;
 use crate::mapped_addresses::print_mappings;
-use crate::missing_destinations::{PLACEHOLDER_HOST, has_placeholder};
+use crate::missing_destinations::report_placeholders;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::store::Target;
@@ -48,6 +49,8 @@ pub(crate) struct Arguments {
     /// Only show what would change; the exit code is 2 if anything would
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    record: RecordArgs,
     /// Do not ask for confirmation
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
@@ -59,7 +62,8 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { owner, prune, .. } = &arguments;
     let files = Files::read(&arguments.files)?;
-    let topics = Topics::at(&arguments.target.location().await?).await;
+    let location = arguments.target.location().await?;
+    let topics = Topics::at(&location).await;
     // Before the checks, since files may refer to what the deployment has.
     let beside = topics.beside().await?;
     let reading = files.reading_for(&beside.for_files(owner, *prune)?);
@@ -69,10 +73,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if have_errors(&findings) {
         return Ok(ExitCode::FAILURE);
     }
-    if reading.catalogue.subscriptions().any(|of| has_placeholder(of)) {
-        note(format_args!(
-            "not applied: replace the placeholders, which are the addresses at {PLACEHOLDER_HOST}"
-        ));
+    if report_placeholders(&reading.catalogue) {
         return Ok(ExitCode::FAILURE);
     }
     let plan = Plan::of(&topics, beside, owner, &reading, *prune).await?;
@@ -99,7 +100,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     key_sets::write(topics.objects.storage(), &before, &after).await?;
-    plan.make(print_changed).await?;
+    let record = arguments.record.record(&location).await;
+    plan.make(&record, print_changed).await?;
     out(&format!("{name}: applied\n"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -109,8 +111,14 @@ fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyho
     let removes = print_changes(before, after)?;
     let [old, new] = plan.destinations();
     if print_mappings([&old, &new])? {
+        note(
+            "stored subscriptions keep what else an entry had, and the address of a removed one: apply their files again",
+        );
+    }
+    if plan.readdressed() > 0 {
+        let count = plan.readdressed();
         note(format_args!(
-            "subscriptions that were applied before keep the address that a reference had then: apply their files again"
+            "stored entries that get the new address of a reference, whoever owns them: {count}"
         ));
     }
     if plan.left() > 0 {

@@ -12,18 +12,16 @@ use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::time::moment;
-use delivery::topic_object::{self, Content, OBJECT_MAX_BYTES};
-use serde_json::json;
+use delivery::topic_object;
 
+use crate::change_record::RecordArgs;
 use crate::commands::apply::{may_replace, print_changed, print_changes};
 use crate::files::usage_error;
 use crate::key_sets;
-use crate::output::{Output, note, out};
+use crate::output::{note, out};
 use crate::store::Target;
 use crate::text;
-use crate::topics::{Change, Object, Topics};
-
-const COLUMNS: [&str; 3] = ["version", "time", "current"];
+use crate::topics::{Change, Current, Object, Topics};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -38,9 +36,8 @@ pub(crate) struct Arguments {
     /// Restore what was there at this time, as in 2026-11-20T07:00:00Z; without it, the version before the current one
     #[arg(long, value_name = "TIME", value_parser = time)]
     at: Option<u64>,
-    /// Only list the versions of a topic
-    #[arg(long)]
-    list: bool,
+    #[command(flatten)]
+    record: RecordArgs,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -59,8 +56,9 @@ struct Restored {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { name, target, owner, at, list, yes } = arguments;
-    let topics = Topics::at(&target.location().await?).await;
+    let Arguments { name, target, owner, at, record, yes } = arguments;
+    let location = target.location().await?;
+    let topics = Topics::at(&location).await;
     let names = match name.parse::<TopicName>() {
         Ok(topic) => vec![topic],
         Err(_) if name.contains('/') => return Err(usage_error(format!("{name:?} is no topic"))),
@@ -70,14 +68,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     };
     ensure!(!names.is_empty(), "{} has no topic in the namespace {name}", topics.objects);
-    match (list, &names[..]) {
-        (true, [topic]) => return print_versions(&topics, topic).await,
-        (true, _) => return Err(usage_error("--list takes one topic, as namespace/topic")),
-        (false, [_]) => {}
-        (false, _) if at.is_some() => {}
-        (false, _) => {
-            return Err(usage_error("for all topics of a namespace, --at is required"));
-        }
+    if names.len() > 1 && at.is_none() {
+        return Err(usage_error("for all topics of a namespace, --at is required"));
     }
     // Topics can be restored before the settings are.
     let secrets = match topics.settings().await {
@@ -101,9 +93,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     key_sets::write(topics.objects.storage(), &before, &after).await?;
+    let record = record.record(&location).await;
     let by = owner.as_deref().unwrap_or_default();
     for Restored { name, change, .. } in &restored {
-        print_changed(name, topics.change(name, by, change).await?)?;
+        print_changed(name, topics.change(name, by, change, &record).await?)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -115,20 +108,25 @@ async fn restored_of(
     owner: Option<&str>,
     at: Option<u64>,
 ) -> anyhow::Result<Option<Restored>> {
+    // Before its versions: an object that is newer than they are is not replaced. One that cannot be read is replaced as a
+    // whole.
+    let current = match topics.current(&name).await {
+        Err(_) if owner.is_none() => topics.unusable(&name).await?,
+        current => current?,
+    };
     let version = version_of(topics, &name, at).await?;
     let earlier = match version {
-        Some(version) => object_of(topics, &name, &version).await?,
+        Some(version) => {
+            let object = topics.version(&name, &version).await?.object;
+            object
+                .with_context(|| format!("the version {} of {name} is not restored", version.id))?
+        }
         None => None,
     };
-    // An object that cannot be read is replaced as a whole.
-    let before = match topics.current(&name).await {
-        Ok(current) => current.object,
-        Err(_) if owner.is_none() => None,
-        Err(error) => return Err(error),
-    };
+    let Current { object: before, etag: shown } = current;
     let change = match owner {
         Some(_) => Change::Restore(earlier),
-        None => Change::Replace(earlier),
+        None => Change::Replace { earlier, shown },
     };
     let after = change.made_in(before.as_ref(), owner.unwrap_or_default());
     let after = after.with_context(|| format!("the topic {name} is not changed"))?;
@@ -144,7 +142,7 @@ async fn version_of(
     name: &TopicName,
     at: Option<u64>,
 ) -> anyhow::Result<Option<Version>> {
-    let versions = versions(topics, name).await?;
+    let versions = topics.versions(name).await?;
     match at {
         Some(at_ms) => {
             let Some(oldest_ms) = versions.iter().map(|version| version.modified_ms).min() else {
@@ -161,29 +159,6 @@ async fn version_of(
             Ok(Some(earlier.with_context(|| format!("the topic {name} has no earlier version"))?))
         }
     }
-}
-
-async fn versions(topics: &Topics, name: &TopicName) -> anyhow::Result<Vec<Version>> {
-    let versions = topics.objects.storage().versions(&topics.objects.key_of(name)).await;
-    versions.with_context(|| format!("the versions of {name} cannot be listed"))
-}
-
-/// The object of a version; `None` if the topic was removed then.
-async fn object_of(
-    topics: &Topics,
-    name: &TopicName,
-    version: &Version,
-) -> anyhow::Result<Option<Object>> {
-    let (key, max_bytes) = (topics.objects.key_of(name), OBJECT_MAX_BYTES as u64);
-    let what = || format!("the version {} of {name}", version.id);
-    let bytes = topics.objects.storage().get_version(max_bytes, &key, &version.id).await;
-    let bytes = bytes.with_context(|| format!("{} cannot be read", what()))?;
-    let bytes = bytes.with_context(|| format!("{} is no longer there", what()))?;
-    let content = Content::parse(&bytes);
-    Ok(match content.with_context(|| format!("{} is not restored", what()))? {
-        Content::Topic(object) => Some(object.into_owned()),
-        Content::Removed(_) => None,
-    })
 }
 
 /// The topics as they are and as they will be.
@@ -204,20 +179,4 @@ fn catalogues(restored: &[Restored], secrets: &SecretPolicy) -> anyhow::Result<[
         after.add_whole_topic(topic);
     }
     Ok([before, after])
-}
-
-async fn print_versions(topics: &Topics, name: &TopicName) -> anyhow::Result<ExitCode> {
-    let versions = versions(topics, name).await?;
-    let at = |version: &Version| text::at(Some(version.modified_ms));
-    let json = |version: &Version| json!({"version": version.id, "time": at(version), "current": version.is_current});
-    let table = || {
-        let mut table = text::table(&COLUMNS);
-        for version in &versions {
-            let current = if version.is_current { "yes" } else { "" };
-            table.add_row([version.id.clone(), at(version), current.to_owned()]);
-        }
-        format!("{table}\n")
-    };
-    Output::Table.write(versions.is_empty(), || versions.iter().map(json).collect(), table)?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -60,6 +60,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile convert triggers.yaml",
             "lastmile convert event-subscriptions.json --output json",
+            "lastmile convert subscriptions/ --objects topics/ --owner team-a",
         ],
     ),
     of_command(
@@ -84,7 +85,6 @@ const EXAMPLES: &[Examples] = &[
         "rollback",
         "docs/changing.md",
         &[
-            "lastmile rollback shop/orders --stack orders-prod --list",
             "lastmile rollback shop/orders --stack orders-prod",
             "lastmile rollback shop --to s3://config-bucket/subscriptions/ \\\n      --owner billing --at 2026-11-20T07:00:00Z --yes",
         ],
@@ -104,6 +104,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile subscriptions list shop --stack orders-prod",
             "lastmile subscriptions list shop/orders --to s3://config-bucket/subscriptions/",
+            "lastmile subscriptions list shop/orders --who-gets event.json \\\n      --stack orders-prod",
         ],
     ),
     of_command(
@@ -120,6 +121,14 @@ const EXAMPLES: &[Examples] = &[
         &[
             "lastmile subscriptions delete shop/orders/billing --stack orders-prod",
             "lastmile subscriptions delete shop/orders/billing --owner billing --yes \\\n      --to s3://config-bucket/subscriptions/",
+        ],
+    ),
+    of_command(
+        "subscriptions history",
+        "docs/subscriptions-storage.md",
+        &[
+            "lastmile subscriptions history shop/orders --stack orders-prod",
+            "lastmile subscriptions history shop/orders --output json \\\n      --to s3://config-bucket/subscriptions/",
         ],
     ),
     of_command(

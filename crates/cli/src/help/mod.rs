@@ -21,12 +21,13 @@ const HEADINGS: [(&str, &[&str]); 5] = [
         &["to", "stack", "container", "config", "queue_url", "ingress", "to_url", "to_topic"],
     ),
     ("Job", &["rate", "name", "resume", "skip_uncertain", "again"]),
-    ("Output", &["output", "limit", "raw"]),
+    ("Output", &["output", "objects", "limit", "raw"]),
     ("Confirmation", &["yes", "dry_run", "all_letters", "allow_empty", "allow_unknown"]),
 ];
 
 /// The ends of usages that are wider than a terminal as clap writes them, by their commands.
-const USAGES: [(&str, &str); 1] = [("subscriptions delete", "<NAME>")];
+const USAGES: [(&str, &str); 2] =
+    [("subscriptions delete", "<NAME>"), ("subscriptions history", "<NAME>")];
 /// The heading of `filter_args`.
 const FILTERS: &str = "Filters";
 

@@ -112,6 +112,7 @@ fn an_option_means_the_same_everywhere() {
             let expected_short = match long {
                 "file" => Some('f'),
                 "help" => Some('h'),
+                "message" => Some('m'),
                 "version" if id == "version" && name == "lastmile" => Some('V'),
                 _ => None,
             };

@@ -4,9 +4,12 @@
 //! owner, and an owner changes only what is its own.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use delivery::topic_object::{TopicObject, owner_of};
+use delivery::topic_object::{TopicObject, owner_of, plain_topic_entry};
 use thiserror::Error;
+
+use super::Addresses;
 
 /// The object of a topic with texts of its own.
 pub(crate) type Object = TopicObject<'static>;
@@ -32,12 +35,18 @@ pub(crate) enum Change {
         wanted: Object,
         /// The owner's other entries are removed.
         prune: bool,
+        /// The addresses of the owner's references, for the entries of all owners.
+        addresses: Arc<Addresses>,
     },
     /// Its entries become what they were in an earlier object; `None` if there was none.
     Restore(Option<Object>),
     /// All entries become what they were, whoever owns them.
-    Replace(Option<Object>),
-    /// A subscription is removed.
+    Replace {
+        earlier: Option<Object>,
+        /// The ETag of the object that people were shown: no other one is replaced, since all of it would be lost.
+        shown: Option<String>,
+    },
+    /// A subscription is removed. After the last one, the topic stays, as an entry of the owner.
     Remove(String),
 }
 
@@ -53,11 +62,12 @@ impl Change {
     ) -> Result<Option<Object>, Foreign> {
         let mut after = current.cloned().unwrap_or_default();
         match self {
-            Self::Apply { wanted, prune } => {
+            Self::Apply { wanted, prune, addresses } => {
                 if *prune {
                     after.keep(|entry| !is_of(entry, owner));
                 }
                 after.put(wanted, owner)?;
+                addresses.put_into(&mut after);
             }
             Self::Restore(earlier) => {
                 after.keep(|entry| !is_of(entry, owner));
@@ -65,18 +75,21 @@ impl Change {
                 own.keep(|entry| is_of(entry, owner));
                 after.put(&own, owner)?;
             }
-            Self::Replace(earlier) => after = earlier.clone().unwrap_or_default(),
+            Self::Replace { earlier, .. } => after = earlier.clone().unwrap_or_default(),
             Self::Remove(name) => {
                 check_owner(after.subscriptions.get(name), owner, Some(name))?;
-                after.subscriptions.remove(name);
+                let removed = after.subscriptions.remove(name);
+                // Without an object, published events would become dead letters.
+                if removed.is_some() && after.is_empty() {
+                    after.topic = Some(plain_topic_entry(owner).into());
+                }
             }
         }
         // A topic without entries, as other programs may write it, is removed by nobody who changes nothing.
         if current == Some(&after) {
             return Ok(Some(after));
         }
-        let is_empty = after.topic.is_none() && after.subscriptions.is_empty();
-        Ok((!is_empty).then_some(after))
+        Ok((!after.is_empty()).then_some(after))
     }
 }
 
@@ -84,6 +97,9 @@ impl Change {
 trait Entries {
     /// Removes the entries that are not to be kept.
     fn keep(&mut self, is_kept: impl Fn(&str) -> bool);
+
+    /// Checks whether nothing is left.
+    fn is_empty(&self) -> bool;
 
     /// Puts these entries in place of those of the same names, unless somebody else owns one.
     fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign>;
@@ -93,6 +109,10 @@ impl Entries for Object {
     fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.subscriptions.retain(|_, entry| is_kept(entry));
         self.topic = self.topic.take().filter(|entry| is_kept(entry));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.topic.is_none() && self.subscriptions.is_empty()
     }
 
     fn put(&mut self, entries: &Object, owner: &str) -> Result<(), Foreign> {
@@ -138,11 +158,16 @@ mod tests {
         TopicObject { topic: None, subscriptions: entries.iter().map(entry).collect() }
     }
 
+    /// An application without references.
+    fn apply(wanted: &Object, prune: bool) -> Change {
+        Change::Apply { wanted: wanted.clone(), prune, addresses: Arc::default() }
+    }
+
     #[test]
     fn one_owners_entries_change_and_those_of_others_stay() {
         let current = object(&[("a", "one", 1), ("b", "one", 1), ("x", "two", 1)]);
         let wanted = object(&[("a", "one", 2), ("c", "one", 1)]);
-        let apply = |prune| Change::Apply { wanted: wanted.clone(), prune };
+        let apply = |prune| apply(&wanted, prune);
         let all = object(&[("a", "one", 2), ("b", "one", 1), ("c", "one", 1), ("x", "two", 1)]);
         assert_eq!(apply(false).made_in(Some(&current), "one"), Ok(Some(all)));
         let pruned = object(&[("a", "one", 2), ("c", "one", 1), ("x", "two", 1)]);
@@ -156,7 +181,7 @@ mod tests {
         let current = object(&[("a", "two", 1)]);
         let foreign = Foreign { entry: Some("a".to_owned()), owner: "two".to_owned() };
         for change in [
-            Change::Apply { wanted: object(&[("a", "one", 2)]), prune: true },
+            apply(&object(&[("a", "one", 2)]), true),
             Change::Restore(Some(object(&[("a", "one", 2)]))),
             Change::Remove("a".to_owned()),
         ] {
@@ -170,22 +195,33 @@ mod tests {
         let nobodys = Cow::Borrowed(r#"{"value":1}"#);
         let current =
             TopicObject { topic: None, subscriptions: [("a".to_owned(), nobodys)].into() };
-        let prune = Change::Apply { wanted: Object::default(), prune: true };
+        let prune = apply(&Object::default(), true);
         assert_eq!(prune.made_in(Some(&current), "one"), Ok(Some(current.clone())));
         let wanted = object(&[("a", "one", 2)]);
-        let apply = Change::Apply { wanted: wanted.clone(), prune: false };
-        assert_eq!(apply.made_in(Some(&current), "one"), Ok(Some(wanted)));
+        assert_eq!(apply(&wanted, false).made_in(Some(&current), "one"), Ok(Some(wanted)));
     }
 
     #[test]
     fn a_topic_of_which_nothing_is_left_is_none() {
         let current = object(&[("a", "one", 1)]);
-        for change in [
-            Change::Apply { wanted: Object::default(), prune: true },
-            Change::Restore(None),
-            Change::Remove("a".to_owned()),
-        ] {
+        for change in [apply(&Object::default(), true), Change::Restore(None)] {
             assert_eq!(change.made_in(Some(&current), "one"), Ok(None));
         }
+    }
+
+    #[test]
+    fn a_topic_stays_when_its_last_subscription_is_removed() {
+        let removal = Change::Remove("a".to_owned());
+        let left = removal.made_in(Some(&object(&[("a", "one", 1)])), "one");
+        let topic = Some(Cow::Borrowed(r#"{"owner":"one","spec":{}}"#));
+        let expected = TopicObject { topic, ..Object::default() };
+        assert_eq!(left, Ok(Some(expected.clone())));
+        // Its owner can remove it as any other.
+        let prune = apply(&Object::default(), true);
+        assert_eq!(prune.made_in(Some(&expected), "one"), Ok(None));
+        let others = object(&[("a", "one", 1), ("b", "two", 1)]);
+        let left = removal.made_in(Some(&others), "one");
+        assert_eq!(left, Ok(Some(object(&[("b", "two", 1)]))));
+        assert_eq!(removal.made_in(None, "one"), Ok(None));
     }
 }

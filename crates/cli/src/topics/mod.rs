@@ -4,24 +4,33 @@
 //! was read. Otherwise the change is made again in the newer one. Promises: of two changes at once none is lost;
 //! what is written is what the functions would use.
 
+mod beside;
 mod change;
 mod deployed;
 mod plan;
+mod readdress;
+#[cfg(test)]
+mod tests;
+mod versions;
 
 use std::time::Duration;
 
 use adapters::live_topics::{Location, TopicObjects};
 use adapters::machine::Machine;
-use adapters::storage::{Fetched, Replaced, StorageError};
+use adapters::storage::{Fetched, Replaced, StorageError, StoredVersion};
 use anyhow::{Context as _, bail};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::TopicName;
 use delivery::time::moment;
 use delivery::topic_object::{Content, DeploymentObject, OBJECT_MAX_BYTES, tombstone};
 
+pub(crate) use self::beside::destinations_of;
 pub(crate) use self::change::{Change, Object};
 pub(crate) use self::deployed::{Deployed, Wanted, read};
 pub(crate) use self::plan::Plan;
+use self::readdress::Addresses;
+pub(crate) use self::versions::Changes;
+use crate::change_record::ChangeRecord;
 use crate::store;
 
 /// The number of times that a change is made again because somebody else was faster.
@@ -40,7 +49,8 @@ pub(crate) struct Topics {
 pub(crate) struct Current {
     /// `None`: there is none, or the topic was removed.
     pub(crate) object: Option<Object>,
-    etag: Option<String>,
+    /// The version that was read; `None` if there is none.
+    pub(crate) etag: Option<String>,
 }
 
 /// The result of a change.
@@ -100,13 +110,15 @@ impl Topics {
         let Some(newest) = versions.into_iter().find(|version| !version.is_current) else {
             return Ok(false);
         };
-        let bytes = self.objects.storage().get_version(max_bytes, key, &newest.id).await?;
-        let is_mark = |bytes: &Vec<u8>| matches!(Content::parse(bytes), Ok(Content::Removed(_)));
-        Ok(!bytes.as_ref().is_some_and(is_mark))
+        let stored = self.objects.storage().get_version(max_bytes, key, &newest.id).await?;
+        let is_mark = |stored: &StoredVersion| {
+            matches!(Content::parse(&stored.bytes), Ok(Content::Removed(_)))
+        };
+        Ok(!stored.as_ref().is_some_and(is_mark))
     }
 
     /// The object of a topic that cannot be used: only its version counts.
-    async fn unusable(&self, name: &TopicName) -> anyhow::Result<Current> {
+    pub(crate) async fn unusable(&self, name: &TopicName) -> anyhow::Result<Current> {
         let fetched = self.objects.get(&self.objects.key_of(name), None).await;
         let fetched = fetched.with_context(|| format!("the topic {name} cannot be read"))?;
         let Fetched::Changed { etag, .. } = fetched else { return Ok(Current::default()) };
@@ -122,18 +134,26 @@ impl Topics {
         name: &TopicName,
         owner: &str,
         change: &Change,
+        record: &ChangeRecord,
     ) -> anyhow::Result<Changed> {
         let key = self.objects.key_of(name);
         let mut wait = WAIT;
         for _ in 0..TRIES {
             let current = match (self.current(name).await, change) {
                 // A replacement needs no readable object.
-                (Err(_), Change::Replace(_)) => self.unusable(name).await?,
+                (Err(_), Change::Replace { .. }) => self.unusable(name).await?,
                 (current, _) => current?,
             };
+            if let Change::Replace { shown, .. } = change
+                && *shown != current.etag
+            {
+                bail!(
+                    "the topic {name} is not changed: somebody else changed it meanwhile; run the command again"
+                );
+            }
             let after = change.made_in(current.object.as_ref(), owner);
             let after = after.with_context(|| format!("the topic {name} is not changed"))?;
-            let is_made = after == current.object && !matches!(change, Change::Replace(_));
+            let is_made = after == current.object && !matches!(change, Change::Replace { .. });
             if is_made {
                 return Ok(Changed::Nothing);
             }
@@ -142,7 +162,7 @@ impl Topics {
                 None => tombstone(&moment::rfc3339(Machine.now_ms())),
             };
             let bytes = text.len();
-            if self.replace(&key, text, current.etag.as_deref()).await? {
+            if self.replace(&key, text, current.etag.as_deref(), record).await? {
                 return Ok(Changed::Written(bytes));
             }
             tokio::time::sleep(wait).await;
@@ -180,6 +200,7 @@ impl Topics {
         &self,
         name: &str,
         has_to_exist: bool,
+        record: &ChangeRecord,
         change: impl Fn(&mut T) -> anyhow::Result<()>,
     ) -> anyhow::Result<Changed> {
         let mut wait = WAIT;
@@ -193,7 +214,7 @@ impl Topics {
             }
             let text = after.to_text();
             let bytes = text.len();
-            if self.replace(&self.objects.key(name), text, etag.as_deref()).await? {
+            if self.replace(&self.objects.key(name), text, etag.as_deref(), record).await? {
                 return Ok(Changed::Written(bytes));
             }
             tokio::time::sleep(wait).await;
@@ -203,8 +224,15 @@ impl Topics {
     }
 
     /// Writes an object if it is still the one that was read; whether it was.
-    async fn replace(&self, key: &str, text: String, etag: Option<&str>) -> anyhow::Result<bool> {
-        let replaced = self.objects.storage().replace(key, text.into_bytes(), etag).await;
+    async fn replace(
+        &self,
+        key: &str,
+        text: String,
+        etag: Option<&str>,
+        record: &ChangeRecord,
+    ) -> anyhow::Result<bool> {
+        let (storage, metadata) = (self.objects.storage(), record.metadata());
+        let replaced = storage.replace_noted(key, text.into_bytes(), etag, &metadata).await;
         let replaced = replaced.with_context(|| format!("{key} cannot be written"))?;
         Ok(matches!(replaced, Replaced::Written { .. }))
     }

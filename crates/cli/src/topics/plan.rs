@@ -4,34 +4,31 @@
 //! what others changed since it was planned stays.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use adapters::live_topics::{DESTINATIONS, PUBLISHERS, SETTINGS};
+use adapters::live_topics::{PUBLISHERS, SETTINGS};
 use anyhow::{Context as _, bail};
-use delivery::subscription::catalogue::{Catalogue, Settings};
-use delivery::subscription::name::{TopicName, segment};
+use delivery::subscription::catalogue::Catalogue;
+use delivery::subscription::name::TopicName;
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::topic_object::{
     self, DeploymentObjects, DestinationsObject, PublishersObject, SettingsObject, TopicObject,
 };
-use dialects::{Deployment, Reading};
+use dialects::Reading;
 use futures::{StreamExt as _, stream};
 
+use super::beside::{
+    Beside, apply_destinations, apply_publishers, apply_settings, check_planned, destinations_of,
+    own_destinations,
+};
 use super::change::{Change, Object, is_of};
-use super::{Changed, Topics};
+use super::{Addresses, Changed, Topics};
+use crate::change_record::ChangeRecord;
 use crate::output::note;
 use crate::text;
 
 /// The number of objects that are read or written at once.
 const OBJECTS_AT_ONCE: usize = 16;
-
-/// The objects of a deployment beside its topics.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Beside {
-    settings: SettingsObject,
-    publishers: PublishersObject,
-    /// The mapped addresses of each owner.
-    destinations: BTreeMap<String, DestinationsObject>,
-}
 
 /// The change of one topic.
 #[derive(Debug)]
@@ -54,6 +51,10 @@ pub(crate) struct Plan<'t> {
     wanted_destinations: BTreeMap<String, String>,
     /// The number of entries of this owner that are not in the files and stay.
     left: usize,
+    /// The addresses of the references that these files map.
+    addresses: Arc<Addresses>,
+    /// The number of entries of any owner that get a new address.
+    readdressed: usize,
     /// The number of subscriptions of this owner that are removed; `kept` counts those that stay or change.
     removed: usize,
     kept: usize,
@@ -61,66 +62,6 @@ pub(crate) struct Plan<'t> {
     policies: Option<[SecretPolicy; 2]>,
     /// Subscriptions of topics without a change that a new policy makes unusable.
     refused: Vec<String>,
-}
-
-impl Topics {
-    /// Reads the objects beside the topics.
-    ///
-    /// # Errors
-    /// If an object cannot be read.
-    pub(crate) async fn beside(&self) -> anyhow::Result<Beside> {
-        let (settings, _) = self.deployment::<SettingsObject>(SETTINGS).await?;
-        let (publishers, _) = self.deployment::<PublishersObject>(PUBLISHERS).await?;
-        let mut destinations = BTreeMap::new();
-        for owner in self.objects.owners_of_destinations().await? {
-            match self.deployment::<DestinationsObject>(&destinations_of(&owner)).await {
-                Ok((object, _)) => drop(destinations.insert(owner, object.unwrap_or_default())),
-                // An error in one owner's object keeps nobody else from applying.
-                Err(error) => note(format_args!("{} is left out: {error:#}", text::line(&owner))),
-            }
-        }
-        let (settings, publishers) = (settings.unwrap_or_default(), publishers.unwrap_or_default());
-        Ok(Beside { settings, publishers, destinations })
-    }
-}
-
-/// The object of an owner's mapped addresses.
-fn destinations_of(owner: &str) -> String {
-    format!("{DESTINATIONS}{}.json", segment(owner))
-}
-
-impl Beside {
-    /// The settings by which the files of this owner are read. With `prune`, its own earlier ones do not count: they stay
-    /// only if the files have them.
-    ///
-    /// # Errors
-    /// If the settings cannot be used.
-    pub(crate) fn for_files(&self, owner: &str, prune: bool) -> anyhow::Result<Deployment> {
-        let is_counted = |of: &String| !(prune && of == owner);
-        let destinations = self.destinations.iter().filter(|(of, _)| is_counted(of));
-        let destinations = destinations.flat_map(|(_, of)| of.destinations.clone()).collect();
-        let mut settings = self.settings.clone();
-        settings.secret_policies.retain(|of, _| is_counted(of));
-        let secrets = topic_object::settings(&settings, &PublishersObject::default());
-        let secrets = secrets.map_err(anyhow::Error::msg)?.secrets;
-        Ok(Deployment { destinations, secrets })
-    }
-
-    /// The settings.
-    ///
-    /// # Errors
-    /// If they cannot be used.
-    fn settings(&self) -> anyhow::Result<Settings> {
-        topic_object::settings(&self.settings, &self.publishers).map_err(anyhow::Error::msg)
-    }
-
-    /// The settings, or as much of them as can be used: an owner can repair the rest.
-    fn usable_settings(&self) -> Settings {
-        let all = topic_object::settings(&self.settings, &self.publishers);
-        let without_publishers =
-            || topic_object::settings(&self.settings, &PublishersObject::default());
-        all.or_else(|_| without_publishers()).unwrap_or_default()
-    }
 }
 
 impl<'t> Plan<'t> {
@@ -149,12 +90,15 @@ impl<'t> Plan<'t> {
             wanted,
             wanted_destinations: reading.destinations.clone(),
             left: 0,
+            addresses: Arc::default(),
+            readdressed: 0,
             removed: 0,
             kept: 0,
             policies: None,
             refused: Vec::new(),
         };
         plan.after.apply(&plan.wanted, &plan.wanted_destinations, owner, prune)?;
+        plan.addresses = Arc::new(Addresses::of(&plan.wanted_destinations));
         let after = plan.after.settings().context("the settings would not be usable")?.secrets;
         let before = plan.before.usable_settings().secrets;
         plan.policies = (before != after).then_some([before, after]);
@@ -187,7 +131,9 @@ impl<'t> Plan<'t> {
         if !self.prune {
             self.left += left(before.as_ref(), wanted.as_ref(), self.owner);
         }
-        let change = Change::Apply { wanted: wanted.unwrap_or_default(), prune: self.prune };
+        let (wanted, addresses) = (wanted.unwrap_or_default(), Arc::clone(&self.addresses));
+        self.readdressed += before.as_ref().map_or(0, |of| addresses.missing_from(of));
+        let change = Change::Apply { wanted, prune: self.prune, addresses };
         let after = change.made_in(before.as_ref(), self.owner);
         let after = after.with_context(|| format!("the topic {name} is not changed"))?;
         if let Some(after) = &after {
@@ -246,6 +192,11 @@ impl<'t> Plan<'t> {
         self.left
     }
 
+    /// The number of stored entries, of any owner, whose reference has a new address.
+    pub(crate) const fn readdressed(&self) -> usize {
+        self.readdressed
+    }
+
     /// Checks whether every subscription of this owner is removed.
     pub(crate) const fn removes_all(&self) -> bool {
         self.removed > 0 && self.kept == 0
@@ -267,18 +218,21 @@ impl<'t> Plan<'t> {
         self.changes.len() + beside.into_iter().filter(|changes| *changes).count()
     }
 
-    /// Makes the changes: topics first, since the objects beside them name them.
+    /// Makes the changes. Mapped addresses are first, since a conflict about them has to change nothing else. Topics are
+    /// before the other objects, which name them.
     ///
     /// # Errors
     /// If something cannot be written; what was reported before is.
     pub(crate) async fn make(
         &self,
+        record: &ChangeRecord,
         report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let Self { topics, owner, prune, .. } = self;
+        self.write_destinations(record).await?;
         let mut changes = Vec::with_capacity(self.changes.len());
         for (name, TopicChange { change, .. }) in &self.changes {
-            changes.push(async move { (topics.change(name, owner, change).await, name) });
+            changes.push(async move { (topics.change(name, owner, change, record).await, name) });
         }
         let mut made = stream::iter(changes).buffer_unordered(OBJECTS_AT_ONCE);
         let mut problems = Vec::new();
@@ -291,16 +245,8 @@ impl<'t> Plan<'t> {
         if let Some(first) = problems.into_iter().next() {
             return Err(first.context("only the topics that are listed above are changed"));
         }
-        let name = destinations_of(owner);
-        let own = self.before.own_destinations(&self.wanted_destinations, owner)?;
         topics
-            .change_deployment(&name, false, |object: &mut DestinationsObject| {
-                apply_destinations(object, &own, *prune);
-                Ok(())
-            })
-            .await?;
-        topics
-            .change_deployment(PUBLISHERS, false, |object: &mut PublishersObject| {
+            .change_deployment(PUBLISHERS, false, record, |object: &mut PublishersObject| {
                 apply_publishers(object, &self.wanted, owner, *prune)?;
                 // Somebody else may have listed one of them meanwhile.
                 let problem = topic_object::settings(&SettingsObject::default(), object).err();
@@ -308,122 +254,46 @@ impl<'t> Plan<'t> {
             })
             .await?;
         topics
-            .change_deployment(SETTINGS, true, |object: &mut SettingsObject| {
+            .change_deployment(SETTINGS, true, record, |object: &mut SettingsObject| {
                 apply_settings(object, &self.wanted.settings, owner, *prune)
             })
             .await?;
         Ok(())
     }
-}
 
-impl Beside {
-    /// Applies the files of an owner.
-    fn apply(
-        &mut self,
-        wanted: &DeploymentObjects,
-        destinations: &BTreeMap<String, String>,
-        owner: &str,
-        prune: bool,
-    ) -> anyhow::Result<()> {
-        apply_settings(&mut self.settings, &wanted.settings, owner, prune)?;
-        apply_publishers(&mut self.publishers, wanted, owner, prune)?;
-        let own = self.own_destinations(destinations, owner)?;
-        let object = self.destinations.entry(owner.to_owned()).or_default();
-        apply_destinations(object, &own, prune);
-        Ok(())
-    }
-
-    /// The owners that mapped addresses, with these.
-    fn mapped(&self) -> BTreeMap<&String, &DestinationsObject> {
-        self.destinations.iter().filter(|(_, of)| !of.destinations.is_empty()).collect()
-    }
-
-    /// The addresses of files that are their owner's: without those that others mapped as well.
+    /// Writes the addresses that these files map.
     ///
     /// # Errors
-    /// If somebody else mapped a reference to another address.
-    fn own_destinations(
-        &self,
-        destinations: &BTreeMap<String, String>,
-        owner: &str,
-    ) -> anyhow::Result<BTreeMap<String, String>> {
-        let foreign = self.destinations.iter().filter(|(of, _)| *of != owner);
-        let mut own = destinations.clone();
-        for (of, object) in foreign {
-            for (reference, address) in &object.destinations {
-                let Some(mapped) = own.remove(reference) else { continue };
-                if mapped != *address {
-                    bail!(
-                        "{} is mapped by {of:?}, and elsewhere by these files: change it with --owner {of:?}, or remove it \
-                         from the files",
-                        text::line(reference)
-                    );
-                }
-            }
+    /// If somebody mapped one of the references elsewhere since this was planned. Then the owner's addresses are as before.
+    async fn write_destinations(&self, record: &ChangeRecord) -> anyhow::Result<()> {
+        let Self { topics, owner, prune, .. } = self;
+        let name = destinations_of(owner);
+        let own = own_destinations(&self.before.destinations, &self.wanted_destinations, owner)?;
+        let planned = self.before.addresses(Some(owner)).destinations;
+        let written = topics
+            .change_deployment(&name, false, record, |object: &mut DestinationsObject| {
+                check_planned(&object.destinations, &planned, &own)?;
+                apply_destinations(object, &own, *prune);
+                Ok(())
+            })
+            .await?;
+        if written == Changed::Nothing {
+            return Ok(());
         }
-        Ok(own)
+        // Each owner has an object of its own, so a condition on it does not see the others. Of two that write at once,
+        // at least one reads the other's address here.
+        let Err(conflict) = own_destinations(&topics.destinations().await?, &own, owner) else {
+            return Ok(());
+        };
+        topics
+            .change_deployment(&name, false, record, |object: &mut DestinationsObject| {
+                object.destinations.retain(|reference, _| !own.contains_key(reference));
+                object.destinations.extend(planned.clone());
+                Ok(())
+            })
+            .await?;
+        Err(conflict)
     }
-}
-
-/// Applies an owner's mapped addresses.
-fn apply_destinations(
-    object: &mut DestinationsObject,
-    own: &BTreeMap<String, String>,
-    prune: bool,
-) {
-    if prune {
-        object.destinations.clear();
-    }
-    object.destinations.extend(own.clone());
-}
-
-/// Applies an owner's policies.
-fn apply_settings(
-    object: &mut SettingsObject,
-    wanted: &SettingsObject,
-    owner: &str,
-    prune: bool,
-) -> anyhow::Result<()> {
-    if prune {
-        object.secret_policies.remove(owner);
-        object.notifications = object.notifications.take().filter(|of| of.owner != owner);
-    }
-    object.secret_policies.extend(wanted.secret_policies.clone());
-    if let Some(wanted) = &wanted.notifications {
-        match object.notifications.as_ref().filter(|of| of.owner != owner) {
-            Some(of) if of.spec != wanted.spec => bail!(
-                "Notifications belongs to {:?}: change it with --owner {:?}, or remove it from the files",
-                of.owner,
-                of.owner
-            ),
-            Some(_) => {}
-            None => object.notifications = Some(wanted.clone()),
-        }
-    }
-    Ok(())
-}
-
-/// Applies an owner's publishers.
-fn apply_publishers(
-    object: &mut PublishersObject,
-    wanted: &DeploymentObjects,
-    owner: &str,
-    prune: bool,
-) -> anyhow::Result<()> {
-    // The topics in the files take the place of the owner's earlier ones.
-    let is_listed = |topic: &TopicName| wanted.publishers.topics.contains_key(topic);
-    object.topics.retain(|topic, of| of.owner != owner || !(prune || is_listed(topic)));
-    for (topic, entry) in &wanted.publishers.topics {
-        if let Some(of) = object.topics.get(topic).filter(|of| of.from != entry.from) {
-            bail!(
-                "the publishers of {topic} belong to {:?}: change them with --owner {:?}",
-                of.owner,
-                of.owner
-            );
-        }
-        object.topics.entry(topic.clone()).or_insert_with(|| entry.clone());
-    }
-    Ok(())
 }
 
 /// The subscriptions that can no longer be used, each with the reason.

@@ -1,5 +1,7 @@
 //! `lastmile apply` and `lastmile subscriptions`: whose entries are added, changed, left and removed.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::deployments::{apply, document, object, try_apply, uri, write_entry};
@@ -226,24 +228,51 @@ fn single_subscriptions_are_listed_read_and_deleted() {
     assert_eq!(lastmile(&["get", "shop/orders/b"]).1, Some(0));
     let (printed, code) = lastmile(&["delete", "shop/orders/b", "--owner", "team", "--yes"]);
     assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("the topic shop/orders stays without subscriptions"), "{printed}");
     let (printed, code) = lastmile(&["list", "shop"]);
-    assert_eq!(code, Some(1), "nothing is left of the topic: {printed}");
+    assert_eq!(code, Some(1), "no subscription is left: {printed}");
+    let topic =
+        "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\n";
+    let more = ["--owner", "team", "--allow-empty"];
+    let dry_run = [&more[..], &["--dry-run"]].concat();
+    let (printed, code) = try_apply(folder.path(), &[topic.to_owned()], &dry_run);
+    assert_eq!(code, Some(0), "the topic is as if files had it: {printed}");
+    let prune = [&more[..], &["--prune", "--yes"]].concat();
+    let (printed, code) = try_apply(folder.path(), &[], &prune);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("- topic shop/orders"), "{printed}");
 }
 
 /// Documents of every kind that an object beside the topics has, too.
-fn all_kinds() -> [String; 6] {
+fn all_kinds() -> [String; 8] {
     let of = |kind: &str, metadata: &str, spec: &str| {
         format!("apiVersion: lastmile.dev/v1\nkind: {kind}\n{metadata}spec: {spec}\n")
     };
     let topic = |name: &str| format!("metadata: {{namespace: shop, name: {name}}}\n");
     let sns = "{input: sns, from: [{snsTopic: 'arn:aws:sns:us-east-1:000000000000:orders'}]}";
+    let client = "{tokenUrl: 'https://login.example.com/t', clientId: a, clientSecret: 'env:A'}";
+    let mapped = format!(
+        "{{crm: 'https://crm.example.com', unused: 's3://bucket/letters', shop: {{url: 'https://b.example.com/in', maxPerSecond: 5, auth: \
+         {{oauth2: {client}}}}}}}"
+    );
     [
         document("a", ", retry: {maxAttempts: 3}, deadLetter: none"),
         subscription_with_secret(),
+        ["crm", "shop"]
+            .map(|name| {
+                document(name, "")
+                    .replace(&format!("https://{name}.example.com/in?code=secret"), name)
+            })
+            .join("---\n"),
         of("Topic", &topic("orders"), sns),
         of("Topic", &topic("notices"), "{}"),
         of("Notifications", "", "{topic: shop/notices}"),
-        of("SecretPolicy", "", "{secrets: [{name: 'env:A', hosts: [b.example.com]}]}"),
+        of(
+            "SecretPolicy",
+            "",
+            "{secrets: [{name: 'env:A', hosts: [b.example.com, login.example.com]}]}",
+        ),
+        of("Destinations", "", &mapped),
     ]
 }
 
@@ -263,33 +292,61 @@ fn what_is_exported_changes_nothing_when_it_is_applied() {
         String::from_utf8(output.stdout).expect("text")
     };
     let exported = export();
-    for part in ["maxAttempts: 3", "code=secret", "snsTopic", "kind: Notifications", "env:A"] {
+    for part in [
+        "maxAttempts: 3",
+        "code=secret",
+        "snsTopic",
+        "kind: Notifications",
+        "env:A",
+        "unused: s3://bucket/letters",
+    ] {
         assert!(exported.contains(part), "{part} in {exported}");
     }
-    let more = ["--dry-run", "--prune"];
-    let (printed, code) = try_apply(folder.path(), std::slice::from_ref(&exported), &more);
-    assert_eq!(code, Some(0), "{printed}");
-    assert!(printed.contains("nothing to do"), "{printed}");
+    let before = objects(folder.path());
+    assert_eq!(before.len(), 5, "{before:?}");
+    for more in [["--dry-run", "--prune"], ["--yes", "--prune"]] {
+        let (printed, code) = try_apply(folder.path(), std::slice::from_ref(&exported), &more);
+        assert_eq!(code, Some(0), "{printed}");
+        assert!(printed.contains("nothing to do"), "{printed}");
+    }
     // Nor does it lose anything on the way to another deployment.
     let (printed, code) = run(folder.path(), &["check", "applied.yaml"]);
     assert_eq!(code, Some(0), "{printed}");
     std::fs::remove_dir_all(folder.path().join("subscriptions")).expect("it was there");
     apply(folder.path(), "files", std::slice::from_ref(&exported));
     assert_eq!(export(), exported);
+    assert_eq!(objects(folder.path()), before);
+}
+
+/// The text of every object of a deployment.
+fn objects(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let names = ["shop/orders.json", "shop/notices.json", "_settings.json", "_publishers.json"];
+    let names = names.into_iter().chain(["_destinations/files.json"]);
+    let read = |name| {
+        let path = object(folder, name);
+        Some((path.clone(), std::fs::read_to_string(path).ok()?))
+    };
+    names.filter_map(read).collect()
 }
 
 #[test]
 fn an_owner_exports_what_can_be_applied_again_under_its_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\nspec: {maxReplies: 3}\n";
-    apply(folder.path(), "platform", &[topic.to_owned()]);
-    apply(folder.path(), "one", &[document("a", "")]);
+    let mapped = |name: &str| {
+        format!(
+            "apiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {{of-{name}: 'https://{name}.test/'}}\n"
+        )
+    };
+    apply(folder.path(), "platform", &[topic.to_owned(), mapped("platform")]);
+    apply(folder.path(), "one", &[document("a", ""), mapped("one")]);
     apply(folder.path(), "two", &[document("b", "")]);
     let to = uri(folder.path());
     let export = ["subscriptions", "export", "--owner", "one", "--to", &to];
     let (exported, code) = run(folder.path(), &export);
     assert_eq!(code, Some(0), "{exported}");
     assert!(exported.contains("a.example.com") && !exported.contains("b.example.com"));
+    assert!(exported.contains("of-one") && !exported.contains("of-platform"), "{exported}");
     let more = ["--dry-run", "--prune", "--owner", "one"];
     let (printed, code) = try_apply(folder.path(), &[exported], &more);
     assert_eq!(code, Some(0), "{printed}");

@@ -7,6 +7,9 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::deployments::{apply, document};
+use crate::programs::run;
+
 /// The examples of the tree, one for each dialect.
 fn examples() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -118,4 +121,80 @@ fn files_in_which_nothing_can_be_converted_are_an_error_and_no_empty_text() {
     assert_eq!(text(&converted.stdout), "");
     let problem = text(&converted.stderr);
     assert!(problem.contains("no Topic and no Subscription"), "{problem}");
+}
+
+#[test]
+fn the_objects_of_files_are_those_that_apply_writes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let topic = "apiVersion: lastmile.dev/v1\nkind: Topic\nmetadata: {namespace: shop, name: orders}\nspec: {maxReplies: 3}\n";
+    let other =
+        document("b", ", retry: {maxAttempts: 3}").replace("topic: orders", "topic: 'new ones'");
+    let documents = [document("a", ""), other, topic.to_owned()];
+    apply(folder.path(), "team", &documents);
+    let convert = ["convert", "applied.yaml", "--objects", "topics", "--owner", "team"];
+    let (printed, code) = run(folder.path(), &convert);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(
+        printed.contains("shop/new%20ones.json: ") && !printed.contains("left out"),
+        "{printed}"
+    );
+    let mut names: Vec<String> = fs::read_dir(folder.path().join("topics/shop"))
+        .expect("a folder")
+        .map(|of| of.expect("a name").file_name().into_string().expect("text"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["new%20ones.json", "orders.json"]);
+    for name in names {
+        let [applied, converted] = ["subscriptions", "topics"]
+            .map(|of| fs::read_to_string(folder.path().join(of).join("shop").join(&name)));
+        assert_eq!(converted.expect("a file"), applied.expect("an object"), "{name}");
+    }
+}
+
+#[test]
+fn objects_beside_the_topics_are_left_out_and_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let native = "apiVersion: lastmile.dev/v1\nkind";
+    let others = [
+        format!(
+            "{native}: Topic\nmetadata: {{namespace: shop, name: sns}}\nspec: {{input: sns, from: [{{bucket: uploads}}]}}\n"
+        ),
+        format!("{native}: SecretPolicy\nspec: {{secrets: []}}\n"),
+        format!("{native}: Destinations\nspec: {{crm: 'https://crm.example.com/'}}\n"),
+    ];
+    fs::write(folder.path().join("s.yaml"), others.join("---\n")).expect("a file");
+    let (printed, code) = run(folder.path(), &["convert", "s.yaml", "--objects", "topics"]);
+    assert_eq!(code, Some(0), "{printed}");
+    let left_out = "left out: _settings.json, _publishers.json, _destinations/files.json; lastmile apply writes";
+    assert!(printed.contains(left_out), "{printed}");
+    let written: Vec<_> = fs::read_dir(folder.path().join("topics"))
+        .expect("a folder")
+        .map(|of| of.expect("a name").file_name())
+        .collect();
+    assert_eq!(written, ["shop"]);
+}
+
+#[test]
+fn objects_are_not_written_of_files_that_apply_refuses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (text, problem) in [
+        (document("a", ", retries: 3"), "retries"),
+        (
+            document("a", "").replace("a.example.com", "replace-me.invalid"),
+            "replace the placeholders",
+        ),
+        (
+            "apiVersion: lastmile.dev/v1\nkind: SecretPolicy\nspec: {secrets: []}\n".to_owned(),
+            "no Topic and no Subscription",
+        ),
+    ] {
+        fs::write(folder.path().join("s.yaml"), text).expect("a file");
+        let (printed, code) = run(folder.path(), &["convert", "s.yaml", "--objects", "topics"]);
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.contains(problem), "{printed}");
+        assert!(!folder.path().join("topics").exists());
+    }
+    let (printed, code) = run(folder.path(), &["convert", "s.yaml", "--owner", "team"]);
+    assert_eq!(code, Some(2), "{printed}");
+    assert!(printed.contains("--objects"), "{printed}");
 }

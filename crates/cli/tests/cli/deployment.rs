@@ -208,21 +208,73 @@ fn references_that_one_owner_maps_are_used_by_all_and_each_mapping_has_one_owner
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("https://billing.example.com/in?code=hidden"), "{printed}");
 
-    let (printed, code) = change(POLICY_ONLY, "platform", &[mapped("https://new.example.com/")]);
-    assert_eq!(code, Some(0), "{printed}");
-    assert!(
-        printed
-            .contains("    address: https://billing.example.com/… -> https://new.example.com/\n")
-            && printed.contains("apply their files again"),
-        "{printed}"
-    );
-    let (printed, code) = change(APPLY, "team-b", &trigger);
-    assert_eq!(code, Some(0), "{printed}");
-    assert!(printed.contains("-> https://new.example.com/"), "{printed}");
     let (printed, code) = change(PRUNE, "platform", &[]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("- reference serving.knative.dev"), "{printed}");
+    assert!(printed.contains("apply their files again"), "{printed}");
     assert_eq!(change(APPLY, "team-b", &trigger).1, Some(1));
+}
+
+#[test]
+fn a_new_address_of_a_reference_reaches_the_stored_subscriptions_of_all_owners() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let change = |options: &[&str], owner: &str, documents: &[String]| {
+        change(folder.path(), options, owner, documents)
+    };
+    let old = "https://billing.example.com/in";
+    assert_eq!(change(POLICY_ONLY, "platform", &[mapped(old)]).1, Some(0));
+    let trigger = |topic: &str| TRIGGER.replace("broker: orders", &format!("broker: {topic}"));
+    assert_eq!(change(APPLY, "team-a", &[trigger("orders")]).1, Some(0));
+    assert_eq!(change(APPLY, "team-b", &[trigger("others"), subscription("b", "")]).1, Some(0));
+    let new = [mapped("https://new.example.com/in")];
+    let stored = |topic: &str| {
+        let path = object(folder.path(), &format!("shop/{topic}.json"));
+        std::fs::read_to_string(path).expect("an object")
+    };
+    let before = [stored("orders"), stored("others")];
+
+    let dry_run = ["--dry-run", "--allow-empty"];
+    let (printed, code) = change(&dry_run, "platform", &new);
+    assert_eq!(code, Some(2), "{printed}");
+    for part in [
+        "~ subscription shop/orders/billing\n    destination.url: https://billing.example.com/in -> https://new.example.com/in\n",
+        "~ subscription shop/others/billing\n    destination.url: https://billing.example.com/in -> ",
+        "    address: https://billing.example.com/… -> https://new.example.com/…\n",
+        "stored entries that get the new address of a reference, whoever owns them: 2\n",
+    ] {
+        assert!(printed.contains(part), "{part} in {printed}");
+    }
+    assert!(!printed.contains("shop/orders/b\n") && !printed.contains("again"), "{printed}");
+    assert_eq!([stored("orders"), stored("others")], before);
+
+    let (printed, code) = change(POLICY_ONLY, "platform", &new);
+    assert_eq!(code, Some(0), "{printed}");
+    let expected = before.map(|text| text.replace(old, "https://new.example.com/in"));
+    assert_eq!([stored("orders"), stored("others")], expected);
+    // The files of the others have nothing to change.
+    let dry_run = ["--dry-run"];
+    let (printed, code) = change(&dry_run, "team-a", &[trigger("orders")]);
+    assert_eq!(code, Some(0), "{printed}");
+}
+
+#[test]
+fn a_new_address_that_a_policy_forbids_a_subscription_of_another_owner_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let change = |options: &[&str], owner: &str, documents: &[String]| {
+        change(folder.path(), options, owner, documents)
+    };
+    let own = [mapped("https://a.example.com/"), policy("a.example.com")];
+    assert_eq!(change(POLICY_ONLY, "platform", &own).1, Some(0));
+    let signed = sending("a")
+        .replace("https://a.example.com/in", "serving.knative.dev/v1/Service/shop/billing");
+    let (printed, code) = change(APPLY, "team-b", &[signed]);
+    assert_eq!(code, Some(0), "{printed}");
+    let (printed, code) = change(POLICY_ONLY, "platform", &[mapped("https://evil.example.com/")]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(
+        printed.contains("error: shop/orders/a: the secret \"env:A\" may not be sent to"),
+        "{printed}"
+    );
 }
 
 #[test]

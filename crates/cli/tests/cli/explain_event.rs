@@ -356,3 +356,35 @@ fn without_an_event_a_destination_that_is_a_topic_has_no_attempts() {
     assert!(printed.contains("its events go on to the subscriptions of shop/audit"), "{printed}");
     assert!(!printed.contains("attempt  "), "{printed}");
 }
+
+#[test]
+fn the_subscriptions_of_a_deployment_that_get_an_event_are_listed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    apply(folder.path(), "team", &[FILES.to_owned(), subscription("plain", "")]);
+    std::fs::write(folder.path().join("event.json"), EVENT).expect("a file");
+    let to = uri(folder.path());
+    let list = |name: &str, file: &str, input| {
+        let options = ["subscriptions", "list", name, "--who-gets", file, "--to", &to];
+        let (printed, notes, code) =
+            run(folder.path(), &[&options[..], &["--output", "json"]].concat(), input);
+        let listed: Vec<Value> = serde_json::from_str(&printed).unwrap_or_default();
+        let names = listed.iter().map(|of| of["name"].as_str().unwrap_or_default().to_owned());
+        (names.collect::<Vec<_>>(), notes, code)
+    };
+    let (names, notes, code) = list("shop/orders", "event.json", None);
+    assert_eq!(names, ["shop/orders/all", "shop/orders/plain"], "{notes}");
+    assert_eq!(code, Some(0), "{notes}");
+    // Several events, for all topics of a namespace.
+    let lost = EVENT.replace("order.created", "order.lost").replace("us/1", "eu/1");
+    let both = format!("{EVENT}\n{lost}");
+    let (names, notes, code) = list("shop", "-", Some(&both));
+    let expected = ["shop/lost/other", "shop/orders/all", "shop/orders/plain"];
+    assert_eq!((names, code), (expected.map(str::to_owned).to_vec(), Some(0)), "{notes}");
+    let (names, notes, code) = list("shop/lost", "event.json", None);
+    assert_eq!((names.len(), code), (0, Some(1)), "{notes}");
+    assert!(notes.contains("there is no subscription of shop/lost in "), "{notes}");
+    assert!(notes.contains(" that gets the event"), "{notes}");
+    let (_, notes, code) = list("shop/orders", "-", Some("no event"));
+    assert_eq!(code, Some(2), "{notes}");
+    assert!(notes.contains("-: event 1 cannot be read for shop/orders: "), "{notes}");
+}

@@ -227,20 +227,6 @@ fn a_time_of_which_no_version_is_kept_removes_nothing() {
 }
 
 #[test]
-fn the_versions_of_a_topic_are_listed_newest_first() {
-    let deployment = Deployment::new();
-    deployment.apply("one", &["a"], 1);
-    deployment.keep("shop/orders");
-    for name in ["shop/orders", "shop"] {
-        let (printed, code) = deployment.rollback(name, &["--list"]);
-        assert_eq!(code, Some(0), "{printed}");
-        let versions: Vec<&str> =
-            printed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-        assert_eq!(versions, ["version", "current", "previous"], "{printed}");
-    }
-}
-
-#[test]
 fn names_that_are_not_there_and_arguments_that_do_not_fit_are_errors() {
     let deployment = Deployment::new();
     deployment.apply("one", &["a"], 1);
@@ -249,9 +235,7 @@ fn names_that_are_not_there_and_arguments_that_do_not_fit_are_errors() {
     for (name, more, expected, problem) in [
         ("shop/orders/a", &[][..], 2, "\"shop/orders/a\" is no topic"),
         ("bank", &[], 1, "has no topic in the namespace bank"),
-        ("bank", &["--list"], 1, "has no topic in the namespace bank"),
         ("bank", &["--at", &at], 1, "has no topic in the namespace bank"),
-        ("shop", &["--list"], 2, "--list takes one topic"),
         ("shop", &["--owner", "one"], 2, "--at is required"),
         ("shop", &["--at", "yesterday"], 2, "a time is written as 2026-11-20T07:00:00Z"),
     ] {

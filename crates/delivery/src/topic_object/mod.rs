@@ -33,7 +33,7 @@ pub use settings::{
     settings,
 };
 pub use text::{Content, ObjectError, TopicObject, tombstone};
-pub use write::DeploymentObjects;
+pub use write::{DeploymentObjects, plain_topic_entry};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::read::{METADATA, OWNER};
 use super::settings::{NotificationsEntry, PublishersEntry, PublishersObject, SettingsObject};
@@ -19,6 +19,12 @@ use crate::subscription::topic_settings::TopicSettings;
 /// The entry of a topic's own settings, as this owner applies them.
 fn topic_entry(owner: &str, topic: &Topic) -> String {
     entry(owner, canonical::topic(topic))
+}
+
+/// The entry of a topic with the default settings, as this owner applies it.
+#[must_use]
+pub fn plain_topic_entry(owner: &str) -> String {
+    entry(owner, json!({ "spec": {} }))
 }
 
 /// The entry of a subscription, as this owner applies it.

@@ -18,7 +18,7 @@ use delivery::subscription::filter::explanation::{Explanation, Found, Problem};
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use serde::Serialize;
 
-use super::{Output, event_text};
+use super::{Output, event_text, selected, topics};
 use crate::commands::publish::{documents, text_of};
 use crate::files::usage_error;
 use crate::output::{out, out_json};
@@ -91,8 +91,7 @@ pub(super) struct FoundReport {
     pub(super) value: Option<String>,
 }
 
-/// Explains each event of a file for each of these topics, about these subscriptions. The answer is yes if one
-/// of them gets one of the events.
+/// Prints the explanations. The answer is yes if one of the subscriptions gets one of the events.
 pub(super) fn run(
     file: &str,
     catalogue: &Catalogue,
@@ -100,6 +99,46 @@ pub(super) fn run(
     selected: &[Arc<Subscription>],
     output: Output,
 ) -> anyhow::Result<ExitCode> {
+    let reports = reports(file, catalogue, topics, selected)?;
+    match output {
+        Output::Table => out(&event_text::write(&reports))?,
+        Output::Json => out_json(&match &reports[..] {
+            [one] => serde_json::to_string(one)?,
+            several => serde_json::to_string(several)?,
+        })?,
+        Output::Svg => {
+            return Err(usage_error("--event has no picture: --output table or json"));
+        }
+    }
+    let is_matched = reports.iter().flat_map(|of| &of.subscriptions).any(|of| of.matches);
+    Ok(if is_matched { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The names of all subscriptions that get one of the events of a file.
+///
+/// # Errors
+/// A usage error if the file cannot be read, or has something that is no event.
+pub(crate) fn who_gets(file: &str, catalogue: &Catalogue) -> anyhow::Result<BTreeSet<String>> {
+    let all = selected(catalogue, None)?;
+    let reports = reports(file, catalogue, &topics(None, catalogue), &all)?;
+    let malformed = reports.iter().find_map(|of| Some((of, of.problem.as_ref()?)));
+    if let Some((EventReport { event, topic, .. }, problem)) = malformed {
+        let file = text::line(file);
+        return Err(usage_error(format!(
+            "{file}: event {event} cannot be read for {topic}: {problem}"
+        )));
+    }
+    let subscriptions = reports.into_iter().flat_map(|of| of.subscriptions);
+    Ok(subscriptions.filter(|of| of.matches).map(|of| of.subscription).collect())
+}
+
+/// Explains each event of a file for each of these topics, about these subscriptions.
+fn reports(
+    file: &str,
+    catalogue: &Catalogue,
+    topics: &BTreeSet<TopicName>,
+    selected: &[Arc<Subscription>],
+) -> anyhow::Result<Vec<EventReport>> {
     let now_ms = Machine.now_ms();
     let names: BTreeSet<&SubscriptionName> = selected.iter().map(|of| &of.name).collect();
     let text = text_of(file)?;
@@ -117,18 +156,7 @@ pub(super) fn run(
     if reports.is_empty() {
         return Err(usage_error(format!("{} contains no event", text::line(file))));
     }
-    match output {
-        Output::Table => out(&event_text::write(&reports))?,
-        Output::Json => out_json(&match &reports[..] {
-            [one] => serde_json::to_string(one)?,
-            several => serde_json::to_string(several)?,
-        })?,
-        Output::Svg => {
-            return Err(usage_error("--event has no picture: --output table or json"));
-        }
-    }
-    let is_matched = reports.iter().flat_map(|of| &of.subscriptions).any(|of| of.matches);
-    Ok(if is_matched { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(reports)
 }
 
 /// The events of a record of this topic. A message of another service is read as such where the topic has it in

@@ -6,9 +6,12 @@ use anyhow::bail;
 use clap::builder::NonEmptyStringValueParser;
 use delivery::subscription::name::SubscriptionName;
 
+use crate::change_record::RecordArgs;
 use crate::commands::apply::print_changed;
 use crate::confirm::may_proceed;
+use crate::output::note;
 use crate::store::Target;
+use crate::text;
 use crate::topics::{Change, Changed, Topics};
 
 #[derive(Debug, clap::Args)]
@@ -21,21 +24,34 @@ pub(super) struct Arguments {
     /// The owner of the subscription
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
+    #[command(flatten)]
+    record: RecordArgs,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
 
 pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { name, target, owner, yes } = arguments;
-    let topics = Topics::at(&target.location().await?).await;
+    let Arguments { name, target, owner, record, yes } = arguments;
+    let location = target.location().await?;
+    let topics = Topics::at(&location).await;
     if !may_proceed(yes, &format!("remove {name} from {}?", topics.objects))? {
         return Ok(ExitCode::FAILURE);
     }
-    let changed = topics.change(&name.topic, &owner, &Change::Remove(name.name.clone())).await?;
+    let record = record.record(&location).await;
+    let removal = Change::Remove(name.name.clone());
+    let changed = topics.change(&name.topic, &owner, &removal, &record).await?;
     if changed == Changed::Nothing {
         bail!("there is no subscription {name}");
     }
     print_changed(&name.topic, changed)?;
+    let left = topics.current(&name.topic).await?.object;
+    if left.is_some_and(|object| object.subscriptions.is_empty()) {
+        note(text::line(&format!(
+            "the topic {} stays without subscriptions; apply --prune removes it, and then events published to it become \
+             dead letters",
+            name.topic
+        )));
+    }
     Ok(ExitCode::SUCCESS)
 }

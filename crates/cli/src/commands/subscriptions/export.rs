@@ -39,11 +39,14 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             exported.add_subscription((**subscription).clone());
         }
     }
+    let topics = Topics::at(&location).await;
     exported.set_settings(match &owner {
-        Some(owner) => Topics::at(&location).await.settings_of(owner).await?,
+        Some(owner) => topics.settings_of(owner).await?,
         None => all.settings().clone(),
     });
-    let documents = documents(&exported);
+    let mut documents = documents(&exported);
+    // Files of others may use the references too.
+    documents.extend(topics.beside().await?.addresses(owner.as_deref()).document());
     if documents.is_empty() {
         bail!("{} has nothing to export", deployed.source);
     }

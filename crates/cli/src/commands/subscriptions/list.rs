@@ -7,6 +7,7 @@ use delivery::subscription::Subscription;
 use delivery::subscription::name::{SubscriptionName, TopicName};
 use serde_json::json;
 
+use crate::commands::explain::who_gets;
 use crate::files::{have_errors, print_findings};
 use crate::output::{Output, note, out_json};
 use crate::store::Target;
@@ -22,6 +23,9 @@ pub(super) struct Arguments {
     name: String,
     #[command(flatten)]
     target: Target,
+    /// Only subscriptions that get this event: a file of events, or - for standard input
+    #[arg(long, value_name = "FILE")]
+    who_gets: Option<String>,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -46,7 +50,13 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let wanted = Wanted::Topics(names.into_iter().filter(is_listed).collect());
     let Deployed { reading, source, owners, .. } = read(&location, wanted).await?;
     print_findings(&reading.findings);
-    let listed: Vec<&Arc<Subscription>> = reading.catalogue.subscriptions().collect();
+    let getting = arguments.who_gets.as_ref().map(|file| who_gets(file, &reading.catalogue));
+    let getting = getting.transpose()?;
+    let is_wanted = |of: &&Arc<Subscription>| {
+        getting.as_ref().is_none_or(|names| names.contains(&of.name.to_string()))
+    };
+    let listed: Vec<&Arc<Subscription>> =
+        reading.catalogue.subscriptions().filter(is_wanted).collect();
     let row = |of: &&Arc<Subscription>| {
         let owner = owners.get(&of.name).map(ToString::to_string).unwrap_or_default();
         [of.name.to_string(), owner, of.destination.display(), of.filter.to_string()]
@@ -64,7 +74,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     arguments.output.write(listed.is_empty(), || listed.iter().map(json).collect(), table)?;
     if listed.is_empty() {
-        note(format!("there is no subscription of {} in {source}", arguments.name));
+        let condition = if getting.is_some() { " that gets the event" } else { "" };
+        let name = &arguments.name;
+        note(format!("there is no subscription of {name} in {source}{condition}"));
     }
     let failed = listed.is_empty() || have_errors(&reading.findings);
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

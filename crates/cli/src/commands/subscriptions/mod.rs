@@ -1,9 +1,11 @@
-//! `lastmile subscriptions`: single subscriptions of a deployment, listed, read, removed and exported.
+//! `lastmile subscriptions`: single subscriptions of a deployment, listed, read, removed and exported, and the history of
+//! their topics.
 //!
 //! Each verb is a file.
 
 mod delete;
 mod export;
+mod history;
 mod list;
 
 use std::process::ExitCode;
@@ -26,7 +28,9 @@ enum Verb {
     Get(list::GetArgs),
     /// Removes a subscription
     Delete(delete::Arguments),
-    /// Prints topics and subscriptions as files that can be applied
+    /// Lists the changes of a topic: who made them, when and why
+    History(history::Arguments),
+    /// Prints topics, subscriptions and mapped addresses as files that can be applied
     Export(export::Arguments),
 }
 
@@ -38,6 +42,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Verb::List(arguments) => list::run(arguments).await,
         Verb::Get(arguments) => list::get(arguments).await,
         Verb::Delete(arguments) => delete::run(arguments).await,
+        Verb::History(arguments) => history::run(arguments).await,
         Verb::Export(arguments) => export::run(arguments).await,
     };
     done.or_else(|error| if is_closed(&error) { Ok(ExitCode::SUCCESS) } else { Err(error) })

@@ -1,13 +1,16 @@
-//! `lastmile convert`: prints what subscription files mean, in the native form.
+//! `lastmile convert`: prints what subscription files mean, in the native form, or writes it as objects ([`objects`]).
 //!
 //! Findings are on standard error. Exit code 0 means that no document has an error, 1 that one has: the others are
 //! printed nevertheless. What it prints is read as the same subscriptions, and printed again as the same text.
+
+mod objects;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::ensure;
 use clap::ValueEnum;
+use clap::builder::NonEmptyStringValueParser;
 use delivery::native::documents;
 use serde_json::Value;
 
@@ -22,7 +25,16 @@ pub(crate) struct Arguments {
     /// The output format
     #[arg(long, value_enum, default_value_t = Output::Yaml)]
     output: Output,
+    /// Write the topics as objects below this folder instead, as apply would write them
+    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    objects: Option<PathBuf>,
+    /// With --objects, the owner of the entries
+    #[arg(long, value_name = "NAME", default_value = "files", requires = "objects", value_parser = NonEmptyStringValueParser::new())]
+    owner: String,
 }
+
+/// The error of files that have only other documents.
+const NOTHING: &str = "these files have no Topic and no Subscription to convert";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
@@ -34,14 +46,14 @@ enum Output {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = Files::read(&arguments.files)?;
+    if let Some(folder) = &arguments.objects {
+        return objects::write(folder, &arguments.owner, &files).await;
+    }
     let reading = files.reading_with_blank();
     print_findings(&reading.findings);
     let documents = documents(&reading.catalogue);
     let failed = have_errors(&reading.findings);
-    ensure!(
-        failed || !documents.is_empty(),
-        "these files have no Topic and no Subscription to convert"
-    );
+    ensure!(failed || !documents.is_empty(), NOTHING);
     match arguments.output {
         Output::Yaml => out_raw(yaml(&documents)?.as_bytes())?,
         Output::Json => out_json(&serde_json::to_string_pretty(&documents)?)?,

@@ -1,0 +1,66 @@
+//! `convert --objects`: topics as the objects that `apply` would write, for other tools to upload.
+//!
+//! Separate from printing because it refuses what `apply` refuses. Objects beside the topics belong to a whole deployment,
+//! not to some files, so only `apply` writes them.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use adapters::live_topics::{PUBLISHERS, SETTINGS, TopicObjects};
+use adapters::machine::Machine;
+use adapters::storage::{Storage, StoredObject};
+use anyhow::{Context as _, ensure};
+use delivery::ports::Clock as _;
+use delivery::topic_object::{DeploymentObjects, SettingsObject};
+use dialects::Reading;
+
+use super::NOTHING;
+use crate::files::{Files, have_errors, print_findings};
+use crate::lints::with_lints;
+use crate::missing_destinations::report_placeholders;
+use crate::output::{note, out};
+use crate::text;
+use crate::topics::destinations_of;
+
+/// Writes the topics of these files as objects of an owner below a folder. Other files there stay.
+///
+/// # Errors
+/// If a topic is larger than its object may be, or a file cannot be written.
+pub(super) async fn write(folder: &Path, owner: &str, files: &Files) -> anyhow::Result<ExitCode> {
+    let reading = files.reading_with_blank();
+    let findings = with_lints(&reading, files.names(), Machine.now_ms(), None)?;
+    print_findings(&findings);
+    if have_errors(&findings) || report_placeholders(&reading.catalogue) {
+        return Ok(ExitCode::FAILURE);
+    }
+    let objects = DeploymentObjects::of(owner, &reading.catalogue);
+    ensure!(!objects.topics.is_empty(), NOTHING);
+    let mut texts = Vec::with_capacity(objects.topics.len());
+    for (name, object) in &objects.topics {
+        texts.push((name, object.to_text().with_context(|| format!("the topic {name}"))?));
+    }
+    let root = StoredObject { storage: Storage::folder(folder), key: String::new() };
+    let root = TopicObjects::below(&root);
+    for (name, object) in texts {
+        let (key, bytes) = (root.key_of(name), object.len());
+        let written = root.storage().put(&key, object.into_bytes()).await;
+        written.with_context(|| format!("{} cannot be written", text::path(&folder.join(&key))))?;
+        out(&format!("{key}: {bytes} bytes\n"))?;
+    }
+    let left_out = left_out(owner, &objects, &reading);
+    if !left_out.is_empty() {
+        let names = text::line(&left_out.join(", "));
+        note(format_args!("left out: {names}; lastmile apply writes the content of these objects"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The objects beside the topics that these files have something for.
+fn left_out(owner: &str, objects: &DeploymentObjects, reading: &Reading) -> Vec<String> {
+    let all = [
+        (SETTINGS.to_owned(), objects.settings != SettingsObject::default()),
+        (PUBLISHERS.to_owned(), !objects.publishers.topics.is_empty()),
+        (destinations_of(owner), !reading.destinations.is_empty()),
+    ];
+    all.into_iter().filter_map(|(name, is_left_out)| is_left_out.then_some(name)).collect()
+}
