@@ -490,6 +490,20 @@ impl Stack {
         objects.filter_map(|object| Some((object.key?, object.e_tag?))).collect()
     }
 
+    /// The text of an object.
+    pub(crate) async fn object(&self, bucket: &str, key: &str) -> String {
+        let object = self.blobs.get_object().bucket(bucket).key(key).send().await;
+        let content = object.expect("the emulated AWS has the object").body.collect().await;
+        String::from_utf8(content.expect("a whole object").to_vec()).expect("a text")
+    }
+
+    /// The tags of an object, as `name=value`.
+    pub(crate) async fn tags(&self, bucket: &str, key: &str) -> Vec<String> {
+        let tags = self.blobs.get_object_tagging().bucket(bucket).key(key).send().await;
+        let tags = tags.expect("the emulated AWS has the object").tag_set;
+        tags.iter().map(|tag| format!("{}={}", tag.key, tag.value)).collect()
+    }
+
     /// Lists what begins with this in the config bucket, with these credentials.
     ///
     /// # Errors

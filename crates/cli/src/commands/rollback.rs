@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::commands::apply::{may_replace, print_changed, print_changes};
 use crate::files::usage_error;
-use crate::key_sets;
+use crate::key_sets::PublicKeys;
 use crate::output::{Output, note, out};
 use crate::store::Target;
 use crate::text;
@@ -32,6 +32,8 @@ pub(crate) struct Arguments {
     name: String,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    public_keys: PublicKeys,
     /// Restore only what was applied under this name; what others have stays as it is
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
@@ -59,7 +61,7 @@ struct Restored {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { name, target, owner, at, list, yes } = arguments;
+    let Arguments { name, target, public_keys, owner, at, list, yes } = arguments;
     let topics = Topics::at(&target.location().await?).await;
     let names = match name.parse::<TopicName>() {
         Ok(topic) => vec![topic],
@@ -97,10 +99,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         out("nothing to do, it is as it was\n")?;
         return Ok(ExitCode::SUCCESS);
     }
+    let sets = public_keys.compare([&before, &after], &after).await?;
+    sets.print()?;
     if !may_replace(yes, &topics.objects.to_string())? {
         return Ok(ExitCode::FAILURE);
     }
-    key_sets::write(topics.objects.storage(), &before, &after).await?;
+    sets.write().await?;
     let by = owner.as_deref().unwrap_or_default();
     for Restored { name, change, .. } in &restored {
         print_changed(name, topics.change(name, by, change).await?)?;
