@@ -460,6 +460,26 @@ async fn a_process_that_starts_on_an_object_that_cannot_be_used_has_the_newest_v
 }
 
 #[tokio::test]
+async fn a_topic_whose_mark_expired_stays_removed_until_it_is_written_again() {
+    let versioned = VersionedObject::start().await;
+    versioned.write(&object(&["earlier"]));
+    versioned.write(&tombstone("2026-11-20T07:00:00Z"));
+    let warm = started(&versioned);
+    assert_eq!(warm.found("shop/orders").await, Found::Removed);
+    versioned.expire();
+    let cold = started(&versioned);
+    for reader in [&warm, &cold] {
+        reader.clock.advance(LOOK_EVERY_MS);
+        assert_eq!(reader.found("shop/orders").await, Found::Removed);
+    }
+    versioned.write(&object(&["again"]));
+    for reader in [warm, cold] {
+        reader.clock.advance(LOOK_EVERY_MS);
+        assert_eq!(reader.orders().await, ["again"]);
+    }
+}
+
+#[tokio::test]
 async fn no_more_than_five_earlier_versions_are_tried() {
     let versioned = VersionedObject::start().await;
     versioned.write(&object(&["earlier"]));

@@ -102,9 +102,11 @@ impl Bucket {
         key: &str,
         bytes: Vec<u8>,
         known_etag: Option<&str>,
+        tag: Option<&str>,
     ) -> Result<Replaced, StorageError> {
         let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
         let put = put.set_content_type(content_type(key).map(str::to_owned));
+        let put = put.set_tagging(tag.map(str::to_owned));
         let put = match known_etag {
             // An empty header might be no condition.
             Some("") => return Err(without_etag()),

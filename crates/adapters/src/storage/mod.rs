@@ -268,7 +268,28 @@ impl Storage {
         bytes: Vec<u8>,
         known_etag: Option<&str>,
     ) -> Result<Replaced, StorageError> {
-        of_either!(self, it => it.replace(key, bytes, known_etag).await)
+        match self {
+            Self::Bucket(bucket) => bucket.replace(key, bytes, known_etag, None).await,
+            Self::Folder(folder) => folder.replace(key, bytes, known_etag).await,
+        }
+    }
+
+    /// Does the same, and gives the object a tag, `name=value`: lifecycle rules of a bucket select by tags. The next write
+    /// removes the tag. A folder has none.
+    ///
+    /// # Errors
+    /// Those of [`Self::replace`]; a bucket asks for the permission `s3:PutObjectTagging` besides.
+    pub async fn replace_tagged(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        known_etag: Option<&str>,
+        tag: &str,
+    ) -> Result<Replaced, StorageError> {
+        match self {
+            Self::Bucket(bucket) => bucket.replace(key, bytes, known_etag, Some(tag)).await,
+            Self::Folder(folder) => folder.replace(key, bytes, known_etag).await,
+        }
     }
 
     /// Writes YAML and keeps the object that was there as an earlier version: the bucket keeps

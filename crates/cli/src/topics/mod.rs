@@ -17,7 +17,9 @@ use anyhow::{Context as _, bail};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::TopicName;
 use delivery::time::moment;
-use delivery::topic_object::{Content, DeploymentObject, OBJECT_MAX_BYTES, tombstone};
+use delivery::topic_object::{
+    Content, DeploymentObject, OBJECT_MAX_BYTES, TOMBSTONE_TAG, tombstone,
+};
 
 pub(crate) use self::change::{Change, Object};
 pub(crate) use self::deployed::{Deployed, Wanted, read};
@@ -137,12 +139,14 @@ impl Topics {
             if is_made {
                 return Ok(Changed::Nothing);
             }
-            let text = match &after {
-                Some(object) => object.to_text().with_context(|| format!("the topic {name}"))?,
-                None => tombstone(&moment::rfc3339(Machine.now_ms())),
+            let (text, tag) = match &after {
+                Some(object) => {
+                    (object.to_text().with_context(|| format!("the topic {name}"))?, None)
+                }
+                None => (tombstone(&moment::rfc3339(Machine.now_ms())), Some(TOMBSTONE_TAG)),
             };
             let bytes = text.len();
-            if self.replace(&key, text, current.etag.as_deref()).await? {
+            if self.replace(&key, text, current.etag.as_deref(), tag).await? {
                 return Ok(Changed::Written(bytes));
             }
             tokio::time::sleep(wait).await;
@@ -193,7 +197,7 @@ impl Topics {
             }
             let text = after.to_text();
             let bytes = text.len();
-            if self.replace(&self.objects.key(name), text, etag.as_deref()).await? {
+            if self.replace(&self.objects.key(name), text, etag.as_deref(), None).await? {
                 return Ok(Changed::Written(bytes));
             }
             tokio::time::sleep(wait).await;
@@ -203,8 +207,18 @@ impl Topics {
     }
 
     /// Writes an object if it is still the one that was read; whether it was.
-    async fn replace(&self, key: &str, text: String, etag: Option<&str>) -> anyhow::Result<bool> {
-        let replaced = self.objects.storage().replace(key, text.into_bytes(), etag).await;
+    async fn replace(
+        &self,
+        key: &str,
+        text: String,
+        etag: Option<&str>,
+        tag: Option<&str>,
+    ) -> anyhow::Result<bool> {
+        let (storage, bytes) = (self.objects.storage(), text.into_bytes());
+        let replaced = match tag {
+            Some(tag) => storage.replace_tagged(key, bytes, etag, tag).await,
+            None => storage.replace(key, bytes, etag).await,
+        };
         let replaced = replaced.with_context(|| format!("{key} cannot be written"))?;
         Ok(matches!(replaced, Replaced::Written { .. }))
     }
