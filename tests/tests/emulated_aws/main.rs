@@ -10,6 +10,7 @@ mod campaign;
 mod crashing;
 mod credentials;
 mod doctor;
+mod foreign_writers;
 mod freshness;
 mod github;
 mod ingress;
