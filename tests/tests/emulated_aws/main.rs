@@ -21,6 +21,7 @@ mod permissions;
 mod processes;
 mod publishers;
 mod rates;
+mod rollback;
 mod stack;
 mod subscriber;
 mod topics;

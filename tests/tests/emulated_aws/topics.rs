@@ -48,9 +48,9 @@ fn a_role_for_one_namespace_writes_that_and_no_other() {
             succeeded(by_role.command(&["rollback", "shop/orders", "--owner", "role", "--yes"]));
         let removed = document(OWN, "second", 1).replace("topic: orders", "topic: removed");
         let _ = succeeded(by_role.apply("role", &removed));
-        let removed =
-            ["subscriptions", "delete", "shop/removed/second", "--owner", "role", "--yes"];
-        let _ = succeeded(by_role.command(&removed));
+        let mut pruned = by_role.apply("role", &document(OWN, "second", 1));
+        pruned.arg("--prune");
+        let _ = succeeded(pruned);
         let tags = stack.tags(bucket, &format!("{SUBSCRIPTIONS}shop/removed.json")).await;
         assert_eq!(tags, [TOMBSTONE_TAG]);
         let tags = stack.tags(bucket, &format!("{SUBSCRIPTIONS}shop/orders.json")).await;

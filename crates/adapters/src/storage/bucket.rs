@@ -57,14 +57,9 @@ impl Bucket {
         Ok(content.map_or(Fetched::Missing, |bytes| Fetched::Changed { bytes, etag, modified_ms }))
     }
 
-    pub(super) async fn put(
-        &self,
-        key: &str,
-        bytes: Vec<u8>,
-        content_type: Option<&str>,
-    ) -> Result<(), StorageError> {
+    pub(super) async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
         let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
-        let put = put.set_content_type(content_type.map(str::to_owned));
+        let put = put.set_content_type(content_type(key).map(str::to_owned));
         let put = put.body(ByteStream::from(bytes)).send().await;
         put.map(drop).map_err(|error| failure(&error))
     }
@@ -203,7 +198,7 @@ impl fmt::Display for Bucket {
 }
 
 /// Without one, S3 assumes `binary/octet-stream`; NDJSON, of ledgers, has no registered type.
-pub(super) fn content_type(key: &str) -> Option<&'static str> {
+fn content_type(key: &str) -> Option<&'static str> {
     key.ends_with(".json").then_some("application/json")
 }
 

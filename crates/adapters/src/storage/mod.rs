@@ -229,10 +229,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when it is not certain that the object was written.
     pub async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.put(key, bytes, bucket::content_type(key)).await,
-            Self::Folder(folder) => folder.put(key, bytes).await,
-        }
+        of_either!(self, it => it.put(key, bytes).await)
     }
 
     /// Writes an object unless there is one, with the content type of [`Self::put`].
@@ -292,19 +289,7 @@ impl Storage {
         }
     }
 
-    /// Writes YAML and keeps the object that was there as an earlier version: the bucket keeps
-    /// versions if it is set up to; a folder keeps one, in a file beside it named `.previous`.
-    ///
-    /// # Errors
-    /// [`StorageError`] when it is not certain that the object was written.
-    pub async fn put_version(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.put(key, bytes, Some("application/yaml")).await,
-            Self::Folder(folder) => folder.put_version(key, bytes).await,
-        }
-    }
-
-    /// The versions of an object, newest first; at most a hundred.
+    /// The versions of an object, newest first; at most a hundred. A folder has the current one only.
     ///
     /// # Errors
     /// [`StorageError`] when they cannot be listed.
