@@ -6,6 +6,7 @@ The emulator decides about most of that itself. Added here is what AWS does and 
 - A batch of messages is allowed by the action of a single one.
 - `s3:if-none-match`, `s3:if-match` and `s3:ObjectCreationOperation` say how an object is written.
 - `aws:PrincipalArn` of a session is the ARN of its role.
+- A tag of a new object needs a permission of its own.
 - A missing object is told from a refusal only to those who may list its key.
 - `sts:IdentityTokenAudience` says for whom a token is that AWS gives about the caller.
 - `lambda:GetAccountSettings` needs a permission.
@@ -29,6 +30,7 @@ from ministack.core import iam_actions, iam_evaluator
 from ministack.services import lambda_svc, sts
 
 IDENTITY = "sts:GetWebIdentityToken"
+TAGS_OBJECT = "s3:PutObjectTagging"
 CREATES_OBJECT = {"PUT": lambda query: "uploadId" not in query, "POST": lambda query: "uploadId" in query}
 
 
@@ -128,12 +130,16 @@ def enforce(access_key, action, service, region, resource_arn="*", service_conte
 
 
 async def s3(method, path, headers, body, query):
-    """Answers a request for a missing object as S3 does."""
-    answer = await emulated_s3(method, path, headers, body, query)
+    """Answers a request for a missing object, and for one with tags, as S3 does."""
     bucket, key = bucket_and_key(path)
+    caller, region = app.extract_access_key_id(headers, query), app.extract_region(headers)
+    if method == "PUT" and "x-amz-tagging" in headers:
+        denied = enforce(caller, TAGS_OBJECT, "s3", region, f"{bucket}/{key}")
+        if denied:
+            return iam_actions.access_denied_response("s3", TAGS_OBJECT, denied.principal_arn, "", headers=headers)
+    answer = await emulated_s3(method, path, headers, body, query)
     if method != "GET" or b"NoSuchKey" not in answer[2][:200]:
         return answer
-    caller, region = app.extract_access_key_id(headers, query), app.extract_region(headers)
     denied = emulated_enforce(caller, "s3:ListBucket", "s3", region, bucket, {"s3:prefix": key})
     if not denied:
         return answer

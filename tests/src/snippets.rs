@@ -1,8 +1,8 @@
 //! The examples of a page of `docs`, run as a reader would, with the reader's tools.
 //!
 //! Separate because two test binaries run them: what needs only SQS runs on the local AWS, the rest
-//! on the emulated one. An example whose tool this machine lacks is reported as skipped, written
-//! past the test harness, which would swallow it.
+//! on the emulated one. The AWS CLI is one of the tests' libraries. An example whose tool this machine
+//! lacks is reported as skipped, written past the test harness, which would swallow it.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 use crate::libraries;
 
-/// Version 1 of the AWS CLI ignores `AWS_ENDPOINT_URL` and uses the real SQS; only its option
-/// overrides that.
+/// Version 1 of the AWS CLI, which is in a package registry, ignores `AWS_ENDPOINT_URL` for SQS and uses the real one. Only
+/// its option overrides that.
 const AWS: &str = "aws() { command aws --endpoint-url \"$AWS_ENDPOINT_URL\" \"$@\"; }\n";
 
 /// One example: a fenced code block.
@@ -73,7 +73,22 @@ impl Snippet {
     /// If it fails, with its output.
     #[must_use]
     pub fn run(&self, environment: &[(&str, &str)]) -> bool {
-        let Some(mut command) = self.command() else { return false };
+        self.command().is_some_and(|command| self.run_by(command, environment))
+    }
+
+    /// Does the same in a folder, with the files that the example needs.
+    ///
+    /// # Panics
+    /// As [`Snippet::run`].
+    #[must_use]
+    pub fn run_in(&self, folder: &Path, environment: &[(&str, &str)]) -> bool {
+        self.command().is_some_and(|mut command| {
+            command.current_dir(folder);
+            self.run_by(command, environment)
+        })
+    }
+
+    fn run_by(&self, mut command: Command, environment: &[(&str, &str)]) -> bool {
         let fixed = [
             ("AWS_ACCESS_KEY_ID", "test"),
             ("AWS_SECRET_ACCESS_KEY", "test"),
@@ -128,13 +143,21 @@ impl Snippet {
     }
 
     fn shell(&self) -> Option<Command> {
+        let mut shell = Command::new("bash");
+        shell.args(["-euo", "pipefail", "-s"]);
         let tool = self.text.split_whitespace().next().expect("an example is not empty");
+        if tool == "aws" {
+            let python = libraries::python(&self.title())?;
+            let tools = python.parent().expect("the interpreter is in a folder");
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let all = [tools.to_owned()].into_iter().chain(std::env::split_paths(&path));
+            shell.env("PATH", std::env::join_paths(all).expect("folders without a colon"));
+            return Some(shell);
+        }
         if !Command::new(tool).arg("--version").output().is_ok_and(|done| done.status.success()) {
             libraries::skipped(&self.title(), tool);
             return None;
         }
-        let mut shell = Command::new("bash");
-        shell.args(["-euo", "pipefail", "-s"]);
         Some(shell)
     }
 

@@ -22,15 +22,15 @@ use crate::manual_clock::ManualClock;
 use crate::scripted_s3::VersionedObject;
 
 /// Objects of topics in a folder or a bucket.
-struct Fixture {
-    objects: TopicObjects,
-    storage: Storage,
+pub(crate) struct Fixture {
+    pub(crate) objects: TopicObjects,
+    pub(crate) storage: Storage,
     _folder: Option<TempDir>,
     _cloud: Option<Cloud>,
 }
 
 impl Fixture {
-    async fn both() -> [Self; 2] {
+    pub(crate) async fn both() -> [Self; 2] {
         let folder = tempfile::tempdir().expect("a folder");
         let in_folder = Self::at(Storage::folder(folder.path()), Some(folder), None);
         let cloud = Cloud::start().await;
@@ -48,27 +48,27 @@ impl Fixture {
         Self { objects, storage, _folder: folder, _cloud: cloud }
     }
 
-    async fn put(&self, name: &str, text: &str) {
+    pub(crate) async fn put(&self, name: &str, text: &str) {
         self.storage.put(&self.objects.key(name), text.into()).await.expect("a put");
     }
 
-    async fn delete(&self, name: &str) {
+    pub(crate) async fn delete(&self, name: &str) {
         self.storage.delete(&[self.objects.key(name)]).await.expect("a deletion");
     }
 
     /// Writes a topic with subscriptions of these names.
-    async fn topic(&self, topic: &str, names: &[&str]) {
+    pub(crate) async fn topic(&self, topic: &str, names: &[&str]) {
         self.put(&format!("{topic}.json"), &object(names)).await;
     }
 
-    fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> Reader {
         let clock = ManualClock::default();
         Reader { source: LiveTopics::new(self.objects.clone(), clock.clone()), clock }
     }
 }
 
 /// The object of a topic with subscriptions of these names.
-fn object(names: &[&str]) -> String {
+pub(crate) fn object(names: &[&str]) -> String {
     let entry = |name: &&str| {
         format!(
             r#""{name}":{{"owner":"test","spec":{{"destination":{{"url":"https://{name}.test/"}}}}}}"#
@@ -79,13 +79,13 @@ fn object(names: &[&str]) -> String {
 }
 
 /// A process, whose time a test moves.
-struct Reader {
+pub(crate) struct Reader {
     source: LiveTopics<ManualClock>,
-    clock: ManualClock,
+    pub(crate) clock: ManualClock,
 }
 
 impl Reader {
-    async fn topics(&self, topics: &[&str]) -> Arc<Catalogue> {
+    pub(crate) async fn topics(&self, topics: &[&str]) -> Arc<Catalogue> {
         let topics: BTreeSet<TopicName> = topics.iter().map(|name| topic(name)).collect();
         let known = self.source.current().await.expect("settings");
         self.source.with_topics(known, &topics).await
@@ -107,7 +107,7 @@ impl Reader {
     }
 }
 
-fn topic(name: &str) -> TopicName {
+pub(crate) fn topic(name: &str) -> TopicName {
     name.parse().expect("a topic")
 }
 
@@ -466,6 +466,33 @@ async fn a_process_that_starts_on_an_object_that_cannot_be_used_has_the_newest_v
     versioned.write(&object(&["mended"]));
     reader.clock.advance(LOOK_EVERY_MS);
     assert_eq!(reader.orders().await, ["mended"]);
+}
+
+#[tokio::test]
+async fn a_topic_whose_mark_expired_stays_removed_until_it_is_written_again() {
+    let versioned = VersionedObject::start().await;
+    versioned.write(&object(&["earlier"]));
+    versioned.write(&tombstone("2026-11-20T07:00:00Z"));
+    let warm = started(&versioned);
+    assert_eq!(warm.found("shop/orders").await, Found::Removed);
+    versioned.expire();
+    let cold = started(&versioned);
+    let logged = Logged::at(Level::ERROR);
+    for _ in 0..3 {
+        for reader in [&warm, &cold] {
+            reader.clock.advance(LOOK_EVERY_MS);
+            assert_eq!(reader.found("shop/orders").await, Found::Removed);
+            // A subscription of it counts as missing, so its deliveries end.
+            let known = reader.topics(&["shop/orders"]).await;
+            assert!(reader.reread(known, "shop/orders").await.is_ok());
+        }
+    }
+    assert_eq!(logged.messages(), [""; 0]);
+    versioned.write(&object(&["again"]));
+    for reader in [warm, cold] {
+        reader.clock.advance(LOOK_EVERY_MS);
+        assert_eq!(reader.orders().await, ["again"]);
+    }
 }
 
 #[tokio::test]

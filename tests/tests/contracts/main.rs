@@ -27,3 +27,4 @@ mod storage;
 mod storage_errors;
 mod tls;
 mod tokens;
+mod views;

@@ -48,8 +48,8 @@ fn error(status: u16, code: &str) -> Step {
 /// The object of a topic and all its versions, in a bucket with the settings of a deployment.
 pub(crate) struct VersionedObject {
     server: Scripted,
-    /// The oldest first; the id of a version is its index.
-    versions: Arc<Mutex<Vec<String>>>,
+    /// The oldest first; the id of a version is its index. `None` is a delete marker.
+    versions: Arc<Mutex<Vec<Option<String>>>>,
 }
 
 impl VersionedObject {
@@ -57,7 +57,7 @@ impl VersionedObject {
     pub(crate) const KEY: &str = "subscriptions/shop/orders.json";
 
     pub(crate) async fn start() -> Self {
-        let versions = Arc::<Mutex<Vec<String>>>::default();
+        let versions = Arc::<Mutex<Vec<Option<String>>>>::default();
         let of_script = Arc::clone(&versions);
         let script = move |request: &ScriptedRequest| {
             vec![respond(&target(request), &of_script.lock().expect("no panic"))]
@@ -70,7 +70,12 @@ impl VersionedObject {
     }
 
     pub(crate) fn write(&self, text: &str) {
-        self.versions.lock().expect("no panic").push(text.to_owned());
+        self.versions.lock().expect("no panic").push(Some(text.to_owned()));
+    }
+
+    /// Deletes it, as a lifecycle rule does.
+    pub(crate) fn expire(&self) {
+        self.versions.lock().expect("no panic").push(None);
     }
 
     /// How often its versions were listed.
@@ -90,9 +95,12 @@ fn is_listing(target: &str) -> bool {
     target.contains("?versions") || target.contains("&versions")
 }
 
-fn respond(target: &str, versions: &[String]) -> Step {
+fn respond(target: &str, versions: &[Option<String>]) -> Step {
     if target.contains("/_settings.json") && !is_listing(target) {
         return answer("200 OK", &[("etag", "\"settings\"")], br#"{"v":1}"#);
+    }
+    if target.contains("list-type=2") {
+        return answer("200 OK", &[], page(versions).as_bytes());
     }
     if !target.contains("orders.json") && is_listing(target) {
         return answer("200 OK", &[], b"<ListVersionsResult></ListVersionsResult>");
@@ -101,7 +109,7 @@ fn respond(target: &str, versions: &[String]) -> Step {
         return error(404, "NoSuchKey");
     }
     if is_listing(target) {
-        return answer("200 OK", &[], listing(versions.len()).as_bytes());
+        return answer("200 OK", &[], listing(versions).as_bytes());
     }
     let id = target.split_once("versionId=").map(|(_, rest)| rest.split('&').next());
     let index = match id {
@@ -109,24 +117,37 @@ fn respond(target: &str, versions: &[String]) -> Step {
         None => versions.len().checked_sub(1),
     };
     match index.and_then(|index: usize| versions.get(index)) {
-        Some(text) => {
+        Some(Some(text)) => {
             let etag = format!("\"{}\"", index.unwrap_or_default());
             answer("200 OK", &[("etag", &etag)], text.as_bytes())
         }
-        None => error(404, "NoSuchKey"),
+        Some(None) | None => error(404, "NoSuchKey"),
     }
 }
 
+/// The listing of the current object.
+fn page(versions: &[Option<String>]) -> String {
+    let current = versions.last().filter(|version| version.is_some());
+    let contents = current.map(|_| {
+        let (key, index) = (VersionedObject::KEY, versions.len() - 1);
+        format!("<Contents><Key>{key}</Key><ETag>&quot;{index}&quot;</ETag></Contents>")
+    });
+    format!("<ListBucketResult>{}</ListBucketResult>", contents.unwrap_or_default())
+}
+
 /// As S3 lists them: the newest first, and before those of a longer key that begins the same.
-fn listing(count: usize) -> String {
+fn listing(versions: &[Option<String>]) -> String {
     let mut xml = String::from("<ListVersionsResult>");
     let longer = format!("{}.backup", VersionedObject::KEY);
-    let of_key = (0..count).rev().map(|index| (VersionedObject::KEY, index, index + 1 == count));
-    for (key, id, is_latest) in of_key.chain([(longer.as_str(), 0, true)]) {
+    let of_key = versions.iter().enumerate().rev().map(|(index, version)| {
+        let kind = if version.is_some() { "Version" } else { "DeleteMarker" };
+        (kind, VersionedObject::KEY, index, index + 1 == versions.len())
+    });
+    for (kind, key, id, is_latest) in of_key.chain([("Version", longer.as_str(), 0, true)]) {
         let _ = write!(
             xml,
-            "<Version><Key>{key}</Key><VersionId>{id}</VersionId><IsLatest>{is_latest}</IsLatest>\
-             <LastModified>2026-11-20T07:00:00Z</LastModified></Version>"
+            "<{kind}><Key>{key}</Key><VersionId>{id}</VersionId><IsLatest>{is_latest}</IsLatest>\
+             <LastModified>2026-11-20T07:00:00Z</LastModified></{kind}>"
         );
     }
     xml + "</ListVersionsResult>"

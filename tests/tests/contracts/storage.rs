@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use adapters::storage::{
     Entry, Fetched, ListRequest, PAGE_MAX, Page, PutOutcome, Replaced, Storage, StorageError,
+    Version,
 };
 use futures::future::{join, join_all};
 use lastmile_tests::scripted::{Scripted, answer};
@@ -541,15 +542,6 @@ async fn a_name_that_resembles_a_temporary_file_is_a_key_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_version_is_written_only_into_a_folder_that_exists() {
-    let Fixture { storage, owner: outside } = folder().await;
-    let put = || storage.put_version("a.yaml", b"text".to_vec());
-    assert!(matches!(put().await, Err(StorageError::Unavailable(_))));
-    std::fs::create_dir(outside.path().join("root")).expect("a folder");
-    assert_eq!(put().await, Ok(()));
-}
-
-#[tokio::test]
 async fn a_404_that_does_not_name_the_missing_object_is_an_error() {
     for (code, is_missing) in [("NoSuchKey", true), ("NoSuchAccessPoint", false), ("", false)] {
         let body = match code {
@@ -564,26 +556,17 @@ async fn a_404_that_does_not_name_the_missing_object_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_folder_keeps_one_earlier_version_of_a_file() {
-    let Fixture { storage, owner: outside } = folder().await;
-    std::fs::create_dir(outside.path().join("root")).expect("a folder");
-    assert_eq!(storage.versions("a.yaml").await, Ok(vec![]));
-    for (text, ids) in [
-        ("first", &["current"][..]),
-        ("second", &["current", "previous"]),
-        ("third", &["current", "previous"]),
-    ] {
-        storage.put_version("a.yaml", text.into()).await.expect("a put");
-        let versions = storage.versions("a.yaml").await.expect("versions");
-        assert_eq!(versions.iter().map(|version| version.id.as_str()).collect::<Vec<_>>(), ids);
-        assert!(versions.iter().all(|it| it.is_current == (it.id == "current")));
+async fn a_folder_has_the_current_version_of_a_file_only() {
+    let Fixture { storage, owner: _outside } = folder().await;
+    assert_eq!(storage.versions("a.json").await, Ok(vec![]));
+    for text in ["first", "second"] {
+        storage.put("a.json", text.into()).await.expect("a put");
+        let versions = storage.versions("a.json").await.expect("versions");
+        let [Version { id, is_current: true, .. }] = &versions[..] else { panic!("{versions:?}") };
+        let stored = storage.get_version(u64::MAX, "a.json", id).await.expect("an answer");
+        assert_eq!(stored.map(|stored| stored.bytes), Some(text.into()));
     }
-    for (id, expected) in
-        [("current", Some("third")), ("previous", Some("second")), ("other", None)]
-    {
-        let stored = storage.get_version(u64::MAX, "a.yaml", id).await.expect("an answer");
-        assert_eq!(stored.map(|stored| stored.bytes), expected.map(Into::into), "{id}");
-    }
+    assert_eq!(storage.get_version(u64::MAX, "a.json", "other").await, Ok(None));
 }
 
 fn names_in(folder: &Path) -> Vec<String> {

@@ -17,6 +17,10 @@ const OTHER: &str = "of-github-too";
 /// The value of the parameter for all namespaces.
 const ALL: &str = "*";
 const OWNER: &str = "github";
+/// The namespace whose public keys are published.
+const WITH_KEYS: &str = "of-github-with-keys";
+/// The bucket of public keys.
+const KEYS_BUCKET: &str = "keys-of-github";
 
 /// The policy of a role of the template for this stack, as a document. `namespace` and the owner are parameters of it.
 fn policy(stack: &Stack, role: &str, namespace: &str) -> String {
@@ -28,6 +32,7 @@ fn policy(stack: &Stack, role: &str, namespace: &str) -> String {
         ("AWS::AccountId", "000000000000"),
         ("Application", "lastmile"),
         ("ConfigBucketName", stack.output("ConfigBucketName")),
+        ("KeysBucketName", KEYS_BUCKET),
         ("Namespace", namespace),
         ("Owner", OWNER),
     ] {
@@ -35,10 +40,15 @@ fn policy(stack: &Stack, role: &str, namespace: &str) -> String {
     }
     let template: Value = serde_saphyr::from_str(&text).expect("a template is YAML");
     let policy = &template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"];
-    // Of the statement with a condition, the key of KMS, a list is left: this environment has none.
-    let statements = policy["Statement"].as_array().expect("a list");
-    let mut statements: Vec<Value> =
-        statements.iter().filter(|it| it.is_object()).cloned().collect();
+    // Without tags, a statement with a condition is a list of the condition's name and the statement. This environment has
+    // a bucket of keys, and no key of KMS.
+    let statements = policy["Statement"].as_array().expect("a list").iter();
+    let statements = statements.filter_map(|statement| match statement[0].as_str() {
+        Some("HasKeysBucket") => Some(&statement[1]),
+        Some(_) => None,
+        None => Some(statement),
+    });
+    let mut statements: Vec<Value> = statements.cloned().collect();
     for statement in &mut statements {
         // Without tags, a condition is a list: its name, what it is if that holds, and what otherwise.
         if statement["Resource"][0] == "ChangesAll" {
@@ -85,7 +95,6 @@ impl<'a> Caller<'a> {
 
     /// Runs a command with a file of subscriptions of these names.
     fn run(&self, namespace: &str, names: &[&str], arguments: &[&str]) -> Output {
-        let folder = tempfile::tempdir().expect("a folder can be made");
         let document = |name: &&str| {
             format!(
                 "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
@@ -93,7 +102,12 @@ impl<'a> Caller<'a> {
                  spec: {{destination: {{url: 'https://{name}.example.com/'}}}}\n"
             )
         };
-        let text = names.iter().map(document).collect::<Vec<_>>().join("---\n");
+        self.run_with(&names.iter().map(document).collect::<Vec<_>>().join("---\n"), arguments)
+    }
+
+    /// Runs a command with a file of this text.
+    fn run_with(&self, text: &str, arguments: &[&str]) -> Output {
+        let folder = tempfile::tempdir().expect("a folder can be made");
         fs::write(folder.path().join("subscriptions.yaml"), text).expect("a file can be written");
         let mut command = Command::new(binary("lastmile"));
         command.args(arguments).args(["-f", "subscriptions.yaml"]).current_dir(folder.path());
@@ -145,7 +159,7 @@ fn the_role_of_a_pull_request_checks_and_that_of_the_branch_applies() {
             assert_denied(&branch.apply(OWN, &["billing"], &at(other)));
         }
         assert!(may_list(&branch, "subscriptions/").await);
-        for prefix in ["", "_", "_consents/", "_keys/", "subscriptions"] {
+        for prefix in ["", "_", "_consents/", "subscriptions"] {
             assert!(!may_list(&branch, prefix).await, "{prefix}");
         }
 
@@ -155,5 +169,34 @@ fn the_role_of_a_pull_request_checks_and_that_of_the_branch_applies() {
         }
         assert_denied(&of_one.apply(OTHER, &["billing"], &subscriptions));
         assert!(!may_list(&of_one, "_consents/").await);
+    });
+}
+
+#[test]
+fn the_role_of_the_branch_publishes_the_public_keys_of_its_namespace() {
+    on_deployment(|Deployment { stack, .. }| async move {
+        stack.new_bucket(KEYS_BUCKET).await;
+        let subscriptions = format!("s3://{}/subscriptions/", stack.output("ConfigBucketName"));
+        let of_one = Caller::new(stack, "ApplyRole", WITH_KEYS);
+        let signed = |namespace: &str| {
+            format!(
+                "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+                 metadata: {{namespace: {namespace}, topic: signed, name: billing}}\n\
+                 spec:\n  destination:\n    url: https://billing.example.com/\n    signing:\n      secrets: ['ssm:/a']\n      \
+                 publicKeys: ['whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=']\n"
+            )
+        };
+        let apply = |namespace: &str| {
+            let keys = format!("s3://{KEYS_BUCKET}");
+            let arguments = ["apply", "--yes", "--to", &subscriptions, "--owner", OWNER];
+            of_one
+                .run_with(&signed(namespace), &[&arguments[..], &["--public-keys", &keys]].concat())
+        };
+        assert_succeeded(&apply(WITH_KEYS));
+        let set = stack.object(KEYS_BUCKET, &format!("{WITH_KEYS}/signed/billing.json")).await;
+        assert!(set.contains("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"), "{set}");
+        let denied = apply(OTHER);
+        assert_denied(&denied);
+        assert!(said(&denied).contains(KEYS_BUCKET), "{}", said(&denied));
     });
 }

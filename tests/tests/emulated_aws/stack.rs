@@ -17,6 +17,7 @@ use adapters::storage::StoredObject;
 use aws_sdk_s3::error::{ProvideErrorMetadata as _, SdkError};
 use aws_sdk_s3::operation::list_objects_v2::ListObjectsV2Error;
 use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::types::{BucketVersioningStatus, VersioningConfiguration};
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
 use lastmile_tests::built::binary;
@@ -337,11 +338,7 @@ impl Stack {
 
     /// Puts an object into the bucket of dead letters.
     pub(crate) async fn put_dead_letter(&self, key: &str) {
-        let put = self.blobs.put_object().bucket(self.dead_letter_bucket()).key(key);
-        put.body(ByteStream::from_static(b"{}"))
-            .send()
-            .await
-            .expect("the dead-letter bucket accepts an object");
+        self.put_object(self.dead_letter_bucket(), key, "{}").await;
     }
 
     /// A new queue, beside those of the application, that SNS may send to: its URL and ARN.
@@ -490,6 +487,20 @@ impl Stack {
         objects.filter_map(|object| Some((object.key?, object.e_tag?))).collect()
     }
 
+    /// The text of an object.
+    pub(crate) async fn object(&self, bucket: &str, key: &str) -> String {
+        let object = self.blobs.get_object().bucket(bucket).key(key).send().await;
+        let content = object.expect("the emulated AWS has the object").body.collect().await;
+        String::from_utf8(content.expect("a whole object").to_vec()).expect("a text")
+    }
+
+    /// The tags of an object, as `name=value`.
+    pub(crate) async fn tags(&self, bucket: &str, key: &str) -> Vec<String> {
+        let tags = self.blobs.get_object_tagging().bucket(bucket).key(key).send().await;
+        let tags = tags.expect("the emulated AWS has the object").tag_set;
+        tags.iter().map(|tag| format!("{}={}", tag.key, tag.value)).collect()
+    }
+
     /// Lists what begins with this in the config bucket, with these credentials.
     ///
     /// # Errors
@@ -510,6 +521,22 @@ impl Stack {
     pub(crate) async fn new_bucket(&self, name: &str) {
         let made = self.blobs.create_bucket().bucket(name).send().await;
         made.expect("the emulated AWS makes a bucket");
+    }
+
+    /// Makes a bucket that keeps versions, as the config bucket does.
+    pub(crate) async fn new_versioned_bucket(&self, name: &str) {
+        self.new_bucket(name).await;
+        let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled);
+        let set = self.blobs.put_bucket_versioning().bucket(name);
+        let set = set.versioning_configuration(enabled.build()).send().await;
+        set.expect("the emulated AWS keeps versions");
+    }
+
+    /// Writes an object.
+    pub(crate) async fn put_object(&self, bucket: &str, key: &str, text: &str) {
+        let put = self.blobs.put_object().bucket(bucket).key(key);
+        let put = put.body(ByteStream::from(text.as_bytes().to_vec())).send().await;
+        put.expect("the emulated AWS accepts an object");
     }
 
     /// The subscriptions in a config bucket, as these credentials read and change them.

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::Command;
 
+use delivery::topic_object::TOMBSTONE_TAG;
 use lastmile_tests::snippets;
 use lastmile_tests::writers::{Ledger, document, race, succeeded};
 
@@ -45,6 +46,15 @@ fn a_role_for_one_namespace_writes_that_and_no_other() {
         assert!(printed.contains("shop/orders: "), "{printed}");
         let _ =
             succeeded(by_role.command(&["rollback", "shop/orders", "--owner", "role", "--yes"]));
+        let removed = document(OWN, "second", 1).replace("topic: orders", "topic: removed");
+        let _ = succeeded(by_role.apply("role", &removed));
+        let mut pruned = by_role.apply("role", &document(OWN, "second", 1));
+        pruned.arg("--prune");
+        let _ = succeeded(pruned);
+        let tags = stack.tags(bucket, &format!("{SUBSCRIPTIONS}shop/removed.json")).await;
+        assert_eq!(tags, [TOMBSTONE_TAG]);
+        let tags = stack.tags(bucket, &format!("{SUBSCRIPTIONS}shop/orders.json")).await;
+        assert_eq!(tags, [""; 0]);
         assert_denied(by_role.apply("role", &document(OTHER, "second", 1)), OTHER);
         let text = [WITH_A_PUBLISHER, &document(OWN, "third", 1)].join("---\n");
         assert_denied(by_role.apply("role", &text), "_publishers.json");

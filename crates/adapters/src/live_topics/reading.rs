@@ -96,7 +96,10 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                     }
                 }
             }
-            Ok(Fetched::Missing) if kept.is_none() => self.missing(name, turn).await,
+            // The mark of a removed topic expires.
+            Ok(Fetched::Missing) if kept.as_ref().is_none_or(|kept| kept.topic.is_none()) => {
+                self.missing(name, turn).await
+            }
             Ok(Fetched::Missing) => self.unusable(name, kept, None, GONE.to_owned(), turn).await,
             Err(error) => self.unusable(name, kept, None, error.to_string(), turn).await,
         }

@@ -13,8 +13,8 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 use crate::aws_error::{interrupted, sentence};
 
 use super::{
-    Entry, Fetched, ListRequest, Metadata, PAGE_MAX, Page, PutOutcome, Replaced, StorageError,
-    StoredVersion, Version,
+    Entry, Fetched, Labels, ListRequest, Metadata, PAGE_MAX, Page, PutOutcome, Replaced,
+    StorageError, StoredVersion, Version,
 };
 
 /// How often a conditional write that raced another one is repeated at once.
@@ -63,14 +63,9 @@ impl Bucket {
         Ok(content.map_or(Fetched::Missing, |bytes| Fetched::Changed { bytes, etag, modified_ms }))
     }
 
-    pub(super) async fn put(
-        &self,
-        key: &str,
-        bytes: Vec<u8>,
-        content_type: Option<&str>,
-    ) -> Result<(), StorageError> {
+    pub(super) async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
         let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
-        let put = put.set_content_type(content_type.map(str::to_owned));
+        let put = put.set_content_type(content_type(key).map(str::to_owned));
         let put = put.body(ByteStream::from(bytes)).send().await;
         put.map(drop).map_err(|error| failure(&error))
     }
@@ -108,11 +103,12 @@ impl Bucket {
         key: &str,
         bytes: Vec<u8>,
         known_etag: Option<&str>,
-        metadata: &Metadata,
+        labels: &Labels<'_>,
     ) -> Result<Replaced, StorageError> {
         let put = self.client.put_object().bucket(&self.name).key(valid(key)?);
         let put = put.set_content_type(content_type(key).map(str::to_owned));
-        let put = metadata.iter().fold(put, |put, (name, value)| {
+        let put = put.set_tagging(labels.tag.map(str::to_owned));
+        let put = labels.metadata.iter().fold(put, |put, (name, value)| {
             put.metadata(name, utf8_percent_encode(value, ENCODED).to_string())
         });
         let put = match known_etag {
@@ -213,7 +209,7 @@ impl fmt::Display for Bucket {
 }
 
 /// Without one, S3 assumes `binary/octet-stream`; NDJSON, of ledgers, has no registered type.
-pub(super) fn content_type(key: &str) -> Option<&'static str> {
+fn content_type(key: &str) -> Option<&'static str> {
     key.ends_with(".json").then_some("application/json")
 }
 

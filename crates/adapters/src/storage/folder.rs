@@ -21,10 +21,8 @@ use super::{
 const TEMPORARY: &str = ".lastmile-";
 /// How often a write is begun while concurrent deletes remove its folder, or others have its temporary names.
 const TRIES_MAX: u32 = 1_000;
-/// The id of the version that a file has now.
+/// The id of the only version of a file.
 const CURRENT: &str = "current";
-/// The id of the one earlier version of a file, and the extension that is added to its name.
-const PREVIOUS: &str = "previous";
 
 /// How many files this process has begun to write: no two of them have the same temporary name.
 static WRITES: AtomicU64 = AtomicU64::new(0);
@@ -89,32 +87,16 @@ impl Folder {
         blocking(move || replace_known(&path, &bytes, known_etag.as_deref())).await
     }
 
-    pub(super) async fn put_version(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
-        let path = self.path(key)?;
-        blocking(move || {
-            // A folder that does not exist is more likely a mistyped path than a new one.
-            path.parent().map_or(Ok(()), |folder| std::fs::metadata(folder).map(drop))?;
-            if let Some(old) = unless_missing(std::fs::read(&path))? {
-                // The copy first: if this fails, the current file is as it was.
-                replace(&previous(&path), &old)?;
-            }
-            replace(&path, &bytes)
-        })
-        .await
-    }
-
     pub(super) async fn versions(&self, key: &str) -> Result<Vec<Version>, StorageError> {
         let path = self.path(key)?;
         blocking(move || {
-            let versions = [(CURRENT, path.clone()), (PREVIOUS, previous(&path))];
-            let existing = versions.into_iter().filter(|(_, path)| path.is_file());
-            let version = |(id, path): (&str, PathBuf)| Version {
-                id: id.to_owned(),
-                modified_ms: std::fs::metadata(&path).map_or(0, |metadata| modified_ms(&metadata)),
+            let current = listing::file(&path)?.map(|metadata| Version {
+                id: CURRENT.to_owned(),
+                modified_ms: modified_ms(&metadata),
                 description: path.display().to_string(),
-                is_current: id == CURRENT,
-            };
-            Ok(existing.map(version).collect())
+                is_current: true,
+            });
+            Ok(current.into_iter().collect())
         })
         .await
     }
@@ -125,18 +107,15 @@ impl Folder {
         key: &str,
         id: &str,
     ) -> Result<Option<StoredVersion>, StorageError> {
-        let path = match (id, self.path(key)?) {
-            (CURRENT, path) => path,
-            (PREVIOUS, path) => previous(&path),
-            _ => return Ok(None),
-        };
-        match blocking(move || unless_missing(read(&path, None, max_bytes))).await? {
-            Some(Ok(Fetched::Changed { bytes, .. })) => {
-                Ok(Some(StoredVersion { bytes, metadata: super::Metadata::new() }))
-            }
-            Some(Err(bytes)) => Err(StorageError::TooLarge { bytes, max_bytes }),
-            Some(Ok(Fetched::Missing | Fetched::Unchanged)) | None => Ok(None),
+        if id != CURRENT {
+            return Ok(None);
         }
+        Ok(match self.get_at_most(max_bytes, key, None).await? {
+            Fetched::Changed { bytes, .. } => {
+                Some(StoredVersion { bytes, metadata: super::Metadata::new() })
+            }
+            Fetched::Missing | Fetched::Unchanged => None,
+        })
     }
 
     pub(super) async fn list_page(&self, request: &ListRequest) -> Result<Page, StorageError> {
@@ -347,13 +326,6 @@ fn is_temporary(name: &str) -> bool {
     let numbers = name.strip_prefix(TEMPORARY).and_then(|numbers| numbers.split_once('-'));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
-}
-
-fn previous(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(PREVIOUS);
-    name.into()
 }
 
 /// Removes a file, and the folders that it leaves empty.

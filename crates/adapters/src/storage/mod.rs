@@ -177,6 +177,15 @@ pub struct StoredVersion {
     pub metadata: Metadata,
 }
 
+/// What a bucket stores beside the content of an object. A folder stores none of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Labels<'l> {
+    /// Values by name, which may have any characters.
+    pub metadata: Metadata,
+    /// `name=value`: lifecycle rules select objects by it.
+    pub tag: Option<&'l str>,
+}
+
 /// The same for a bucket and for a folder.
 macro_rules! of_either {
     ($storage:expr, $it:ident => $result:expr) => {
@@ -245,10 +254,7 @@ impl Storage {
     /// # Errors
     /// [`StorageError`] when it is not certain that the object was written.
     pub async fn put(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.put(key, bytes, bucket::content_type(key)).await,
-            Self::Folder(folder) => folder.put(key, bytes).await,
-        }
+        of_either!(self, it => it.put(key, bytes).await)
     }
 
     /// Writes an object unless there is one, with the content type of [`Self::put`].
@@ -284,40 +290,28 @@ impl Storage {
         bytes: Vec<u8>,
         known_etag: Option<&str>,
     ) -> Result<Replaced, StorageError> {
-        self.replace_noted(key, bytes, known_etag, &Metadata::new()).await
+        self.replace_labelled(key, bytes, known_etag, &Labels::default()).await
     }
 
-    /// [`Self::replace`] with metadata, which a folder does not store. Values may have any characters. Percent-encoded,
-    /// all of it has at most [`METADATA_MAX_BYTES`].
+    /// Does the same, and labels the object. The next write removes its labels. Percent-encoded, all metadata has at most
+    /// [`METADATA_MAX_BYTES`].
     ///
     /// # Errors
-    /// [`StorageError`] when it is not certain whether the object was written, or with which ETag.
-    pub async fn replace_noted(
+    /// Those of [`Self::replace`]; with a tag, a bucket asks for the permission `s3:PutObjectTagging` too.
+    pub async fn replace_labelled(
         &self,
         key: &str,
         bytes: Vec<u8>,
         known_etag: Option<&str>,
-        metadata: &Metadata,
+        labels: &Labels<'_>,
     ) -> Result<Replaced, StorageError> {
         match self {
-            Self::Bucket(bucket) => bucket.replace(key, bytes, known_etag, metadata).await,
+            Self::Bucket(bucket) => bucket.replace(key, bytes, known_etag, labels).await,
             Self::Folder(folder) => folder.replace(key, bytes, known_etag).await,
         }
     }
 
-    /// Writes YAML and keeps the object that was there as an earlier version: the bucket keeps
-    /// versions if it is set up to; a folder keeps one, in a file beside it named `.previous`.
-    ///
-    /// # Errors
-    /// [`StorageError`] when it is not certain that the object was written.
-    pub async fn put_version(&self, key: &str, bytes: Vec<u8>) -> Result<(), StorageError> {
-        match self {
-            Self::Bucket(bucket) => bucket.put(key, bytes, Some("application/yaml")).await,
-            Self::Folder(folder) => folder.put_version(key, bytes).await,
-        }
-    }
-
-    /// The versions of an object, newest first; at most a hundred.
+    /// The versions of an object, newest first; at most a hundred. A folder has the current one only.
     ///
     /// # Errors
     /// [`StorageError`] when they cannot be listed.

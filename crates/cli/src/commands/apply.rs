@@ -16,14 +16,15 @@ use delivery::subscription::name::TopicName;
 use crate::change_record::RecordArgs;
 use crate::confirm::may_proceed;
 use crate::files::{Files, have_errors, print_findings, usage_error};
+use crate::key_sets::PublicKeys;
 use crate::lints::with_lints;
 use crate::mapped_addresses::print_mappings;
 use crate::missing_destinations::report_placeholders;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::store::Target;
+use crate::text;
 use crate::topics::{Changed, Plan, Topics};
-use crate::{key_sets, text};
 
 /// The exit code of `--dry-run` if something would change.
 const DIFFERS: u8 = 2;
@@ -40,6 +41,8 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    public_keys: PublicKeys,
     /// The owner of these files: they change only what was applied under this name
     #[arg(long, value_name = "NAME", default_value = "files", value_parser = NonEmptyStringValueParser::new())]
     owner: String,
@@ -88,8 +91,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let waiting = stack.retries_waiting().await?;
         out(&format!("the retry queue holds about {waiting} deliveries of all subscriptions\n"))?;
     }
+    let sets = arguments.public_keys.compare([&before, &after], &reading.catalogue).await?;
+    sets.print()?;
     let name = topics.objects.to_string();
-    if plan.objects() == 0 {
+    if plan.objects() == 0 && sets.is_empty() {
         out(&format!("{name}: nothing to do, it is up to date\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -99,7 +104,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if !may_replace(arguments.yes, &name)? {
         return Ok(ExitCode::FAILURE);
     }
-    key_sets::write(topics.objects.storage(), &before, &after).await?;
+    sets.write().await?;
     let record = arguments.record.record(&location).await;
     plan.make(&record, print_changed).await?;
     out(&format!("{name}: applied\n"))?;

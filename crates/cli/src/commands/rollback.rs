@@ -17,7 +17,7 @@ use delivery::topic_object;
 use crate::change_record::RecordArgs;
 use crate::commands::apply::{may_replace, print_changed, print_changes};
 use crate::files::usage_error;
-use crate::key_sets;
+use crate::key_sets::PublicKeys;
 use crate::output::{note, out};
 use crate::store::Target;
 use crate::text;
@@ -30,6 +30,8 @@ pub(crate) struct Arguments {
     name: String,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    public_keys: PublicKeys,
     /// Restore only what was applied under this name; what others have stays as it is
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
@@ -56,7 +58,7 @@ struct Restored {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { name, target, owner, at, record, yes } = arguments;
+    let Arguments { name, target, public_keys, owner, at, record, yes } = arguments;
     let location = target.location().await?;
     let topics = Topics::at(&location).await;
     let names = match name.parse::<TopicName>() {
@@ -89,10 +91,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         out("nothing to do, it is as it was\n")?;
         return Ok(ExitCode::SUCCESS);
     }
+    let sets = public_keys.compare([&before, &after], &after).await?;
+    sets.print()?;
     if !may_replace(yes, &topics.objects.to_string())? {
         return Ok(ExitCode::FAILURE);
     }
-    key_sets::write(topics.objects.storage(), &before, &after).await?;
+    sets.write().await?;
     let record = record.record(&location).await;
     let by = owner.as_deref().unwrap_or_default();
     for Restored { name, change, .. } in &restored {

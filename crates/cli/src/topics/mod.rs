@@ -17,12 +17,14 @@ use std::time::Duration;
 
 use adapters::live_topics::{Location, TopicObjects};
 use adapters::machine::Machine;
-use adapters::storage::{Fetched, Replaced, StorageError, StoredVersion};
+use adapters::storage::{Fetched, Labels, Replaced, StorageError, StoredVersion};
 use anyhow::{Context as _, bail};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::TopicName;
 use delivery::time::moment;
-use delivery::topic_object::{Content, DeploymentObject, OBJECT_MAX_BYTES, tombstone};
+use delivery::topic_object::{
+    Content, DeploymentObject, OBJECT_MAX_BYTES, TOMBSTONE_TAG, tombstone,
+};
 
 pub(crate) use self::beside::destinations_of;
 pub(crate) use self::change::{Change, Object};
@@ -157,12 +159,15 @@ impl Topics {
             if is_made {
                 return Ok(Changed::Nothing);
             }
-            let text = match &after {
-                Some(object) => object.to_text().with_context(|| format!("the topic {name}"))?,
-                None => tombstone(&moment::rfc3339(Machine.now_ms())),
+            let (text, tag) = match &after {
+                Some(object) => {
+                    (object.to_text().with_context(|| format!("the topic {name}"))?, None)
+                }
+                None => (tombstone(&moment::rfc3339(Machine.now_ms())), Some(TOMBSTONE_TAG)),
             };
             let bytes = text.len();
-            if self.replace(&key, text, current.etag.as_deref(), record).await? {
+            let labels = Labels { metadata: record.metadata(), tag };
+            if self.replace(&key, text, current.etag.as_deref(), &labels).await? {
                 return Ok(Changed::Written(bytes));
             }
             tokio::time::sleep(wait).await;
@@ -214,7 +219,8 @@ impl Topics {
             }
             let text = after.to_text();
             let bytes = text.len();
-            if self.replace(&self.objects.key(name), text, etag.as_deref(), record).await? {
+            let labels = Labels { metadata: record.metadata(), tag: None };
+            if self.replace(&self.objects.key(name), text, etag.as_deref(), &labels).await? {
                 return Ok(Changed::Written(bytes));
             }
             tokio::time::sleep(wait).await;
@@ -229,10 +235,10 @@ impl Topics {
         key: &str,
         text: String,
         etag: Option<&str>,
-        record: &ChangeRecord,
+        labels: &Labels<'_>,
     ) -> anyhow::Result<bool> {
-        let (storage, metadata) = (self.objects.storage(), record.metadata());
-        let replaced = storage.replace_noted(key, text.into_bytes(), etag, &metadata).await;
+        let (storage, bytes) = (self.objects.storage(), text.into_bytes());
+        let replaced = storage.replace_labelled(key, bytes, etag, labels).await;
         let replaced = replaced.with_context(|| format!("{key} cannot be written"))?;
         Ok(matches!(replaced, Replaced::Written { .. }))
     }

@@ -22,8 +22,6 @@ pub const PRIVATE_PREFIX: &str = "whsk_";
 /// The rule for public keys, for error messages. No message quotes a key: it may be the private one by mistake.
 pub const PUBLIC_KEY_RULE: &str = "a public key is whpk_ and the 32 bytes of an Ed25519 key in base64; a private key \
                                    (whsk_) stays in a store of secrets";
-/// The folder of key sets, beside the subscriptions.
-const FOLDER: &str = "_keys";
 
 /// An Ed25519 public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,13 +71,13 @@ impl fmt::Display for PublicKey {
     }
 }
 
-/// The key of the object, or the path of the file, with the public keys of a subscription: its own, because a request that
-/// was signed for one receiver must not be valid for another.
+/// The key of the object with the public keys of a subscription, in the bucket of public keys. Each subscription has an
+/// object of its own, because a request that was signed for one receiver must not be valid for another.
 #[must_use]
 pub fn key_set_path(name: &SubscriptionName) -> String {
     let SubscriptionName { topic, name } = name;
     let [namespace, topic, name] = [&topic.namespace, &topic.topic, name].map(|it| segment(it));
-    format!("{FOLDER}/{namespace}/{topic}/{name}.json")
+    format!("{namespace}/{topic}/{name}.json")
 }
 
 /// These keys as a JSON Web Key Set (RFC 7517, 5; RFC 8037).
@@ -130,7 +128,7 @@ mod tests {
     #[test]
     fn each_subscription_has_a_key_set_of_its_own() {
         let path = |name: &str| key_set_path(&name.parse().unwrap());
-        assert_eq!(path("shop/orders/billing"), "_keys/shop/orders/billing.json");
+        assert_eq!(path("shop/orders/billing"), "shop/orders/billing.json");
         assert_ne!(path("shop/orders/a b"), path("shop/orders/a+b"));
     }
 }

@@ -32,7 +32,7 @@ pub use settings::{
     DeploymentObject, NotificationsEntry, PublishersEntry, PublishersObject, SettingsObject,
     settings,
 };
-pub use text::{Content, ObjectError, TopicObject, tombstone};
+pub use text::{Content, ObjectError, TOMBSTONE_TAG, TopicObject, tombstone};
 pub use write::{DeploymentObjects, plain_topic_entry};
 
 #[cfg(test)]

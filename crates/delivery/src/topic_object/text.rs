@@ -11,6 +11,8 @@ use thiserror::Error;
 
 use super::limits::{CONDITIONS_MAX, ENTRY_MAX_BYTES, OBJECT_MAX_BYTES, SUBSCRIPTIONS_MAX};
 
+/// The tag of the object of a removed topic, as `name=value`: a lifecycle rule of template.yaml lets it expire.
+pub const TOMBSTONE_TAG: &str = "removed=true";
 /// The version of the form.
 const VERSION: u64 = 1;
 

@@ -194,11 +194,7 @@ fn who_sends_to_one_queue_or_reads_one_bucket_uses_the_key_through_that_service_
     let (_, use_key) = named(INGRESS, "UseKey").expect("a statement");
     assert!(is_through(use_key, "sqs"), "{INGRESS}");
     // Each role beside the application has one such statement, with a condition: a list of three.
-    for (template, role, service) in [
-        ("github", "ApplyRole", "s3"),
-        ("ingress", "Sender", "sqs"),
-        ("public-keys", "Reader", "s3"),
-    ] {
+    for (template, role, service) in [("github", "ApplyRole", "s3"), ("ingress", "Sender", "sqs")] {
         let template = read(&format!("infra/{template}.yaml"));
         let policy = &template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"];
         let statements = policy["Statement"].as_array().expect("a list");

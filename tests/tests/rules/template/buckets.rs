@@ -1,5 +1,6 @@
 //! The buckets of subscriptions and of dead letters.
 
+use delivery::topic_object::TOMBSTONE_TAG;
 use serde_json::{Value, json};
 
 use super::{TEMPLATE, resources, statement, tls_only};
@@ -22,7 +23,7 @@ fn a_bucket_keeps_earlier_versions_of_subscriptions_and_dead_letters() {
 }
 
 #[test]
-fn the_newest_hundred_versions_of_subscriptions_do_not_expire() {
+fn the_newest_hundred_versions_of_subscriptions_do_not_expire_and_marks_of_removed_topics_do() {
     let config = buckets().into_iter().find(|(name, _)| *name == "ConfigBucket");
     let (_, config) = config.expect("there is a bucket");
     let rules = config["LifecycleConfiguration"]["Rules"].as_array().expect("it has rules");
@@ -33,7 +34,13 @@ fn the_newest_hundred_versions_of_subscriptions_do_not_expire() {
         "ExpiredObjectDeleteMarker": true,
         "NoncurrentVersionExpiration": {"NoncurrentDays": 30, "NewerNoncurrentVersions": 100}
     });
-    assert_eq!(kept, [&expected]);
+    let (tag, value) = TOMBSTONE_TAG.split_once('=').expect("a tag has a value");
+    // The object becomes a version, and is the newest one.
+    let of_marks = json!({
+        "Id": "RemovedTopics", "Status": "Enabled", "Prefix": "subscriptions/",
+        "TagFilters": [{"Key": tag, "Value": value}], "ExpirationInDays": 30
+    });
+    assert_eq!(kept, [&expected, &of_marks]);
     // A rule of another prefix could remove them as well.
     let all = rules.iter().filter_map(|rule| rule["Prefix"].as_str());
     assert!(

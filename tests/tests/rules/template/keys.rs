@@ -1,31 +1,33 @@
-//! `infra/public-keys.yaml`: everybody may read key sets, and nothing else of the config bucket.
+//! `infra/public-keys.yaml`: everybody may read key sets, which have a bucket of their own.
 
 use delivery::subscription::public_key::key_set_path;
+use serde_json::json;
 
 use super::read;
 
 #[test]
 fn the_world_reads_key_sets_and_nothing_else() {
     let template = read("infra/public-keys.yaml");
-    let name = "shop/orders/billing".parse().expect("a name");
-    let path = key_set_path(&name).replace(&format!("{name}.json"), "");
     let resources = &template["Resources"];
     let role = &resources["Reader"]["Properties"]["Policies"];
-    let statements = role[0]["PolicyDocument"]["Statement"].as_array().expect("a list");
-    let read_keys = &statements[0];
-    assert_eq!(read_keys["Action"], "s3:GetObject");
-    assert_eq!(
-        read_keys["Resource"],
-        format!("arn:${{AWS::Partition}}:s3:::${{ConfigBucketName}}/{path}*")
-    );
-    // The other one is under a condition, for the key of KMS.
-    assert!(statements.len() == 2 && statements[1][1]["Action"] == "kms:Decrypt");
+    let statement = json!([{
+        "Sid": "ReadKeySets", "Effect": "Allow", "Action": "s3:GetObject", "Resource": "${KeysBucket.Arn}/*"
+    }]);
+    assert_eq!(role[0]["PolicyDocument"]["Statement"], statement);
     let route = &resources["Api"]["Properties"]["Body"]["paths"]["/{namespace}/{topic}/{file}"];
     let address = &route["get"]["x-amazon-apigateway-integration"]["uri"];
     let address = address.as_str().expect("a text");
-    assert!(
-        address
-            .ends_with(&format!("/${{ConfigBucketName}}/{path}{{namespace}}/{{topic}}/{{file}}"))
-    );
+    let name = "{namespace}/{topic}/{file}";
+    assert!(address.ends_with(&format!("/${{KeysBucket}}/{name}")), "{address}");
+    let path = key_set_path(&"shop/orders/billing".parse().expect("a name"));
+    assert_eq!(path.split('/').count(), name.split('/').count());
     assert_eq!(route.as_object().expect("methods").len(), 1, "it can only be read");
+}
+
+#[test]
+fn the_bucket_of_key_sets_is_private() {
+    let template = read("infra/public-keys.yaml");
+    let bucket = &template["Resources"]["KeysBucket"]["Properties"];
+    let blocks = bucket["PublicAccessBlockConfiguration"].as_object().expect("a block");
+    assert!(blocks.len() == 4 && blocks.values().all(|blocked| blocked == true), "{blocks:?}");
 }
