@@ -109,7 +109,7 @@ fn a_topic_becomes_what_it_was_with_the_entries_of_all_owners() {
         // A rollback is a new version, so the next one takes it back.
         assert_done(topics.rollback("shop/orders", &["--yes"]));
         assert_eq!(topics.attempts("orders").await, ["a one 2", "c one 2"]);
-        let history = ["subscriptions", "history", "shop/orders", "--json"];
+        let history = ["subscriptions", "history", "shop/orders", "--output", "json"];
         let (printed, code) = run(topics.place.command(&history));
         assert_eq!((printed.lines().count(), code), (4, Some(0)), "{printed}");
     });
