@@ -1,6 +1,6 @@
 //! The effect of a hostile namespace on a neighbour: `bench/catalogues`.
 //!
-//! A batch has one event for each of nine hostile topics and one for a neighbour of another namespace, which is the last.
+//! A batch has one event for each of nine hostile topics and one for a neighbour, which is the last.
 //! Its destination notes when the event arrives.
 
 use std::collections::BTreeMap;

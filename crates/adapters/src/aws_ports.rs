@@ -190,10 +190,6 @@ impl<H: Sync> SubscriptionSource for AwsPorts<H> {
         self.subscriptions.current().await
     }
 
-    fn with_kept(&self, known: Arc<Catalogue>, topics: &BTreeSet<TopicName>) -> Arc<Catalogue> {
-        self.subscriptions.with_kept(known, topics)
-    }
-
     async fn with_topics(
         &self,
         known: Arc<Catalogue>,

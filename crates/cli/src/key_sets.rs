@@ -3,7 +3,7 @@
 //!
 //! Separate from the subscriptions, because the public reads this bucket and only the functions read the other. A set is
 //! written before its subscription is in use, so that no request is signed with a key that nobody can find. A subscription
-//! that has lost its keys has an empty set. Does not read a secret: the files state the keys.
+//! that has lost its keys has an empty set, which is written after it. Does not read a secret: the files state the keys.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -130,13 +130,26 @@ impl ChangedSets<'_> {
         Ok(())
     }
 
-    /// Writes the sets that change.
+    /// Writes the sets with keys that change. They come before their subscriptions, which sign with these keys.
     ///
     /// # Errors
     /// If a set cannot be written.
-    pub(crate) async fn write(&self) -> anyhow::Result<()> {
+    pub(crate) async fn publish(&self) -> anyhow::Result<()> {
+        self.write(|keys| !keys.is_empty()).await
+    }
+
+    /// Writes the sets that are empty now. They come after their subscriptions, which signed with other keys until then.
+    ///
+    /// # Errors
+    /// If a set cannot be written.
+    pub(crate) async fn withdraw(&self) -> anyhow::Result<()> {
+        self.write(<[PublicKey]>::is_empty).await
+    }
+
+    async fn write(&self, is_wanted: fn(&[PublicKey]) -> bool) -> anyhow::Result<()> {
         let Some(storage) = &self.storage else { return Ok(()) };
-        let writes = self.sets.iter().map(async |(name, keys)| {
+        let wanted = self.sets.iter().filter(|(_, keys)| is_wanted(keys));
+        let writes = wanted.map(async |(name, keys)| {
             let path = key_set_path(name);
             let written = storage.put(&path, key_set(keys).into_bytes()).await;
             written.with_context(|| {

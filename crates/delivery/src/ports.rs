@@ -431,13 +431,6 @@ pub trait SubscriptionSource {
     /// What is wrong, for people, when no valid catalogue was ever read.
     fn current(&self) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
 
-    /// Adds those of these topics that need no request to what is known.
-    fn with_kept(&self, known: Arc<Catalogue>, topics: &BTreeSet<TopicName>) -> Arc<Catalogue> {
-        // A source that is read whole has them already.
-        let _ = topics;
-        known
-    }
-
     /// Reads these topics, and adds what was found of each to what is known. A source that is read whole has them already.
     fn with_topics(
         &self,
@@ -449,7 +442,7 @@ pub trait SubscriptionSource {
         ready(known)
     }
 
-    /// What is known, and the newest of these topics, after reading the source again; at most once a second.
+    /// Reads these topics and the settings again, and adds them to what is known.
     ///
     /// # Errors
     /// When the source cannot be read or its newest version is invalid: then it is unknown whether

@@ -30,7 +30,7 @@ impl ActiveWork {
         }
     }
 
-    /// So many pieces of work begin.
+    /// Adds this number of pieces of work.
     pub(crate) fn more(&self, count: usize) {
         self.count.fetch_add(count, Ordering::AcqRel);
     }

@@ -1,7 +1,7 @@
 //! Reading a record, with a second look at the newest subscriptions before a name counts as missing.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, PoisonError};
 
@@ -95,7 +95,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Err(why) => self.wait(record, until_known(), &why).await,
             };
         }
-        let (wait, why) = match self.decode_record(record, catalogue).await {
+        let (wait, why) = match self.decode_record(record, catalogue, deadline).await {
             Ok(decoded) => {
                 // Not before the second look, or an event could be reported twice.
                 for (name, event) in &decoded.unmatched {
@@ -130,8 +130,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Divides a batch: the records whose topics are known, and those of each other topic. So nobody waits while the topic
-    /// of somebody else is read.
+    /// Divides a batch by topic, so that nobody waits while a topic of somebody else is read.
     pub(crate) fn parts<'r>(
         &self,
         records: &'r [Record],
@@ -139,24 +138,20 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Vec<Part<'r>> {
         let whole = |catalogue| vec![Part { records: records.into(), catalogue }];
         let known = match known {
+            // One that is whole has no topic to wait for.
             Ok(known) if !known.is_whole() => known,
             other => return whole(other),
         };
-        let default_topic = self.default_topic.as_ref();
-        let topic = |record| decode::topic_of_record(record, &known, default_topic);
-        let topics: Vec<TopicName> = records.iter().map(topic).collect();
-        let distinct: BTreeSet<TopicName> = topics.iter().cloned().collect();
-        let known = self.ports.with_kept(known, &distinct);
-        if distinct.len() == 1 || distinct.iter().all(|topic| known.knows(topic)) {
+        let mut parts = BTreeMap::<TopicName, Vec<&Record>>::new();
+        for record in records {
+            let topic = decode::topic_of_record(record, &known, self.default_topic.as_ref());
+            parts.entry(topic).or_default().push(record);
+        }
+        if parts.len() == 1 {
             return whole(Ok(known));
         }
-        let mut parts = BTreeMap::<Option<TopicName>, Vec<Record>>::new();
-        for (record, topic) in records.iter().zip(topics) {
-            let unread = Some(topic).filter(|topic| !known.knows(topic));
-            parts.entry(unread).or_default().push(record.clone());
-        }
-        let part = |records: Vec<Record>| Part {
-            records: records.into(),
+        let part = |records: Vec<&Record>| Part {
+            records: records.into_iter().cloned().collect(),
             catalogue: Ok(Arc::clone(&known)),
         };
         parts.into_values().map(part).collect()
@@ -166,8 +161,13 @@ impl<P: DispatchPorts> Dispatch<P> {
         &self,
         record: &Record,
         catalogue: &mut Result<Arc<Catalogue>, String>,
+        deadline: &Deadline,
     ) -> Result<Decoded, Unread> {
-        let decoded = self.decode_newest(record, catalogue).await?;
+        let decoding = self.decode_newest(record, catalogue);
+        let Some(decoded) = self.in_time(decoding, deadline).boxed().await else {
+            return Err(Unread::Unknown("its topics were not read in time".to_owned()));
+        };
+        let decoded = decoded?;
         match decoded.waits {
             Some(why) => Err(Unread::Unknown(why)),
             None => Ok(decoded),

@@ -47,7 +47,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         join_all(handled).await.concat()
     }
 
-    /// Handles the records of a batch whose topics are known, or those of one topic.
+    /// Handles the records of one topic.
     async fn handle_part(&self, part: Part<'_>, shared: &Shared<'_>) -> Vec<String> {
         let Part { records, mut catalogue } = part;
         let mut plan = BatchPlan::of(&shared.deliveries);

@@ -61,6 +61,26 @@ fn nobody_waits_while_the_topic_of_another_record_is_read() {
     }
 }
 
+#[test]
+fn nobody_waits_while_a_topic_is_read_that_the_subscription_of_another_leads_to() {
+    let ports = FakePorts::new(catalogue_of(subscriptions()))
+        .with_status(503)
+        .with_slow_topic("shop/replies", 10_000);
+    assert_eq!(dispatch(&ports, &[record("m1", EVENT), of_others("m2")], ENDS_MS), [""; 0]);
+    assert_eq!(ports.sent_after_ms(), [0, 10_000]);
+}
+
+#[test]
+fn a_record_waits_whose_topic_is_not_read_before_the_invocation_ends() {
+    let ports =
+        FakePorts::new(catalogue_of(subscriptions())).with_slow_topic("shop/others", 3_600_000);
+    assert_eq!(dispatch(&ports, &[of_others("m1"), record("m2", EVENT)], ENDS_MS), [""; 0]);
+    let sent = ports.sent();
+    let held = sent.iter().filter(|(queue, _)| *queue == QueueName::FanOut).count();
+    assert_eq!((ports.requests(), held), (1, 1), "{sent:?}");
+    assert!(ports.elapsed_ms() < 3_600_000);
+}
+
 /// Whether they lead it back decides whether it may go on.
 #[test]
 fn before_an_event_goes_on_again_the_topics_that_it_may_come_to_are_read() {

@@ -445,6 +445,25 @@ fn started(object: &VersionedObject) -> Reader {
 }
 
 #[tokio::test]
+async fn an_object_that_is_refused_may_be_right_so_no_earlier_version_takes_its_place() {
+    let versioned = VersionedObject::start().await;
+    versioned.write(&object(&["earlier"]));
+    let warm = started(&versioned);
+    assert_eq!(warm.orders().await, ["earlier"]);
+    versioned.write(VersionedObject::REFUSED);
+    warm.clock.advance(LOOK_EVERY_MS);
+    assert_eq!(warm.orders().await, ["earlier"]);
+    let cold = started(&versioned);
+    let found = cold.found("shop/orders").await;
+    assert!(matches!(&found, Found::Unreadable(why) if why.contains("shop/orders")), "{found:?}");
+    versioned.write(&object(&["newest"]));
+    for reader in [warm, cold] {
+        reader.clock.advance(LOOK_EVERY_MS);
+        assert_eq!(reader.orders().await, ["newest"]);
+    }
+}
+
+#[tokio::test]
 async fn a_process_that_starts_on_an_object_that_cannot_be_used_has_the_newest_version_that_can_be()
 {
     let versioned = VersionedObject::start().await;

@@ -55,6 +55,8 @@ pub(crate) struct VersionedObject {
 impl VersionedObject {
     pub(crate) const BUCKET: &str = "config";
     pub(crate) const KEY: &str = "subscriptions/shop/orders.json";
+    /// The text of a version that nobody may read.
+    pub(crate) const REFUSED: &str = "refused";
 
     pub(crate) async fn start() -> Self {
         let versions = Arc::<Mutex<Vec<Option<String>>>>::default();
@@ -117,6 +119,7 @@ fn respond(target: &str, versions: &[Option<String>]) -> Step {
         None => versions.len().checked_sub(1),
     };
     match index.and_then(|index: usize| versions.get(index)) {
+        Some(Some(text)) if text == VersionedObject::REFUSED => error(403, "AccessDenied"),
         Some(Some(text)) => {
             let etag = format!("\"{}\"", index.unwrap_or_default());
             answer("200 OK", &[("etag", &etag)], text.as_bytes())

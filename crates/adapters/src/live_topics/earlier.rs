@@ -3,7 +3,7 @@
 use delivery::topic_object::OBJECT_MAX_BYTES;
 
 use super::objects::TopicObjects;
-use crate::storage::{StorageError, StoredVersion};
+use crate::storage::{StorageError, StoredVersion, Version};
 
 /// The most earlier versions that are tried.
 const VERSIONS_TRIED: usize = 5;
@@ -18,21 +18,32 @@ pub(super) enum Earlier<T> {
     None,
 }
 
-/// The newest earlier version that can be used.
+/// The earlier versions of an object, the newest first.
+///
+/// # Errors
+/// [`StorageError`] if they cannot be listed.
+pub(super) async fn versions(
+    objects: &TopicObjects,
+    key: &str,
+) -> Result<Vec<Version>, StorageError> {
+    let versions = objects.storage().versions(key).await?;
+    Ok(versions.into_iter().filter(|version| !version.is_current).collect())
+}
+
+/// The newest of these versions that can be used.
 ///
 /// # Errors
 /// [`StorageError`] if one cannot be reached: it may be the newest that can be used.
 pub(super) async fn newest_usable<T, Parsing: Future<Output = Option<T>>>(
     objects: &TopicObjects,
     key: &str,
+    versions: Vec<Version>,
     parse: impl Fn(Vec<u8>) -> Parsing,
 ) -> Result<Earlier<T>, StorageError> {
-    let versions = objects.storage().versions(key).await?;
-    let mut earlier = versions.into_iter().filter(|version| !version.is_current).peekable();
-    if earlier.peek().is_none() {
+    if versions.is_empty() {
         return Ok(Earlier::None);
     }
-    for version in earlier.take(VERSIONS_TRIED) {
+    for version in versions.into_iter().take(VERSIONS_TRIED) {
         let max_bytes = OBJECT_MAX_BYTES as u64;
         let stored = match objects.storage().get_version(max_bytes, key, &version.id).await {
             Ok(stored) => stored,

@@ -12,7 +12,7 @@ pub(super) const KEPT_BYTES: usize = 24 * 1_024 * 1_024;
 /// The memory that a topic takes beside its subscriptions.
 const TOPIC_BYTES: usize = 512;
 /// A topic that takes more memory is a large one.
-const LARGE_BYTES: usize = 1_024 * 1_024;
+const LARGE_BYTES: usize = 128 * 1_024;
 /// A topic that neither a request nor the listing confirmed for this long is requested again. With few events, the
 /// listing of many topics takes longer.
 const CONFIRMED_FOR_MS: u64 = 5 * 60 * 1_000;
@@ -113,15 +113,16 @@ impl KeptTopics {
         }
     }
 
-    /// Notes that a topic is in memory until the last who uses it drops it.
+    /// Tracks a large topic until its last user drops it.
     pub(super) fn note_in_memory(&mut self, kept: &Kept) {
+        self.large.retain(|(topic, _)| topic.strong_count() > 0);
         if let Some(topic) = kept.topic.as_ref().filter(|_| kept.is_large()) {
             self.large.push((Arc::downgrade(topic), kept.bytes));
         }
     }
 
-    /// Forgets large topics until those in memory leave so much of the limit, or all that are left are in use. Returns what
-    /// they leave; without any, one topic may take as much as it needs.
+    /// Forgets large topics until so many bytes of the limit are free, or all that remain are in use. Returns the free
+    /// memory; without any large topic, one may take as much as it needs.
     pub(super) fn make_room(&mut self, bytes: usize, limit: usize) -> usize {
         loop {
             self.large.retain(|(topic, _)| topic.strong_count() > 0);

@@ -10,7 +10,7 @@ use super::LiveTopics;
 
 /// The settings and the topics are looked at again after this long. Ten pages of the listing take less than five minutes.
 pub const LOOK_EVERY_MS: u64 = 28_000;
-/// So many topics are requested again one by one: a page of the listing costs as much as twelve requests that find nothing new.
+/// Up to this number, topics are requested one by one: a page of the listing costs as much as twelve such requests.
 pub const FEW_TOPICS: usize = 10;
 
 /// The part of the listing that was read.

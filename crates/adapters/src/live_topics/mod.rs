@@ -21,7 +21,9 @@ use aws_sdk_s3::Client;
 use delivery::ports::{Clock, SubscriptionSource};
 use delivery::subscription::catalogue::{Catalogue, Found};
 use delivery::subscription::name::TopicName;
-use futures::stream::{self, StreamExt as _};
+use futures::stream::{FuturesUnordered, StreamExt as _};
+
+use tokio::sync::Semaphore;
 
 use self::kept::{Kept, KeptTopics};
 pub use self::location::Location;
@@ -36,9 +38,9 @@ use crate::machine::Machine;
 const LOCAL_LOOK_EVERY_MS: u64 = 100;
 /// An object of which no version can be used is read again after this long.
 const UNKNOWN_EVERY_MS: u64 = 1_000;
-/// The most objects that are read at once.
+/// The most objects that are requested at once.
 const READS_AT_ONCE: usize = 16;
-/// The memory that all large topics of a process take together, about. One topic may take more if it is the only one.
+/// The approximate memory limit for all large topics together. One topic may take more if it is the only one.
 const MEMORY_BYTES: usize = 72 * 1_024 * 1_024;
 
 /// The subscriptions of a deployment, read by need.
@@ -53,6 +55,7 @@ pub struct LiveTopics<C = Machine> {
     settings: tokio::sync::Mutex<WatchedSettings>,
     /// Its holder reads a large object.
     large: tokio::sync::Mutex<()>,
+    reads: Semaphore,
     state: Mutex<State>,
 }
 
@@ -102,7 +105,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     pub fn new(objects: TopicObjects, clock: C) -> Self {
         let (settings, large, state) = Default::default();
         let (look_every_ms, memory_bytes) = (LOOK_EVERY_MS, MEMORY_BYTES);
-        Self { objects, clock, look_every_ms, memory_bytes, settings, large, state }
+        let reads = Semaphore::new(READS_AT_ONCE);
+        Self { objects, clock, look_every_ms, memory_bytes, settings, large, reads, state }
     }
 
     /// Sets the time after which the settings and the listing are read again.
@@ -146,7 +150,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                 unread.push(self.read(name, kept));
             }
         }
-        let mut read = stream::iter(unread).buffer_unordered(READS_AT_ONCE);
+        let mut read = unread.into_iter().collect::<FuturesUnordered<_>>();
         let mut problems = Vec::new();
         while let Some((name, read)) = read.next().await {
             problems.extend(self.keep(catalogue, name.clone(), read));
@@ -226,14 +230,6 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
         let settings = settings.current(&self.objects, now_ms, self.look_every_ms).await?;
         self.look_for_changes().await;
         Ok(Arc::new(Catalogue::by_need(settings)))
-    }
-
-    fn with_kept(&self, known: Arc<Catalogue>, topics: &BTreeSet<TopicName>) -> Arc<Catalogue> {
-        let mut catalogue = Arc::unwrap_or_clone(known);
-        for topic in topics {
-            self.add_known(&mut catalogue, topic, Freshness::LastGood);
-        }
-        Arc::new(catalogue)
     }
 
     async fn with_topics(

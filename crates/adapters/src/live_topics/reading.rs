@@ -26,8 +26,10 @@ const GONE: &str = "its object is gone, and it was not removed";
 const SMALL_MAX_BYTES: usize = 64 * 1_024;
 /// A topic usually takes so many times the length of its object.
 const MEMORY_OF_TEXT: usize = 3;
+/// Small objects have this memory beside the limit, so that large topics of others are not in their way.
+const MEMORY_FOR_SMALL: usize = 24 * 1_024 * 1_024;
 /// The number of looks whether there is memory for a large topic, and the time from one to the next.
-const MEMORY_LOOKS: usize = 20;
+const MEMORY_LOOKS: usize = 8;
 const MEMORY_LOOK_EVERY_MS: u64 = 250;
 
 /// The turn to read a large object, until it is dropped.
@@ -53,20 +55,32 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         let key = self.objects.key_of(name);
         let known = kept.as_ref().and_then(|kept| kept.unusable_etag.clone().or(kept.etag.clone()));
         let small = SMALL_MAX_BYTES as u64;
+        // It is never closed.
+        let permit = self.reads.acquire().await.ok();
         let fetched = self.objects.get_at_most(small, &key, known.as_deref()).await;
+        drop(permit);
         let Err(StorageError::TooLarge { .. }) = fetched else {
             return (name, self.fetched(name, kept, fetched, None).await);
         };
         let turn = self.large.lock().await;
+        // Somebody else may have read it meanwhile.
+        if let Some(read) = self
+            .state()
+            .topics
+            .get(name)
+            .filter(|of| of.etag != known && of.unusable_etag.is_none())
+            .cloned()
+        {
+            return (name, Read::Known(read, None));
+        }
         let fetched = self.objects.get(&key, known.as_deref()).await;
         (name, self.fetched(name, kept, fetched, Some(turn)).await)
     }
 
-    /// The newest object is large, and topics in use take the memory. A large one that was read before is among them, and
-    /// is not used again: otherwise the newest might never be read.
+    /// Topics in use take the memory that the newest object needs.
     fn without_memory(&self, name: &TopicName, kept: Option<Kept>) -> Read {
         let problem = ObjectError::NoMemory.to_string();
-        match kept.filter(|kept| !kept.is_large()) {
+        match kept {
             Some(kept) => {
                 let not_before_ms = self.clock.now_ms().saturating_add(UNKNOWN_EVERY_MS);
                 let problem = report(name, &problem, true);
@@ -88,7 +102,17 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
             Ok(Fetched::Unchanged) => self.unchanged(name, kept),
             Ok(Fetched::Changed { bytes, etag, .. }) => {
                 let size = bytes.len();
-                match self.parsed(name, bytes).await {
+                let bytes = Arc::new(bytes);
+                let parsed = self.parsed(name, &bytes).await;
+                let (kept, parsed) = match parsed {
+                    // What was read before takes memory too, and would be in the way of its own successor.
+                    Err(ObjectError::NoMemory) if kept.as_ref().is_some_and(Kept::is_large) => {
+                        drop(kept);
+                        (None, self.parsed(name, &bytes).await)
+                    }
+                    parsed => (kept, parsed),
+                };
+                match parsed {
                     Ok(topic) => Read::Known(self.as_read(topic, Some(etag), size), None),
                     Err(ObjectError::NoMemory) => self.without_memory(name, kept),
                     Err(error) => {
@@ -101,6 +125,10 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                 self.missing(name, turn).await
             }
             Ok(Fetched::Missing) => self.unusable(name, kept, None, GONE.to_owned(), turn).await,
+            // It may be right: an earlier version may lack a subscription.
+            Err(error) if kept.is_none() && !matches!(error, StorageError::TooLarge { .. }) => {
+                Read::Unknown(report(name, &error.to_string(), false))
+            }
             Err(error) => self.unusable(name, kept, None, error.to_string(), turn).await,
         }
     }
@@ -175,6 +203,12 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         name: &TopicName,
         turn: Option<Turn<'_>>,
     ) -> Result<Earlier<Option<Arc<TopicSubscriptions>>>, String> {
+        let key = self.objects.key_of(name);
+        let listed = earlier::versions(&self.objects, &key).await;
+        let versions = listed.map_err(|error| format!("its versions cannot be listed: {error}"))?;
+        if versions.is_empty() {
+            return Ok(Earlier::None);
+        }
         // Any of them may be large.
         let _turn = match turn {
             Some(turn) => turn,
@@ -182,15 +216,21 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         };
         let lacks_memory = AtomicBool::new(false);
         let parse = |bytes: Vec<u8>| {
-            let parsing = self.parsed(name, bytes);
-            let note = |error: &ObjectError| {
-                lacks_memory.fetch_or(*error == ObjectError::NoMemory, Ordering::Relaxed);
-            };
-            async move { parsing.await.inspect_err(note).ok() }
+            let lacks_memory = &lacks_memory;
+            async move {
+                // An older version would be used although this one is right.
+                if lacks_memory.load(Ordering::Relaxed) {
+                    return None;
+                }
+                let parsed = self.parsed(name, &Arc::new(bytes)).await;
+                let is_lacking =
+                    parsed.as_ref().is_err_and(|error| *error == ObjectError::NoMemory);
+                lacks_memory.fetch_or(is_lacking, Ordering::Relaxed);
+                parsed.ok()
+            }
         };
-        let found = earlier::newest_usable(&self.objects, &self.objects.key_of(name), parse).await;
+        let found = earlier::newest_usable(&self.objects, &key, versions, parse).await;
         if lacks_memory.load(Ordering::Relaxed) {
-            // An older version would be used although this one is right.
             return Err(ObjectError::NoMemory.to_string());
         }
         found.map_err(|error| format!("no earlier version can be read: {error}"))
@@ -198,11 +238,12 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
 
     /// The topic that an object has; `None` if it was removed. A large one is parsed on another thread, within the memory
     /// that there is. While topics in use take that memory, this waits for some time.
-    async fn parsed(&self, name: &TopicName, bytes: Vec<u8>) -> Parsed {
+    async fn parsed(&self, name: &TopicName, bytes: &Arc<Vec<u8>>) -> Parsed {
         if bytes.len() <= SMALL_MAX_BYTES {
-            return topic_in(usize::MAX, name, &bytes);
+            let limit = self.memory_bytes.saturating_add(MEMORY_FOR_SMALL);
+            let room = self.state().topics.make_room(bytes.len() * MEMORY_OF_TEXT, limit);
+            return topic_in(room, name, bytes);
         }
-        let bytes = Arc::new(bytes);
         let (mut wanted, mut tried) = (bytes.len() * MEMORY_OF_TEXT, 0);
         for _ in 0..MEMORY_LOOKS {
             let room = self.state().topics.make_room(wanted, self.memory_bytes);
@@ -210,7 +251,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
                 self.clock.sleep(MEMORY_LOOK_EVERY_MS).await;
                 continue;
             }
-            match parsed_beside(room, name, &bytes).await {
+            match parsed_beside(room, name, bytes).await {
                 Err(ObjectError::NoMemory) => (wanted, tried) = (usize::MAX, room),
                 parsed => return parsed,
             }

@@ -7,7 +7,7 @@ use delivery::subscription::catalogue::Settings;
 use delivery::topic_object::{self, DeploymentObject, PublishersObject, SettingsObject};
 
 use super::UNKNOWN_EVERY_MS;
-use super::earlier::{Earlier, newest_usable};
+use super::earlier::{Earlier, newest_usable, versions};
 use super::objects::{PUBLISHERS, SETTINGS, TopicObjects};
 use crate::storage::Fetched;
 
@@ -151,7 +151,11 @@ impl<T: DeploymentObject> Watched<T> {
             return false;
         }
         let parse = |bytes: Vec<u8>| ready(self.usable(&bytes).ok());
-        match newest_usable(objects, &key, parse).await {
+        let earlier = match versions(objects, &key).await {
+            Ok(versions) => newest_usable(objects, &key, versions, parse).await,
+            Err(error) => Err(error),
+        };
+        match earlier {
             Ok(Earlier::Version(object, _)) => {
                 self.problem = Some(report(&what, &problem, true));
                 self.good = Some(object);

@@ -143,7 +143,12 @@ impl Bucket {
         // S3 lists the versions of a key from the newest to the oldest, and before those of longer
         // keys that begin the same.
         let of_key = list.versions().iter().filter(|version| version.key() == Some(key));
-        Ok(of_key.map(version).collect())
+        let versions: Vec<Version> = of_key.map(version).collect();
+        if versions.is_empty() && list.is_truncated() == Some(true) {
+            // It was deleted so often that the list has nothing but delete markers.
+            return Err(StorageError::Unavailable(format!("{key} has too many delete markers")));
+        }
+        Ok(versions)
     }
 
     pub(super) async fn get_version(

@@ -104,9 +104,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if !may_replace(arguments.yes, &name)? {
         return Ok(ExitCode::FAILURE);
     }
-    sets.write().await?;
+    sets.publish().await?;
     let record = arguments.record.record(&location).await;
     plan.make(&record, print_changed).await?;
+    sets.withdraw().await?;
     out(&format!("{name}: applied\n"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -117,7 +118,7 @@ fn show(plan: &Plan<'_>, [before, after]: [&Catalogue; 2], owner: &str) -> anyho
     let [old, new] = plan.destinations();
     if print_mappings([&old, &new])? {
         note(
-            "stored subscriptions keep what else an entry had, and the address of a removed one: apply their files again",
+            "subscriptions keep other fields of changed entries, and addresses of removed ones: apply their files again",
         );
     }
     if plan.readdressed() > 0 {

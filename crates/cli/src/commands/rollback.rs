@@ -96,12 +96,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if !may_replace(yes, &topics.objects.to_string())? {
         return Ok(ExitCode::FAILURE);
     }
-    sets.write().await?;
+    sets.publish().await?;
     let record = record.record(&location).await;
     let by = owner.as_deref().unwrap_or_default();
     for Restored { name, change, .. } in &restored {
         print_changed(name, topics.change(name, by, change, &record).await?)?;
     }
+    sets.withdraw().await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,8 +1,9 @@
 //! Requests for the subscriptions: each process looks at the settings and at its topics again and again, and reads topics that
 //! have changed.
 //!
-//! Errs on the high side: every process uses every topic. Does not include the first read of a topic in a process, which is
-//! one request, and topics that are read again because more are in use than are kept (24 MiB of memory).
+//! Every process uses every topic. Does not include the first read of a topic in a process, which is
+//! one request, topics that are read again because more are in use than are kept (24 MiB of memory), and those that are
+//! confirmed again one by one because the listing has more than ten pages.
 
 use adapters::live_topics::{FEW_TOPICS, LOOK_EVERY_MS};
 use delivery::time::duration::DAY_MS;
@@ -35,7 +36,7 @@ impl SubscriptionReads {
         // A process looks when it is invoked.
         let looks = (all * as_f64(DAY_MS / LOOK_EVERY_MS)).min(invocations);
         let changes = deployment.subscription_changes;
-        // Few topics are requested one by one, of more a page of the listing.
+        // Up to `FEW_TOPICS`, each topic is requested; above that, one page is listed.
         let (topics, lists) = match deployment.topics {
             topics if topics <= FEW_TOPICS as f64 => (topics, 0.0),
             _ => (0.0, looks),

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use adapters::live_topics::{Location, TopicObjects};
 use adapters::machine::Machine;
-use adapters::storage::{Fetched, Labels, Replaced, StorageError, StoredVersion};
+use adapters::storage::{Fetched, Labels, Replaced, StoredVersion};
 use anyhow::{Context as _, bail};
 use delivery::ports::Clock as _;
 use delivery::subscription::name::TopicName;
@@ -101,14 +101,14 @@ impl Topics {
         Ok(Current { object, etag: Some(etag) })
     }
 
-    /// True if somebody deleted an object: what it had is not in what a change begins with. Who may not list versions
-    /// cannot know.
-    async fn is_lost(&self, key: &str) -> Result<bool, StorageError> {
+    /// True if somebody deleted an object: what it had is not in what a change begins with.
+    async fn is_lost(&self, key: &str) -> anyhow::Result<bool> {
         let max_bytes = OBJECT_MAX_BYTES as u64;
-        let versions = match self.objects.storage().versions(key).await {
-            Err(StorageError::Refused(_)) => return Ok(false),
-            versions => versions?,
-        };
+        let versions = self.objects.storage().versions(key).await;
+        // Without them, a deleted object would look like one that never was, and lose the entries of other owners.
+        let versions = versions.context(
+            "its versions cannot be listed; s3:ListBucketVersions and s3:GetObjectVersion allow that",
+        )?;
         let Some(newest) = versions.into_iter().find(|version| !version.is_current) else {
             return Ok(false);
         };

@@ -94,7 +94,7 @@ record! {
     pub struct Signing {
         /// One, or several while one is rotated.
         "secrets" => pub secrets: Vec<SecretName> = Required(SECRETS),
-        /// The public keys of `whsk_` secrets. `apply` writes them as a JSON Web Key Set for receivers.
+        /// The public keys of `whsk_` secrets. `apply --public-keys` writes them as a JSON Web Key Set for receivers.
         "publicKeys" => pub public_keys: Option<Vec<PublicKey>> = Optional(PUBLIC_KEYS, "none"),
     }
 }

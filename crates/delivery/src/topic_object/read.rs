@@ -16,9 +16,9 @@ use crate::subscription::catalogue::{Topic, TopicSubscriptions};
 use crate::subscription::name::{TopicName, is_name};
 use crate::subscription::secret_policy::SecretPolicy;
 
-/// The most subscriptions that are trees of values at once,
+/// The most subscriptions that are trees of values at once. A tree takes many times the memory of its text.
 const AT_ONCE: usize = 64;
-/// and the length of their texts after which no other one is added. A tree takes many times the memory of its text.
+/// The length of texts after which no other subscription becomes a tree at the same time.
 const AT_ONCE_BYTES: usize = 64 * 1_024;
 
 /// Reads the topic of this name. The policy of secrets binds its subscriptions.
