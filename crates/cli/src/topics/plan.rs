@@ -258,6 +258,24 @@ impl<'t> Plan<'t> {
                 apply_settings(object, &self.wanted.settings, owner, *prune)
             })
             .await?;
+        self.check_addresses().await
+    }
+
+    /// Checks that the subscriptions got the newest addresses of references.
+    ///
+    /// # Errors
+    /// If another owner changed an address since this was planned.
+    async fn check_addresses(&self) -> anyhow::Result<()> {
+        let mut newest = self.topics.destinations().await?;
+        let mut planned = self.before.destinations.clone();
+        for addresses in [&mut newest, &mut planned] {
+            addresses.remove(self.owner);
+        }
+        if newest != planned {
+            bail!(
+                "another owner mapped addresses meanwhile, and what was written may have the former ones: apply again"
+            );
+        }
         Ok(())
     }
 

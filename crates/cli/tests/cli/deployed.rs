@@ -70,6 +70,42 @@ fn an_unusable_entry_or_topic_is_named_and_the_others_are_used() {
 }
 
 #[test]
+fn each_hostile_object_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    apply(folder.path(), "a", &[subscription("a", "")]);
+    let entry =
+        |more: &str| format!(r#"{{"spec":{{"destination":{{"url":"https://a.test/"{more}}}}}"#);
+    let topic = |entry: &str| format!(r#"{{"v":1,"subscriptions":{{"s":{entry}}}}}"#);
+    let condition = r#"{"exact":{"type":"t"}}"#;
+    let conditions = vec![condition; 9_000].join(",");
+    let filtered = entry(&format!(r#"}},"filter":{{"any":[{conditions}]}}"#));
+    let filters: Vec<String> = (0..12).map(|number| format!("\"s{number}\":{filtered}")).collect();
+    let nested = format!("{}0{}", "[".repeat(200), "]".repeat(200));
+    for (name, text, problem) in [
+        ("headers", topic(&entry(r#","headers":[{"name":"host","value":"b.test"}]}"#)), "host"),
+        ("attempts", topic(&entry(r#"},"retry":{"maxAttempts":4000000000}"#)), "1 to 1000"),
+        ("deep", topic(&entry(&format!(r#"}},"filter":{nested}"#))), "recursion limit"),
+        (
+            "filters",
+            format!(r#"{{"v":1,"subscriptions":{{{}}}}}"#, filters.join(",")),
+            "conditions",
+        ),
+        ("large", " ".repeat(17 * 1_024 * 1_024), "bytes"),
+        ("blank", String::new(), "a JSON object is expected"),
+        ("foreign", r#"{"kind":"Pod"}"#.to_owned(), "unknown field"),
+    ] {
+        let object = object(folder.path(), &format!("hostile/{name}.json"));
+        std::fs::create_dir_all(object.parent().expect("a folder")).expect("a folder");
+        std::fs::write(object, text).expect("a file");
+        let (printed, code) = run(folder.path(), &["check", "--to", &uri(folder.path())]);
+        assert_eq!(code, Some(1), "{name}: {printed}");
+        let of_topic = format!("hostile/{name}");
+        let line = printed.lines().find(|line| line.contains(&of_topic));
+        assert!(line.is_some_and(|line| line.contains(problem)), "{name}: {printed}");
+    }
+}
+
+#[test]
 fn settings_that_cannot_be_used_are_no_missing_settings() {
     let folder = tempfile::tempdir().expect("a folder");
     apply(folder.path(), "a", &[subscription("a", "")]);

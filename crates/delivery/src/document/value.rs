@@ -182,9 +182,11 @@ impl<T: FromStr + Display> Kind for Parsed<T> {
 
 /// Text that a function checks; its error says what would be right.
 pub struct Checked {
+    /// The most characters.
+    pub max_chars: usize,
     /// The check.
     pub check: fn(&str) -> Result<(), String>,
-    /// The members of the JSON Schema beside its type.
+    /// The members of the JSON Schema beside its type and its length.
     pub schema: fn() -> Json,
 }
 
@@ -193,7 +195,14 @@ impl Kind for Checked {
 
     fn read(&self, at: &Cursor<'_>) -> Option<String> {
         let text = at.text()?;
-        (self.check)(text).map_or_else(|problem| at.refuse(problem), |()| Some(text.to_owned()))
+        if let Err(problem) = (self.check)(text) {
+            return at.refuse(problem);
+        }
+        if text.chars().count() > self.max_chars {
+            return at
+                .refuse(format!("a text of at most {} characters is expected", self.max_chars));
+        }
+        Some(text.to_owned())
     }
 
     fn write(&self, value: &String) -> Json {
@@ -203,6 +212,7 @@ impl Kind for Checked {
     fn schema(&self) -> Json {
         let mut schema = (self.schema)();
         schema["type"] = json!("string");
+        schema["maxLength"] = json!(self.max_chars);
         schema
     }
 }

@@ -141,3 +141,27 @@ pub(super) fn located<'a, T>(
 fn set(located: &Option<Located<'_, StatusSet>>) -> StatusSet {
     located.as_ref().map(|list| list.value.clone()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use delivery::document::record::{Declaration, Record as _};
+    use delivery::subscription::DeliverySettings;
+
+    use super::*;
+
+    fn is_declared(path: &str, fields: &[Declaration]) -> bool {
+        let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+        let found = fields.iter().find(|field| field.name == name);
+        found.is_some_and(|field| rest.is_empty() || is_declared(rest, &field.fields))
+    }
+
+    #[test]
+    fn each_annotation_stands_for_fields_that_are_declared() {
+        let declared = DeliverySettings::declarations();
+        for FieldAnnotation { name, paths, .. } in FIELDS {
+            for path in paths {
+                assert!(is_declared(path, &declared), "{name}: no field {path}");
+            }
+        }
+    }
+}

@@ -27,14 +27,14 @@ record! {
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     pub struct WebIdentity {
         /// For whom it is: its claim `aud`.
-        "audience" => pub audience: String = Required(Checked { check: check_audience, schema: audience_schema }),
+        "audience" => pub audience: String = Required(Checked { max_chars: AUDIENCE_MAX_CHARS, check: check_audience, schema: audience_schema }),
         /// How long it is valid, in whole seconds; PT1M to PT1H.
         "lifetime" => pub lifetime_ms: u64 = Or(Lifetime, LIFETIME_DEFAULT_MS),
     }
 }
 
 fn audience_schema() -> Json {
-    json!({ "minLength": 1, "maxLength": AUDIENCE_MAX_CHARS, "pattern": STATED_PATTERN })
+    json!({ "minLength": 1, "pattern": STATED_PATTERN })
 }
 
 /// A duration in whole seconds.

@@ -53,7 +53,7 @@ record! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Basic {
         /// Who is calling: text without a colon.
-        "user" => pub user: String = Required(Checked { check: check_user, schema: user_schema }),
+        "user" => pub user: String = Required(Checked { max_chars: HEADER_VALUE_MAX_BYTES, check: check_user, schema: user_schema }),
         /// The secret that is the password.
         "password" => pub password: SecretName = Required(SECRET),
     }
@@ -208,7 +208,7 @@ fn bearer(token: &str) -> Result<String, HeaderError> {
 
 /// The JSON Schema of users.
 fn user_schema() -> Json {
-    json!({ "minLength": 1, "maxLength": HEADER_VALUE_MAX_BYTES, "pattern": STATED_PATTERN, "not": { "pattern": ":" } })
+    json!({ "minLength": 1, "pattern": STATED_PATTERN, "not": { "pattern": ":" } })
 }
 
 /// Whether a text can be the user of [`Auth::Basic`] (RFC 7617, 2).

@@ -60,10 +60,11 @@ record! {
 }
 
 /// The value of a field of the form.
-pub(crate) const PARAMETER: Checked = Checked { check: check_parameter, schema: parameter_schema };
+pub(crate) const PARAMETER: Checked =
+    Checked { max_chars: HEADER_VALUE_MAX_BYTES, check: check_parameter, schema: parameter_schema };
 
 fn parameter_schema() -> Json {
-    json!({ "minLength": 1, "maxLength": HEADER_VALUE_MAX_BYTES, "pattern": STATED_PATTERN })
+    json!({ "minLength": 1, "pattern": STATED_PATTERN })
 }
 
 /// Fields of the form by name.

@@ -46,12 +46,12 @@ record! {
         /// The service behind the endpoint: API Gateway, the URL of a function, or VPC Lattice.
         "service" => pub service: SigningService = Required(Word(&SigningService::ALL, SigningService::as_str)),
         /// The region of the service, such as eu-west-1.
-        "region" => pub region: String = Required(Checked { check: check_region, schema: region_schema }),
+        "region" => pub region: String = Required(Checked { max_chars: REGION_MAX_BYTES, check: check_region, schema: region_schema }),
     }
 }
 
 fn region_schema() -> Json {
-    json!({ "maxLength": REGION_MAX_BYTES, "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$" })
+    json!({ "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$" })
 }
 
 /// Whether a text can be the name of a region.

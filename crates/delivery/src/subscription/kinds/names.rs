@@ -75,7 +75,8 @@ impl Kind for FullName {
 }
 
 /// A name of DNS (RFC 1035, 2.3.4).
-pub const DNS_NAME: Checked = Checked { check: check_dns_name, schema: dns_schema };
+pub const DNS_NAME: Checked =
+    Checked { max_chars: DNS_NAME_MAX_BYTES, check: check_dns_name, schema: dns_schema };
 /// The longest name and the longest label.
 const DNS_NAME_MAX_BYTES: usize = 253;
 const LABEL_MAX_BYTES: usize = 63;
@@ -97,5 +98,5 @@ fn is_label(label: &str) -> bool {
 
 fn dns_schema() -> Json {
     let label = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
-    json!({ "maxLength": DNS_NAME_MAX_BYTES, "pattern": format!("^{label}(\\.{label})*$") })
+    json!({ "pattern": format!("^{label}(\\.{label})*$") })
 }

@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 2_048;
 pub struct KeyOf(pub &'static str);
 
 /// The key as an optional text.
-const KEY: Optional<Checked> = Optional(Checked { check, schema }, "none");
+const KEY: Optional<Checked> = Optional(Checked { max_chars: MAX_BYTES, check, schema }, "none");
 
 fn check(text: &str) -> Result<(), String> {
     if !(1..=MAX_BYTES).contains(&text.len()) {
@@ -30,7 +30,7 @@ fn check(text: &str) -> Result<(), String> {
 }
 
 fn schema() -> Json {
-    json!({ "minLength": 1, "maxLength": MAX_BYTES })
+    json!({ "minLength": 1 })
 }
 
 /// Returns true for a key that may be stored.
