@@ -27,6 +27,9 @@ const AFTER_END_MS: u64 = 5 * SECOND_MS;
 const RETURNED_SECONDS: u32 = 60;
 const RETURNED_MAX_SECONDS: u32 = 7_200;
 
+/// The records of a part wait for their topics for so long at most. Then they wait as messages.
+const READS_MAX_MS: u64 = 20 * SECOND_MS;
+
 /// Records of a batch that are handled together, and what is known of their topics.
 pub(crate) struct Part<'r> {
     pub(crate) records: Cow<'r, [Record]>,
@@ -81,6 +84,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         record: &Record,
         catalogue: &mut Result<Arc<Catalogue>, String>,
         deadline: &Deadline,
+        reads_until_ms: u64,
     ) -> Option<Vec<WorkItem>> {
         self.hide_isolated(record, deadline).await;
         if let Some(message) = hold::isolated(record) {
@@ -95,7 +99,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 Err(why) => self.wait(record, until_known(), &why).await,
             };
         }
-        let (wait, why) = match self.decode_record(record, catalogue, deadline).await {
+        let (wait, why) = match self.decode_record(record, catalogue, reads_until_ms).await {
             Ok(decoded) => {
                 // Not before the second look, or an event could be reported twice.
                 for (name, event) in &decoded.unmatched {
@@ -130,6 +134,13 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
+    /// The time until which the records of a part may wait for their topics, all together.
+    pub(crate) fn reads_until_ms(&self, deadline: &Deadline) -> u64 {
+        let now_ms = self.ports.now_ms();
+        let share_ms = deadline.share_ms(now_ms).unwrap_or(READS_MAX_MS);
+        now_ms.saturating_add(share_ms.min(READS_MAX_MS))
+    }
+
     /// Divides a batch by topic, so that nobody waits while a topic of somebody else is read.
     pub(crate) fn parts<'r>(
         &self,
@@ -161,13 +172,17 @@ impl<P: DispatchPorts> Dispatch<P> {
         &self,
         record: &Record,
         catalogue: &mut Result<Arc<Catalogue>, String>,
-        deadline: &Deadline,
+        reads_until_ms: u64,
     ) -> Result<Decoded, Unread> {
-        let decoding = self.decode_newest(record, catalogue);
-        let Some(decoded) = self.in_time(decoding, deadline).boxed().await else {
-            return Err(Unread::Unknown("its topics were not read in time".to_owned()));
+        let left_ms = reads_until_ms.saturating_sub(self.ports.now_ms());
+        let decoded = tokio::select! {
+            // Known topics are read at once, even when no time is left.
+            biased;
+            decoded = self.decode_newest(record, catalogue) => decoded?,
+            () = self.ports.sleep(left_ms) => {
+                return Err(Unread::Unknown("its topics were not read in time".to_owned()));
+            }
         };
-        let decoded = decoded?;
         match decoded.waits {
             Some(why) => Err(Unread::Unknown(why)),
             None => Ok(decoded),

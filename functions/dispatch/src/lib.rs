@@ -51,8 +51,9 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn handle_part(&self, part: Part<'_>, shared: &Shared<'_>) -> Vec<String> {
         let Part { records, mut catalogue } = part;
         let mut plan = BatchPlan::of(&shared.deliveries);
+        let (deadline, until_ms) = (shared.deadline, self.reads_until_ms(shared.deadline));
         for record in records.iter() {
-            match self.read_record(record, &mut catalogue, shared.deadline).await {
+            match self.read_record(record, &mut catalogue, deadline, until_ms).await {
                 Some(items) => plan.add(record, items, |item| self.is_finished(record, item)),
                 None => plan.add_returned(record),
             }

@@ -12,7 +12,7 @@ pub(super) const KEPT_BYTES: usize = 24 * 1_024 * 1_024;
 /// The memory that a topic takes beside its subscriptions.
 const TOPIC_BYTES: usize = 512;
 /// A topic that takes more memory is a large one.
-const LARGE_BYTES: usize = 128 * 1_024;
+pub(super) const LARGE_BYTES: usize = 128 * 1_024;
 /// A topic that neither a request nor the listing confirmed for this long is requested again. With few events, the
 /// listing of many topics takes longer.
 const CONFIRMED_FOR_MS: u64 = 5 * 60 * 1_000;

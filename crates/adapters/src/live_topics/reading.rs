@@ -14,7 +14,7 @@ use delivery::topic_object::{self, Content, ObjectError};
 use tokio::sync::MutexGuard;
 
 use super::earlier::{self, Earlier};
-use super::kept::Kept;
+use super::kept::{Kept, LARGE_BYTES};
 use super::{LOOK_EVERY_MS, LiveTopics, UNKNOWN_EVERY_MS};
 use crate::storage::{Fetched, StorageError};
 
@@ -29,7 +29,7 @@ const MEMORY_OF_TEXT: usize = 3;
 /// Small objects have this memory beside the limit, so that large topics of others are not in their way.
 const MEMORY_FOR_SMALL: usize = 24 * 1_024 * 1_024;
 /// The number of looks whether there is memory for a large topic, and the time from one to the next.
-const MEMORY_LOOKS: usize = 8;
+const MEMORY_LOOKS: usize = 4;
 const MEMORY_LOOK_EVERY_MS: u64 = 250;
 
 /// The turn to read a large object, until it is dropped.
@@ -68,7 +68,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
             .state()
             .topics
             .get(name)
-            .filter(|of| of.etag != known && of.unusable_etag.is_none())
+            .filter(|of| of.etag != known && of.not_before_ms == 0)
             .cloned()
         {
             return (name, Read::Known(read, None));
@@ -242,7 +242,8 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         if bytes.len() <= SMALL_MAX_BYTES {
             let limit = self.memory_bytes.saturating_add(MEMORY_FOR_SMALL);
             let room = self.state().topics.make_room(bytes.len() * MEMORY_OF_TEXT, limit);
-            return topic_in(room, name, bytes);
+            // Topics that are not large take memory that nobody counts.
+            return topic_in(room.max(LARGE_BYTES), name, bytes);
         }
         let (mut wanted, mut tried) = (bytes.len() * MEMORY_OF_TEXT, 0);
         for _ in 0..MEMORY_LOOKS {

@@ -41,20 +41,22 @@ pub(super) struct WatchedSettings {
     /// The settings that both state together.
     good: Option<Arc<Settings>>,
     checked_ms: Option<u64>,
+    /// One of them was read and is not combined yet: a caller may give up in between.
+    are_new: bool,
     /// The reason why the newest are not used.
     problem: Option<String>,
 }
 
 impl Default for WatchedSettings {
     fn default() -> Self {
-        let (good, checked_ms, problem) = Default::default();
+        let (good, checked_ms, are_new, problem) = Default::default();
         let settings = Watched::new(false, |of| {
             topic_object::settings(of, &PublishersObject::default()).map(drop)
         });
         let publishers = Watched::new(true, |of| {
             topic_object::settings(&SettingsObject::default(), of).map(drop)
         });
-        Self { settings, publishers, good, checked_ms, problem }
+        Self { settings, publishers, good, checked_ms, are_new, problem }
     }
 }
 
@@ -95,14 +97,15 @@ impl WatchedSettings {
 
     async fn refresh(&mut self, objects: &TopicObjects, now_ms: u64) {
         self.checked_ms = Some(now_ms);
-        let Self { settings, publishers, .. } = self;
-        let are_new = settings.refresh(objects, SETTINGS).await;
-        let are_new = publishers.refresh(objects, PUBLISHERS).await || are_new;
+        let Self { settings, publishers, are_new, .. } = self;
+        *are_new |= settings.refresh(objects, SETTINGS).await;
+        *are_new |= publishers.refresh(objects, PUBLISHERS).await;
         self.problem = settings.problem.clone().or_else(|| publishers.problem.clone());
         // Without its publishers, a deployment would take their events for those of nobody.
         let is_known = publishers.good.is_some() || publishers.was_never_there;
         let known = settings.good.as_ref().filter(|_| is_known);
-        let Some(known) = known.filter(|_| are_new || self.good.is_none()) else { return };
+        let Some(known) = known.filter(|_| *are_new || self.good.is_none()) else { return };
+        *are_new = false;
         let none = PublishersObject::default();
         match topic_object::settings(known, publishers.good.as_ref().unwrap_or(&none)) {
             Ok(combined) => self.good = Some(Arc::new(combined)),

@@ -266,15 +266,18 @@ impl<'t> Plan<'t> {
     /// # Errors
     /// If another owner changed an address since this was planned.
     async fn check_addresses(&self) -> anyhow::Result<()> {
-        let mut newest = self.topics.destinations().await?;
-        let mut planned = self.before.destinations.clone();
-        for addresses in [&mut newest, &mut planned] {
-            addresses.remove(self.owner);
-        }
-        if newest != planned {
-            bail!(
-                "another owner mapped addresses meanwhile, and what was written may have the former ones: apply again"
-            );
+        let newest = self.topics.destinations().await?;
+        for (owner, planned) in
+            self.before.destinations.iter().filter(|(name, _)| *name != self.owner)
+        {
+            let Some(newest) = newest.get(owner) else { continue };
+            for (reference, entry) in &planned.destinations {
+                if newest.destinations.get(reference).is_some_and(|newest| newest != entry) {
+                    bail!(
+                        "{owner} mapped {reference} elsewhere meanwhile, and what was written may have its former address: apply again"
+                    );
+                }
+            }
         }
         Ok(())
     }
