@@ -175,7 +175,7 @@ fn written(document: &Cursor<'_>, destinations: &Destinations<'_>) -> Written {
         copy = Some(resolved);
         completed
     });
-    Written::new(copy.unwrap_or_else(|| document.to_node()), completed.err())
+    Written::new(copy.unwrap_or_else(|| document.node().clone()), completed.err())
 }
 
 /// The name of a native Topic.

@@ -30,7 +30,7 @@ pub(super) fn resolved(
     document: &Cursor<'_>,
     destinations: &Destinations<'_>,
 ) -> (Node, Option<()>) {
-    let mut copy = document.to_node();
+    let mut copy = document.node().clone();
     let mut is_usable = Some(());
     for (path, reference) in ADDRESSES {
         let Some(at) = document.peek(path) else { continue };

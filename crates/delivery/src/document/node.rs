@@ -6,7 +6,7 @@
 use super::findings::SourcePosition;
 
 /// What is somewhere in a file, and its position.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Placed<T> {
     /// The value itself.
     pub value: T,
@@ -134,7 +134,7 @@ impl Node {
 }
 
 /// The content of a node.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub enum Value {
     /// Nothing: `~`, `null`, or no text at all.
     Null,
@@ -153,7 +153,7 @@ pub enum Value {
 }
 
 /// A number in its own digits: a double would round it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Fraction {
     written: String,
 }

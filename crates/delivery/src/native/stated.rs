@@ -41,6 +41,10 @@ impl<'a> Stated<'a> {
         delivery: Option<&Cursor<'a>>,
         defaults: Option<&Cursor<'a>>,
     ) -> Self {
+        // The object of a topic has no positions.
+        if !spec.is_stated() {
+            return Self::default();
+        }
         let documents: Vec<Cursor<'a>> =
             [Some(spec), delivery, defaults].into_iter().flatten().cloned().collect();
         let mut found = Vec::new();

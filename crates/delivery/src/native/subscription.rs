@@ -56,10 +56,11 @@ pub(super) fn read<'a>(
     defaults: &Node,
     draft: &mut Draft<'a>,
 ) {
+    let mut defaults = ProfileDefaults { native: defaults, last: None };
     for written in subscriptions {
         let document = Cursor::root(&written.document, findings).translated();
-        let read =
-            document.result_or_error(|| read_subscription(written, &document, defaults, draft));
+        let read = document
+            .result_or_error(|| read_subscription(written, &document, &mut defaults, draft));
         let error = match (written.error.clone(), read) {
             (None, Ok(described)) => {
                 draft.add_subscription(described);
@@ -85,18 +86,53 @@ fn report_unused_of_topic(spec: &Cursor<'_>) {
     }
 }
 
-/// The defaults of a profile, with those that a document states beside its `spec` in their place.
-fn profile_defaults(dialect: Dialect, own: Option<&Cursor<'_>>, native: &Node) -> Node {
-    let of_profile = Node::of_json(&written_defaults(dialect));
-    let Some(own) = own else { return of_profile };
-    check_defaults(own, DEFAULTS_HAVE, native);
-    if own.is_mapping() { own.laid_over(of_profile) } else { of_profile }
+/// The defaults of the last Subscription that was read. In the object of a topic nearly all have the same, and checking and
+/// merging them takes as long as reading the rest.
+struct ProfileDefaults<'n> {
+    /// The defaults of the native profile, for settings that a document leaves out.
+    native: &'n Node,
+    last: Option<Checked>,
+}
+
+/// Defaults that were checked.
+struct Checked {
+    dialect: Dialect,
+    /// The defaults that the document states beside its `spec`, with their positions.
+    own: Option<Node>,
+    /// All defaults.
+    merged: Node,
+    /// False if the check reported an error, which each Subscription with these defaults has.
+    are_usable: bool,
+}
+
+impl ProfileDefaults<'_> {
+    /// The defaults of a profile, with those that a document states beside its `spec` in their place.
+    fn of(&mut self, dialect: Dialect, own: Option<&Cursor<'_>>) -> &Node {
+        let known = self.last.take().filter(|last| {
+            last.are_usable && last.dialect == dialect && own.map(Cursor::node) == last.own.as_ref()
+        });
+        let checked = known.unwrap_or_else(|| Checked::new(dialect, own, self.native));
+        &self.last.insert(checked).merged
+    }
+}
+
+impl Checked {
+    fn new(dialect: Dialect, own: Option<&Cursor<'_>>, native: &Node) -> Self {
+        let of_profile = Node::of_json(&written_defaults(dialect));
+        let Some(own) = own else {
+            return Self { dialect, own: None, merged: of_profile, are_usable: true };
+        };
+        let check = || Some(check_defaults(own, DEFAULTS_HAVE, native));
+        let are_usable = own.without_error(check).is_some();
+        let merged = if own.is_mapping() { own.laid_over(of_profile) } else { of_profile };
+        Self { dialect, own: Some(own.node().clone()), merged, are_usable }
+    }
 }
 
 fn read_subscription<'a>(
     written: &Written,
     document: &Cursor<'a>,
-    defaults: &Node,
+    defaults: &mut ProfileDefaults<'_>,
     draft: &mut Draft<'a>,
 ) -> Option<Described<'a>> {
     let reported =
@@ -115,10 +151,10 @@ fn read_subscription<'a>(
         let profile = fields.read("profile", |at| at.choice(&Dialect::PROFILES));
         let dialect = profile.unwrap_or(Dialect::Native);
         let own_defaults = fields.given("defaults");
-        let of_profile = profile_defaults(dialect, own_defaults.as_ref(), defaults);
+        let of_profile = defaults.of(dialect, own_defaults.as_ref());
         let spec = fields.required("spec").and_then(|spec| {
             let delivery = delivery.cloned().map(Cursor::silent);
-            let of_profile = spec.beside(&of_profile);
+            let of_profile = spec.beside(of_profile);
             let bases: Vec<Cursor<'_>> = delivery.into_iter().chain([of_profile]).collect();
             spec.mapping_over(&bases, |fields| {
                 fields.given("filter").iter().for_each(|at| filter::check_names(at, input()));

@@ -144,6 +144,13 @@ record! {
     }
 }
 
+/// The settings of a destination that may hold credentials.
+struct Confidential<'d> {
+    headers: &'d [Header],
+    auth: Option<&'d Auth>,
+    signing: Option<&'d Signing>,
+}
+
 /// Checks the `auth` of a destination, whichever document states it.
 fn check_auth(destination: &Destination, fields: &Fields<'_>) -> Option<()> {
     let headers = destination.headers.iter().map(|header| header.name.as_str());
@@ -234,8 +241,9 @@ impl Destination {
     /// Those of the headers.
     fn header_credentials(&self, keyring: &Keyring, event: Option<&Event>) -> Credentials {
         let mut credentials = Credentials::default();
-        // Not the signing secrets: they are never sent, so no answer can echo them.
-        for header in &self.headers {
+        // Signing secrets are never sent, so no answer can echo them.
+        let Confidential { headers, auth, signing: _ } = self.confidential();
+        for header in headers {
             let is_credential = is_credential(&header.name);
             match &header.value {
                 Value::Secret(name) => {
@@ -251,7 +259,7 @@ impl Destination {
                 Value::Static(_) | Value::Path(_) => {}
             }
         }
-        let of_auth = self.auth.as_ref().and_then(|auth| auth.header(keyring).ok()?);
+        let of_auth = auth.and_then(|auth| auth.header(keyring).ok()?);
         of_auth.iter().for_each(|(_, value)| credentials.add_header(value));
         for secret in self.unsent_secrets(keyring) {
             credentials.add_header(secret.expose());
@@ -315,11 +323,39 @@ impl Destination {
 
     /// Every secret with a name that a request needs.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretName> {
-        let of_headers = self.headers.iter().filter_map(|header| match &header.value {
+        let Confidential { headers, auth, signing } = self.confidential();
+        let of_headers = headers.iter().filter_map(|header| match &header.value {
             Value::Secret(name) => Some(name),
             Value::Static(_) | Value::Concealed(_) | Value::Path(_) => None,
         });
-        of_headers.chain(self.auth.iter().flat_map(Auth::secrets)).chain(self.signing_secrets())
+        let of_signing = signing.into_iter().flat_map(|signing| &signing.secrets);
+        of_headers.chain(auth.into_iter().flat_map(Auth::secrets)).chain(of_signing)
+    }
+
+    /// The settings that may hold credentials. It names every field, so a new field does not compile until somebody has
+    /// decided whether it belongs here. The address is not here: `Credentials` takes it apart.
+    fn confidential(&self) -> Confidential<'_> {
+        let Self {
+            headers,
+            auth,
+            signing,
+            url: _,
+            reference: _,
+            schema: _,
+            plain_json: _,
+            hide_path: _,
+            response_timeout_ms: _,
+            max_concurrency: _,
+            tls: _,
+            notification_headers: _,
+            max_per_second: _,
+            slow_after_ms: _,
+            late_window_ms: _,
+            probation: _,
+            disable: _,
+            consent: _,
+        } = self;
+        Confidential { headers, auth: auth.as_ref(), signing: signing.as_ref() }
     }
 
     /// The topic to whose subscriptions its events go on, where it is one: then no request is made.

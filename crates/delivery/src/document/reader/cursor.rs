@@ -1,5 +1,6 @@
 //! The cursor: a value of a document, its path, and where to report.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -107,8 +108,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// The value here, with its positions.
-    pub fn to_node(&self) -> Node {
-        self.node.clone()
+    pub fn node(&self) -> &'a Node {
+        self.node
     }
 
     /// A mapping with the fields of this one in place of its own: in it, and in the mappings in it.
@@ -389,7 +390,7 @@ impl<'a> Cursor<'a> {
         let element = |(index, node): (usize, &'a Node)| Self {
             node,
             position: node.position,
-            field: format!("{}[{index}]", self.field),
+            field: self.path_with(format_args!("[{index}]")),
             ..*self
         };
         Some(elements.iter().enumerate().map(element).collect())
@@ -435,7 +436,16 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn path_to(&self, name: &str) -> String {
         let dot = if self.field.is_empty() { "" } else { "." };
-        format!("{}{dot}{name}", self.field)
+        self.path_with(format_args!("{dot}{name}"))
+    }
+
+    /// The path here with an end. It is empty if nothing is reported: nobody sees it then, and texts take time.
+    fn path_with(&self, end: fmt::Arguments<'_>) -> String {
+        if self.reported == Reported::Nothing {
+            String::new()
+        } else {
+            format!("{}{end}", self.field)
+        }
     }
 }
 
