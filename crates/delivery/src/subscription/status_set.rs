@@ -71,7 +71,8 @@ impl StatusSet {
                 let (first, last) = range.into_inner();
                 let before = taken.start().checked_sub(1).map(|end| first..=last.min(end));
                 let after = taken.end().checked_add(1).map(|start| first.max(start)..=last);
-                before.into_iter().chain(after)
+                // Empty ranges would double with each range that is taken away.
+                before.into_iter().chain(after).filter(|range| !range.is_empty())
             };
             remaining = remaining.into_iter().flat_map(around).collect();
         }
