@@ -1,61 +1,43 @@
 //! Earlier versions of an object, for a process that starts when the newest one cannot be used.
 
-use delivery::topic_object::OBJECT_MAX_BYTES;
-
 use super::objects::TopicObjects;
-use crate::storage::{StorageError, StoredVersion, Version};
 
 /// The most earlier versions that are tried.
 const VERSIONS_TRIED: usize = 5;
 
 /// The result of a look at earlier versions.
 pub(super) enum Earlier<T> {
-    /// The newest that can be used, and its size.
-    Version(T, usize),
+    /// The newest that can be used.
+    Version(T),
     /// There are some, and none of the newest can be used.
     NoneUsable,
     /// There are none.
     None,
 }
 
-/// The earlier versions of an object, the newest first.
+/// The newest earlier version of an object that can be used. `request` gets the id of a version; its answer is `None` if
+/// that version cannot be used.
 ///
 /// # Errors
-/// [`StorageError`] if they cannot be listed.
-pub(super) async fn versions(
+/// The reason why a version cannot be requested. It may be the right one, so no earlier one takes its place.
+pub(super) async fn newest_usable<T, Requesting: Future<Output = Result<Option<T>, String>>>(
     objects: &TopicObjects,
     key: &str,
-) -> Result<Vec<Version>, StorageError> {
-    let versions = objects.storage().versions(key).await?;
-    Ok(versions.into_iter().filter(|version| !version.is_current).collect())
-}
-
-/// The newest of these versions that can be used.
-///
-/// # Errors
-/// [`StorageError`] if one cannot be reached: it may be the newest that can be used.
-pub(super) async fn newest_usable<T, Parsing: Future<Output = Option<T>>>(
-    objects: &TopicObjects,
-    key: &str,
-    versions: Vec<Version>,
-    parse: impl Fn(Vec<u8>) -> Parsing,
-) -> Result<Earlier<T>, StorageError> {
-    if versions.is_empty() {
+    request: impl Fn(String) -> Requesting,
+) -> Result<Earlier<T>, String> {
+    let versions = objects.storage().versions(key).await;
+    let versions = versions.map_err(|error| format!("its versions cannot be listed: {error}"))?;
+    let mut earlier = versions.into_iter().filter(|version| !version.is_current).peekable();
+    if earlier.peek().is_none() {
         return Ok(Earlier::None);
     }
-    for version in versions.into_iter().take(VERSIONS_TRIED) {
-        let max_bytes = OBJECT_MAX_BYTES as u64;
-        let stored = match objects.storage().get_version(max_bytes, key, &version.id).await {
-            Ok(stored) => stored,
-            Err(StorageError::TooLarge { .. }) => continue,
-            Err(error) => return Err(error),
-        };
-        let Some(StoredVersion { bytes, .. }) = stored else { continue };
-        let size = bytes.len();
-        let Some(found) = parse(bytes).await else { continue };
+    for version in earlier.take(VERSIONS_TRIED) {
+        let found = request(version.id).await;
+        let found = found.map_err(|why| format!("no earlier version can be read: {why}"))?;
+        let Some(found) = found else { continue };
         let of = version.description;
         tracing::warn!(object = key, version = of, "subscriptions.earlier_version_used");
-        return Ok(Earlier::Version(found, size));
+        return Ok(Earlier::Version(found));
     }
     Ok(Earlier::NoneUsable)
 }

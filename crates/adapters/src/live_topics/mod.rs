@@ -11,6 +11,7 @@ mod kept;
 mod location;
 mod looking;
 mod objects;
+mod parsing;
 mod reading;
 mod settings;
 
@@ -226,8 +227,9 @@ fn add_kept(catalogue: &mut Catalogue, name: TopicName, kept: &Kept) {
 impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
     async fn current(&self) -> Result<Arc<Catalogue>, String> {
         let now_ms = self.clock.now_ms();
-        let mut settings = self.settings.lock().await;
-        let settings = settings.current(&self.objects, now_ms, self.look_every_ms).await?;
+        // The lock ends here: the listing may take long.
+        let settings =
+            self.settings.lock().await.current(&self.objects, now_ms, self.look_every_ms).await?;
         self.look_for_changes().await;
         Ok(Arc::new(Catalogue::by_need(settings)))
     }

@@ -9,7 +9,9 @@ use delivery::subscription::name::{RESERVED, TopicName, is_name, segment};
 use delivery::topic_object::OBJECT_MAX_BYTES;
 use percent_encoding::percent_decode_str;
 
-use crate::storage::{Entry, Fetched, ListRequest, Page, Storage, StorageError, StoredObject};
+use crate::storage::{
+    Entry, Fetched, ListRequest, Page, Storage, StorageError, StoredObject, StoredVersion,
+};
 
 /// The policies, and the mark that the deployment is set up.
 pub const SETTINGS: &str = "_settings.json";
@@ -86,6 +88,15 @@ impl TopicObjects {
         known_etag: Option<&str>,
     ) -> Result<Fetched, StorageError> {
         self.storage.get_at_most(max_bytes, key, known_etag).await
+    }
+
+    /// An earlier version of an object; `None` if it is gone.
+    pub(super) async fn version(
+        &self,
+        key: &str,
+        id: &str,
+    ) -> Result<Option<StoredVersion>, StorageError> {
+        self.storage.get_version(OBJECT_MAX_BYTES as u64, key, id).await
     }
 
     /// The next page of all objects, after this key.

@@ -1,15 +1,14 @@
 //! The settings of a deployment, kept fresh.
 
-use std::future::ready;
 use std::sync::Arc;
 
 use delivery::subscription::catalogue::Settings;
 use delivery::topic_object::{self, DeploymentObject, PublishersObject, SettingsObject};
 
 use super::UNKNOWN_EVERY_MS;
-use super::earlier::{Earlier, newest_usable, versions};
+use super::earlier::{Earlier, newest_usable};
 use super::objects::{PUBLISHERS, SETTINGS, TopicObjects};
-use crate::storage::Fetched;
+use crate::storage::{Fetched, StorageError};
 
 /// The next step where nothing is.
 const WRITE_IT: &str = "write it with lastmile apply; until then events wait";
@@ -153,13 +152,16 @@ impl<T: DeploymentObject> Watched<T> {
             self.problem = Some(report(&what, &problem, true));
             return false;
         }
-        let parse = |bytes: Vec<u8>| ready(self.usable(&bytes).ok());
-        let earlier = match versions(objects, &key).await {
-            Ok(versions) => newest_usable(objects, &key, versions, parse).await,
-            Err(error) => Err(error),
+        let (key, this) = (key.as_str(), &*self);
+        let request = |id: String| async move {
+            match objects.version(key, &id).await {
+                Ok(version) => Ok(version.and_then(|of| this.usable(&of.bytes).ok())),
+                Err(StorageError::TooLarge { .. }) => Ok(None),
+                Err(error) => Err(error.to_string()),
+            }
         };
-        match earlier {
-            Ok(Earlier::Version(object, _)) => {
+        match newest_usable(objects, key, request).await {
+            Ok(Earlier::Version(object)) => {
                 self.problem = Some(report(&what, &problem, true));
                 self.good = Some(object);
                 true
@@ -173,7 +175,7 @@ impl<T: DeploymentObject> Watched<T> {
                 false
             }
             Err(error) => {
-                let problem = format!("{problem}; no earlier version can be read: {error}");
+                let problem = format!("{problem}; {error}");
                 self.problem = Some(report(&what, &problem, false));
                 false
             }

@@ -122,7 +122,10 @@ impl Checked {
         let Some(own) = own else {
             return Self { dialect, own: None, merged: of_profile, are_usable: true };
         };
-        let check = || Some(check_defaults(own, DEFAULTS_HAVE, native));
+        let check = || {
+            check_defaults(own, DEFAULTS_HAVE, native);
+            Some(())
+        };
         let are_usable = own.without_error(check).is_some();
         let merged = if own.is_mapping() { own.laid_over(of_profile) } else { of_profile };
         Self { dialect, own: Some(own.node().clone()), merged, are_usable }
