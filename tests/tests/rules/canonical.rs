@@ -304,3 +304,41 @@ fn every_field_of_a_declared_record_is_chosen_somewhere() {
         }
     }
 }
+
+/// Specs with an error, as JSON.
+const REFUSED: [&str; 14] = [
+    r#"{}"#,
+    r#"{"destination": {"url": "example.com"}}"#,
+    r#"{"destination": {"url": "https://a.example.com", "headers": [{"name": "content-length", "value": "5"}]}}"#,
+    r#"{"destination": {"url": "https://a.example.com", "headers": [{"name": "host", "value": "b.example.com"}]}}"#,
+    r#"{"destination": {"url": "https://a.example.com", "timeout": "PT11M"}}"#,
+    r#"{"destination": {"url": "https://a.example.com", "schema": "unknown"}}"#,
+    r#"{"destination": {"url": "https://a.example.com", "auth": {"bearer": {"token": "in clear text"}}}}"#,
+    r#"{"destination": {"url": "https://a.example.com"}, "batch": {"onRefused": "all"}}"#,
+    r#"{"destination": {"url": "https://a.example.com", "schema": "cloudevents-binary"}, "batch": {"maxEvents": 9}}"#,
+    r#"{"destination": {"url": "https://a.example.com"}, "retry": {"maxAttempts": 4000000000}}"#,
+    r#"{"destination": {"url": "https://a.example.com"}, "retry": {"success": [200], "neverRetry": [200]}}"#,
+    r#"{"destination": {"url": "https://a.example.com"}, "retry": {"schedule": {"kind": "waits"}}}"#,
+    r#"{"destination": {"url": "https://a.example.com"}, "deadLetter": {"sink": "ftp://a.example.com"}}"#,
+    r#"{"destination": {"url": "https://a.example.com"}, "filter": {"cesql": "type = "}}"#,
+];
+
+#[test]
+fn what_a_file_may_not_state_cannot_be_used_in_an_object_either() {
+    for spec in REFUSED {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+             metadata: {{namespace: n, topic: t, name: s}}\nspec: {spec}\n"
+        );
+        let of_file = read(&[Source { name: "native.yaml", text: &text }]);
+        assert!(of_file.findings.iter().any(|of| of.severity == Severity::Error), "{spec}");
+
+        let stored = format!(r#"{{"v": 1, "subscriptions": {{"s": {{"spec": {spec}}}}}}}"#);
+        let Ok(Content::Topic(object)) = Content::parse(stored.as_bytes()) else {
+            panic!("{spec}")
+        };
+        let name = "n/t".parse().expect("a topic");
+        let topic = topic_object::read(&name, &object, &Default::default()).expect("a topic");
+        assert!(topic.unusable().contains_key("s"), "{spec}");
+    }
+}

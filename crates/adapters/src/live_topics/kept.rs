@@ -51,6 +51,11 @@ impl Kept {
         Self { topic, etag, unusable_etag, bytes, confirmed_ms, is_stale, not_before_ms }
     }
 
+    /// Notes that its object was the newest one at this time.
+    pub(super) fn confirmed_at(self, confirmed_ms: u64) -> Self {
+        Self { is_stale: false, not_before_ms: 0, confirmed_ms, ..self }
+    }
+
     /// True if it takes much memory.
     pub(super) const fn is_large(&self) -> bool {
         self.bytes > LARGE_BYTES

@@ -1,7 +1,7 @@
 //! Requests for the object of a topic, which is parsed within the memory that there is.
 //!
 //! A namespace may have many large objects, and other namespaces share the process. So large objects are requested one
-//! after the other, each once there is memory for it, and parsed beside everything else.
+//! after the other, and parsed beside everything else, while the process has memory for them.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const SMALL_MAX_BYTES: usize = 64 * 1_024;
 const MEMORY_OF_TEXT: usize = 3;
 /// Small objects have this memory beside the limit, so that large topics of others are not in their way.
 const MEMORY_FOR_SMALL: usize = 24 * 1_024 * 1_024;
-/// The number of looks whether there is memory for a large topic, and the time from one to the next.
+/// A large topic looks for memory so often, at this interval.
 const MEMORY_LOOKS: usize = 4;
 const MEMORY_LOOK_EVERY_MS: u64 = 250;
 
@@ -44,7 +44,7 @@ pub(super) enum Object {
     Missing,
     /// It was received and cannot be used.
     Unusable {
-        /// Its ETag, unless it is too large to be received.
+        /// The ETag of the newest version, if it was received.
         etag: Option<String>,
         /// The reason.
         problem: String,
@@ -68,58 +68,24 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         let permit = self.reads.acquire().await.ok();
         let small = self.received(SMALL_MAX_BYTES, name, wanted).await;
         drop(permit);
-        let object_bytes = match small {
-            Received::Object(bytes, etag) => {
-                let limit = self.memory_bytes.saturating_add(MEMORY_FOR_SMALL);
-                let room = self.state().topics.make_room(bytes.len() * MEMORY_OF_TEXT, limit);
-                // Topics that are not large take memory that nobody counts.
-                let parsed = parse(room.max(LARGE_BYTES), name, &bytes);
-                if let Some(object) = self.parsed(parsed, etag, bytes.len()) {
-                    return object;
-                }
-                bytes.len()
-            }
-            Received::TooLarge(bytes) if bytes <= OBJECT_MAX_BYTES => bytes,
-            Received::TooLarge(bytes) => return too_large(bytes),
-            Received::Other(object) => return object,
+        let Received::TooLarge(_) = small else {
+            return self.object(name, small, replaced).await;
         };
-        self.request_large(name, wanted, object_bytes, replaced).await
-    }
-
-    /// Requests a large object as soon as it is its turn and there is memory for it.
-    async fn request_large(
-        &self,
-        name: &TopicName,
-        wanted: Wanted<'_>,
-        object_bytes: usize,
-        replaced: &mut Option<Kept>,
-    ) -> Object {
-        // The estimate may be wrong: then it is tried again only with more memory than before.
-        let (mut needed, mut tried) = (object_bytes * MEMORY_OF_TEXT, 0);
-        for _ in 0..MEMORY_LOOKS {
-            let turn = self.large.lock().await;
-            if let Some(kept) = self.read_meanwhile(name, wanted) {
-                return Object::Parsed(kept);
+        // The turn lasts until the object is parsed, also while it waits for memory: smaller topics would take all that
+        // becomes free.
+        let _turn = self.large.lock().await;
+        let meanwhile = self.read_meanwhile(name, wanted);
+        let wanted = meanwhile.as_ref().map_or(wanted, |of| Wanted::Newest(of.etag.as_deref()));
+        let received = self.received(OBJECT_MAX_BYTES, name, wanted).await;
+        match (received, meanwhile) {
+            (Received::Other(Object::Unchanged), Some(kept)) => {
+                Object::Parsed(kept.confirmed_at(self.clock.now_ms()))
             }
-            let room = self.state().topics.make_room(needed, self.memory_bytes);
-            if room > tried {
-                if let Some(object) = self.request_within(room, name, wanted).await {
-                    return object;
-                }
-                (needed, tried) = (usize::MAX, room);
-                // The topic in use takes memory too, and would be in the way of its own successor.
-                if replaced.take_if(|kept| kept.is_large()).is_some() {
-                    continue;
-                }
-            }
-            // Others have their turn while this one waits.
-            drop(turn);
-            self.clock.sleep(MEMORY_LOOK_EVERY_MS).await;
+            (received, _) => self.object(name, received, replaced).await,
         }
-        Object::NoMemory
     }
 
-    /// The topic, if somebody else has read its newest object while this request waited for its turn.
+    /// The topic, if somebody else has read another version of it than this request began with.
     fn read_meanwhile(&self, name: &TopicName, wanted: Wanted<'_>) -> Option<Kept> {
         let Wanted::Newest(known) = wanted else { return None };
         let mut state = self.state();
@@ -127,42 +93,63 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
         (kept.etag.as_deref() != known && kept.not_before_ms == 0).then(|| kept.clone())
     }
 
-    /// Requests an object that may take so much memory; `None` if it takes more. It is parsed on another thread, which also
-    /// builds the index.
-    async fn request_within(
+    /// The object that was received, parsed.
+    async fn object(
         &self,
-        room: usize,
         name: &TopicName,
-        wanted: Wanted<'_>,
-    ) -> Option<Object> {
-        let (bytes, etag) = match self.received(OBJECT_MAX_BYTES, name, wanted).await {
-            Received::Object(bytes, etag) => (bytes, etag),
-            Received::TooLarge(bytes) => return Some(too_large(bytes)),
-            Received::Other(object) => return Some(object),
+        received: Received,
+        replaced: &mut Option<Kept>,
+    ) -> Object {
+        let (bytes, etag) = match received {
+            Received::Object(bytes, etag) => (Arc::new(bytes), etag),
+            Received::TooLarge(bytes) => {
+                let problem = ObjectError::TooLarge(bytes).to_string();
+                return Object::Unusable { etag: None, problem };
+            }
+            Received::Other(object) => return object,
         };
-        let (name, object_bytes) = (name.clone(), bytes.len());
-        let parsing = tokio::task::spawn_blocking(move || {
-            let topic = parse(room, &name, &bytes)?;
-            topic.iter().for_each(|topic| topic.build_index());
-            Ok(topic)
-        });
-        let parsed =
-            parsing.await.unwrap_or_else(|error| Err(ObjectError::Malformed(error.to_string())));
-        self.parsed(parsed, etag, object_bytes)
-    }
-
-    /// The answer for an object that was parsed now; `None` if it takes more memory than it may.
-    fn parsed(&self, parsed: Parsed, etag: Option<String>, object_bytes: usize) -> Option<Object> {
+        let mut parsed = self.parse(name, &bytes).await;
+        // The topic in use takes memory too, and would be in the way of its own successor.
+        if matches!(parsed, Err(ObjectError::NoMemory))
+            && replaced.take_if(|kept| kept.is_large()).is_some()
+        {
+            parsed = self.parse(name, &bytes).await;
+        }
         match parsed {
             Ok(topic) => {
-                let kept = Kept::read(topic, etag, object_bytes, self.clock.now_ms());
+                let kept = Kept::read(topic, etag, bytes.len(), self.clock.now_ms());
                 // Before the turn ends: the next one has to know of it.
                 self.state().topics.note_in_memory(&kept);
-                Some(Object::Parsed(kept))
+                Object::Parsed(kept)
             }
-            Err(ObjectError::NoMemory) => None,
-            Err(error) => Some(Object::Unusable { etag, problem: error.to_string() }),
+            Err(ObjectError::NoMemory) => Object::NoMemory,
+            Err(error) => Object::Unusable { etag, problem: error.to_string() },
         }
+    }
+
+    /// Parses an object within the memory that there is. A large one is parsed on another thread, and while topics in use
+    /// take the memory that it needs, it waits for some time.
+    async fn parse(&self, name: &TopicName, bytes: &Arc<Vec<u8>>) -> Parsed {
+        let (mut needed, mut tried) = (bytes.len() * MEMORY_OF_TEXT, 0);
+        if bytes.len() <= SMALL_MAX_BYTES {
+            let limit = self.memory_bytes.saturating_add(MEMORY_FOR_SMALL);
+            let room = self.state().topics.make_room(needed, limit);
+            // Topics that are not large take memory that nobody counts.
+            return parsed_within(room.max(LARGE_BYTES), name, bytes);
+        }
+        for _ in 0..MEMORY_LOOKS {
+            let room = self.state().topics.make_room(needed, self.memory_bytes);
+            if room <= tried {
+                self.clock.sleep(MEMORY_LOOK_EVERY_MS).await;
+                continue;
+            }
+            match parsed_beside(room, name, bytes).await {
+                // The estimate was wrong: only more memory than this can be enough.
+                Err(ObjectError::NoMemory) => (needed, tried) = (usize::MAX, room),
+                parsed => return parsed,
+            }
+        }
+        Err(ObjectError::NoMemory)
     }
 
     /// Requests an object of at most so many bytes.
@@ -207,20 +194,27 @@ impl From<StorageError> for Received {
     }
 }
 
-fn too_large(bytes: usize) -> Object {
-    Object::Unusable { etag: None, problem: ObjectError::TooLarge(bytes).to_string() }
-}
-
 /// The topic of an object; `None` if it was removed.
 type Parsed = Result<Option<Arc<TopicSubscriptions>>, ObjectError>;
 
-/// Parses an object, unless its topic takes more than so much memory. The policy of secrets is applied to each request
+/// The topic that an object has, unless it takes more memory than this. The policy of secrets is applied to each request
 /// instead, so that it may change without the topics.
-fn parse(most_bytes: usize, name: &TopicName, bytes: &[u8]) -> Parsed {
+fn parsed_within(most_bytes: usize, name: &TopicName, bytes: &[u8]) -> Parsed {
     let Content::Topic(object) = Content::parse(bytes)? else { return Ok(None) };
     let topic = topic_object::read_within(most_bytes, name, &object, &SecretPolicy::default())?;
     for (subscription, why) in topic.unusable() {
         tracing::error!(subscription = %format!("{name}/{subscription}"), problem = %why, "subscription.unusable");
     }
     Ok(Some(Arc::new(topic)))
+}
+
+/// Parses an object on another thread, and builds the index there.
+async fn parsed_beside(most_bytes: usize, name: &TopicName, bytes: &Arc<Vec<u8>>) -> Parsed {
+    let (name, bytes) = (name.clone(), Arc::clone(bytes));
+    let parsing = tokio::task::spawn_blocking(move || {
+        let topic = parsed_within(most_bytes, &name, &bytes)?;
+        topic.iter().for_each(|topic| topic.build_index());
+        Ok(topic)
+    });
+    parsing.await.unwrap_or_else(|error| Err(ObjectError::Malformed(error.to_string())))
 }

@@ -69,8 +69,7 @@ impl<C: Clock + Send + Sync> LiveTopics<C> {
     fn unchanged(&self, name: &TopicName, kept: Option<Kept>) -> Read {
         match kept {
             Some(kept) if kept.unusable_etag.is_none() => {
-                let confirmed_ms = self.clock.now_ms();
-                Read::Known(Kept { is_stale: false, not_before_ms: 0, confirmed_ms, ..kept }, None)
+                Read::Known(kept.confirmed_at(self.clock.now_ms()), None)
             }
             Some(kept) => {
                 let problem = report(name, "its newest version still cannot be used", true);

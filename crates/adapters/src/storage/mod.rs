@@ -177,7 +177,7 @@ pub struct StoredVersion {
     pub metadata: Metadata,
 }
 
-/// What a bucket stores beside the content of an object. A folder stores none of it.
+/// Metadata that a bucket stores beside the content of an object. A folder stores none of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Labels<'l> {
     /// Values by name, which may have any characters.

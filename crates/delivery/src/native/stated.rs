@@ -41,9 +41,10 @@ impl<'a> Stated<'a> {
         delivery: Option<&Cursor<'a>>,
         defaults: Option<&Cursor<'a>>,
     ) -> Self {
+        let on_refused_at = spec.peek("batch.onRefused");
         // The object of a topic has no positions.
         if !spec.is_stated() {
-            return Self::default();
+            return Self { on_refused_at, ..Self::default() };
         }
         let documents: Vec<Cursor<'a>> =
             [Some(spec), delivery, defaults].into_iter().flatten().cloned().collect();
@@ -81,7 +82,7 @@ impl<'a> Stated<'a> {
             origins: origins.collect(),
             schema_at: at("destination.schema"),
             batch_at: batch(spec).or_else(|| batch(delivery?)),
-            on_refused_at: spec.peek("batch.onRefused"),
+            on_refused_at,
             dead_letters_at,
             secrets_at,
         }

@@ -101,7 +101,7 @@ struct Checked {
     own: Option<Node>,
     /// All defaults.
     merged: Node,
-    /// False if the check reported an error, which each Subscription with these defaults has.
+    /// False after an error. The next Subscription with these defaults reports it again.
     are_usable: bool,
 }
 
