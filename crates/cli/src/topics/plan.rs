@@ -229,21 +229,11 @@ impl<'t> Plan<'t> {
         report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let Self { topics, owner, prune, .. } = self;
-        self.write_destinations(record).await?;
-        let mut changes = Vec::with_capacity(self.changes.len());
-        for (name, TopicChange { change, .. }) in &self.changes {
-            changes.push(async move { (topics.change(name, owner, change, record).await, name) });
-        }
-        let mut made = stream::iter(changes).buffer_unordered(OBJECTS_AT_ONCE);
-        let mut problems = Vec::new();
-        while let Some((changed, name)) = made.next().await {
-            match changed {
-                Ok(changed) => report(name, changed)?,
-                Err(error) => problems.push(error),
-            }
-        }
-        if let Some(first) = problems.into_iter().next() {
-            return Err(first.context("only the topics that are listed above are changed"));
+        let mapped = self.write_destinations(record).await?;
+        let changes = self.changes.iter().map(|(name, of)| (name, &of.change));
+        self.change_topics(changes.collect(), record, &report).await?;
+        if mapped != Changed::Nothing {
+            self.readdress_others(record, &report).await?;
         }
         topics
             .change_deployment(PUBLISHERS, false, record, |object: &mut PublishersObject| {
@@ -259,6 +249,51 @@ impl<'t> Plan<'t> {
             })
             .await?;
         self.check_addresses().await
+    }
+
+    /// Makes the changes of topics, and reports each. An error in one topic does not stop the others.
+    async fn change_topics(
+        &self,
+        changes: Vec<(&TopicName, &Change)>,
+        record: &ChangeRecord,
+        report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let Self { topics, owner, .. } = self;
+        let mut changing = Vec::with_capacity(changes.len());
+        for (name, change) in changes {
+            changing.push(async move { (topics.change(name, owner, change, record).await, name) });
+        }
+        let mut changing = stream::iter(changing).buffer_unordered(OBJECTS_AT_ONCE);
+        let mut problems = Vec::new();
+        while let Some((changed, name)) = changing.next().await {
+            match changed {
+                Ok(changed) => report(name, changed)?,
+                Err(error) => problems.push(error),
+            }
+        }
+        let first = problems.into_iter().next();
+        first.map_or(Ok(()), |first| {
+            Err(first.context("only the topics that are listed above are changed"))
+        })
+    }
+
+    /// Gives the new addresses to topics that somebody added or changed after this was planned. Whoever does so later finds
+    /// the new addresses, since they are written.
+    async fn readdress_others(
+        &self,
+        record: &ChangeRecord,
+        report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let addresses = Arc::clone(&self.addresses);
+        let change = Change::Apply { wanted: Object::default(), prune: false, addresses };
+        let names = self.topics.names().await?;
+        let others = names.iter().filter(|name| !self.changes.contains_key(*name));
+        let changes = others.map(|name| (name, &change)).collect();
+        let report = |name: &TopicName, changed| match changed {
+            Changed::Nothing => Ok(()),
+            Changed::Written(_) => report(name, changed),
+        };
+        self.change_topics(changes, record, report).await
     }
 
     /// Checks that the subscriptions got the newest addresses of references.
@@ -286,7 +321,7 @@ impl<'t> Plan<'t> {
     ///
     /// # Errors
     /// If somebody mapped one of the references elsewhere since this was planned. Then the owner's addresses are as before.
-    async fn write_destinations(&self, record: &ChangeRecord) -> anyhow::Result<()> {
+    async fn write_destinations(&self, record: &ChangeRecord) -> anyhow::Result<Changed> {
         let Self { topics, owner, prune, .. } = self;
         let name = destinations_of(owner);
         let own = own_destinations(&self.before.destinations, &self.wanted_destinations, owner)?;
@@ -299,12 +334,12 @@ impl<'t> Plan<'t> {
             })
             .await?;
         if written == Changed::Nothing {
-            return Ok(());
+            return Ok(written);
         }
         // Each owner has an object of its own, so a condition on it does not see the others. Of two that write at once,
         // at least one reads the other's address here.
         let Err(conflict) = own_destinations(&topics.destinations().await?, &own, owner) else {
-            return Ok(());
+            return Ok(written);
         };
         topics
             .change_deployment(&name, false, record, |object: &mut DestinationsObject| {

@@ -98,6 +98,32 @@ async fn an_address_that_a_killed_run_did_not_write_into_a_subscription_is_writt
     assert_eq!(after.subscriptions["a"], entry.replace("old.test", "new.test"));
 }
 
+/// Files with a subscription that uses the reference.
+fn uses_reference(topic: &str) -> Reading {
+    let text = format!(
+        "apiVersion: lastmile.dev/v1\nkind: Destinations\nspec: {{crm: '{OLD}'}}\n---\n\
+         apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+         metadata: {{namespace: shop, topic: {topic}, name: a}}\nspec: {{destination: {{url: crm}}}}\n"
+    );
+    dialects::read(&[Source { name: "f", text: &text }])
+}
+
+#[tokio::test]
+async fn a_topic_that_is_added_before_a_new_address_is_written_gets_that_address() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let topics = topics(folder.path()).await;
+    make(&plan(&topics, "one", &uses_reference("known")).await).await.expect("it is made");
+    let new_address = mapped("https://new.test/");
+    let planned = plan(&topics, "one", &new_address).await;
+    make(&plan(&topics, "one", &uses_reference("added")).await).await.expect("it is made");
+    make(&planned).await.expect("it is made");
+    for topic in ["shop/known", "shop/added"] {
+        let name = topic.parse().expect("a name");
+        let object = topics.current(&name).await.expect("an object").object.expect("a topic");
+        assert!(object.subscriptions["a"].contains("https://new.test/"), "{object:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_topic_that_somebody_changed_since_it_was_shown_is_not_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
