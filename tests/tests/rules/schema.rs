@@ -7,6 +7,8 @@
 use dialects::{Severity, Source, read};
 use serde_json::Value;
 
+use super::canonical::is_kept;
+
 const SCHEMA: &str = include_str!("../../../schemas/native.schema.json");
 const FULL: &str = include_str!("../../../crates/dialects/fixtures/full.yaml");
 const EXAMPLES: [&str; 2] =
@@ -173,6 +175,8 @@ fn schema_and_reader_take_the_examples() {
     for text in [FULL, REST].into_iter().chain(EXAMPLES) {
         assert!(accepts(&schema(), text), "{text}");
         assert!(reads(text), "{:?}", read(&[Source { name: "a.yaml", text }]).findings);
+        // Each field is in one of them with a value, which the canonical form keeps and whose secrets are known.
+        is_kept(&read(&[Source { name: "a.yaml", text }]));
     }
 }
 
