@@ -7,8 +7,9 @@ use delivery::subscription::catalogue::TopicSubscriptions;
 use delivery::subscription::name::TopicName;
 use delivery::topic_object::memory_bytes;
 
-/// The memory that all kept topics take together, without the largest of them.
-pub(super) const KEPT_BYTES: usize = 24 * 1_024 * 1_024;
+/// The memory that all kept topics take together, without the largest of them: enough for a thousand topics with ten
+/// subscriptions each.
+pub(super) const KEPT_BYTES: usize = 32 * 1_024 * 1_024;
 /// The memory that a topic takes beside its subscriptions.
 const TOPIC_BYTES: usize = 512;
 /// A topic that takes more memory is a large one.
