@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::Command;
 
+use aws_sdk_sqs::config::Credentials;
 use delivery::topic_object::TOMBSTONE_TAG;
 use lastmile_tests::snippets;
 use lastmile_tests::writers::{Ledger, document, race, succeeded};
@@ -39,8 +40,8 @@ fn a_role_for_one_namespace_writes_that_and_no_other() {
 
         let policy = snippets::under("subscriptions-storage.md", "A role for one namespace").text;
         let policy = policy.replace("CONFIG_BUCKET", bucket);
-        let credentials = stack.session("applies-shop", &policy);
-        let credentials = credentials.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let session = stack.session("applies-shop", &policy);
+        let credentials = session.each_ref().map(|(name, value)| (*name, value.as_str()));
         let by_role = stack.place(bucket, &credentials);
         let printed = succeeded(by_role.apply("role", &document(OWN, "second", 1)));
         assert!(printed.contains("shop/orders: "), "{printed}");
@@ -58,6 +59,18 @@ fn a_role_for_one_namespace_writes_that_and_no_other() {
         assert_denied(by_role.apply("role", &document(OTHER, "second", 1)), OTHER);
         let text = [WITH_A_PUBLISHER, &document(OWN, "third", 1)].join("---\n");
         assert_denied(by_role.apply("role", &text), "_publishers.json");
+        // The emulated AWS evaluates the condition of the policy for each request above. It allows no other prefix.
+        let [(_, id), (_, secret), (_, token)] = session;
+        let session = Credentials::new(id, secret, Some(token), None, "session");
+        for (prefix, is_allowed) in [(SUBSCRIPTIONS, true), ("", false), ("_destinations/", false)]
+        {
+            let listed = stack.listed_by(session.clone(), prefix).await;
+            assert_eq!(
+                listed,
+                is_allowed.then_some(()).ok_or("AccessDenied".to_owned()),
+                "{prefix}"
+            );
+        }
 
         assert_eq!(before, others().await);
     });
