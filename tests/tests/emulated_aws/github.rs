@@ -16,7 +16,10 @@ const OWN: &str = "of-github";
 const OTHER: &str = "of-github-too";
 /// The value of the parameter for all namespaces.
 const ALL: &str = "*";
+/// The owner of what the roles apply; `--prune` removes whatever else he has.
 const OWNER: &str = "github";
+/// The owner of what is signed, so that the other test, which may run at the same time, does not remove it.
+const OWNER_OF_SIGNED: &str = "github-with-keys";
 /// The namespace whose public keys are published.
 const WITH_KEYS: &str = "of-github-with-keys";
 /// The bucket of public keys.
@@ -188,7 +191,7 @@ fn the_role_of_the_branch_publishes_the_public_keys_of_its_namespace() {
         };
         let apply = |namespace: &str| {
             let keys = format!("s3://{KEYS_BUCKET}");
-            let arguments = ["apply", "--yes", "--to", &subscriptions, "--owner", OWNER];
+            let arguments = ["apply", "--yes", "--to", &subscriptions, "--owner", OWNER_OF_SIGNED];
             of_one
                 .run_with(&signed(namespace), &[&arguments[..], &["--public-keys", &keys]].concat())
         };
