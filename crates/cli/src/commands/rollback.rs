@@ -100,7 +100,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let record = record.record(&location).await;
     let by = owner.as_deref().unwrap_or_default();
     for Restored { name, change, .. } in &restored {
-        print_changed(name, topics.change(name, by, change, &record).await?)?;
+        print_changed(name, topics.change(name, by, change, &record, None).await?)?;
     }
     sets.withdraw().await?;
     Ok(ExitCode::SUCCESS)

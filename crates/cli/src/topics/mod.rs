@@ -127,7 +127,17 @@ impl Topics {
         Ok(Current { object: None, etag: Some(etag) })
     }
 
-    /// Makes an owner's change in the newest object of a topic.
+    /// The object of a topic, for this change of it.
+    async fn newest(&self, name: &TopicName, change: &Change) -> anyhow::Result<Current> {
+        match (self.current(name).await, change) {
+            // A replacement needs no readable object.
+            (Err(_), Change::Replace { .. }) => self.unusable(name).await,
+            (current, _) => current,
+        }
+    }
+
+    /// Makes an owner's change in the newest object of a topic. `read`: the object as it was read before, which is tried
+    /// first.
     ///
     /// # Errors
     /// If an entry belongs to somebody else, or the object cannot be read or written.
@@ -137,14 +147,14 @@ impl Topics {
         owner: &str,
         change: &Change,
         record: &ChangeRecord,
+        mut read: Option<Current>,
     ) -> anyhow::Result<Changed> {
         let key = self.objects.key_of(name);
         let mut wait = WAIT;
         for _ in 0..TRIES {
-            let current = match (self.current(name).await, change) {
-                // A replacement needs no readable object.
-                (Err(_), Change::Replace { .. }) => self.unusable(name).await?,
-                (current, _) => current?,
+            let current = match read.take() {
+                Some(read) => read,
+                None => self.newest(name, change).await?,
             };
             if let Change::Replace { shown, .. } = change
                 && *shown != current.etag

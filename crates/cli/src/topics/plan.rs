@@ -22,7 +22,7 @@ use super::beside::{
     own_destinations,
 };
 use super::change::{Change, Object, is_of};
-use super::{Addresses, Changed, Topics};
+use super::{Addresses, Changed, Current, Topics};
 use crate::change_record::ChangeRecord;
 use crate::output::note;
 use crate::text;
@@ -34,7 +34,7 @@ const OBJECTS_AT_ONCE: usize = 16;
 #[derive(Debug)]
 struct TopicChange {
     change: Change,
-    before: Option<Object>,
+    before: Current,
     after: Option<Object>,
 }
 
@@ -108,8 +108,8 @@ impl<'t> Plan<'t> {
         }
         let mut reads = stream::iter(reads).buffered(OBJECTS_AT_ONCE);
         while let Some((current, name)) = reads.next().await {
-            let object = match current {
-                Ok(current) => current.object,
+            let current = match current {
+                Ok(current) => current,
                 // An error in one topic keeps nobody from changing another.
                 Err(error) if !plan.wanted.topics.contains_key(&name) => {
                     note(format_args!(
@@ -120,36 +120,37 @@ impl<'t> Plan<'t> {
                 }
                 Err(error) => return Err(error),
             };
-            plan.add(name, object)?;
+            plan.add(name, current)?;
         }
         Ok(plan)
     }
 
     /// Adds what changes in a topic.
-    fn add(&mut self, name: TopicName, before: Option<Object>) -> anyhow::Result<()> {
+    fn add(&mut self, name: TopicName, current: Current) -> anyhow::Result<()> {
+        let before = current.object.as_ref();
         let wanted = self.wanted.topics.get(&name).cloned();
         if !self.prune {
-            self.left += left(before.as_ref(), wanted.as_ref(), self.owner);
+            self.left += left(before, wanted.as_ref(), self.owner);
         }
         let (wanted, addresses) = (wanted.unwrap_or_default(), Arc::clone(&self.addresses));
-        self.readdressed += before.as_ref().map_or(0, |of| addresses.missing_from(of));
+        self.readdressed += before.map_or(0, |of| addresses.missing_from(of));
         let change = Change::Apply { wanted, prune: self.prune, addresses };
-        let after = change.made_in(before.as_ref(), self.owner);
+        let after = change.made_in(before, self.owner);
         let after = after.with_context(|| format!("the topic {name} is not changed"))?;
         if let Some(after) = &after {
             after.to_text().with_context(|| format!("the topic {name} is not changed"))?;
         }
-        let own = before.iter().flat_map(|of| &of.subscriptions);
+        let own = before.into_iter().flat_map(|of| &of.subscriptions);
         for (subscription, _) in own.filter(|(_, entry)| is_of(entry, self.owner)) {
             let stays =
                 after.as_ref().is_some_and(|of| of.subscriptions.contains_key(subscription));
             *(if stays { &mut self.kept } else { &mut self.removed }) += 1;
         }
         // Only a topic that the files have is made where none is left.
-        if after != before {
-            self.changes.insert(name, TopicChange { change, before, after });
+        if after.as_ref() != before {
+            self.changes.insert(name, TopicChange { change, before: current, after });
         } else if let (Some(object), Some([old, new])) = (before, &self.policies) {
-            let read = |secrets| topic_object::read(&name, &object, secrets);
+            let read = |secrets| topic_object::read(&name, object, secrets);
             // A topic that was unusable before loses nothing.
             if let (Ok(old), Ok(new)) = (read(old), read(new)) {
                 self.refused.extend(made_unusable(&name, old.unusable(), new.unusable()));
@@ -167,7 +168,7 @@ impl<'t> Plan<'t> {
         let mut problems = self.refused.clone();
         for (name, change) in &self.changes {
             let mut known = BTreeMap::new();
-            if let Some(object) = &change.before
+            if let Some(object) = &change.before.object
                 && let Ok(topic) = topic_object::read(name, object, &before.secrets)
             {
                 known.clone_from(topic.unusable());
@@ -230,7 +231,8 @@ impl<'t> Plan<'t> {
     ) -> anyhow::Result<()> {
         let Self { topics, owner, prune, .. } = self;
         let mapped = self.write_destinations(record).await?;
-        let changes = self.changes.iter().map(|(name, of)| (name, &of.change));
+        let changes =
+            self.changes.iter().map(|(name, of)| (name, &of.change, Some(of.before.clone())));
         self.change_topics(changes.collect(), record, &report).await?;
         if mapped != Changed::Nothing {
             self.readdress_others(record, &report).await?;
@@ -251,17 +253,20 @@ impl<'t> Plan<'t> {
         self.check_addresses().await
     }
 
-    /// Makes the changes of topics, and reports each. An error in one topic does not stop the others.
+    /// Makes the changes of topics, and reports each. Each begins with the topic as it was read, if it was. An error in one
+    /// topic does not stop the others.
     async fn change_topics(
         &self,
-        changes: Vec<(&TopicName, &Change)>,
+        changes: Vec<(&TopicName, &Change, Option<Current>)>,
         record: &ChangeRecord,
         report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let Self { topics, owner, .. } = self;
         let mut changing = Vec::with_capacity(changes.len());
-        for (name, change) in changes {
-            changing.push(async move { (topics.change(name, owner, change, record).await, name) });
+        for (name, change, read) in changes {
+            changing.push(async move {
+                (topics.change(name, owner, change, record, read).await, name)
+            });
         }
         let mut changing = stream::iter(changing).buffer_unordered(OBJECTS_AT_ONCE);
         let mut problems = Vec::new();
@@ -288,7 +293,7 @@ impl<'t> Plan<'t> {
         let change = Change::Apply { wanted: Object::default(), prune: false, addresses };
         let names = self.topics.names().await?;
         let others = names.iter().filter(|name| !self.changes.contains_key(*name));
-        let changes = others.map(|name| (name, &change)).collect();
+        let changes = others.map(|name| (name, &change, None)).collect();
         let report = |name: &TopicName, changed| match changed {
             Changed::Nothing => Ok(()),
             Changed::Written(_) => report(name, changed),

@@ -133,7 +133,7 @@ async fn a_topic_that_somebody_changed_since_it_was_shown_is_not_replaced() {
     let put = async |text: &str| topics.objects.storage().put(&key, text.into()).await;
     let replace = async |shown: Option<String>| {
         let change = Change::Replace { earlier: None, shown };
-        topics.change(&name, "", &change, &ChangeRecord::default()).await
+        topics.change(&name, "", &change, &ChangeRecord::default(), None).await
     };
     for (before, after) in [
         (r#"{"v":1,"subscriptions":{}}"#, r#"{"v":1,"subscriptions":{"a":{}}}"#),

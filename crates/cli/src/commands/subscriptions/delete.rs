@@ -40,7 +40,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let record = record.record(&location).await;
     let removal = Change::Remove(name.name.clone());
-    let changed = topics.change(&name.topic, &owner, &removal, &record).await?;
+    let changed = topics.change(&name.topic, &owner, &removal, &record, None).await?;
     if changed == Changed::Nothing {
         bail!("there is no subscription {name}");
     }
