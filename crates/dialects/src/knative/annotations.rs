@@ -68,10 +68,14 @@ pub(super) struct Overrides<'a> {
     fields: BTreeMap<&'static str, Located<'a, Json>>,
 }
 
+/// The names of all annotations.
+fn known() -> impl Iterator<Item = &'static str> {
+    FIELDS.iter().map(|field| field.name).chain([RETRY_ON, NEVER_RETRY, MAX_REPLIES])
+}
+
 /// Warns of annotations with our prefix that do not exist.
 pub(super) fn report_unknown(annotations: &BTreeMap<&str, Cursor<'_>>) {
-    let fields = FIELDS.iter().map(|field| field.name);
-    let known: Vec<&str> = fields.chain([RETRY_ON, NEVER_RETRY, MAX_REPLIES]).collect();
+    let known: Vec<&str> = known().collect();
     for (name, at) in annotations.iter().filter(|(name, _)| name.starts_with(OURS)) {
         if !known.contains(name) {
             let message = Message::new(format!("unknown annotation {}", quoted(name)));
@@ -162,6 +166,19 @@ mod tests {
             for path in paths {
                 assert!(is_declared(path, &declared), "{name}: no field {path}");
             }
+        }
+    }
+
+    #[test]
+    fn the_page_for_users_of_knative_names_each_annotation() {
+        let page = include_str!("../../../../docs/from-knative.md");
+        let row = page.lines().find(|line| line.contains("annotations `lastmile.dev/"));
+        let row = row.expect("a row with the annotations");
+        for name in known() {
+            let name = name.strip_prefix(OURS).expect("ours");
+            let is_named =
+                [format!("/{name}`"), format!("`{name}`")].iter().any(|it| row.contains(it));
+            assert!(is_named, "docs/from-knative.md does not name {name}");
         }
     }
 }
