@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
 
 use adapters::live_topics::TopicObjects;
 use adapters::storage::{Fetched, StoredObject};
@@ -20,9 +21,11 @@ use crate::built::binary;
 /// The topic that is changed.
 pub const TOPIC: &str = "shop/orders";
 /// How many subscriptions are there from the beginning.
-pub const FILLERS: u64 = 300;
+pub const FILLERS: u64 = 60;
 /// How many subscriptions each writer has.
 const NAMES: u64 = 5;
+/// The pause of the reader that looks at what writers do.
+const BETWEEN_READS: Duration = Duration::from_millis(1);
 /// Each such change is a deletion. It has no factor in common with the number of names, so it hits all of them.
 const DELETION: u64 = 7;
 
@@ -253,6 +256,8 @@ pub fn race(place: &Place, ledger: &Ledger, changes: u64) -> u64 {
         while !writers.iter().all(ScopedJoinHandle::is_finished) {
             let _ = runtime.block_on(reader.read(ledger));
             reads += 1;
+            // The writers need the processor too.
+            thread::sleep(BETWEEN_READS);
         }
         writers.into_iter().for_each(|writer| writer.join().expect("a writer"));
         reads

@@ -19,6 +19,8 @@ use crate::report;
 const SEED: u64 = 7;
 /// SIGKILL.
 const KILLED: Option<i32> = Some(9);
+/// The pause between two looks at what a writer has begun.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 /// How the names of files begin that were being written.
 const TEMPORARY: &str = ".lastmile-";
 
@@ -72,7 +74,9 @@ impl Killer {
         let before = files(folder);
         let mut running = command.spawn().expect("the program runs");
         if self.random.random() {
-            while files(folder) == before && running.try_wait().expect("it is ours").is_none() {}
+            while files(folder) == before && running.try_wait().expect("it is ours").is_none() {
+                sleep(BETWEEN_LOOKS);
+            }
             sleep(self.random.random_range(Duration::ZERO..self.lasts / 8));
         } else {
             sleep(self.random.random_range(Duration::ZERO..self.lasts));

@@ -264,9 +264,9 @@ impl<'t> Plan<'t> {
         let Self { topics, owner, .. } = self;
         let mut changing = Vec::with_capacity(changes.len());
         for (name, change, read) in changes {
-            changing.push(async move {
-                (topics.change(name, owner, change, record, read).await, name)
-            });
+            changing.push(
+                async move { (topics.change(name, owner, change, record, read).await, name) },
+            );
         }
         let mut changing = stream::iter(changing).buffer_unordered(OBJECTS_AT_ONCE);
         let mut problems = Vec::new();
