@@ -20,7 +20,7 @@ const SEED: u64 = 7;
 /// SIGKILL.
 const KILLED: Option<i32> = Some(9);
 /// The pause between two looks at what a writer has begun.
-const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
+const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 /// How the names of files begin that were being written.
 const TEMPORARY: &str = ".lastmile-";
 

@@ -79,7 +79,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if report_placeholders(&reading.catalogue) {
         return Ok(ExitCode::FAILURE);
     }
-    let plan = Plan::of(&topics, beside, owner, &reading, *prune).await?;
+    let mut plan = Plan::of(&topics, beside, owner, &reading, *prune).await?;
     let ([before, after], problems) = plan.catalogues()?;
     check_removal(&plan, owner, &reading.catalogue, arguments.allow_empty)?;
     if !problems.is_empty() {
@@ -103,6 +103,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     if !may_replace(arguments.yes, &name)? {
         return Ok(ExitCode::FAILURE);
+    }
+    if !arguments.yes {
+        plan.note_pause();
     }
     sets.publish().await?;
     let record = arguments.record.record(&location).await;

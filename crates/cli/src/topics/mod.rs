@@ -127,7 +127,7 @@ impl Topics {
         Ok(Current { object: None, etag: Some(etag) })
     }
 
-    /// The object of a topic, for this change of it.
+    /// The newest object of a topic, in which a change is made.
     async fn newest(&self, name: &TopicName, change: &Change) -> anyhow::Result<Current> {
         match (self.current(name).await, change) {
             // A replacement needs no readable object.
@@ -136,8 +136,8 @@ impl Topics {
         }
     }
 
-    /// Makes an owner's change in the newest object of a topic. `read`: the object as it was read before, which is tried
-    /// first.
+    /// Makes an owner's change in a topic: in `read`, what the caller has read of it, if that is still the newest object.
+    /// Otherwise in the newest one.
     ///
     /// # Errors
     /// If an entry belongs to somebody else, or the object cannot be read or written.
@@ -147,13 +147,13 @@ impl Topics {
         owner: &str,
         change: &Change,
         record: &ChangeRecord,
-        mut read: Option<Current>,
+        mut read: Option<&Current>,
     ) -> anyhow::Result<Changed> {
         let key = self.objects.key_of(name);
         let mut wait = WAIT;
-        for _ in 0..TRIES {
+        for _ in 0..TRIES + u32::from(read.is_some()) {
             let current = match read.take() {
-                Some(read) => read,
+                Some(read) => read.clone(),
                 None => self.newest(name, change).await?,
             };
             if let Change::Replace { shown, .. } = change

@@ -62,6 +62,8 @@ pub(crate) struct Plan<'t> {
     policies: Option<[SecretPolicy; 2]>,
     /// Subscriptions of topics without a change that a new policy makes unusable.
     refused: Vec<String>,
+    /// True if a person was asked since the topics were read.
+    has_paused: bool,
 }
 
 impl<'t> Plan<'t> {
@@ -96,6 +98,7 @@ impl<'t> Plan<'t> {
             kept: 0,
             policies: None,
             refused: Vec::new(),
+            has_paused: false,
         };
         plan.after.apply(&plan.wanted, &plan.wanted_destinations, owner, prune)?;
         plan.addresses = Arc::new(Addresses::of(&plan.wanted_destinations));
@@ -219,6 +222,17 @@ impl<'t> Plan<'t> {
         self.changes.len() + beside.into_iter().filter(|changes| *changes).count()
     }
 
+    /// Notes that a person was asked, which may have taken long.
+    pub(crate) fn note_pause(&mut self) {
+        self.has_paused = true;
+    }
+
+    /// The topic as it was read, if its change can begin with that. After a pause, a topic that was not there is read again:
+    /// whoever added and deleted it meanwhile would lose it unnoticed.
+    fn read_of<'c>(&self, of: &'c TopicChange) -> Option<&'c Current> {
+        Some(&of.before).filter(|read| read.etag.is_some() || !self.has_paused)
+    }
+
     /// Makes the changes. Mapped addresses are first, since a conflict about them has to change nothing else. Topics are
     /// before the other objects, which name them.
     ///
@@ -231,8 +245,7 @@ impl<'t> Plan<'t> {
     ) -> anyhow::Result<()> {
         let Self { topics, owner, prune, .. } = self;
         let mapped = self.write_destinations(record).await?;
-        let changes =
-            self.changes.iter().map(|(name, of)| (name, &of.change, Some(of.before.clone())));
+        let changes = self.changes.iter().map(|(name, of)| (name, &of.change, self.read_of(of)));
         self.change_topics(changes.collect(), record, &report).await?;
         if mapped != Changed::Nothing {
             self.readdress_others(record, &report).await?;
@@ -257,7 +270,7 @@ impl<'t> Plan<'t> {
     /// topic does not stop the others.
     async fn change_topics(
         &self,
-        changes: Vec<(&TopicName, &Change, Option<Current>)>,
+        changes: Vec<(&TopicName, &Change, Option<&Current>)>,
         record: &ChangeRecord,
         report: impl Fn(&TopicName, Changed) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {

@@ -125,6 +125,32 @@ async fn a_topic_that_is_added_before_a_new_address_is_written_gets_that_address
 }
 
 #[tokio::test]
+async fn what_others_put_into_a_topic_after_it_was_planned_stays() {
+    let subscription = |topic: &str, name: &str| {
+        let text = format!(
+            "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+             metadata: {{namespace: shop, topic: {topic}, name: {name}}}\nspec: {{destination: {{url: '{OLD}'}}}}\n"
+        );
+        dialects::read(&[Source { name: "f", text: &text }])
+    };
+    for is_there in [false, true] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let topics = topics(folder.path()).await;
+        if is_there {
+            make(&plan(&topics, "zero", &subscription("orders", "z")).await).await.expect("made");
+        }
+        let planned = subscription("orders", "a");
+        let planned = plan(&topics, "one", &planned).await;
+        make(&plan(&topics, "two", &subscription("orders", "b")).await).await.expect("it is made");
+        make(&planned).await.expect("it is made");
+        let name = "shop/orders".parse().expect("a name");
+        let object = topics.current(&name).await.expect("an object").object.expect("a topic");
+        let names: Vec<&str> = object.subscriptions.keys().map(String::as_str).collect();
+        assert_eq!(names, if is_there { vec!["a", "b", "z"] } else { vec!["a", "b"] });
+    }
+}
+
+#[tokio::test]
 async fn a_topic_that_somebody_changed_since_it_was_shown_is_not_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let topics = topics(folder.path()).await;
