@@ -10,6 +10,9 @@ use super::programs::{deciding_receiver, findings};
 const QUEUE: &str = "sqs://sqs.eu-west-1.amazonaws.com/123456789012/lost";
 const QUEUE_ARN: &str = "arn:aws:sqs:eu-west-1:123456789012:lost";
 
+/// The bucket of the stack's subscriptions.
+pub(crate) const CONFIG_BUCKET: &str = "own-config";
+
 const OWN_QUEUES: [&str; 8] =
     ["Events", "FanOut", "Retry", "Slow", "Isolation", "DeadLetter", "Unprocessed", "LastResort"];
 
@@ -34,7 +37,7 @@ fn described(parameters: &[(&str, &str)]) -> String {
          <StackId>arn:aws:cloudformation:eu-west-1:123456789012:stack/live/1</StackId>\
          <Parameters>{parameters}</Parameters><Outputs><member><OutputKey>DeadLetterBucketName</OutputKey>\
          <OutputValue>own-letters</OutputValue></member><member><OutputKey>ConfigBucketName</OutputKey>\
-         <OutputValue>own-config</OutputValue></member>{queues}</Outputs></member></Stacks></DescribeStacksResult>\
+         <OutputValue>{CONFIG_BUCKET}</OutputValue></member>{queues}</Outputs></member></Stacks></DescribeStacksResult>\
          </DescribeStacksResponse>"
     )
 }
@@ -104,6 +107,11 @@ fn run(spec: &str, parameters: &[(&str, &str)], arguments: &[&str]) -> (String, 
 /// Runs the command line on a subscription with this in its spec, and CloudFormation at this
 /// address.
 fn run_with(spec: &str, endpoint: &str, arguments: &[&str]) -> (String, Option<i32>) {
+    run_in(spec, endpoint, &empty_bucket(), arguments)
+}
+
+/// Runs it with S3 at this address.
+fn run_in(spec: &str, endpoint: &str, s3: &str, arguments: &[&str]) -> (String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let text = format!(
         "apiVersion: lastmile.dev/v1\nkind: Subscription\nmetadata: {{namespace: shop, topic: orders, name: billing}}\n\
@@ -114,7 +122,7 @@ fn run_with(spec: &str, endpoint: &str, arguments: &[&str]) -> (String, Option<i
     command.args(arguments).current_dir(folder.path()).env("AWS_EC2_METADATA_DISABLED", "true");
     command.env("AWS_ENDPOINT_URL_CLOUDFORMATION", endpoint);
     command.env("AWS_ENDPOINT_URL_STS", endpoint);
-    command.env("AWS_ENDPOINT_URL_S3", empty_bucket()).env("S3_FORCE_PATH_STYLE", "true");
+    command.env("AWS_ENDPOINT_URL_S3", s3).env("S3_FORCE_PATH_STYLE", "true");
     command
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")
@@ -122,6 +130,17 @@ fn run_with(spec: &str, endpoint: &str, arguments: &[&str]) -> (String, Option<i
     let Output { stdout, stderr, status } = command.output().expect("the program runs");
     let printed = if status.code() == Some(0) { stdout } else { [stdout, stderr].concat() };
     (String::from_utf8(printed).expect("the output is text"), status.code())
+}
+
+/// Checks the deployment of a stack `live` whose buckets are in the S3 at this address.
+pub(crate) fn check_deployed(s3: &str) -> (String, Option<i32>) {
+    let endpoint = cloud_formation("200 OK", described(&[]));
+    run_in(
+        "destination: {url: 'https://a.example.com/'}",
+        &endpoint,
+        s3,
+        &["check", "--stack", "live"],
+    )
 }
 
 /// The findings of `check` if it succeeds; otherwise everything that it prints.

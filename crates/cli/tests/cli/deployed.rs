@@ -1,5 +1,8 @@
 //! Commands that look at the subscriptions of a deployment: `check`, `explain`, `destinations`, `cost` and `validate`.
 
+use local::aws::{LocalAws, LocalAwsConfig};
+
+use crate::check_stack::{CONFIG_BUCKET, check_deployed};
 use crate::deployments::{apply, object, subscription, uri, write_entry};
 use crate::programs::run;
 
@@ -69,10 +72,18 @@ fn an_unusable_entry_or_topic_is_named_and_the_others_are_used() {
     assert!(printed.contains("shop/orders/b") && printed.contains("shop/others:1:1"), "{printed}");
 }
 
-#[test]
-fn each_hostile_object_is_named() {
-    let folder = tempfile::tempdir().expect("a folder");
-    apply(folder.path(), "a", &[subscription("a", "")]);
+#[tokio::test(flavor = "multi_thread")]
+async fn each_hostile_object_is_named_in_a_folder_and_in_the_bucket_of_a_stack() {
+    let data = tempfile::tempdir().expect("a folder");
+    let folder = data.path().join(CONFIG_BUCKET);
+    std::fs::create_dir(&folder).expect("a folder");
+    let folder = folder.as_path();
+    let config = LocalAwsConfig {
+        buckets: vec![CONFIG_BUCKET.to_owned()],
+        ..LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30)
+    };
+    let aws = LocalAws::start(config).await.expect("the local AWS starts");
+    apply(folder, "a", &[subscription("a", "")]);
     let entry =
         |more: &str| format!(r#"{{"spec":{{"destination":{{"url":"https://a.test/"{more}}}}}"#);
     let topic = |entry: &str| format!(r#"{{"v":1,"subscriptions":{{"s":{entry}}}}}"#);
@@ -94,14 +105,17 @@ fn each_hostile_object_is_named() {
         ("blank", String::new(), "a JSON object is expected"),
         ("foreign", r#"{"kind":"Pod"}"#.to_owned(), "unknown field"),
     ] {
-        let object = object(folder.path(), &format!("hostile/{name}.json"));
+        let object = object(folder, &format!("hostile/{name}.json"));
         std::fs::create_dir_all(object.parent().expect("a folder")).expect("a folder");
         std::fs::write(object, text).expect("a file");
-        let (printed, code) = run(folder.path(), &["check", "--to", &uri(folder.path())]);
-        assert_eq!(code, Some(1), "{name}: {printed}");
-        let of_topic = format!("hostile/{name}");
-        let line = printed.lines().find(|line| line.contains(&of_topic));
-        assert!(line.is_some_and(|line| line.contains(problem)), "{name}: {printed}");
+        for (printed, code) in
+            [run(folder, &["check", "--to", &uri(folder)]), check_deployed(&aws.endpoint())]
+        {
+            assert_eq!(code, Some(1), "{name}: {printed}");
+            let of_topic = format!("hostile/{name}");
+            let line = printed.lines().find(|line| line.contains(&of_topic));
+            assert!(line.is_some_and(|line| line.contains(problem)), "{name}: {printed}");
+        }
     }
 }
 
