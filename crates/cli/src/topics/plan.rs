@@ -390,3 +390,46 @@ fn left(object: Option<&Object>, wanted: Option<&TopicObject<'_>>, owner: &str) 
     let topic = object.topic.as_deref().filter(|entry| wanted.is_none() && is_of(entry, owner));
     own + usize::from(topic.is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use adapters::live_topics::Location;
+    use dialects::Source;
+
+    use super::*;
+
+    /// Files with a subscription of each topic, to this address.
+    fn files(topics: &[&str], address: &str) -> Reading {
+        let document = |topic: &&str| {
+            format!(
+                "apiVersion: lastmile.dev/v1\nkind: Subscription\n\
+                 metadata: {{namespace: shop, topic: {topic}, name: a}}\nspec: {{destination: {{url: '{address}'}}}}\n"
+            )
+        };
+        let text = topics.iter().map(document).collect::<Vec<_>>().join("---\n");
+        dialects::read(&[Source { name: "f", text: &text }])
+    }
+
+    async fn plan<'t>(topics: &'t Topics, reading: &Reading) -> Plan<'t> {
+        let beside = topics.beside().await.expect("objects");
+        Plan::of(topics, beside, "one", reading, false).await.expect("a plan")
+    }
+
+    #[tokio::test]
+    async fn after_a_question_only_a_topic_that_was_not_there_is_read_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let topics = Topics::at(&Location::Folder(folder.path().to_owned())).await;
+        let first = files(&["known"], "https://a.test/");
+        let made = plan(&topics, &first).await.make(&ChangeRecord::default(), |_, _| Ok(())).await;
+        made.expect("it is made");
+
+        let second = files(&["known", "new"], "https://b.test/");
+        let mut plan = plan(&topics, &second).await;
+        let are_used = |plan: &Plan<'_>| -> Vec<bool> {
+            plan.changes.values().map(|of| plan.read_of(of).is_some()).collect()
+        };
+        assert_eq!(are_used(&plan), [true, true]);
+        plan.note_pause();
+        assert_eq!(are_used(&plan), [true, false]);
+    }
+}
