@@ -68,7 +68,6 @@ pub mod ports;
 pub mod publish;
 pub mod request;
 pub mod subscription;
-pub mod table;
 pub mod time;
 pub mod topic_object;
 pub mod wire;

@@ -46,9 +46,8 @@ const QUEUES: [(&str, &str); 8] = [
     ("UnprocessedQueue", "unprocessed"),
     ("LastResortQueue", "last-resort"),
 ];
-const OTHERS: [(&str, &str); 4] = [
+const OTHERS: [(&str, &str); 3] = [
     ("ConfigBucket", "config"),
-    ("Table", "lastmile"),
     ("DeadLetterBucket", "dead-letters"),
     ("AWS::StackName", "tested"),
 ];

@@ -27,6 +27,7 @@ mod requests;
 mod samples;
 mod schedules;
 mod schema;
+mod slots;
 mod statuses;
 mod template;
 mod wire;

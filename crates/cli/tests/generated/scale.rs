@@ -243,7 +243,7 @@ fn limits() -> String {
     table("| load | first bottleneck | its limit | reached at events a day |", &rows)
 }
 
-fn what_processes_share() -> String {
+fn shared_state() -> String {
     const SIXTY: &str = "--events 1e9 --success 0.9";
     let rows = [
         ("a million events, all healthy", "--events 1e6 --success 0.99", ""),
@@ -262,7 +262,7 @@ fn what_processes_share() -> String {
         let estimate = json(&format!("{load} {options}"));
         // The sum of no lines is a negative zero.
         let of = |member, wanted| 0.0 + sum(&estimate, member, |_, what| what == wanted);
-        let [read, written] = ["table read", "table written"];
+        let [read, written] = ["shared state read", "shared state written"];
         let usd = of("usd", read) + of("usd", written);
         let options = if options.is_empty() { String::new() } else { format!("`{options}`") };
         let counts = [read, written].map(|what| short(of("quantity", what)));
@@ -389,7 +389,7 @@ fn expected(name: &str) -> String {
         "waits" => waits(),
         "limits" => limits(),
         "looking" => looking(),
-        "table" => what_processes_share(),
+        "shared state" => shared_state(),
         "elsewhere" => elsewhere(),
         "volumes" => volumes(),
         "goals" => goals(),
@@ -410,7 +410,7 @@ const TABLES: [&str; 10] = [
     "limits",
     "waits",
     "looking",
-    "table",
+    "shared state",
     "elsewhere",
     "volumes",
     "goals",

@@ -5,11 +5,12 @@
 
 pub mod adaptive;
 pub mod dead_letters;
-pub mod news;
 pub mod notice;
+pub mod permits;
 pub mod probation;
 pub mod retry_after;
 pub mod shared;
+pub mod slots;
 pub mod slow;
 
 use std::fmt;
@@ -19,17 +20,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use crate::subscription::Subscription;
-use crate::table::ItemKey;
-
-/// The end of the key of an item that holds the health of a destination, and that it is disabled.
-const HEALTH: &str = "#health";
-/// The end of the key of an item that holds who may make how many requests to a destination.
-const LIMITS: &str = "#limits";
+/// Where documents about destinations are, beside the subscriptions.
+pub const FOLDER: &str = "_destinations";
 /// Half of a SHA-256: enough to tell addresses apart.
 const KEY_BYTES: usize = 16;
 
-/// A destination of a namespace: a hash of both. The query of the address may hold secrets.
+/// A destination among others: a hash of its whole address, whose query may hold secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DestinationKey([u8; KEY_BYTES]);
@@ -52,40 +48,30 @@ pub enum Finding {
 }
 
 impl DestinationKey {
-    /// The key of the destination of a subscription.
+    /// That of this address.
     #[must_use]
-    pub fn of_subscription(subscription: &Subscription) -> Self {
-        Self::of(&subscription.name.topic.namespace, &subscription.destination.url)
-    }
-
-    /// The key of this address, as subscriptions of this namespace know it. Namespaces learn nothing from each other.
-    #[must_use]
-    pub fn of(namespace: &str, url: &Url) -> Self {
+    pub fn of(url: &Url) -> Self {
         let mut key = [0; KEY_BYTES];
-        let digest =
-            Sha256::new().chain_update(namespace).chain_update("\n").chain_update(url.as_str());
-        key.copy_from_slice(&digest.finalize()[..KEY_BYTES]);
+        key.copy_from_slice(&Sha256::digest(url.as_str())[..KEY_BYTES]);
         Self(key)
     }
-}
 
-impl DestinationKey {
-    /// The item of the table with its health, and that it is disabled.
+    /// The key of the document that says who may make how many requests at once.
     #[must_use]
-    pub fn health_item(self, namespace: &str) -> ItemKey {
-        ItemKey::new(namespace, format!("{self}{HEALTH}"))
+    pub fn permits_document(&self) -> String {
+        format!("{FOLDER}/{self}.permits.json")
     }
 
-    /// The destination whose health this item holds, if it holds any.
+    /// The key of the document that says which slots of its rate are taken.
     #[must_use]
-    pub fn of_health_item(item: &ItemKey) -> Option<Self> {
-        item.sort.strip_suffix(HEALTH)?.parse().ok()
+    pub fn slots_document(&self) -> String {
+        format!("{FOLDER}/{self}.slots.json")
     }
 
-    /// The item that says who may make how many requests to it.
+    /// The key of the document that holds its state.
     #[must_use]
-    pub fn limits_item(self, namespace: &str) -> ItemKey {
-        ItemKey::new(namespace, format!("{self}{LIMITS}"))
+    pub fn document(&self) -> String {
+        format!("{FOLDER}/{self}.json")
     }
 }
 
