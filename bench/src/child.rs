@@ -106,6 +106,7 @@ fn environment(server: &Server) -> Vec<(&'static str, String)> {
         ("TARGET_URL", format!("http://{}/hook/204", server.subscriber)),
         ("BUCKET", "dead-letters".to_owned()),
         ("SUBSCRIPTIONS_URI", "s3://config/subscriptions/".to_owned()),
+        ("TABLE_NAME", "lastmile".to_owned()),
         ("EVENTS_QUEUE_URL", queue("events")),
         ("FAN_OUT_QUEUE_URL", queue("fan-out")),
         ("RETRY_QUEUE_URL", queue("retry")),

@@ -8,6 +8,7 @@ pub mod document;
 pub mod hostile;
 pub mod libraries;
 pub mod logs;
+pub mod memory_table;
 pub mod scripted;
 pub mod snippets;
 pub mod spellings;

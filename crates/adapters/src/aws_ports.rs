@@ -2,7 +2,7 @@
 //!
 //! Clients are built once, at cold start, with every option that matters passed explicitly.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aws_config::SdkConfig;
@@ -12,8 +12,7 @@ use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
     AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
     PublishEvents, PublisherKeys, PublishingError, PutBlob, PutError, PutMessage, Queue,
-    QueueError, QueueName, SecretError, Secrets, SendHttp, SharedDocument, SharedDocumentError,
-    SharedDocuments, SubscriptionSource,
+    QueueError, QueueName, SecretError, Secrets, SendHttp, SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::request::token::Token;
@@ -24,6 +23,7 @@ use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
+use delivery::table::HasTable;
 use uuid::Uuid;
 
 use crate::aws_identity::Identity;
@@ -36,8 +36,8 @@ use crate::machine::Machine;
 use crate::queues::SqsQueues;
 use crate::secrets::SecretStores;
 use crate::settings::{DeadLetterSettings, DispatchSettings, IngressSettings};
-use crate::shared_documents::DocumentStore;
 use crate::sinks::SqsSinks;
+use crate::table::DynamoTable;
 pub use crate::timeouts::{aws_config, with_limits};
 use url::Url;
 
@@ -51,8 +51,8 @@ pub struct AwsPorts<H = HttpSender> {
     subscriptions: LiveTopics,
     secrets: SecretStores,
     identity: Identity,
-    consents: ConsentStore,
-    documents: DocumentStore,
+    consents: ConsentStore<DynamoTable>,
+    table: DynamoTable,
 }
 
 /// Every port of the deadletter function, which sends no requests and reads no subscriptions.
@@ -102,7 +102,7 @@ impl AwsPorts {
     ) -> Result<Self, ClientError> {
         let s3 = s3_client(config, settings.s3_force_path_style);
         let sqs = aws_sdk_sqs::Client::new(config);
-        let source = settings.subscriptions.folder(s3.clone());
+        let table = DynamoTable::new(config, settings.table.clone());
         let policy = AddressPolicy::new(settings.private.clone(), settings.own_addresses.clone());
         Ok(Self {
             http: HttpSender::new(policy)?,
@@ -110,8 +110,8 @@ impl AwsPorts {
             queues: SqsQueues::new(sqs, settings.queues.clone(), settings.fair_queues),
             blobs: S3Blobs(s3.clone()),
             // A consent belongs to an address and not to a delivery, so no message carries it.
-            consents: ConsentStore::new(source.storage.clone(), Machine),
-            documents: DocumentStore(source.storage.clone()),
+            consents: ConsentStore::new(table.clone(), Machine),
+            table,
             subscriptions: LiveTopics::at(&settings.subscriptions, s3),
             secrets,
             identity,
@@ -131,7 +131,7 @@ impl<H> AwsPorts<H> {
             secrets: self.secrets,
             identity: self.identity,
             consents: self.consents,
-            documents: self.documents,
+            table: self.table,
         }
     }
 }
@@ -205,6 +205,10 @@ impl<H: Sync> SubscriptionSource for AwsPorts<H> {
     ) -> Result<Arc<Catalogue>, String> {
         self.subscriptions.reread(known, topics).await
     }
+
+    fn were_changed(&self, topics: &BTreeMap<TopicName, u64>) {
+        self.subscriptions.were_changed(topics);
+    }
 }
 
 impl<H: Sync> Secrets for AwsPorts<H> {
@@ -237,18 +241,11 @@ impl<H: Sync> Consents for AwsPorts<H> {
     }
 }
 
-impl<H: Sync> SharedDocuments for AwsPorts<H> {
-    async fn shared(&self, key: &str) -> Result<Option<SharedDocument>, SharedDocumentError> {
-        self.documents.shared(key).await
-    }
+impl<H> HasTable for AwsPorts<H> {
+    type Table = DynamoTable;
 
-    async fn replace_shared(
-        &self,
-        key: &str,
-        bytes: Vec<u8>,
-        version: Option<&str>,
-    ) -> Result<bool, SharedDocumentError> {
-        self.documents.replace_shared(key, bytes, version).await
+    fn table(&self) -> &DynamoTable {
+        &self.table
     }
 }
 

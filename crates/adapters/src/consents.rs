@@ -1,12 +1,8 @@
-//! Consents, kept near the subscriptions: objects `_consents/…` of the config bucket, or files of
-//! a folder `_consents`.
-//!
-//! Separate from dead letters because here the newest write of a key wins, and there the first;
-//! and from subscriptions because these are many small documents that programs write.
+//! Consents, kept in the table, and in memory for a while.
 //!
 //! Promises: a consent that exists is read again after five minutes, so removing it withdraws it;
 //! a missing one after thirty seconds, so no delivery waits long for a consent that another process
-//! kept. While storage cannot be read, the consent read last is valid; without one, the answer is
+//! kept. While the table cannot be read, the consent read last is valid; without one, the answer is
 //! an error. Does not validate endpoints, and does not lock: of two processes that keep a consent
 //! at once, the later write wins.
 //!
@@ -18,9 +14,9 @@ use std::sync::{Mutex, PoisonError};
 
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{Clock, ConsentError, Consents};
+use delivery::table::{Entry, Expected, Table};
 
 use crate::machine::Machine;
-use crate::storage::{Storage, StorageError};
 
 /// A consent that exists is read again after this long.
 const REREAD_AFTER_MS: u64 = 300_000;
@@ -46,17 +42,17 @@ impl Cached {
 
 /// The consents of a deployment.
 #[derive(Debug)]
-pub struct ConsentStore<C = Machine> {
-    storage: Storage,
+pub struct ConsentStore<T, C = Machine> {
+    table: T,
     clock: C,
     cache: Mutex<HashMap<ConsentKey, Cached>>,
 }
 
-impl<C: Clock> ConsentStore<C> {
-    /// The consents in this storage; cached ones expire by the clock.
+impl<T: Table, C: Clock> ConsentStore<T, C> {
+    /// The consents in this table; cached ones expire by the clock.
     #[must_use]
-    pub fn new(storage: Storage, clock: C) -> Self {
-        Self { storage, clock, cache: Mutex::default() }
+    pub fn new(table: T, clock: C) -> Self {
+        Self { table, clock, cache: Mutex::default() }
     }
 
     fn cached(&self, key: &ConsentKey) -> Option<Cached> {
@@ -69,16 +65,13 @@ impl<C: Clock> ConsentStore<C> {
     }
 
     async fn read(&self, key: &ConsentKey) -> Result<Option<Granted>, String> {
-        match self.storage.get(key.as_str()).await {
-            Ok(Some(document)) => Granted::read(&document).map(Some),
-            // A missing bucket holds no consents; keeping one in it says what is wrong.
-            Ok(None) | Err(StorageError::NoSuchBucket(_)) => Ok(None),
-            Err(error) => Err(error.to_string()),
-        }
+        let stored = self.table.entry(&key.item(), self.clock.now_ms()).await;
+        let stored = stored.map_err(|error| error.to_string())?;
+        stored.map(|stored| Granted::read(stored.text.as_bytes())).transpose()
     }
 }
 
-impl<C: Clock + Send + Sync> Consents for ConsentStore<C> {
+impl<T: Table + Sync, C: Clock + Send + Sync> Consents for ConsentStore<T, C> {
     async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
         // Not locked while storage is read: two readers of one key are harmless.
         let cached = self.cached(key);
@@ -90,22 +83,22 @@ impl<C: Clock + Send + Sync> Consents for ConsentStore<C> {
                 self.cache(key, granted.clone());
                 Ok(granted)
             }
-            // Cached as if it were new: storage that fails is not asked with every delivery.
+            // Cached as if it were new: a table that fails is not asked with every delivery.
             (Err(_), Some(granted)) => {
                 self.cache(key, Some(granted.clone()));
                 Ok(Some(granted))
             }
-            (Err(problem), None) => Err(ConsentError { key: key.as_str().to_owned(), problem }),
+            (Err(problem), None) => Err(ConsentError { key: key.to_string(), problem }),
         }
     }
 
     async fn keep_consent(&self, key: &ConsentKey, granted: &Granted) -> Result<(), ConsentError> {
-        // Cached first: here the consent is valid even if storage rejects it.
+        // Cached first: here the consent is valid even if the table refuses it.
         self.cache(key, Some(granted.clone()));
-        let put = self.storage.put(key.as_str(), granted.write()).await;
-        put.map_err(|error| ConsentError {
-            key: key.as_str().to_owned(),
-            problem: error.to_string(),
-        })
+        let entry = Entry { text: granted.write(), expires_ms: None };
+        let now_ms = self.clock.now_ms();
+        let kept = self.table.replace(&key.item(), &entry, Expected::Anything, now_ms).await;
+        let failure = |problem: String| ConsentError { key: key.to_string(), problem };
+        kept.map(drop).map_err(|error| failure(error.to_string()))
     }
 }

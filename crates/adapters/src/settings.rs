@@ -18,6 +18,8 @@ use crate::telemetry::LogDeliveries;
 
 /// The folder of the subscriptions: `s3://bucket/prefix/` or `file:///folder/`.
 pub const SUBSCRIPTIONS_URI: &str = "SUBSCRIPTIONS_URI";
+/// The DynamoDB table of what processes learn.
+pub const TABLE_NAME: &str = "TABLE_NAME";
 /// The queue of published events.
 pub const EVENTS_QUEUE_URL: &str = "EVENTS_QUEUE_URL";
 /// The queue of deliveries and records that were re-enqueued before a first attempt.
@@ -105,6 +107,8 @@ pub enum SettingsError {
 pub struct DispatchSettings {
     /// Where the subscriptions are.
     pub subscriptions: Location,
+    /// The name of the table of what processes learn.
+    pub table: String,
     /// The queues it sends to.
     pub queues: Vec<(QueueName, String)>,
     /// The deployment's container of dead letters.
@@ -166,6 +170,7 @@ impl DispatchSettings {
         let env = Lookup(lookup);
         Ok(Self {
             subscriptions: env.parse(SUBSCRIPTIONS_URI, Location::parse)?,
+            table: env.required(TABLE_NAME)?,
             queues: vec![
                 (QueueName::Events, env.queue(EVENTS_QUEUE_URL)?),
                 (QueueName::FanOut, env.queue(FAN_OUT_QUEUE_URL)?),
@@ -373,8 +378,9 @@ fn invalid<T>(name: &'static str, result: Result<T, String>) -> Result<T, Settin
 mod tests {
     use super::*;
 
-    const GOOD: [(&str, &str); 8] = [
+    const GOOD: [(&str, &str); 9] = [
         (SUBSCRIPTIONS_URI, "s3://config/subscriptions/"),
+        (TABLE_NAME, "lastmile"),
         (EVENTS_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/events"),
         (FAN_OUT_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),
         (RETRY_QUEUE_URL, "https://sqs.eu-west-1.amazonaws.com/1/retry"),

@@ -495,9 +495,9 @@ pub fn slow_destination(subscription: &Subscription, found: Finding) {
     }
 }
 
-/// Logs that what all processes know of destinations could not be read or written.
-pub fn health_unreachable(document: &str, problem: &str) {
-    warn!(document, problem, "destination.unshared");
+/// Logs that the table could not be read or written. Until it can, each process does what it would do alone.
+pub fn table_unreachable(problem: &str) {
+    warn!(problem, "table.unreachable");
 }
 
 /// Logs how a destination answered a request for its consent.

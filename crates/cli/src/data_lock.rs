@@ -1,13 +1,14 @@
 //! Which `lastmile dev` uses a data folder: one at a time, since two would write the same files.
 //!
 //! The lock is the operating system's, on a file in the folder, and ends with the process, however that ends: a file
-//! that a crash left behind locks nothing. The file says where the holder listens, for whoever comes second.
+//! that a crash left behind locks nothing. The file says where the holder and its local AWS listen, for whoever comes
+//! second, and for commands that ask for what its table holds.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 
 use crate::output::note;
 use crate::text;
@@ -38,8 +39,8 @@ impl DataLock {
                 let mut address = String::new();
                 // Not every system lets others read a locked file.
                 let read = file.take(ADDRESS_MAX_BYTES).read_to_string(&mut address);
-                let at = match (read, address.trim()) {
-                    (Ok(_), address) if !address.is_empty() => format!(", at {address}"),
+                let at = match (read, address.lines().next()) {
+                    (Ok(_), Some(address)) => format!(", at {address}"),
                     _ => String::new(),
                 };
                 anyhow::bail!(
@@ -56,17 +57,38 @@ impl DataLock {
         Ok(Self(file))
     }
 
-    /// Says where its holder listens.
-    pub(crate) fn says(&mut self, address: &str) {
-        // If that fails, the second one is told less.
-        let _ = self.write(address);
+    /// Says where its holder listens, and its local AWS once that does.
+    pub(crate) fn says(&mut self, addresses: &[&str]) {
+        // If that fails, whoever asks is told less.
+        let _ = self.write(addresses);
     }
 
-    fn write(&mut self, address: &str) -> io::Result<()> {
+    fn write(&mut self, addresses: &[&str]) -> io::Result<()> {
         self.0.set_len(0)?;
         self.0.rewind()?;
-        writeln!(self.0, "{address}")
+        addresses.iter().try_for_each(|address| writeln!(self.0, "{address}"))
     }
+}
+
+/// The endpoint of the local AWS of the `lastmile dev` that uses this data folder.
+///
+/// # Errors
+/// When none does.
+pub(crate) fn aws_endpoint(data: &Path) -> anyhow::Result<String> {
+    let nobody = || {
+        anyhow!(
+            "no lastmile dev uses the data folder {}; what it knew of destinations ended with it",
+            text::path(data)
+        )
+    };
+    let file = File::open(data.join(NAME)).map_err(|_| nobody())?;
+    if file.try_lock_shared().is_ok() {
+        return Err(nobody());
+    }
+    let mut addresses = String::new();
+    let read = file.take(ADDRESS_MAX_BYTES).read_to_string(&mut addresses);
+    read.with_context(|| format!("{NAME} of {} cannot be read", text::path(data)))?;
+    addresses.lines().nth(1).map(str::to_owned).ok_or_else(nobody)
 }
 
 #[cfg(test)]
@@ -80,11 +102,14 @@ mod tests {
         let mut first = DataLock::take(&data).expect("nobody uses it");
         let refused = || DataLock::take(&data).expect_err("it is used").to_string();
         assert!(refused().ends_with("/data; end it, or choose another folder with --data DIR"));
-        first.says("http://127.0.0.1:8080");
-        first.says("http://127.0.0.1:80");
+        first.says(&["http://127.0.0.1:8080"]);
+        first.says(&["http://127.0.0.1:80", "http://127.0.0.1:4566"]);
         assert!(refused().contains("/data, at http://127.0.0.1:80; end it"), "{}", refused());
+        assert_eq!(aws_endpoint(&data).ok().as_deref(), Some("http://127.0.0.1:4566"));
         drop(first);
         assert!(data.join(NAME).exists());
+        let ended = aws_endpoint(&data).expect_err("its holder has ended").to_string();
+        assert!(ended.starts_with("no lastmile dev uses the data folder "), "{ended}");
         DataLock::take(&data).expect("its holder has ended");
     }
 }

@@ -59,6 +59,7 @@ mod store;
 mod styled;
 mod text;
 mod this_machine;
+mod topic_news;
 mod topics;
 mod unreadable_ledger;
 mod unset_secrets;

@@ -68,6 +68,7 @@ pub mod ports;
 pub mod publish;
 pub mod request;
 pub mod subscription;
+pub mod table;
 pub mod time;
 pub mod topic_object;
 pub mod wire;

@@ -5,7 +5,7 @@
 //! test runs against every implementation.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -27,6 +27,7 @@ use crate::subscription::name::{SubscriptionName, TopicName};
 use crate::subscription::schedule::Jitter;
 use crate::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use crate::subscription::sink::SinkQueue;
+use crate::table::HasTable;
 use crate::wire::{
     ATTRIBUTE_MAX_BYTES, DEADLETTER_ATTRIBUTE, DELIVERY_ATTRIBUTE, PUBLICATION_ATTRIBUTE,
     RECEIVES_ATTRIBUTE, TOPIC_ATTRIBUTE, UNREAD_ATTRIBUTE, UNREAD_MS, has_waited, unread_wait_ms,
@@ -452,6 +453,10 @@ pub trait SubscriptionSource {
         known: Arc<Catalogue>,
         topics: &BTreeSet<TopicName>,
     ) -> impl Future<Output = Result<Arc<Catalogue>, String>> + Send;
+
+    /// Takes note of the news: these topics were changed, and when that was told. They are requested again before they are
+    /// used. A source that is read whole finds out by itself.
+    fn were_changed(&self, _topics: &BTreeMap<TopicName, u64>) {}
 }
 
 /// A secret could not be read; the text has its name, never its value.
@@ -513,51 +518,6 @@ pub trait Consents {
         key: &ConsentKey,
         granted: &Granted,
     ) -> impl Future<Output = Result<(), ConsentError>> + Send;
-}
-
-/// A document that all processes of the deployment share.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedDocument {
-    /// Its content.
-    pub bytes: Vec<u8>,
-    /// Which version of it this is.
-    pub version: String,
-}
-
-/// A shared document could not be read or written.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the document {key} cannot be read or written: {problem}")]
-pub struct SharedDocumentError {
-    /// Its key.
-    pub key: String,
-    /// Why.
-    pub problem: String,
-}
-
-/// Stores small documents that all processes share.
-///
-/// Promise: of several writers that read the same version, one replaces it, and the others are told so.
-pub trait SharedDocuments {
-    /// The newest version of the document with this key, if there is one.
-    ///
-    /// # Errors
-    /// [`SharedDocumentError`] when it cannot be read.
-    fn shared(
-        &self,
-        key: &str,
-    ) -> impl Future<Output = Result<Option<SharedDocument>, SharedDocumentError>> + Send;
-
-    /// Replaces the version that the caller read, or none; whether it did. A document that was replaced
-    /// may be this very one, if an earlier try was not answered.
-    ///
-    /// # Errors
-    /// [`SharedDocumentError`] when it is not certain what is stored now.
-    fn replace_shared(
-        &self,
-        key: &str,
-        bytes: Vec<u8>,
-        version: Option<&str>,
-    ) -> impl Future<Output = Result<bool, SharedDocumentError>> + Send;
 }
 
 /// Shows other services of AWS who this deployment is.
@@ -643,7 +603,7 @@ pub trait DispatchPorts:
     + Secrets
     + AwsIdentity
     + Consents
-    + SharedDocuments
+    + HasTable
     + JitterSource
 {
 }
@@ -655,7 +615,7 @@ impl<T> DispatchPorts for T where
         + Secrets
         + AwsIdentity
         + Consents
-        + SharedDocuments
+        + HasTable
         + JitterSource
 {
 }

@@ -26,7 +26,7 @@ use dispatch::{Deadline, Dispatch};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::aws::{LocalAws, LocalAwsConfig, local_clients};
+use crate::aws::{LocalAws, LocalAwsConfig, TABLE, local_clients};
 use crate::mapping::EventSourceMapping;
 use crate::mapping::event::received;
 use crate::observe::{ObservedSender, Observer};
@@ -253,6 +253,7 @@ fn environment(
     let default_topic = config.default_topic.as_ref().map(ToString::to_string);
     let values = [
         (settings::SUBSCRIPTIONS_URI, format!("file://{}/", subscriptions.display())),
+        (settings::TABLE_NAME, TABLE.to_owned()),
         (settings::EVENTS_QUEUE_URL, aws.queue_url("events")),
         (settings::FAN_OUT_QUEUE_URL, aws.queue_url("fan-out")),
         (settings::RETRY_QUEUE_URL, aws.queue_url("retry")),

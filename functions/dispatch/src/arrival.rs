@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 
 use crate::dispatch::{Dispatch, Invocation};
-use crate::memory::leases::LeasedPermit;
+use crate::memory::permits::UsedPermit;
 use crate::progress::{InFlightDelivery, Unfinished};
 
 /// Deliveries that have arrived.
@@ -20,7 +20,7 @@ pub(crate) struct Arrived {
     /// To be attempted after a short wait in place.
     pub(crate) soon: Vec<InFlightDelivery>,
     /// The permit for the request, where processes share them; returned when this is dropped.
-    permit: Option<LeasedPermit>,
+    permit: Option<UsedPermit>,
 }
 
 impl<P: DispatchPorts> Dispatch<P> {
@@ -69,7 +69,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         self.move_to_slow_lane(slow, of).await;
         arrived.due = self.check_consent(arrived.due, subscription, of).await;
         arrived.due = self.take_slot(arrived.due, subscription, of).await;
-        (arrived.due, arrived.permit) = self.lease_permit(arrived.due, subscription, of).await;
+        (arrived.due, arrived.permit) = self.use_permit(arrived.due, subscription, of).await;
         self.leave_alone(&mut arrived, of).await;
         arrived
     }

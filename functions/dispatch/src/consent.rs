@@ -86,7 +86,11 @@ impl<P: DispatchPorts> Dispatch<P> {
         wanted: &Consent,
         of: &Invocation<'_>,
     ) -> Result<(), Hold> {
-        let key = ConsentKey::of(&subscription.destination.url, wanted);
+        let key = ConsentKey::of(
+            &subscription.name.topic.namespace,
+            &subscription.destination.url,
+            wanted,
+        );
         let gate = self.gates.gate(&key);
         // Held during the validation, so that all waiting deliveries share its answer.
         let mut gate = gate.lock().await;

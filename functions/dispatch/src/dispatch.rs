@@ -21,7 +21,7 @@ use crate::memory::consent_gates::ConsentGates;
 use crate::memory::dead_letters::DeadLetterCounts;
 use crate::memory::finished::FinishedDeliveries;
 use crate::memory::health::Health;
-use crate::memory::leases::Leases;
+use crate::memory::permits::Permits;
 use crate::memory::rates::Rates;
 use crate::plan::Work;
 use crate::progress::BatchProgress;
@@ -39,7 +39,7 @@ pub struct Dispatch<P> {
     pub(crate) default_topic: Option<TopicName>,
     pub(crate) health: Health,
     pub(crate) rates: Rates,
-    pub(crate) leases: Leases,
+    pub(crate) permits: Permits,
     pub(crate) dead_letters: DeadLetterCounts,
     pub(crate) adaptive: Adaptive,
     pub(crate) gates: ConsentGates,
@@ -101,7 +101,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// The function with its ports, the deployment's container of dead letters, and the topic of
     /// records that name none.
     pub fn new(ports: P, container: Container, default_topic: Option<TopicName>) -> Self {
-        let (health, rates, leases, dead_letters, adaptive) = Default::default();
+        let (health, rates, permits, dead_letters, adaptive) = Default::default();
         let gates = ConsentGates::shared_by(1);
         let (tokens, finished, telemetry) =
             (Tokens::default(), Mutex::default(), Telemetry::default());
@@ -111,7 +111,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             default_topic,
             health,
             rates,
-            leases,
+            permits,
             dead_letters,
             adaptive,
             gates,
@@ -158,7 +158,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                         // It drops its permit before this work counts as done: whoever gets it is polled
                         // before those who wait for the end of all work.
                         self.deliver(group, permit, of).await;
-                        self.return_leases(of.deadline).await;
+                        self.return_permits(of).await;
                     }
                 }
             }

@@ -29,7 +29,7 @@ mod sharing;
 mod turns;
 
 pub use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, IN_PLACE_WAITS};
-pub use crate::memory::health::{LOOK_EVERY_MS, READ_EVERY_MS};
+pub use crate::memory::health::READ_EVERY_MS;
 pub use crate::{deadline::Deadline, deadline::RESPONSE_MARGIN_MS};
 pub use crate::{decode::PARTS_MAX, decode::REQUESTS_IN_PLACE};
 use crate::{dispatch::Invocation, dispatch::Shared, intake::Part, plan::BatchPlan};
@@ -40,7 +40,7 @@ use futures::{FutureExt as _, StreamExt as _, future::join, future::join_all, st
 impl<P: DispatchPorts> Dispatch<P> {
     /// Handles a batch; the message ids it returns are of records that SQS has to redeliver.
     pub async fn handle(&self, records: &[Record], deadline: &Deadline) -> Vec<String> {
-        let (known, ()) = join(self.ports.current(), self.learn(records, deadline)).await;
+        let (known, ()) = join(self.ports.current(), self.learn(deadline)).await;
         let parts = self.parts(records, known);
         let shared = Shared::of(parts.len(), deadline);
         let handled = parts.into_iter().map(|part| self.handle_part(part, &shared));

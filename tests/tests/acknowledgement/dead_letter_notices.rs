@@ -59,7 +59,7 @@ impl Deployment {
     }
 
     fn document(&self) -> Option<MinuteOfDeadLetters> {
-        let text = self.ports.shared_document(&MINUTE.document())?;
+        let text = self.ports.entry_text(&MINUTE.item())?;
         Some(MinuteOfDeadLetters::read(text.as_bytes()).expect("it is one"))
     }
 }
@@ -192,12 +192,12 @@ fn nobody_is_told_of_a_dead_letter_of_a_reply_to_a_notice() {
 }
 
 #[test]
-fn while_storage_does_not_answer_dead_letters_are_sent_and_told_of_later() {
+fn while_the_table_does_not_answer_dead_letters_are_sent_and_told_of_later() {
     let deployment = Deployment::new();
-    deployment.ports.set_shared_unreachable(true);
+    deployment.ports.set_table_unreachable(true);
     let sent = deployment.invoke(0, &[record("m1", EVENT)]);
     assert_eq!((dead_letters(&sent), sent.len()), (2, 2));
-    deployment.ports.set_shared_unreachable(false);
+    deployment.ports.set_table_unreachable(false);
     deployment.ports.advance_ms(30_000);
     let sent = deployment.invoke(0, &[record("m2", EVENT)]);
     let told = told(&deployment.tell(0, &announcements(&sent)[0]));
@@ -205,20 +205,20 @@ fn while_storage_does_not_answer_dead_letters_are_sent_and_told_of_later() {
 }
 
 #[test]
-fn an_announcement_waits_for_storage_and_at_last_is_delivered_without_numbers() {
+fn an_announcement_waits_for_the_table_and_at_last_is_delivered_without_numbers() {
     let deployment = Deployment::new();
     let sent = deployment.invoke(0, &[record("m1", EVENT)]);
     let mut waiting = announcements(&sent).remove(0);
-    deployment.ports.set_shared_unreachable(true);
+    deployment.ports.set_table_unreachable(true);
     for held in 1..=10 {
         let sent = deployment.tell(0, &waiting);
         let [again] = &announcements(&sent)[..] else { panic!("{sent:?}") };
         assert_eq!(publication(again).hold.count, held);
         assert!(again.wait_ms >= 300_000, "{}", again.wait_ms);
-        // One that finds storage in time tells all.
-        deployment.ports.set_shared_unreachable(false);
+        // One that finds the table in time tells all.
+        deployment.ports.set_table_unreachable(false);
         assert_eq!(told(&deployment.tell(1, &waiting))[0][1], 2);
-        deployment.ports.set_shared_unreachable(true);
+        deployment.ports.set_table_unreachable(true);
         waiting = again.clone();
         deployment.ports.advance_ms(waiting.wait_ms);
     }
@@ -246,18 +246,18 @@ fn a_minute_that_no_queue_announces_is_not_written_until_one_does() {
 }
 
 #[test]
-fn a_queue_that_does_not_take_an_announcement_holds_one_invocation_up_for_two_seconds() {
-    for (fault, held_ms) in [(Fault::Refuses, 0), (Fault::Hangs, 2_000)] {
+fn a_queue_that_does_not_take_an_announcement_holds_one_invocation_up_for_a_second() {
+    for (fault, held_ms) in [(Fault::Refuses, 0), (Fault::Hangs, 1_000)] {
         let deployment = Deployment::new();
         for queue in [QueueName::FanOut, QueueName::Retry] {
             deployment.ports.clone().with_queue_fault(queue, fault);
         }
         deployment.invoke(0, &[record("m1", EVENT)]);
-        let (asked, now_ms) = (deployment.ports.shared_requests(), deployment.ports.now_ms());
+        let (asked, now_ms) = (deployment.ports.table_requests(), deployment.ports.now_ms());
         assert_eq!(now_ms, NOW_MS + held_ms);
         deployment.ports.advance_ms(9_999);
         deployment.invoke(0, &[record("m2", EVENT)]);
-        let after = (deployment.ports.shared_requests(), deployment.ports.now_ms());
+        let after = (deployment.ports.table_requests(), deployment.ports.now_ms());
         assert_eq!(after, (asked, now_ms + 9_999));
         deployment.ports.repair_queues();
         deployment.ports.advance_ms(1);
@@ -270,16 +270,16 @@ fn a_queue_that_does_not_take_an_announcement_holds_one_invocation_up_for_two_se
 fn a_process_writes_at_once_and_then_every_five_seconds_what_it_keeps() {
     let deployment = Deployment::new();
     let sent = deployment.invoke(0, &[record("m1", EVENT)]);
-    let asked = deployment.ports.shared_requests();
+    let asked = deployment.ports.table_requests();
     deployment.ports.advance_ms(4_999);
     deployment.invoke(0, &[record("m2", EVENT)]);
-    assert_eq!(deployment.ports.shared_requests(), asked);
+    assert_eq!(deployment.ports.table_requests(), asked);
     // Also one that has no dead letters of its own writes what is kept, once.
     let notice = Record { topic: Some("shop/notices".to_owned()), ..record("m3", EVENT) };
     for (wait_ms, requests) in [(0, 0), (1, 2), (4_999, 2), (10_000, 2)] {
         deployment.ports.advance_ms(wait_ms);
         deployment.invoke(0, std::slice::from_ref(&notice));
-        assert_eq!(deployment.ports.shared_requests(), asked + requests, "{wait_ms}");
+        assert_eq!(deployment.ports.table_requests(), asked + requests, "{wait_ms}");
     }
     assert_eq!(told(&deployment.tell(0, &announcements(&sent)[0]))[0][1], 4);
 }
@@ -293,11 +293,11 @@ fn what_might_be_written_after_its_minute_was_told_of_counts_for_the_next_one() 
     let notice = Record { topic: Some("shop/notices".to_owned()), ..record("m3", EVENT) };
     deployment.invoke(0, &[notice]);
     // Each request takes long, and others are faster a few times.
-    deployment.ports.slow_shared(1_900);
-    deployment.ports.overtake(4);
+    deployment.ports.slow_table(900);
+    deployment.ports.overtake(6);
     deployment.invoke(0, &[record("m2", EVENT)]);
     assert_eq!(deployment.ports.now_ms(), MINUTE.written_until_ms());
-    deployment.ports.slow_shared(0);
+    deployment.ports.slow_table(0);
     assert_eq!(told(&deployment.tell(1, &announcements(&first)[0]))[0][1], 2);
     deployment.ports.advance_ms(5_000);
     let sent = deployment.invoke(0, &[record("m3", EVENT)]);
@@ -311,9 +311,9 @@ fn a_document_that_others_write_all_the_time_is_left_alone_for_a_while() {
     let deployment = Deployment::new();
     deployment.ports.overtake(7);
     let sent = deployment.invoke(0, &[record("m1", EVENT)]);
-    let asked = deployment.ports.shared_requests();
+    let asked = deployment.ports.table_requests();
     deployment.invoke(0, &[record("m2", EVENT)]);
-    assert_eq!((deployment.ports.shared_requests(), deployment.document()), (asked, None));
+    assert_eq!((deployment.ports.table_requests(), deployment.document()), (asked, None));
     deployment.ports.advance_ms(10_000);
     assert!(announcements(&deployment.invoke(0, &[record("m3", EVENT)])).is_empty());
     assert_eq!(told(&deployment.tell(0, &announcements(&sent)[0]))[0][1], 6);
@@ -328,7 +328,7 @@ fn an_announcement_of_a_minute_that_was_not_written_finds_nothing() {
     let mut counted = Causes::default();
     counted.note("ReplyLoop", "shop/orders/s0", Uuid::nil());
     let other = MinuteOfDeadLetters::with(None, tomorrow, &counted);
-    deployment.ports.set_shared_document(&MINUTE.document(), &other.write());
+    deployment.ports.set_entry(&MINUTE.item(), &other.entry());
     assert!(deployment.tell(0, &announcement).is_empty());
 }
 
@@ -346,13 +346,13 @@ fn a_dead_letter_that_its_sink_refuses_is_counted_once() {
 }
 
 #[test]
-fn where_nobody_wants_notices_nothing_is_asked_of_storage() {
+fn where_nobody_wants_notices_nothing_is_asked_of_the_table() {
     let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0")])).with_status(400);
     let dispatch = Dispatch::new(ports.clone(), container(), None);
     for number in 0..10 {
         let records = [record(&format!("m{number}"), EVENT)];
         ports.run(dispatch.handle(&records, &Deadline::new(NOW_MS, NOW_MS + 120_000)));
     }
-    // The digest, once.
-    assert_eq!((ports.sent().len(), ports.shared_requests()), (10, 1));
+    // The news, once.
+    assert_eq!((ports.sent().len(), ports.table_requests()), (10, 1));
 }

@@ -9,7 +9,7 @@ use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
     AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
     PutBlob, PutError, PutMessage, Queue, QueueError, QueueName, Record, SecretError, Secrets,
-    SendHttp, SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
+    SendHttp, SubscriptionSource,
 };
 use delivery::request::token::Token;
 use delivery::request::{Method, Request};
@@ -21,7 +21,12 @@ use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::sink::{Container, SinkQueue};
+use delivery::table::{
+    Entry, Expected, HasTable, ItemKey, Line, LineName, Permit, PermitAnswer, Stored, Table,
+    TableError, TakePermits, TakePlaces,
+};
 use dialects::Source;
+use lastmile_tests::memory_table::MemoryTable;
 use uuid::Uuid;
 
 use crate::reactions::{Reaction, Reactions};
@@ -123,14 +128,11 @@ struct Calls {
     /// How long credentials that sign requests are valid; nobody has any without it.
     credentials_life_ms: Option<u64>,
     credentials_asked: usize,
-    /// The shared documents, and how often each was written.
-    shared: BTreeMap<String, (Vec<u8>, u64)>,
-    /// How often shared documents were read or written.
-    shared_requests: usize,
-    shared_unreachable: bool,
-    /// How long each of these requests takes.
-    shared_takes_ms: u64,
-    /// How often another process still writes a shared document just before this one does.
+    table: MemoryTable,
+    table_unreachable: bool,
+    /// How long each request to the table takes.
+    table_takes_ms: u64,
+    /// How often another process still replaces an entry just before this one does.
     overtaken: usize,
     /// The `webhook-*` headers of the responses to validation requests; if empty, a response has
     /// none.
@@ -164,7 +166,7 @@ pub(crate) enum Hanging {
     PutBlob,
     ChangeVisibility,
     KeepConsent,
-    Shared,
+    Table,
 }
 
 /// All ports of both functions. Clones share their state.
@@ -356,26 +358,36 @@ impl FakePorts {
         self.calls().consents_unreadable = unreadable;
     }
 
-    /// Whether shared documents cannot be read and written.
-    pub(crate) fn set_shared_unreachable(&self, unreachable: bool) {
-        self.calls().shared_unreachable = unreachable;
+    /// The table fails, or answers again.
+    pub(crate) fn set_table_unreachable(&self, unreachable: bool) {
+        self.calls().table_unreachable = unreachable;
     }
 
-    /// Each request for a shared document takes this long.
-    pub(crate) fn slow_shared(&self, takes_ms: u64) {
-        self.calls().shared_takes_ms = takes_ms;
+    /// Each request to the table takes this long.
+    pub(crate) fn slow_table(&self, takes_ms: u64) {
+        self.calls().table_takes_ms = takes_ms;
     }
 
-    /// So often from now on another process writes a shared document just before this one does.
+    /// So often from now on another process replaces an entry just before this one does.
     pub(crate) fn overtake(&self, times: usize) {
         self.calls().overtaken = times;
     }
 
-    /// Another process writes a shared document.
-    pub(crate) fn set_shared_document(&self, key: &str, bytes: &[u8]) {
+    /// Another process, or a person, changes the table.
+    pub(crate) fn change_table<T>(&self, change: impl FnOnce(&mut MemoryTable, u64) -> T) -> T {
+        let now_ms = self.now_ms();
         let mut calls = self.calls();
-        let writes = calls.shared.get(key).map_or(1, |(_, writes)| writes + 1);
-        calls.shared.insert(key.to_owned(), (bytes.to_vec(), writes));
+        let requests = calls.table.requests;
+        let changed = change(&mut calls.table, now_ms);
+        calls.table.requests = requests;
+        changed
+    }
+
+    /// Another process replaces an entry.
+    pub(crate) fn set_entry(&self, key: &ItemKey, entry: &Entry) {
+        self.change_table(|table, now_ms| {
+            table.replace(key, entry, Expected::Anything, now_ms);
+        });
     }
 
     /// From now on every queue takes messages.
@@ -424,15 +436,14 @@ impl FakePorts {
         self.calls().posts.clone()
     }
 
-    /// The shared document with this key, as text.
-    pub(crate) fn shared_document(&self, key: &str) -> Option<String> {
-        let bytes = self.calls().shared.get(key)?.0.clone();
-        Some(String::from_utf8(bytes).expect("a document is text"))
+    /// What an item holds, if it holds anything.
+    pub(crate) fn entry_text(&self, key: &ItemKey) -> Option<String> {
+        self.change_table(|table, now_ms| table.entry(key, now_ms)).map(|stored| stored.text)
     }
 
-    /// How often shared documents were read or written.
-    pub(crate) fn shared_requests(&self) -> usize {
-        self.calls().shared_requests
+    /// How often the table was asked.
+    pub(crate) fn table_requests(&self) -> u64 {
+        self.calls().table.requests
     }
 
     /// The stored consents.
@@ -574,7 +585,7 @@ impl Consents for FakePorts {
     async fn consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
         if self.calls().consents_unreadable {
             return Err(ConsentError {
-                key: key.as_str().to_owned(),
+                key: key.to_string(),
                 problem: "injected by the test".to_owned(),
             });
         }
@@ -588,48 +599,81 @@ impl Consents for FakePorts {
     }
 }
 
-impl FakePorts {
-    async fn begin_shared(&self, key: &str) -> Result<(), SharedDocumentError> {
-        self.calls().shared_requests += 1;
-        self.hang(Hanging::Shared).await;
-        let takes_ms = self.calls().shared_takes_ms;
-        if takes_ms > 0 {
-            self.clock.sleep(takes_ms).await;
-        }
-        let problem = "injected by the test".to_owned();
-        match self.calls().shared_unreachable {
-            true => Err(SharedDocumentError { key: key.to_owned(), problem }),
-            false => Ok(()),
-        }
+impl HasTable for FakePorts {
+    type Table = Self;
+
+    fn table(&self) -> &Self {
+        self
     }
 }
 
-impl SharedDocuments for FakePorts {
-    async fn shared(&self, key: &str) -> Result<Option<SharedDocument>, SharedDocumentError> {
-        self.begin_shared(key).await?;
-        let calls = self.calls();
-        let found = calls.shared.get(key).cloned();
-        Ok(found.map(|(bytes, writes)| SharedDocument { bytes, version: writes.to_string() }))
+impl FakePorts {
+    async fn ask_table<T>(
+        &self,
+        change: impl FnOnce(&mut MemoryTable) -> T,
+    ) -> Result<T, TableError> {
+        self.hang(Hanging::Table).await;
+        let takes_ms = self.calls().table_takes_ms;
+        if takes_ms > 0 {
+            self.clock.sleep(takes_ms).await;
+        }
+        let mut calls = self.calls();
+        if calls.table_unreachable {
+            calls.table.requests += 1;
+            return Err(TableError { problem: "reach it: injected by the test".to_owned() });
+        }
+        Ok(change(&mut calls.table))
+    }
+}
+
+impl Table for FakePorts {
+    async fn entry(&self, key: &ItemKey, now_ms: u64) -> Result<Option<Stored>, TableError> {
+        self.ask_table(|table| table.entry(key, now_ms)).await
     }
 
-    async fn replace_shared(
+    async fn replace(
         &self,
-        key: &str,
-        bytes: Vec<u8>,
-        version: Option<&str>,
-    ) -> Result<bool, SharedDocumentError> {
-        self.begin_shared(key).await?;
-        let mut calls = self.calls();
-        if calls.overtaken > 0 {
-            calls.overtaken -= 1;
-            return Ok(false);
-        }
-        let writes = calls.shared.get(key).map(|(_, writes)| *writes);
-        if writes.map(|writes| writes.to_string()).as_deref() != version {
-            return Ok(false);
-        }
-        calls.shared.insert(key.to_owned(), (bytes, writes.unwrap_or_default() + 1));
-        Ok(true)
+        key: &ItemKey,
+        entry: &Entry,
+        expected: Expected,
+        now_ms: u64,
+    ) -> Result<bool, TableError> {
+        let is_overtaken = expected != Expected::Anything && self.calls().overtaken > 0;
+        let expected = if is_overtaken { Expected::Version(0) } else { expected };
+        self.calls().overtaken -= usize::from(is_overtaken);
+        self.ask_table(|table| table.replace(key, entry, expected, now_ms)).await
+    }
+
+    async fn newest(&self, partition: &str, most: u32) -> Result<Vec<Stored>, TableError> {
+        self.ask_table(|table| table.newest(partition, most)).await
+    }
+
+    async fn take_permits(
+        &self,
+        key: &ItemKey,
+        take: &TakePermits,
+        now_ms: u64,
+    ) -> Result<PermitAnswer, TableError> {
+        self.ask_table(|table| table.take_permits(key, take, now_ms)).await
+    }
+
+    async fn return_permits(
+        &self,
+        key: &ItemKey,
+        permits: &[Permit],
+        _now_ms: u64,
+    ) -> Result<(), TableError> {
+        self.ask_table(|table| table.return_permits(key, permits)).await
+    }
+
+    async fn take_places(
+        &self,
+        key: &ItemKey,
+        name: LineName,
+        take: &TakePlaces,
+        now_ms: u64,
+    ) -> Result<Line, TableError> {
+        self.ask_table(|table| table.take_places(key, name, take, now_ms)).await
     }
 }
 

@@ -361,7 +361,7 @@ fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_di
     let ports = unhealthy(&[answers(503)]);
     // The second one reads nothing of what the first one writes: storage was down for it.
     let processes = [with_telemetry(&ports, true), with_telemetry(&ports, true)];
-    ports.set_shared_unreachable(true);
+    ports.set_table_unreachable(true);
     for number in 0..9 {
         for process in &processes {
             let counted = unhealthy_metrics(&ports, process, &format!("m{number}"));
@@ -369,7 +369,7 @@ fn a_destination_that_keeps_failing_counts_once_for_all_processes_and_without_di
         }
     }
     assert!(unhealthy_metrics(&ports, &processes[0], "m9").is_empty(), "not written yet");
-    ports.set_shared_unreachable(false);
+    ports.set_table_unreachable(false);
     ports.advance_ms(30_000);
     let failing = ["[] DestinationFailingCount 1"];
     assert_eq!(unhealthy_metrics(&ports, &processes[0], "m10"), failing);

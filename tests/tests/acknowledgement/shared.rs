@@ -1,15 +1,18 @@
-//! What processes tell each other about destinations: one probes, all obey, and storage that does not
+//! What processes tell each other about destinations: one probes, all obey, and a table that does not
 //! answer stops nobody.
 
-use delivery::delivery::health::shared::{
-    DestinationState, Digest, Document as _, digest_document,
-};
+use delivery::delivery::health::news::{NEWS, News};
+use delivery::delivery::health::shared::{DestinationState, Document as _};
 use delivery::delivery::health::{DestinationKey, slow};
 use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
 use delivery::subscription::{Disabled, ReplyTo, Subscription};
+use delivery::table::{Entry, ItemKey};
+use delivery::time::duration::{DAY_MS, MINUTE_MS};
 use dispatch::{Deadline, Dispatch};
+use serde_json::Value;
 
+use super::json_log::log_lines;
 use super::reactions::{Reaction, answers, times_out_after};
 use super::{EVENT, carried, delivery, retry_record, subscription};
 use crate::fake_ports::{FakePorts, Fault, Hanging, catalogue_of, container, record};
@@ -66,14 +69,15 @@ impl Deployment {
     }
 
     fn state(&self) -> DestinationState {
-        let document = DestinationKey::of(&destination().destination.url).document();
-        let text = self.ports.shared_document(&document).expect("it was written");
+        let text = self.ports.entry_text(&item()).expect("it was written");
         assert!(!text.contains("token"), "{text}");
         DestinationState::read(text.as_bytes()).expect("it is one")
     }
 
-    fn digest(&self) -> String {
-        self.ports.shared_document("_destinations/digest.json").unwrap_or_default()
+    /// All news, the newest first.
+    fn news(&self) -> Vec<String> {
+        let newest = self.ports.change_table(|table, _| table.newest("@news", 1_000));
+        newest.into_iter().map(|stored| stored.text).collect()
     }
 }
 
@@ -91,13 +95,13 @@ fn due() -> Record {
 }
 
 #[test]
-fn while_every_destination_is_healthy_a_process_reads_the_digest_once_and_writes_nothing() {
+fn while_every_destination_is_healthy_a_process_reads_the_news_twice_a_minute_and_writes_nothing() {
     let deployment = Deployment::new(1, &[answers(200)]);
     for number in 0..100 {
         deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
         deployment.ports.advance_ms(2_500);
     }
-    assert_eq!((deployment.ports.requests(), deployment.ports.shared_requests()), (100, 1));
+    assert_eq!((deployment.ports.requests(), deployment.ports.table_requests()), (100, 9));
 }
 
 #[test]
@@ -120,10 +124,10 @@ fn one_process_probes_at_a_time_and_its_failure_is_known_to_all() {
     assert!(deployment.attempts(0), "the probe");
     assert_eq!(deployment.state().failing.map(|failing| failing.lasts_ms), Some(20_000));
     deployment.ports.advance_ms(5_000);
-    assert!(!deployment.attempts(1), "it has not read the digest again, but asks before it probes");
-    let asked = deployment.ports.shared_requests();
+    assert!(!deployment.attempts(1), "it has not read the news again, but asks before it probes");
+    let asked = deployment.ports.table_requests();
     assert!(!deployment.attempts(1), "it knows now");
-    assert_eq!(deployment.ports.shared_requests(), asked);
+    assert_eq!(deployment.ports.table_requests(), asked);
     deployment.ports.advance_ms(15_000);
     assert!(deployment.attempts(1), "the next probe");
     assert!(!deployment.attempts(0) && !deployment.attempts(2));
@@ -141,20 +145,24 @@ fn while_a_process_probes_no_other_does_until_its_claim_is_over() {
     let delivery::delivery::health::shared::Claim::Write(claimed) = claimed else {
         panic!("{claimed:?}")
     };
-    crashed.set_shared_document(&document(), &claimed.write());
+    crashed.set_entry(&item(), &claimed.entry());
     let sent = deployment.invoke(1, &[due()]);
     let [(QueueName::Retry, message)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((message.wait_ms, deployment.ports.requests()), (10_000, 10));
     // The others of its process need not ask.
-    let asked = deployment.ports.shared_requests();
+    let asked = deployment.ports.table_requests();
     assert!(!deployment.attempts(1));
-    assert_eq!(deployment.ports.shared_requests(), asked);
+    assert_eq!(deployment.ports.table_requests(), asked);
     deployment.ports.advance_ms(90_000);
     assert!(deployment.invoke(1, &[due()]).len() == 1 && deployment.ports.requests() == 11);
 }
 
-fn document() -> String {
-    DestinationKey::of(&destination().destination.url).document()
+fn item() -> ItemKey {
+    key().health_item("shop")
+}
+
+fn key() -> DestinationKey {
+    DestinationKey::of("shop", &destination().destination.url)
 }
 
 #[test]
@@ -163,12 +171,12 @@ fn a_recovery_is_known_to_all() {
     assert!(!deployment.attempts(1));
     deployment.ports.advance_ms(10_000);
     assert!(deployment.attempts(0) && deployment.state().is_healthy());
-    assert!(!deployment.digest().contains("failing"), "{}", deployment.digest());
+    assert!(!deployment.news()[0].contains("failing"), "{:?}", deployment.news());
     // It asks before it probes, and need not.
     assert!(deployment.attempts(1));
-    let asked = deployment.ports.shared_requests();
+    let asked = deployment.ports.table_requests();
     assert!(deployment.attempts(1));
-    assert_eq!(deployment.ports.shared_requests(), asked);
+    assert_eq!(deployment.ports.table_requests(), asked);
 }
 
 #[test]
@@ -209,27 +217,27 @@ fn a_probe_for_which_there_was_no_time_is_returned_to_all() {
 }
 
 #[test]
-fn without_storage_each_process_goes_on_by_itself_and_writes_later() {
+fn without_the_table_each_process_goes_on_by_itself_and_writes_later() {
     let deployment = Deployment::new(2, &[&vec![answers(503); 11][..], &[answers(200)]].concat());
-    deployment.ports.set_shared_unreachable(true);
+    deployment.ports.set_table_unreachable(true);
     deployment.fail_ten_times();
     assert!(!deployment.attempts(0), "what it knows itself still counts");
-    let asked = deployment.ports.shared_requests();
+    let asked = deployment.ports.table_requests();
     assert!(!deployment.attempts(0));
     deployment.ports.advance_ms(5_000);
     assert!(!deployment.attempts(0));
-    assert_eq!(deployment.ports.shared_requests(), asked, "storage is left alone for a while");
+    assert_eq!(deployment.ports.table_requests(), asked, "the table is left alone for a while");
     deployment.ports.advance_ms(5_000);
     assert!(deployment.attempts(0), "the probe");
     deployment.ports.advance_ms(30_000);
-    deployment.ports.set_shared_unreachable(false);
+    deployment.ports.set_table_unreachable(false);
     assert!(deployment.attempts(0), "recovered");
     assert!(deployment.state().is_healthy());
 }
 
 #[test]
-fn storage_that_hangs_delays_an_invocation_by_seconds_and_stops_nothing() {
-    let ports = FakePorts::new(catalogue_of([destination()])).with_hanging(Hanging::Shared);
+fn a_table_that_hangs_delays_an_invocation_by_seconds_and_stops_nothing() {
+    let ports = FakePorts::new(catalogue_of([destination()])).with_hanging(Hanging::Table);
     let deployment = Deployment::with(ports, 1, &[answers(503)]);
     let began_ms = deployment.ports.now_ms();
     deployment.fail_ten_times();
@@ -237,14 +245,15 @@ fn storage_that_hangs_delays_an_invocation_by_seconds_and_stops_nothing() {
 }
 
 #[test]
-fn a_digest_that_cannot_be_used_is_not_read_by_each_invocation() {
-    for digest in ["not JSON", r#"{"v":2,"anything":true}"#] {
+fn news_that_cannot_be_used_are_no_news_and_are_not_read_by_each_invocation() {
+    for text in ["not JSON", r#"{"v":2,"anything":true}"#] {
         let deployment = Deployment::new(1, &[]);
-        deployment.ports.set_shared_document(&digest_document(), digest.as_bytes());
+        let unusable = Entry { text: text.to_owned(), expires_ms: None };
+        deployment.ports.set_entry(&ItemKey::new(NEWS, "1".to_owned()), &unusable);
         for number in 0..3 {
             deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
         }
-        assert_eq!((deployment.ports.requests(), deployment.ports.shared_requests()), (3, 1));
+        assert_eq!((deployment.ports.requests(), deployment.ports.table_requests()), (3, 1));
     }
 }
 
@@ -252,25 +261,26 @@ fn a_digest_that_cannot_be_used_is_not_read_by_each_invocation() {
 fn what_a_newer_version_wrote_is_left_as_it_is() {
     let deployment = Deployment::new(1, &[answers(503)]);
     let newer = r#"{"v":2,"anything":true}"#;
-    deployment.ports.set_shared_document(&document(), newer.as_bytes());
+    let entry = Entry { text: newer.to_owned(), expires_ms: None };
+    deployment.ports.set_entry(&item(), &entry);
     deployment.fail_ten_times();
-    assert_eq!(deployment.ports.shared_document(&document()).as_deref(), Some(newer));
+    assert_eq!(deployment.ports.entry_text(&item()).as_deref(), Some(newer));
     assert!(!deployment.attempts(0));
 }
 
-/// An operator changes the state of the destination, and the digest.
+/// An operator changes the state of the destination, and tells everybody.
 fn operate(deployment: &Deployment, change: fn(DestinationState, u64) -> DestinationState) {
     let (ports, now_ms) = (&deployment.ports, deployment.ports.now_ms());
-    let stored = ports.shared_document(&document());
-    let state = stored.map(|text| DestinationState::read(text.as_bytes()).expect("it is one"));
-    let state = state.unwrap_or_else(|| {
+    let stored = ports.entry_text(&item());
+    let before = stored.map(|text| DestinationState::read(text.as_bytes()).expect("it is one"));
+    let state = before.clone().unwrap_or_else(|| {
         DestinationState::healthy("https://s0.example.com/", "shop/orders/s0", now_ms)
     });
     let state = change(state, now_ms);
-    let mut digest = Digest::default();
-    digest.note(DestinationKey::of(&destination().destination.url), &state, now_ms);
-    ports.set_shared_document(&document(), &state.write());
-    ports.set_shared_document(&digest_document(), &digest.write());
+    ports.set_entry(&item(), &state.entry());
+    for news in News::of_change(key(), before.as_ref(), &state) {
+        ports.set_entry(&news.item(), &news.entry());
+    }
 }
 
 #[test]
@@ -293,6 +303,46 @@ fn deliveries_to_a_disabled_destination_wait_and_are_not_older_for_it() {
     deployment.ports.advance_ms(30_000);
     assert!(deployment.invoke(0, &[held]).is_empty());
     assert_eq!(deployment.ports.requests(), 1);
+}
+
+#[test]
+fn a_switch_holds_after_a_year_and_health_that_nobody_renewed_is_gone_after_a_week() {
+    let deployment = Deployment::after_ten_failures(1, &[answers(200)]);
+    deployment.ports.advance_ms(7 * DAY_MS - 1_000);
+    assert!(deployment.ports.entry_text(&item()).is_some());
+    deployment.ports.advance_ms(1_000);
+    assert_eq!(deployment.ports.entry_text(&item()), None);
+    operate(&deployment, |state, now_ms| state.disabled_by_operator(Disabled::DeadLetter, now_ms));
+    deployment.ports.advance_ms(365 * DAY_MS);
+    let later = Dispatch::new(deployment.ports.clone(), container(), None);
+    let deployment = Deployment { processes: vec![later], ..deployment };
+    let before = deployment.ports.requests();
+    let new = Record { sent_ms: deployment.ports.now_ms(), ..record("new", EVENT) };
+    let sent = deployment.invoke(0, &[new]);
+    assert!(matches!(&sent[..], [(QueueName::DeadLetter, _)]), "{sent:?}");
+    assert_eq!(deployment.ports.requests(), before);
+}
+
+#[test]
+fn while_the_table_cannot_be_reached_one_line_a_minute_says_so() {
+    for hangs in [false, true] {
+        let ports = FakePorts::new(catalogue_of([destination()]));
+        let ports = if hangs { ports.with_hanging(Hanging::Table) } else { ports };
+        ports.set_table_unreachable(!hangs);
+        let deployment = Deployment::with(ports, 1, &[answers(200)]);
+        let began_ms = deployment.ports.now_ms();
+        let lines = log_lines(tracing::Level::WARN, || {
+            let mut number = 0;
+            while deployment.ports.now_ms() < began_ms + 5 * MINUTE_MS {
+                deployment.invoke(0, &[record(&format!("m{number}"), EVENT)]);
+                deployment.ports.advance_ms(1_000);
+                number += 1;
+            }
+            assert_eq!(deployment.ports.requests(), number);
+        });
+        let is_it = |line: &&Value| line["message"] == "table.unreachable";
+        assert_eq!(lines.iter().filter(is_it).count(), 5, "{lines:?}");
+    }
 }
 
 #[test]
@@ -384,7 +434,7 @@ fn no_credential_and_no_hidden_path_is_in_a_notice_or_in_what_processes_share() 
     let url = "https://s0.example.com/T0/path-t0ken?code=query-t0ken";
     hidden.destination.url = url.parse().expect("an address");
     hidden.destination.hide_path = true;
-    let documents = [DestinationKey::of(&hidden.destination.url).document(), digest_document()];
+    let item = DestinationKey::of("shop", &hidden.destination.url).health_item("shop");
     let mut catalogue = catalogue_of([hidden, subscription("shop/notices/s9")]);
     catalogue.notices_go_to("shop/notices".parse().expect("a topic"));
     let echo = answers(503).with_body("no path-t0ken, and no query-t0ken either");
@@ -392,10 +442,11 @@ fn no_credential_and_no_hidden_path_is_in_a_notice_or_in_what_processes_share() 
     deployment.fail_ten_times();
     let sent = deployment.ports.sent();
     assert_eq!(notices(&sent).len(), 1);
-    let shared = documents.map(|key| deployment.ports.shared_document(&key).expect("it is there"));
-    for text in [format!("{sent:?}"), shared.concat()] {
+    let state = deployment.ports.entry_text(&item).expect("it is there");
+    for text in [format!("{sent:?}"), state] {
         assert!(text.contains("s0.example.com") && !text.contains("t0ken"), "{text}");
     }
+    assert!(!deployment.news().concat().contains("t0ken"), "{:?}", deployment.news());
 }
 
 #[test]

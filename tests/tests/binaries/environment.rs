@@ -46,8 +46,9 @@ const QUEUES: [(&str, &str); 8] = [
     ("UnprocessedQueue", "unprocessed"),
     ("LastResortQueue", "last-resort"),
 ];
-const OTHERS: [(&str, &str); 3] = [
+const OTHERS: [(&str, &str); 4] = [
     ("ConfigBucket", "config"),
+    ("Table", "lastmile"),
     ("DeadLetterBucket", "dead-letters"),
     ("AWS::StackName", "tested"),
 ];

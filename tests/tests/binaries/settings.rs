@@ -19,6 +19,7 @@ fn assert_needs(function: &Function, name: &str) {
 fn dispatch_does_not_start_without_a_setting_and_names_it() {
     for name in [
         "SUBSCRIPTIONS_URI",
+        "TABLE_NAME",
         "EVENTS_QUEUE_URL",
         "FAN_OUT_QUEUE_URL",
         "RETRY_QUEUE_URL",

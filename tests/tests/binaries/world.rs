@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use adapters::aws_ports::s3_client;
 use adapters::storage::{ListRequest, Storage, StoredObject};
+use adapters::table::DynamoTable;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::subscription::{Consent, Destination};
+use delivery::table::{Entry, Expected, Table as _};
 use lastmile_tests::scripted::{Scripted, ScriptedRequest, answer};
 use lastmile_tests::topics::apply;
-use local::aws::{LocalAws, LocalAwsConfig, local_clients};
+use local::aws::{LocalAws, LocalAwsConfig, TABLE, local_clients};
 use serde_json::Value;
 use tempfile::{NamedTempFile, TempDir};
 
@@ -161,20 +163,17 @@ impl World {
         self.destination.endpoint()
     }
 
-    /// Writes an object of the config bucket.
-    async fn put(&self, key: &str, bytes: Vec<u8>) {
-        let put = self.bucket("config").put(key, bytes).await;
-        put.expect("it is written");
-    }
-
     /// Stores the consent of `shop/consented`, with this rate.
     pub(crate) async fn consent(&self, rate: &str) {
         let url: reqwest::Url = self.url("consented").parse().expect("a URL");
         let rate = Rate::parse(rate).expect("a rate");
         let granted =
             Granted::new(&Destination::new(url.clone(), 1), &Consent::EventGrid(NoFields), rate, 1);
-        self.put(ConsentKey::of(&url, &Consent::EventGrid(NoFields)).as_str(), granted.write())
-            .await;
+        let key = ConsentKey::of("shop", &url, &Consent::EventGrid(NoFields));
+        let table = DynamoTable::new(&local_clients(&self.aws.endpoint()), TABLE.to_owned());
+        let entry = Entry { text: granted.write(), expires_ms: None };
+        let kept = table.replace(&key.item(), &entry, Expected::Anything, 0).await;
+        assert_eq!(kept, Ok(true));
     }
 
     /// Starts a function with these changes to its environment.

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use adapters::queues::SqsQueues;
+use adapters::table::DynamoTable;
 use delivery::ports::QueueName;
-use local::aws::{LocalAws, LocalAwsConfig};
+use local::aws::{LocalAws, LocalAwsConfig, TABLE, local_clients};
 use tempfile::TempDir;
 
 /// The buckets and queues of one test; dropped with it.
@@ -22,6 +23,11 @@ impl Cloud {
         let aws = LocalAws::start(config).await.expect("a free port");
         let (sqs, s3) = (sqs_client(&aws.endpoint()), s3_client(&aws.endpoint()));
         Self { aws, sqs, s3, _folder: folder }
+    }
+
+    /// The table that the functions have there.
+    pub(crate) fn table(&self) -> DynamoTable {
+        DynamoTable::new(&local_clients(&self.aws.endpoint()), TABLE.to_owned())
     }
 
     /// The queue URLs as the functions have them.

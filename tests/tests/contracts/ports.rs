@@ -10,16 +10,18 @@ use adapters::live_topics::Location;
 use adapters::machine::Machine;
 use adapters::secrets::SecretStores;
 use adapters::settings::{self, DispatchSettings, IngressSettings};
+use delivery::delivery::health::news::NEWS;
 use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
     AwsIdentity as _, Consents as _, JitterSource as _, PublishEvents as _, PublisherKeys as _,
-    Secrets as _, SharedDocuments as _, SubscriptionSource as _,
+    Secrets as _, SubscriptionSource as _,
 };
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::TopicName;
 use delivery::subscription::{Consent, Destination};
+use delivery::table::{Entry, Expected, HasTable as _, ItemKey, Table as _};
 use lastmile_tests::topics::apply;
-use local::aws::local_clients;
+use local::aws::{TABLE, local_clients};
 
 use crate::cloud::Cloud;
 
@@ -29,6 +31,7 @@ const SUBSCRIPTIONS: &str = "s3://config/subscriptions/";
 fn of_dispatch(cloud: &Cloud) -> AwsPorts {
     let environment = |name: &str| match name {
         settings::SUBSCRIPTIONS_URI => Some(SUBSCRIPTIONS.to_owned()),
+        settings::TABLE_NAME => Some(TABLE.to_owned()),
         settings::DEAD_LETTER_CONTAINER => Some("dead-letters".to_owned()),
         settings::S3_FORCE_PATH_STYLE => Some("true".to_owned()),
         queue if queue.ends_with("_QUEUE_URL") => Some(cloud.aws.queue_url("events")),
@@ -77,16 +80,21 @@ async fn what_one_dispatch_function_shares_another_finds() {
     let cloud = Cloud::start().await;
     let (one, other) = (of_dispatch(&cloud), of_dispatch(&cloud));
 
-    let key = ConsentKey::of(&destination().url, &Consent::EventGrid(NoFields));
+    let key = ConsentKey::of("shop", &destination().url, &Consent::EventGrid(NoFields));
     let granted =
         Granted::new(&destination(), &Consent::EventGrid(NoFields), Rate::parse("7").unwrap(), 1);
     one.keep_consent(&key, &granted).await.expect("kept");
     assert_eq!(other.consent(&key).await, Ok(Some(granted)));
 
-    assert_eq!(one.replace_shared("_destinations/d.json", b"1".to_vec(), None).await, Ok(true));
-    let found = other.shared("_destinations/d.json").await.expect("storage can be reached");
-    assert_eq!(found.map(|document| document.bytes), Some(b"1".to_vec()));
-    assert_eq!(one.replace_shared("_destinations/d.json", b"2".to_vec(), None).await, Ok(false));
+    let (item, entry) = (ItemKey::new(NEWS, "1".to_owned()), |text: &str| Entry {
+        text: text.to_owned(),
+        expires_ms: None,
+    });
+    let replace = async |text| one.table().replace(&item, &entry(text), Expected::Nothing, 0).await;
+    assert_eq!(replace("1").await, Ok(true));
+    let found = other.table().entry(&item, 0).await.expect("the table can be reached");
+    assert_eq!(found.map(|stored| stored.text), Some("1".to_owned()));
+    assert_eq!(replace("2").await, Ok(false));
 }
 
 #[tokio::test]

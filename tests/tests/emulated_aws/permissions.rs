@@ -179,71 +179,75 @@ fn only_functions_and_operators_send_to_internal_queues_and_everybody_over_tls()
     });
 }
 
+/// A call of this operation for the table.
+fn of_table(stack: &Stack, operation: &str) -> (&'static str, Value) {
+    let table = stack.output("TableName");
+    let key = json!({"pk": {"S": "permissions"}, "sk": {"S": "a"}});
+    match operation {
+        "get_item" => ("dynamodb.get_item", json!({"TableName": table, "Key": key})),
+        "update_item" => ("dynamodb.update_item", json!({"TableName": table, "Key": key})),
+        "delete_item" => ("dynamodb.delete_item", json!({"TableName": table, "Key": key})),
+        "scan" => ("dynamodb.scan", json!({"TableName": table})),
+        _ => {
+            let query = json!({
+                "TableName": table,
+                "KeyConditionExpression": "pk = :pk",
+                "ExpressionAttributeValues": {":pk": {"S": "permissions"}},
+            });
+            ("dynamodb.query", query)
+        }
+    }
+}
+
 #[test]
-fn dispatch_reads_subscriptions_keeps_what_it_knows_of_destinations_and_lists_nothing_else() {
+fn dispatch_reads_subscriptions_changes_items_of_the_table_and_lists_nothing_else() {
     on_deployment(|Deployment { stack, .. }| async move {
         const TOPIC: &str = "subscriptions/permissions/orders.json";
         let subscriptions = || config(stack, TOPIC);
         let versions = listing(stack, TOPIC);
-        let known = || config(stack, "_destinations/permissions.json");
-        let missing = || config(stack, "_consents/permissions.json");
         let version = |key: &str| {
             let mut of_version = config(stack, key);
             of_version["VersionId"] = json!("none");
             of_version
         };
-        let missing_here: Vec<Call> =
-            ["_consents/permissions.json", "_destinations/deadletters/0000.json", TOPIC]
-                .map(|key| (DISPATCH, "s3.get_object", config(stack, key)))
-                .to_vec();
-        let codes = error_codes(stack, STACK, &missing_here).await;
+        let missing = vec![(DISPATCH, "s3.get_object", subscriptions())];
+        let codes = error_codes(stack, STACK, &missing).await;
         assert!(codes.iter().all(|code| code.as_deref() == Some("NoSuchKey")), "{codes:?}");
-        assert_denied(
-            stack,
-            false,
-            vec![
-                (DISPATCH, "s3.get_object", subscriptions()),
-                (DISPATCH, "s3.get_object", config(stack, "subscriptions/_settings.json")),
-                (DISPATCH, "s3.list_objects_v2", listing(stack, "subscriptions/")),
-                (DISPATCH, "s3.list_object_versions", versions.clone()),
-                (DISPATCH, "s3.get_object", version(TOPIC)),
-                (DISPATCH, "s3.put_object", known()),
-                (DISPATCH, "s3.get_object", known()),
-            ],
-        )
-        .await;
+        let calls_of_table =
+            || ["get_item", "update_item", "query"].map(|operation| of_table(stack, operation));
+        let allowed = calls_of_table().map(|(operation, call)| (DISPATCH, operation, call));
+        let subscriptions_only = vec![
+            (DISPATCH, "s3.get_object", subscriptions()),
+            (DISPATCH, "s3.get_object", config(stack, "subscriptions/_settings.json")),
+            (DISPATCH, "s3.list_objects_v2", listing(stack, "subscriptions/")),
+            (DISPATCH, "s3.list_object_versions", versions.clone()),
+            (DISPATCH, "s3.get_object", version(TOPIC)),
+        ];
+        let allowed = subscriptions_only.into_iter().chain(allowed).collect();
+        assert_denied(stack, false, allowed).await;
         let mut denied = vec![
             (DISPATCH, "s3.put_object", subscriptions()),
             (DISPATCH, "s3.put_object", config(stack, "subscriptions/_settings.json")),
             (DISPATCH, "s3.delete_object", subscriptions()),
-            (DISPATCH, "s3.delete_object", known()),
             (DISPATCH, "s3.get_object", config(stack, "other.json")),
             (DISPATCH, "s3.put_object", config(stack, "other.json")),
             (DISPATCH, "s3.list_objects_v2", json!({"Bucket": stack.output("ConfigBucketName")})),
             (DISPATCH, "s3.list_object_versions", listing(stack, "")),
-            (DISPATCH, "s3.list_object_versions", listing(stack, "_consents/")),
-            (DISPATCH, "s3.get_object", version("_consents/permissions.json")),
         ];
-        for folder in [
-            "",
-            "s",
-            "_",
-            "subscriptions",
-            "_consents/",
-            "_destinations/",
-            "_destinations/deadletters/",
-        ] {
+        for operation in ["scan", "delete_item"] {
+            let (operation, call) = of_table(stack, operation);
+            denied.push((DISPATCH, operation, call));
+        }
+        for folder in ["", "s", "_", "subscriptions"] {
             denied.push((DISPATCH, "s3.list_objects_v2", listing(stack, folder)));
         }
         for role in [DEADLETTER, INGRESS] {
             denied.extend([
                 (role, "s3.get_object", subscriptions()),
-                (role, "s3.get_object", missing()),
                 (role, "s3.put_object", subscriptions()),
-                (role, "s3.put_object", known()),
-                (role, "s3.list_objects_v2", listing(stack, "_consents/permissions.json")),
                 (role, "s3.list_object_versions", versions.clone()),
             ]);
+            denied.extend(calls_of_table().map(|(operation, call)| (role, operation, call)));
         }
         assert_denied(stack, true, denied).await;
     });

@@ -1,7 +1,7 @@
 //! A rate, and a number of requests at once, that several processes keep together.
 //!
 //! Separate from the rules' own tests and from the simulation: here real processes contend for one
-//! document in storage, and messages are delayed by a queue. Figures: `docs/testing.md`.
+//! item of the table, and messages are delayed by a queue. Figures: `docs/testing.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,7 +14,7 @@ use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-use crate::campaign::gateway::{Gateway, SharedCall};
+use crate::campaign::gateway::{Gateway, TableCall};
 use crate::processes::function_at;
 use crate::stack::{ReservedPort, Stack};
 use crate::subscriber::{Arrival, Manner, Scripts, Subscriber};
@@ -135,7 +135,7 @@ struct Run {
     processes: BTreeSet<String>,
     started_processes: usize,
     /// Calls for documents that all processes share.
-    documents: BTreeMap<SharedCall, usize>,
+    table_calls: BTreeMap<TableCall, usize>,
     /// Log lines, by message.
     lines: BTreeMap<String, usize>,
     left: Vec<(String, usize)>,
@@ -181,7 +181,7 @@ impl Run {
             dead_letters: stack.dead_letters("").await.len(),
             processes,
             started_processes: stack.dispatch_processes(),
-            documents: gateway.shared_documents(),
+            table_calls: gateway.table_calls(),
             lines,
             left,
         }
@@ -298,8 +298,8 @@ impl fmt::Display for Table<'_> {
         }
         row("processes that made requests", &run.processes.len())?;
         row("processes of dispatch that were started", &run.started_processes)?;
-        for ((method, kind, status), count) in &run.documents {
-            row(&format!("`{method}` of a {kind} document, answered {status}"), count)?;
+        for ((operation, kind, status), count) in &run.table_calls {
+            row(&format!("`{operation}` of {kind}, answered {status}"), count)?;
         }
         for (message, count) in &run.lines {
             row(&format!("log lines `{message}`"), count)?;

@@ -27,7 +27,6 @@ mod requests;
 mod samples;
 mod schedules;
 mod schema;
-mod slots;
 mod statuses;
 mod template;
 mod wire;

@@ -158,7 +158,14 @@ pub(crate) fn too_expensive(world: &Inner) -> Vec<String> {
             broken.push(format!("{name}: {} sends, but at most {allowed} are due", sends.count));
         }
     };
-    for (id, sends) in &ledger.costs.deliveries {
+    // A delivery that waits for a permit is sent for each of its turns: `rates` counts them.
+    let has_turns = |id: &Uuid| {
+        let known = ledger.known.get(id).and_then(|known| known.subscription);
+        let rules = known.map(|number| &world.rules[number]);
+        rules.is_some_and(|rules| rules.subscription.destination.max_concurrency.is_shared)
+    };
+    let deliveries = ledger.costs.deliveries.iter();
+    for (id, sends) in deliveries.filter(|(id, _)| !has_turns(id)) {
         let chains = u64::from(ledger.chains_allowed(*id).max(1));
         let requests = ledger.seen.get(id).map_or(0, Vec::len) as u64;
         let postponements = ledger.postponements.get(id).map_or(0, Vec::len) as u64;

@@ -16,7 +16,7 @@ use super::publish::{self, Published};
 use super::queues::Queues;
 use super::rules::{Rules, TOPIC};
 use super::sabotage::{Sabotage, Saboteur};
-use super::shared::SharedStore;
+use super::shared::SharedTable;
 use super::sinks;
 use super::storage::Storage;
 use super::trace::Trace;
@@ -148,7 +148,7 @@ impl Setting {
             versions,
             watches: vec![Watch::default(); rules.len()],
             loads: Loads::default(),
-            shared: SharedStore::default(),
+            shared: SharedTable::default(),
             rules,
             behaviours,
             sink_behaviours,

@@ -70,6 +70,19 @@ impl Limits {
         }
     }
 
+    /// The sum of the invocations of dispatch that run at a time.
+    pub(crate) fn functions(&self) -> u32 {
+        let queues = [
+            QueueName::Events,
+            QueueName::FanOut,
+            QueueName::Retry,
+            QueueName::Slow,
+            QueueName::Isolation,
+        ];
+        let all = || queues.map(|queue| self.concurrency_of(queue)).iter().sum::<usize>();
+        if self.processes { u32::try_from(all()).unwrap_or(u32::MAX) } else { 1 }
+    }
+
     /// How many invocations of a queue run at a time.
     pub(crate) fn concurrency_of(self, queue: QueueName) -> usize {
         match queue {
@@ -99,8 +112,9 @@ impl Limits {
 
     /// How long a mapping gathers a batch of a queue.
     pub(crate) fn window_of(self, queue: QueueName) -> u64 {
-        // Batches of more than ten records are gathered for at least a second.
-        let at_least_ms = if self.processes && Self::batch_of(queue) > 10 { SECOND_MS } else { 0 };
+        // As in template.yaml.
+        let gathers = self.processes && matches!(queue, QueueName::Retry | QueueName::Slow);
+        let at_least_ms = if gathers { SECOND_MS } else { 0 };
         self.window_ms.max(at_least_ms)
     }
 }

@@ -14,7 +14,7 @@ use delivery::machine::consent::{ConsentKey, Granted, Rate};
 use delivery::ports::{
     AwsIdentity, ChangeVisibility, Clock, ConsentError, Consents, JitterSource, Late, Message,
     PutBlob, PutError, PutMessage, Queue, QueueError, QueueName, SecretError, Secrets, SendHttp,
-    SharedDocument, SharedDocumentError, SharedDocuments, SubscriptionSource,
+    SubscriptionSource,
 };
 use delivery::request::Request;
 use delivery::request::token::Token;
@@ -24,6 +24,11 @@ use delivery::subscription::name::TopicName;
 use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
+use delivery::table::{
+    Entry, Expected, HasTable, ItemKey, Line, LineName, Permit, PermitAnswer, Stored, Table,
+    TableError, TakePermits, TakePlaces,
+};
+use lastmile_tests::memory_table::MemoryTable;
 use uuid::Uuid;
 
 use super::abandoned::UnderWay;
@@ -155,26 +160,87 @@ impl Consents for World {
     }
 }
 
-impl SharedDocuments for World {
-    async fn shared(&self, key: &str) -> Result<Option<SharedDocument>, SharedDocumentError> {
+impl HasTable for World {
+    type Table = Self;
+
+    fn table(&self) -> &Self {
+        self
+    }
+}
+
+impl World {
+    /// One request to the table, which may be slow, or be disturbed before and after its effect.
+    async fn ask_table<T>(
+        &self,
+        change: impl FnOnce(&mut MemoryTable) -> T,
+    ) -> Result<T, TableError> {
         self.pause().await;
+        let wait_ms = self.with(|world| world.shared.takes_ms(world.now_ms));
+        if wait_ms > 0 {
+            self.sleep(wait_ms).await;
+        }
         self.step(&Touched::Everything).await;
-        let answer = self.with(|world| world.shared(key));
+        let answer = self.with(|world| {
+            world.reach_table()?;
+            let answer = change(&mut world.shared.table);
+            // The table has it, but its writer does not learn that.
+            world.reach_table().map(|()| answer)
+        });
         self.step(&Touched::Everything).await;
         answer
     }
+}
 
-    async fn replace_shared(
+impl Table for World {
+    async fn entry(&self, key: &ItemKey, now_ms: u64) -> Result<Option<Stored>, TableError> {
+        self.ask_table(|table| table.entry(key, now_ms)).await
+    }
+
+    async fn replace(
         &self,
-        key: &str,
-        bytes: Vec<u8>,
-        version: Option<&str>,
-    ) -> Result<bool, SharedDocumentError> {
-        self.pause().await;
-        self.step(&Touched::Everything).await;
-        let answer = self.with(|world| world.replace_shared(key, bytes, version));
-        self.step(&Touched::Everything).await;
-        answer
+        key: &ItemKey,
+        entry: &Entry,
+        expected: Expected,
+        now_ms: u64,
+    ) -> Result<bool, TableError> {
+        self.with(|world| world.trace(|| format!("replaces {key}: {}", entry.text)));
+        let replaced = self.ask_table(|table| table.replace(key, entry, expected, now_ms)).await;
+        if replaced != Ok(false) {
+            self.with(|world| world.shared.note_written(key, &entry.text));
+        }
+        replaced
+    }
+
+    async fn newest(&self, partition: &str, most: u32) -> Result<Vec<Stored>, TableError> {
+        self.ask_table(|table| table.newest(partition, most)).await
+    }
+
+    async fn take_permits(
+        &self,
+        key: &ItemKey,
+        take: &TakePermits,
+        now_ms: u64,
+    ) -> Result<PermitAnswer, TableError> {
+        self.ask_table(|table| table.take_permits(key, take, now_ms)).await
+    }
+
+    async fn return_permits(
+        &self,
+        key: &ItemKey,
+        permits: &[Permit],
+        _now_ms: u64,
+    ) -> Result<(), TableError> {
+        self.ask_table(|table| table.return_permits(key, permits)).await
+    }
+
+    async fn take_places(
+        &self,
+        key: &ItemKey,
+        name: LineName,
+        take: &TakePlaces,
+        now_ms: u64,
+    ) -> Result<Line, TableError> {
+        self.ask_table(|table| table.take_places(key, name, take, now_ms)).await
     }
 }
 

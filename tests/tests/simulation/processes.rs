@@ -7,6 +7,7 @@ use deadletter::DeadLetters;
 use dispatch::Dispatch;
 
 use super::faults::Fault;
+use super::limits::Limits;
 use super::rules::TOPIC;
 use super::storage::DEFAULT_CONTAINER;
 use super::world::World;
@@ -21,13 +22,14 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    fn new(world: &World, stores: bool) -> Self {
+    fn new(world: &World, stores: bool, limits: &Limits) -> Self {
         let container = DEFAULT_CONTAINER.parse().expect("a container");
         if stores {
             return Self::Letters(Arc::new(DeadLetters::new(world.clone(), container)));
         }
         let topic = TOPIC.parse().expect("a topic");
-        Self::Dispatch(Arc::new(Dispatch::new(world.clone(), container, Some(topic))))
+        let dispatch = Dispatch::new(world.clone(), container, Some(topic));
+        Self::Dispatch(Arc::new(dispatch.with_max_concurrency(limits.functions())))
     }
 
     fn stores(&self) -> bool {
@@ -60,7 +62,7 @@ impl Processes {
             let limits = inner.limits;
             if !limits.processes {
                 // One process runs everything.
-                let new = || (inner.processes.len(), Function::new(world, stores));
+                let new = || (inner.processes.len(), Function::new(world, stores, &limits));
                 let process = idle.map_or_else(new, |idle| self.idle[idle].clone());
                 if idle.is_none() {
                     inner.processes.push(Memory::default());
@@ -77,7 +79,7 @@ impl Processes {
             }
             let skew_ms = inner.random.below(2 * limits.skew_ms + 1) as i64 - limits.skew_ms as i64;
             inner.processes.push(Memory { skew_ms, ..Memory::default() });
-            (inner.processes.len() - 1, Function::new(world, stores))
+            (inner.processes.len() - 1, Function::new(world, stores, &limits))
         })
     }
 

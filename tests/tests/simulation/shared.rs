@@ -1,90 +1,103 @@
-//! Documents that all processes share: replaced only by whoever read the newest version.
+//! The table that all processes share.
 
-use std::collections::BTreeMap;
-
-use delivery::ports::{SharedDocument, SharedDocumentError};
+use delivery::table::{Entry, Expected, ItemKey, TableError};
+use lastmile_tests::memory_table::MemoryTable;
 
 use super::faults::Fault;
 use super::world::Inner;
 
-/// How long they cannot be reached.
+/// How long it cannot be reached.
 const UNREACHABLE_MS: u64 = 3_600_000;
 
-/// The documents, each with the number of its version.
-#[derive(Debug, Default)]
-pub(crate) struct SharedStore {
-    documents: BTreeMap<String, (Vec<u8>, u64)>,
-    unreachable_until_ms: u64,
-    /// What operators will write, and when.
-    planned: Vec<(u64, String, Vec<u8>)>,
-    /// Every document that was written, in order.
-    pub(crate) written: Vec<(String, Vec<u8>)>,
+/// A fault of the table that lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Nothing is answered.
+    Unreachable,
+    /// Every other request is refused.
+    Throttled,
+    /// Every request takes so long.
+    Takes(u64),
+    /// All items are lost, again with each request.
+    Emptied,
 }
 
-impl SharedStore {
-    /// An operator writes a document at this time.
-    pub(crate) fn plan(&mut self, at_ms: u64, key: String, bytes: Vec<u8>) {
-        self.planned.push((at_ms, key, bytes));
+/// The table, and when it can be reached.
+#[derive(Debug, Default)]
+pub(crate) struct SharedTable {
+    pub(crate) table: MemoryTable,
+    /// How long each request takes.
+    pub(crate) latency_ms: u64,
+    /// Its fault, and when that ends.
+    trouble: Option<(Trouble, u64)>,
+    /// Counts the requests while it is throttled.
+    throttled: u64,
+    /// What operators will write, and when.
+    planned: Vec<(u64, ItemKey, Entry)>,
+    /// Every entry that was written, or may have been, in order.
+    pub(crate) written: Vec<(ItemKey, String)>,
+}
+
+impl SharedTable {
+    /// An operator writes an entry at this time.
+    pub(crate) fn plan(&mut self, at_ms: u64, key: ItemKey, entry: Entry) {
+        self.planned.push((at_ms, key, entry));
     }
 
-    fn write(&mut self, key: &str, bytes: Vec<u8>) {
-        let version = self.documents.get(key).map_or(1, |(_, version)| version + 1);
-        self.written.push((key.to_owned(), bytes.clone()));
-        self.documents.insert(key.to_owned(), (bytes, version));
+    pub(crate) fn note_written(&mut self, key: &ItemKey, text: &str) {
+        self.written.push((key.clone(), text.to_owned()));
     }
 
     fn write_planned(&mut self, now_ms: u64) {
-        let is_due = |it: &mut (u64, String, Vec<u8>)| it.0 <= now_ms;
-        for (_, key, bytes) in self.planned.extract_if(.., is_due).collect::<Vec<_>>() {
-            self.write(&key, bytes);
+        let is_due = |it: &mut (u64, ItemKey, Entry)| it.0 <= now_ms;
+        for (_, key, entry) in self.planned.extract_if(.., is_due).collect::<Vec<_>>() {
+            self.table.replace(&key, &entry, Expected::Anything, now_ms);
+            self.note_written(&key, &entry.text);
         }
     }
 
-    /// Nothing is read or written before this time.
-    pub(crate) fn refuse_until(&mut self, until_ms: u64) {
-        self.unreachable_until_ms = until_ms;
+    /// This is wrong with it until then.
+    pub(crate) fn disturb(&mut self, trouble: Trouble, until_ms: u64) {
+        self.trouble = Some((trouble, until_ms));
+    }
+
+    fn trouble(&self, now_ms: u64) -> Option<Trouble> {
+        self.trouble.filter(|(_, until_ms)| now_ms < *until_ms).map(|(trouble, _)| trouble)
+    }
+
+    /// The duration of a request that is made now.
+    pub(crate) fn takes_ms(&self, now_ms: u64) -> u64 {
+        match self.trouble(now_ms) {
+            Some(Trouble::Takes(takes_ms)) => takes_ms,
+            _ => self.latency_ms,
+        }
     }
 }
 
 impl Inner {
-    /// The newest version of a document.
-    pub(crate) fn shared(
-        &mut self,
-        key: &str,
-    ) -> Result<Option<SharedDocument>, SharedDocumentError> {
-        self.reach_shared(key)?;
-        let found = self.shared.documents.get(key).cloned();
-        Ok(found.map(|(bytes, version)| SharedDocument { bytes, version: version.to_string() }))
-    }
-
-    /// Replaces a version of a document.
-    pub(crate) fn replace_shared(
-        &mut self,
-        key: &str,
-        bytes: Vec<u8>,
-        version: Option<&str>,
-    ) -> Result<bool, SharedDocumentError> {
-        self.reach_shared(key)?;
-        self.trace(|| format!("writes {key}: {}", String::from_utf8_lossy(&bytes)));
-        let known = self.shared.documents.get(key).map(|(_, version)| *version);
-        let is_newest = known.map(|version| version.to_string()).as_deref() == version;
-        if is_newest {
-            self.shared.write(key, bytes);
-        }
-        // The store has it, but its writer does not learn that.
-        self.reach_shared(key).map(|()| is_newest)
-    }
-
-    fn reach_shared(&mut self, key: &str) -> Result<(), SharedDocumentError> {
+    /// Fails while the table cannot be reached.
+    pub(crate) fn reach_table(&mut self) -> Result<(), TableError> {
         self.shared.write_planned(self.now_ms);
         if self.random.injects(Fault::Unshared) {
             let lasts_ms = self.random.below(UNREACHABLE_MS);
-            self.shared.unreachable_until_ms = self.now_ms + lasts_ms;
+            self.shared.disturb(Trouble::Unreachable, self.now_ms + lasts_ms);
         }
-        if self.now_ms >= self.shared.unreachable_until_ms {
-            return Ok(());
+        let shared = &mut self.shared;
+        let is_refused = match shared.trouble(self.now_ms) {
+            Some(Trouble::Unreachable) => true,
+            Some(Trouble::Throttled) => {
+                shared.throttled += 1;
+                shared.throttled % 2 == 1
+            }
+            Some(Trouble::Emptied) => {
+                shared.table.clear();
+                false
+            }
+            Some(Trouble::Takes(_)) | None => false,
+        };
+        match is_refused {
+            true => Err(TableError { problem: "reach it: injected by the world".to_owned() }),
+            false => Ok(()),
         }
-        let problem = "injected by the world".to_owned();
-        Err(SharedDocumentError { key: key.to_owned(), problem })
     }
 }

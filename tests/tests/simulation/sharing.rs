@@ -4,10 +4,9 @@
 use std::io::Write as _;
 
 use delivery::delivery::health::DestinationKey;
-use delivery::delivery::health::shared::{
-    DestinationState, Digest, Document as _, digest_document,
-};
-use delivery::subscription::Disabled;
+use delivery::delivery::health::news::News;
+use delivery::delivery::health::shared::{DestinationState, Document as _};
+use delivery::subscription::{Concurrency, Destination, Disabled};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 use super::driver::Driver;
@@ -17,15 +16,22 @@ use super::lifetime::{BEGINNING_MS, Setting};
 use super::limits::Limits;
 use super::publish::plain_record;
 use super::rules::Rules;
+use super::shared::Trouble;
 use super::verdict::verdict;
 use super::world::{Inner, World};
 
-/// An event every two seconds for three hours, for a destination that fails for the first two.
-fn run(unshared_ms: u64, restarts: u64) -> World {
+/// An event every four seconds for three hours.
+const EVENTS: usize = 2_700;
+const EVERY_MS: u64 = 4 * SECOND_MS;
+
+/// Events for a destination that fails for the first two hours. This is wrong
+/// with the table for the first one.
+fn run(trouble: Option<Trouble>, restarts: u64, limit: impl Fn(&mut Destination)) -> World {
     let mut rules = Rules::of_seven_days(0);
     rules.subscription.destination.probation = true;
+    limit(&mut rules.subscription.destination);
     let records =
-        (0..5_400).map(|number| plain_record(number, BEGINNING_MS + number as u64 * 2_000));
+        (0..EVENTS).map(|number| plain_record(number, BEGINNING_MS + number as u64 * EVERY_MS));
     let (random, began_ms) = (SeededRandom::new(0), BEGINNING_MS);
     let behaviours = vec![Behaviour::RecoversAt(BEGINNING_MS + 2 * HOUR_MS)];
     let (rules, records) = (vec![rules], records.collect());
@@ -40,7 +46,10 @@ fn run(unshared_ms: u64, restarts: u64) -> World {
         restarts,
         ..Limits::NONE
     };
-    world.shared.refuse_until(BEGINNING_MS + unshared_ms);
+    world.shared.latency_ms = 5;
+    if let Some(trouble) = trouble {
+        world.shared.disturb(trouble, BEGINNING_MS + HOUR_MS);
+    }
     let world = World::new(world);
     Driver::new(world.clone()).run();
     let broken = world.with(|world| verdict(world));
@@ -61,15 +70,15 @@ fn failed(world: &World) -> Vec<(u64, u64)> {
 /// Whether it was failing: at first, and after each write of its state.
 fn states(world: &World) -> Vec<bool> {
     let world = world.lock();
-    let document = key(&world).document();
-    let writes = world.shared.written.iter().filter(|(key, _)| *key == document);
+    let item = key(&world).health_item("shop");
+    let writes = world.shared.written.iter().filter(|(key, _)| *key == item);
     let is_failing =
-        |bytes: &[u8]| DestinationState::read(bytes).expect("a state").failing.is_some();
-    [false].into_iter().chain(writes.map(|(_, bytes)| is_failing(bytes))).collect()
+        |text: &str| DestinationState::read(text.as_bytes()).expect("a state").failing.is_some();
+    [false].into_iter().chain(writes.map(|(_, text)| is_failing(text))).collect()
 }
 
 fn key(world: &Inner) -> DestinationKey {
-    DestinationKey::of(&world.rules[0].subscription.destination.url)
+    DestinationKey::of("shop", &world.rules[0].subscription.destination.url)
 }
 
 fn arrived(world: &World) -> usize {
@@ -79,7 +88,7 @@ fn arrived(world: &World) -> usize {
 
 #[test]
 fn a_destination_that_fails_for_two_hours_is_probed_by_one_process_at_a_time() {
-    let world = run(0, 10);
+    let world = run(None, 10, |_| ());
     let failed = failed(&world);
     let probes: Vec<_> = failed.iter().filter(|(began_ms, _)| *began_ms > MINUTE_MS).collect();
     let processes = world.lock().processes.len();
@@ -97,21 +106,28 @@ fn a_destination_that_fails_for_two_hours_is_probed_by_one_process_at_a_time() {
     let begins = states.windows(2).filter(|pair| !pair[0] && pair[1]).count();
     let ends = states.windows(2).filter(|pair| pair[0] && !pair[1]).count();
     assert_eq!((begins, ends), (1, 1), "one notice that it fails, one that it recovered");
-    assert_eq!(arrived(&world), 5_400);
+    assert_eq!(arrived(&world), EVENTS);
 }
 
+/// Each process goes on by itself, and everything arrives.
 #[test]
-fn deliveries_go_on_while_processes_cannot_tell_each_other_for_an_hour() {
-    let world = run(HOUR_MS, 0);
-    let failed = failed(&world);
-    let after = failed.iter().filter(|(began_ms, _)| *began_ms > HOUR_MS + 30 * SECOND_MS);
-    let _ = writeln!(
-        std::io::stdout(),
-        "two hours of failures, the first without storage: {} requests, {} after it",
-        failed.len(),
-        after.count()
-    );
-    assert_eq!(arrived(&world), 5_400);
+fn deliveries_go_on_while_something_is_wrong_with_the_table_for_an_hour() {
+    use Trouble::{Emptied, Takes, Throttled, Unreachable};
+    for trouble in [Unreachable, Throttled, Takes(2 * SECOND_MS), Emptied] {
+        let world = run(Some(trouble), 0, |of| {
+            of.max_concurrency = Concurrency::of_all(6);
+            of.max_per_second = Some(20);
+        });
+        let failed = failed(&world);
+        let after = failed.iter().filter(|(began_ms, _)| *began_ms > HOUR_MS + 30 * SECOND_MS);
+        let _ = writeln!(
+            std::io::stdout(),
+            "two hours of failures, in the first the table is {trouble:?}: {} failed requests, {} after it",
+            failed.len(),
+            after.count()
+        );
+        assert_eq!(arrived(&world), EVENTS, "{trouble:?}");
+    }
 }
 
 #[test]
@@ -130,12 +146,14 @@ fn after_six_days_of_being_disabled_everything_is_delivered() {
     let healthy = DestinationState::healthy("https://s0.example.com/", "shop/orders/s0", began_ms);
     let disabled = healthy.disabled_by_operator(Disabled::Hold, began_ms);
     let enabled_ms = began_ms + 6 * DAY_MS;
-    for (at_ms, state) in [(began_ms, disabled.clone()), (enabled_ms, disabled.enabled(enabled_ms))]
-    {
-        let mut digest = Digest::default();
-        digest.note(key, &state, at_ms);
-        world.shared.plan(at_ms, key.document(), state.write());
-        world.shared.plan(at_ms, digest_document(), digest.write());
+    let (mut before, mut states) = (None, vec![(began_ms, disabled.clone())]);
+    states.push((enabled_ms, disabled.enabled(enabled_ms)));
+    for (at_ms, state) in states {
+        world.shared.plan(at_ms, key.health_item("shop"), state.entry());
+        for news in News::of_change(key, before.as_ref(), &state) {
+            world.shared.plan(at_ms, news.item(), news.entry());
+        }
+        before = Some(state);
     }
     let world = World::new(world);
     Driver::new(world.clone()).run();

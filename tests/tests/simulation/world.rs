@@ -24,7 +24,7 @@ use super::queued::{Carried, Queued};
 use super::queues::Queues;
 use super::rules::Rules;
 use super::sabotage::Saboteur;
-use super::shared::SharedStore;
+use super::shared::SharedTable;
 use super::storage::Storage;
 use super::trace::Trace;
 use super::versions::Versions;
@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) watches: Vec<Watch>,
     pub(crate) loads: Loads,
     /// What all processes share.
-    pub(crate) shared: SharedStore,
+    pub(crate) shared: SharedTable,
     pub(crate) ledger: Ledger,
     pub(crate) saboteur: Saboteur,
     pub(crate) limits: Limits,

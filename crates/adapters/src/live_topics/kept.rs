@@ -104,6 +104,13 @@ impl KeptTopics {
         self.topics.values_mut().for_each(|(_, kept)| kept.is_stale = true);
     }
 
+    /// This topic is requested again before it is used.
+    pub(super) fn make_stale(&mut self, name: &TopicName) {
+        if let Some((_, kept)) = self.topics.get_mut(name) {
+            kept.is_stale = true;
+        }
+    }
+
     /// Keeps a topic in place of what was known of it.
     pub(super) fn keep(&mut self, name: TopicName, kept: Kept) {
         self.forget(&name);

@@ -66,6 +66,8 @@ struct State {
     /// The topics of which nothing is known and that could not be read lately.
     failures: BTreeMap<TopicName, Failure>,
     listing: Listing,
+    /// The news about topics that were heard last, by when they were told.
+    told: BTreeMap<TopicName, u64>,
 }
 
 /// The reason for which a topic could not be read.
@@ -261,5 +263,15 @@ impl<C: Clock + Send + Sync> SubscriptionSource for LiveTopics<C> {
             topics.iter().filter(|topic| !catalogue.was_asked(topic)).cloned().collect();
         self.add(&mut catalogue, &unasked, Freshness::Newest).await?;
         Ok(Arc::new(catalogue))
+    }
+
+    fn were_changed(&self, topics: &BTreeMap<TopicName, u64>) {
+        let mut guard = self.state();
+        let State { topics: kept, told, .. } = &mut *guard;
+        // News that were heard before are skipped. Times are only compared with each other, as clocks may differ.
+        for (name, _) in topics.iter().filter(|(name, at_ms)| told.get(*name) != Some(*at_ms)) {
+            kept.make_stale(name);
+        }
+        told.clone_from(topics);
     }
 }

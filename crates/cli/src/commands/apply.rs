@@ -3,6 +3,7 @@
 //! Checks the files, shows what changes, asks for confirmation, and writes. What others applied stays as it is. The
 //! functions use a change within half a minute.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,8 +24,8 @@ use crate::missing_destinations::report_placeholders;
 use crate::output::{note, out};
 use crate::stack::Stack;
 use crate::store::Target;
-use crate::text;
 use crate::topics::{Changed, Plan, Topics};
+use crate::{text, topic_news};
 
 /// The exit code of `--dry-run` if something would change.
 const DIFFERS: u8 = 2;
@@ -109,7 +110,15 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     sets.publish().await?;
     let record = arguments.record.record(&location).await;
-    plan.make(&record, print_changed).await?;
+    let written = RefCell::new(Vec::new());
+    let report = |topic: &TopicName, changed| {
+        written.borrow_mut().push(topic.clone());
+        print_changed(topic, changed)
+    };
+    let made = plan.make(&record, report).await;
+    // Also after an error: what was written is in use.
+    topic_news::tell(stack.as_ref(), &written.into_inner()).await;
+    made?;
     sets.withdraw().await?;
     out(&format!("{name}: applied\n"))?;
     Ok(ExitCode::SUCCESS)

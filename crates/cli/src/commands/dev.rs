@@ -97,7 +97,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let mut lock = DataLock::take(&arguments.data)?;
     let listener = listen_at(SocketAddr::new(arguments.listen, arguments.port)).await?;
     let address = reached_at(listener.local_addr()?);
-    lock.says(&format!("http://{address}"));
+    let page_address = format!("http://{address}");
+    lock.says(&[&page_address]);
     let compiled = Compiled::below(&arguments.data).await?;
     let config = stack_config(&arguments, &compiled);
     let mut saved_files = SavedFiles::new(files.clone());
@@ -119,6 +120,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         view.unreadable(&problem)?;
     }
     let (aws, queue) = (stack.aws().endpoint(), stack.aws().queue_url("events"));
+    lock.says(&[&page_address, &aws]);
     let at = (address, keys.first().cloned());
     let ingress = ingress(&arguments, stack.events_queue(), subscriptions, keys);
     ingress.announce(&stack.sqs(), &format!("http://{address}")).await?;

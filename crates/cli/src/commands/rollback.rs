@@ -19,9 +19,10 @@ use crate::commands::apply::{may_replace, print_changed, print_changes};
 use crate::files::usage_error;
 use crate::key_sets::PublicKeys;
 use crate::output::{note, out};
+use crate::stack::Stack;
 use crate::store::Target;
-use crate::text;
 use crate::topics::{Change, Current, Object, Topics};
+use crate::{text, topic_news};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -102,6 +103,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     for Restored { name, change, .. } in &restored {
         print_changed(name, topics.change(name, by, change, &record, None).await?)?;
     }
+    let stack = Stack::optional(target.stack.as_deref()).await?;
+    let changed: Vec<TopicName> = restored.into_iter().map(|restored| restored.name).collect();
+    topic_news::tell(stack.as_ref(), &changed).await;
     sets.withdraw().await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -17,11 +17,11 @@ use super::plan::{Architecture, Deployment, LogDeliveries, LogLevel, Plan, Polle
 use super::prices::{
     ALARM, API_DESTINATION, ARM64, DATA_OUT, EVENT_BUS, EVENT_GRID, EVENT_POLLER, FAIR_REQUEST,
     GET, INVOCATION, LOGS, LOGS_KEPT, METRIC, NAT_DATA, NAT_HOUR, PUB_SUB, PUT, Price, SCHEDULE,
-    SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, SVIX, X86_64,
+    SNS_HTTP, SNS_PUBLISH, SQS_REQUEST, STORED, SVIX, TABLE_READ, TABLE_WRITE, X86_64,
 };
 use super::queue_load::{POLLERS, QueueLoad, chunks, connections, idle_polls, polled};
-use super::shared_state::{SharedState, processes};
 use super::subscription_reads::SubscriptionReads;
+use super::table_use::{TableUse, processes};
 use crate::numbers::{count, decimals, precise, rounded};
 
 /// The length of a month in the bill.
@@ -96,7 +96,7 @@ pub(crate) fn cost_items(plan: &Plan, average: &AverageDelivery, load: &Load) ->
     items.extend(cloudwatch(plan, average, load));
     items.extend(storage(plan, average, load));
     items.extend(subscriptions(&load.subscriptions));
-    items.extend(shared_state(&load.shared));
+    items.extend(table(&load.table));
     items.extend(nat(plan, average, load));
     items.retain(|item| item.thousandths > 0);
     items
@@ -363,21 +363,22 @@ fn subscriptions(of: &SubscriptionReads) -> [CostItem; 2] {
 }
 
 /// Requests for the documents that all processes share: each change reads the document and replaces it.
-fn shared_state(shared: &SharedState) -> [CostItem; 2] {
+fn table(table: &TableUse) -> [CostItem; 2] {
     let reads = format!(
-        "{} of the digest + {} before probes + each that is written",
-        count(shared.digests),
-        count(shared.questions)
+        "{} of the news + {} before probes + {} before changes about failing destinations",
+        count(table.news),
+        count(table.questions),
+        count(table.findings)
     );
     let writes = format!(
-        "{} about failing destinations + {} of slots + {} of permits",
-        count(shared.findings),
-        count(shared.reservations),
-        count(shared.leases)
+        "{} about failing destinations + {} for slots + {} for permits",
+        count(table.findings),
+        count(table.slots),
+        count(table.permits)
     );
     [
-        CostItem::new("shared state read", shared.reads(), &GET, reads),
-        CostItem::new("shared state written", shared.writes(), &PUT, writes),
+        CostItem::new("table read", table.reads(), &TABLE_READ, reads),
+        CostItem::new("table written", table.writes(), &TABLE_WRITE, writes),
     ]
 }
 

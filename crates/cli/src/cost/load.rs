@@ -17,8 +17,8 @@ use super::queue_load::{
     EventSourceMapping, ProcessorTime, QueueLoad, QueueWork, REQUEST_ENTRIES, REQUEST_MS, any,
     chunks,
 };
-use super::shared_state::{SharedState, Users};
 use super::subscription_reads::SubscriptionReads;
+use super::table_use::{TableUse, Users};
 use crate::lints::DISPATCH_TIMEOUT_MS;
 use crate::numbers::rounded;
 
@@ -62,8 +62,8 @@ pub(crate) struct Load {
     pub(crate) blobs: f64,
     /// Requests that move a delivery to the slow lane, and receive and delete it there.
     pub(crate) slow_lane: f64,
-    /// Requests for the documents that all processes share.
-    pub(crate) shared: SharedState,
+    /// Requests to the table.
+    pub(crate) table: TableUse,
     /// Requests for the subscriptions.
     pub(crate) subscriptions: SubscriptionReads,
 }
@@ -114,7 +114,7 @@ impl Load {
             blobs: dead_letters
                 / f64::from(subscription.dead_letter.events_per_blob.min(queue.fill)),
             slow_lane: deliveries * traffic.slow_share * (2.0 * chunks(bytes) + 1.0),
-            shared: SharedState::of(plan, &users),
+            table: TableUse::of(plan, &users),
             subscriptions: SubscriptionReads::of(deployment, users.queues),
             events,
             retries,

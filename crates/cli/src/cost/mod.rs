@@ -13,7 +13,7 @@
 //! answers, batches of several events in one request, replies, free tiers and volume discounts.
 //!
 //! Imports run one way: `report` → `levers` → `estimate` → `needs`, `cost_items` → `load` → `subscription_reads` →
-//! `shared_state` → `queue_load` → `average`, `plan`, `prices`, `measured`.
+//! `table_use` → `queue_load` → `average`, `plan`, `prices`, `measured`.
 
 mod average;
 mod cost_items;
@@ -28,7 +28,7 @@ pub(crate) mod plan;
 mod prices;
 mod queue_load;
 pub(crate) mod report;
-mod shared_state;
 mod subscription_reads;
+mod table_use;
 #[cfg(test)]
 mod tests;

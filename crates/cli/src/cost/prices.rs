@@ -39,6 +39,7 @@ const SQS: Service = Service("SQS", "https://aws.amazon.com/sqs/pricing/");
 const LAMBDA: Service = Service("Lambda", "https://aws.amazon.com/lambda/pricing/");
 const CLOUDWATCH: Service = Service("CloudWatch", "https://aws.amazon.com/cloudwatch/pricing/");
 const S3: Service = Service("S3", "https://aws.amazon.com/s3/pricing/");
+const DYNAMODB: Service = Service("DynamoDB", "https://aws.amazon.com/dynamodb/pricing/on-demand/");
 const NETWORK: Service =
     Service("network", "https://aws.amazon.com/ec2/pricing/on-demand/#Data_Transfer");
 const VPC: Service = Service("NAT", "https://aws.amazon.com/vpc/pricing/");
@@ -97,6 +98,10 @@ pub(crate) const ALARM: Price = CLOUDWATCH.per_unit("alarm-months", DOLLAR / 10)
 pub(crate) const GET: Price = S3.quoted("reads", DOLLAR / 2_500, 1_000);
 /// Writing an object.
 pub(crate) const PUT: Price = S3.quoted("writes", DOLLAR / 200, 1_000);
+/// Reading up to 4 KiB of an item. What need not be the newest costs half.
+pub(crate) const TABLE_READ: Price = DYNAMODB.quoted("read units", DOLLAR / 8, 1_000_000);
+/// Writing up to 1 KiB of an item.
+pub(crate) const TABLE_WRITE: Price = DYNAMODB.quoted("write units", DOLLAR / 8 * 5, 1_000_000);
 /// Objects stored for a month.
 pub(crate) const STORED: Price = S3.per_unit("GB-months", DOLLAR / 1_000 * 23);
 /// Data that leaves for the internet.

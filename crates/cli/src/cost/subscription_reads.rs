@@ -11,7 +11,7 @@ use delivery::time::duration::DAY_MS;
 use super::average::as_f64;
 use super::plan::Deployment;
 use super::queue_load::QueueLoad;
-use super::shared_state::processes;
+use super::table_use::processes;
 
 /// The objects that a process asks for with each look: the settings, and the publishers.
 const OBJECTS_OF_A_LOOK: f64 = 2.0;

@@ -76,7 +76,7 @@ fn every_command_exits_with_0_1_or_2_by_the_same_rule() {
         ("subscriptions export --to file:///nowhere/at/all/", 1),
         ("subscriptions list shop --to file:///nowhere/at/all/", 1),
         ("subscriptions get shop --to file:///nowhere/at/all/", 2),
-        ("destinations list", 0),
+        ("destinations list", 1),
         ("destinations list --to nowhere", 2),
         ("destinations show billing", 2),
         ("deadletters list --container letters", 0),
@@ -344,6 +344,7 @@ impl LiveStack {
         let outputs = [
             output("DeadLetterBucketName", "dead-letters"),
             output("ConfigBucketName", "config"),
+            output("TableName", "lastmile"),
             output("EventsQueueUrl", &aws.queue_url("events")),
             output("FanOutQueueUrl", &aws.queue_url("fan-out")),
             output("LastResortQueueUrl", &aws.queue_url("last-resort")),
@@ -398,7 +399,7 @@ async fn the_stack_of_the_environment_is_used_unless_an_option_names_another_pla
     for (line, expected) in [
         ("deadletters list --container letters", 0),
         ("deadletters list --container letters --stack live", 0),
-        ("destinations list --to .", 0),
+        ("destinations list --to .", 1),
         ("check s.yaml", 0),
         ("explain -f s.yaml", 0),
         ("explain s.yaml", 0),

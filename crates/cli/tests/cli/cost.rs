@@ -60,7 +60,7 @@ fn the_limits_of_a_file_are_used() {
         assert!((number(need(&estimate, what), "limit") - limit).abs() < 1e-9, "{what}");
     }
     assert_eq!(estimate["gives_way_first"], "requests a second");
-    assert!(sum(&estimate, "quantity", |_, what| what == "shared state written") > 0.0);
+    assert!(sum(&estimate, "quantity", |_, what| what == "table written") > 0.0);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use local::aws::{LocalAws, LocalAwsConfig};
 use crate::check_stack::{CONFIG_BUCKET, check_deployed};
 use crate::deployments::{apply, object, subscription, uri, write_entry};
 use crate::programs::run;
+use crate::sample_destinations::Known;
 
 #[test]
 fn a_deployment_is_checked_for_what_no_owner_sees_in_files_of_his_own() {
@@ -234,9 +235,10 @@ fn a_secret_that_the_policy_of_a_deployment_forbids_is_not_sent_for_a_validation
     assert!(printed.contains("\"env:PATH\" may not be sent to \"127.0.0.1\""), "{printed}");
 }
 
-#[test]
-fn destinations_of_a_deployment_are_shown_and_changed() {
+#[tokio::test(flavor = "multi_thread")]
+async fn destinations_of_a_deployment_are_shown_and_changed() {
     let folder = tempfile::tempdir().expect("a folder");
+    let _known = Known::beside(folder.path()).await;
     let notices = "apiVersion: lastmile.dev/v1\nkind: Notifications\nspec: {topic: shop/orders}\n";
     let to_b = subscription("other", "").replace("topic: orders", "topic: others");
     let to_b = to_b.replace("https://other.", "https://b.");
@@ -272,9 +274,10 @@ fn destinations_of_a_deployment_are_shown_and_changed() {
     assert!(printed.contains("there is no subscription shop/orders/c"), "{printed}");
 }
 
-#[test]
-fn of_many_topics_only_those_are_read_that_are_known_to_deliver_to_a_destination() {
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_topics_only_those_are_read_that_are_known_to_deliver_to_a_destination() {
     let folder = tempfile::tempdir().expect("a folder");
+    let _known = Known::beside(folder.path()).await;
     let documents: Vec<String> = (0..101)
         .map(|number| {
             let topic = format!("topic: t{number}");

@@ -1,36 +1,29 @@
-//! `lastmile destinations list` and `show`, over documents as functions write them.
+//! `lastmile destinations list` and `show`, over a table as functions write it.
 
 use delivery::subscription::Disabled;
+use delivery::table::Entry;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::deployments::{deploy, object};
 use crate::sample_destinations::{
-    BILLING, CRM, Documents, MAIL, Printed, SEARCH, SUBSCRIPTIONS, destinations, disabled, failing,
-    key, lastmile, recovered, slow,
+    BILLING, CRM, Known, MAIL, Printed, SEARCH, SUBSCRIPTIONS, destinations, disabled, failing,
+    folder, item, key, lastmile, recovered, slow,
 };
 
 /// `2026-11-20 07:03:00Z`, with digits for what is no digit here.
 const TIME: &str = "0000-00-00 00:00:00Z";
 const TIME_CHARS: usize = TIME.len();
 
-/// A folder with subscriptions and no documents.
-fn folder() -> (TempDir, Documents) {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    deploy(folder.path(), SUBSCRIPTIONS);
-    let documents = Documents::of_folder(folder.path());
-    (folder, documents)
-}
-
 /// One destination that is failing, one that is slow, one that is disabled, one that is healthy again.
-async fn four() -> (TempDir, Documents) {
-    let (folder, documents) = folder();
-    documents.write_state(BILLING, &failing(BILLING, "shop/orders/billing")).await;
-    documents.write_state(MAIL, &slow(MAIL, "shop/orders/mail")).await;
-    documents.give_out(MAIL, 20, 12 * 60 + 30).await;
-    documents.write_state(CRM, &disabled(CRM, "shop/orders/crm", Disabled::Hold)).await;
-    documents.write_state(SEARCH, &recovered(SEARCH, "shop/orders/search")).await;
-    (folder, documents)
+async fn four() -> (TempDir, Known) {
+    let (folder, known) = folder().await;
+    known.write_state(BILLING, &failing(BILLING, "shop/orders/billing")).await;
+    known.write_state(MAIL, &slow(MAIL, "shop/orders/mail")).await;
+    known.give_out(MAIL, 20, 12 * 60 + 30).await;
+    known.write_state(CRM, &disabled(CRM, "shop/orders/crm", Disabled::Hold)).await;
+    known.write_state(SEARCH, &recovered(SEARCH, "shop/orders/search")).await;
+    (folder, known)
 }
 
 /// The text with all of its times the same.
@@ -50,9 +43,9 @@ fn timeless(text: &str) -> String {
     timeless
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn list_names_what_is_not_healthy_and_since_when_and_who_delivers_there() {
-    let (folder, _) = four().await;
+    let (folder, _known) = four().await;
     let listed = destinations(folder.path(), &["list"]);
     assert_eq!((listed.code, listed.beside.as_str()), (Some(0), ""), "{}", listed.out);
     insta::assert_snapshot!(timeless(&listed.out));
@@ -63,17 +56,16 @@ async fn list_names_what_is_not_healthy_and_since_when_and_who_delivers_there() 
 }
 
 #[test]
-fn list_in_a_folder_without_any_data_says_that_nothing_is_known() {
+fn in_a_folder_in_which_nothing_runs_nothing_is_known() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let listed = destinations(folder.path(), &["list"]);
-    assert_eq!(listed.code, Some(0), "{}", listed.beside);
-    assert!(listed.out.starts_with("nothing is known of destinations in"), "{}", listed.out);
-    assert!(!listed.out.contains("healthy"), "{}", listed.out);
+    let expected = "lastmile: no lastmile dev uses the data folder .; what it knew of destinations ended with it\n";
+    assert_eq!((listed.code, listed.beside.as_str()), (Some(1), expected), "{}", listed.out);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn list_as_json_has_every_member_for_tools() {
-    let (folder, _) = four().await;
+    let (folder, _known) = four().await;
     let listed = destinations(folder.path(), &["list", "--output", "json", "--all"]);
     let json = listed.json();
     let found = json.as_array().expect("an array");
@@ -110,11 +102,11 @@ async fn list_as_json_has_every_member_for_tools() {
     assert_eq!(unhealthy.as_array().map(Vec::len), Some(3));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn where_nothing_is_known_all_is_healthy() {
-    let (folder, _) = folder();
+    let (folder, _known) = folder().await;
     let listed = destinations(folder.path(), &["list"]);
-    let expected = "all destinations are healthy, as far as ./_destinations tells\n";
+    let expected = "all destinations are healthy, as far as the table tells\n";
     assert_eq!((listed.out.as_str(), listed.code), (expected, Some(0)), "{}", listed.beside);
     let listed = destinations(folder.path(), &["list", "--output", "json"]);
     assert_eq!((listed.out.as_str(), listed.code), ("[]\n", Some(0)));
@@ -124,9 +116,9 @@ async fn where_nothing_is_known_all_is_healthy() {
     assert_eq!((listed.beside.as_str(), listed.code), (expected, Some(2)));
 }
 
-#[tokio::test]
-async fn without_the_subscriptions_the_documents_say_who_delivers_there() {
-    let (folder, _) = four().await;
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_subscriptions_the_known_say_who_delivers_there() {
+    let (folder, _known) = four().await;
     let config = folder.path().to_str().expect("the path is text");
     let elsewhere = tempfile::tempdir().expect("a folder can be made");
     let list = ["list", "--to", config];
@@ -152,28 +144,25 @@ async fn without_the_subscriptions_the_documents_say_who_delivers_there() {
     assert!(shown.beside.is_empty() && shown.out.contains("refunds"), "{}", shown.beside);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_document_that_cannot_be_read_is_reported_and_the_others_are_listed() {
-    let (folder, documents) = four().await;
-    let newer = br#"{"v":2}"#.to_vec();
-    documents.0.put(&key(SEARCH).document(), newer).await.expect("it is written");
+    let (folder, known) = four().await;
+    let newer = Entry { text: r#"{"v":2}"#.to_owned(), expires_ms: None };
+    known.write(&item(SEARCH), &newer).await;
     let listed = destinations(folder.path(), &["list"]);
-    let problem = format!(
-        "./_destinations/{}.json cannot be used: its version 2 is not known\n",
-        key(SEARCH)
-    );
+    let problem = format!("item {} cannot be used: its version 2 is not known\n", item(SEARCH));
     assert_eq!((listed.code, listed.beside.as_str()), (Some(1), problem.as_str()));
     assert!(listed.out.contains("shop/orders/crm"), "{}", listed.out);
     let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
     assert_eq!((shown.code, shown.beside), (Some(1), format!("lastmile: {problem}")));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_others_wrote_cannot_move_the_cursor() {
-    let (folder, documents) = folder();
+    let (folder, known) = folder().await;
     let mut state = failing(BILLING, "shop/\u{1b}[2Jorders/x");
     state.destination = "https://\u{1b}[2J.example.com/".to_owned();
-    documents.write_state("https://other.example.com/", &state).await;
+    known.write_state("https://other.example.com/", &state).await;
     for verb in [&["list"][..], &["show", &key("https://other.example.com/").to_string()]] {
         let printed = destinations(folder.path(), verb);
         assert!(printed.code == Some(0) && printed.out.contains("[2J"), "{}", printed.beside);
@@ -181,9 +170,9 @@ async fn what_others_wrote_cannot_move_the_cursor() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn show_says_why_what_was_tried_and_what_happens_next() {
-    let (folder, _) = four().await;
+    let (folder, _known) = four().await;
     let shown = destinations(folder.path(), &["show", "shop/orders/billing"]);
     assert_eq!((shown.code, shown.beside.as_str()), (Some(0), ""), "{}", shown.out);
     insta::assert_snapshot!(timeless(&shown.out));
@@ -193,13 +182,14 @@ async fn show_says_why_what_was_tried_and_what_happens_next() {
     insta::assert_snapshot!(timeless(&shown.out));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn show_of_a_healthy_destination_says_so() {
-    let (folder, documents) = four().await;
+    let (folder, known) = four().await;
     let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
     assert!(shown.out.contains("healthy; this changed last "), "{}", shown.out);
     assert!(shown.out.contains("deliveries are attempted as they come"), "{}", shown.out);
-    documents.0.delete(&[key(SEARCH).document()]).await.expect("it is removed");
+    let expired = Entry { text: String::new(), expires_ms: Some(1) };
+    known.write(&item(SEARCH), &expired).await;
     let shown = destinations(folder.path(), &["show", "shop/orders/search"]);
     assert!(shown.out.contains("healthy: no attempt has shown anything else"), "{}", shown.out);
     assert_eq!(shown.code, Some(0));
@@ -208,12 +198,12 @@ async fn show_of_a_healthy_destination_says_so() {
     assert_eq!((&json["healthy"], &json["attempts"]), (&json!(true), &json!([])));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn show_as_json_has_attempts_rate_and_notices() {
-    let (folder, documents) = four().await;
+    let (folder, known) = four().await;
     let show = |name: &str| destinations(folder.path(), &["show", name, "--output", "json"]).json();
     let billing = show("shop/refunds/billing");
-    let state = documents.state(BILLING).await.expect("it is there");
+    let state = known.state(BILLING).await.expect("it is there");
     let attempts = billing["attempts"].as_array().expect("an array");
     assert_eq!(attempts.len(), 3);
     assert_eq!(attempts[2]["outcome"], "Busy");
@@ -230,9 +220,9 @@ async fn show_as_json_has_attempts_rate_and_notices() {
     assert_eq!(mail["attempts"][0]["outcome"], Value::Null);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn show_says_how_many_permits_are_in_use() {
-    let (folder, documents) = folder();
+    let (folder, known) = folder().await;
     let shown = |rest: &[&str]| destinations(folder.path(), &[&["show", SEARCH], rest].concat());
     assert!(!shown(&[]).out.contains("concurrency"), "it has no limit for all functions");
     let limited = SUBSCRIPTIONS.replace(
@@ -246,15 +236,16 @@ async fn show_says_how_many_permits_are_in_use() {
         "{}",
         shown(&[]).out
     );
-    documents.lease(SEARCH, 3, &[(1, 2, 0), (2, 1, 60_000)]).await;
+    known.give_permit(SEARCH, 1, 0).await;
+    known.give_permit(SEARCH, 2, 60_000).await;
     assert!(shown(&[]).out.contains(&format!("{line}1 permit is in use\n")), "{}", shown(&[]).out);
     let json = shown(&["--output", "json"]).json();
     assert_eq!((&json["max_concurrency"], &json["permits_in_use"]), (&json!(3), &json!(1)));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn explain_says_the_state_of_the_destination_where_it_is_asked_for() {
-    let (folder, _) = four().await;
+    let (folder, _known) = four().await;
     let explain = |rest: &[&str]| {
         let of = ["explain", "-f", "applied.yaml", "--subscription", "shop/orders/billing"];
         Printed::by(&mut lastmile(folder.path(), &[&of[..], rest].concat()))
@@ -277,9 +268,9 @@ async fn explain_says_the_state_of_the_destination_where_it_is_asked_for() {
     assert_eq!(nowhere.beside, "lastmile: nowhere is no folder\n");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_address_is_found_with_and_without_its_query_and_by_its_key() {
-    let (folder, documents) = four().await;
+    let (folder, known) = four().await;
     let billing = key(BILLING).to_string();
     for name in [BILLING, "https://billing.example.com/events", &billing, "shop/refunds/billing"] {
         let shown = destinations(folder.path(), &["show", name]);
@@ -288,7 +279,7 @@ async fn an_address_is_found_with_and_without_its_query_and_by_its_key() {
     // Two that differ in their query only.
     let other = "https://billing.example.com/events?code=other";
     let state = failing(other, "shop/orders/gone");
-    documents.write_state(other, &state).await;
+    known.write_state(other, &state).await;
     let shown = destinations(folder.path(), &["show", "https://billing.example.com/events"]);
     assert_eq!(shown.code, Some(1));
     for part in ["names 2 destinations", &billing, &key(other).to_string(), "shop/orders/gone"] {
@@ -296,10 +287,10 @@ async fn an_address_is_found_with_and_without_its_query_and_by_its_key() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_nobody_knows_is_an_error_that_says_what_would_be_right() {
-    let (folder, _) = folder();
-    let nothing = "and nothing is known of it below ./_destinations";
+    let (folder, _known) = folder().await;
+    let nothing = "and nothing is known of it";
     let unknown = |name: &str| {
         let shown = destinations(folder.path(), &["show", name]);
         assert_eq!((shown.code, shown.out.as_str()), (Some(1), ""), "{name}");
@@ -324,11 +315,11 @@ async fn a_name_that_nobody_knows_is_an_error_that_says_what_would_be_right() {
     assert_eq!(wrong.code, Some(2));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_page_about_destinations_shows_what_the_program_prints() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/destinations.md");
     let page = timeless(&std::fs::read_to_string(page).expect("there is the page"));
-    let (folder, _) = four().await;
+    let (folder, _known) = four().await;
     for verb in [&["list"][..], &["show", "shop/orders/billing"]] {
         let printed = timeless(&destinations(folder.path(), verb).out);
         let indented: String =

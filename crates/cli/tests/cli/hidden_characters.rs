@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::deployments::deploy;
 use crate::page_server::PageServer;
 use crate::programs::{Running, exchange, lastmile, printed, receiver, word};
-use crate::sample_destinations::{BILLING, Documents, failing};
+use crate::sample_destinations::{BILLING, Known, failing};
 use crate::sample_letters::{LETTERS, TestContainer};
 
 /// Reversed, isolated, hidden, tagged; allowed in names.
@@ -274,18 +274,18 @@ fn ledger(planted: &str) -> (String, String) {
     ("_replays/job/plan.ndjson".to_owned(), format!("{header}\n"))
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn in_what_is_known_of_destinations() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let subscriptions = document("a", BILLING, "");
     deploy(folder.path(), &subscriptions);
-    let documents = Documents::of_folder(folder.path());
+    let known = Known::beside(folder.path()).await;
     let name = format!("shop/orders/gone{BIDI}");
     let other = "https://other.example.com/";
     let mut state = failing(other, &name);
-    documents.write_state(other, &state).await;
+    known.write_state(other, &state).await;
     state.destination = format!("https://b{ALL}/");
-    documents.write_state(BILLING, &state).await;
+    known.write_state(BILLING, &state).await;
     let run = |arguments: &[&str]| run(folder.path(), &[&["destinations"], arguments].concat());
     run(&["list"]);
     run(&["list", "--output", "json"]);

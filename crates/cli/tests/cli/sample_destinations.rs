@@ -1,23 +1,27 @@
-//! Destinations for tests of the command line: subscriptions, and the documents about destinations as
-//! functions write them.
+//! Destinations for tests of the command line: subscriptions, and the table with what functions know of destinations.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use adapters::machine::Machine;
-use adapters::storage::{Fetched, Storage};
-use delivery::delivery::health::permits::{self, Permits};
-use delivery::delivery::health::shared::{
-    Attempted, DestinationState, Digest, Document, Findings, digest_document,
-};
-use delivery::delivery::health::slots::{Slots, Wanted};
+use adapters::table::DynamoTable;
+use delivery::delivery::health::news::{AllNews, News};
+use delivery::delivery::health::shared::{Attempted, DestinationState, Document as _, Findings};
 use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::delivery::outcome::Outcome;
 use delivery::ports::Clock as _;
 use delivery::subscription::{self, Disabled};
+use delivery::table::{
+    Entry, Expected, ItemKey, LineName, Permit, PermitAnswer, Table as _, TakePermits, TakePlaces,
+};
 use delivery::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
+use local::aws::{LocalAws, LocalAwsConfig, TABLE, local_clients};
+use tempfile::TempDir;
 use url::Url;
-use uuid::Uuid;
+
+use crate::deployments::deploy;
 
 /// Four destinations; the first one has two subscriptions, and a secret in its query.
 pub(crate) const SUBSCRIPTIONS: &str = "\
@@ -52,7 +56,7 @@ pub(crate) const MAIL: &str = "https://mail.example.com/in";
 pub(crate) const SEARCH: &str = "https://search.example.com/";
 
 pub(crate) fn key(url: &str) -> DestinationKey {
-    DestinationKey::of(&url.parse().expect("an address"))
+    DestinationKey::of("shop", &url.parse().expect("an address"))
 }
 
 /// Half a minute before the durations change that the program prints.
@@ -108,62 +112,90 @@ pub(crate) fn recovered(url: &str, subscription: &str) -> DestinationState {
     DestinationState::merged(Some(state), &ended, at_ms)
 }
 
-/// The documents about destinations, where functions keep them.
-pub(crate) struct Documents(pub(crate) Storage);
+/// The table of functions that use the subscriptions in a folder, as if `lastmile dev` ran there.
+pub(crate) struct Known {
+    _aws: LocalAws,
+    pub(crate) table: DynamoTable,
+    _lock: File,
+    _data: TempDir,
+}
 
-impl Documents {
-    pub(crate) fn of_folder(folder: &Path) -> Self {
-        Self(Storage::folder(folder))
+/// A folder with subscriptions, of whose destinations nothing is known.
+pub(crate) async fn folder() -> (TempDir, Known) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    deploy(folder.path(), SUBSCRIPTIONS);
+    let known = Known::beside(folder.path()).await;
+    (folder, known)
+}
+
+impl Known {
+    pub(crate) async fn beside(folder: &Path) -> Self {
+        let data = tempfile::tempdir().expect("a folder can be made");
+        let config = LocalAwsConfig::of_lastmile(0, data.path().to_path_buf(), 30);
+        let aws = LocalAws::start(config).await.expect("the local AWS starts");
+        let table = DynamoTable::new(&local_clients(&aws.endpoint()), TABLE.to_owned());
+        let mut lock = File::create(folder.join("dev.lock")).expect("a file");
+        write!(lock, "http://127.0.0.1:1\n{}\n", aws.endpoint()).expect("it is written");
+        lock.lock().expect("nobody else has it");
+        Self { _aws: aws, table, _lock: lock, _data: data }
     }
 
-    pub(crate) async fn read<D: Document>(&self, key: &str) -> Option<(D, String)> {
-        match self.0.get_if_changed(key, None).await.expect("storage answers") {
-            Fetched::Changed { bytes, etag, .. } => {
-                Some((D::read(&bytes).expect("it is a document"), etag))
-            }
-            Fetched::Missing | Fetched::Unchanged => None,
-        }
+    pub(crate) async fn read(&self, item: &ItemKey) -> Option<(DestinationState, u64)> {
+        let stored = self.table.entry(item, Machine.now_ms()).await.expect("the table answers");
+        let stored = stored?;
+        let state = DestinationState::read(stored.text.as_bytes()).expect("it is a state");
+        Some((state, stored.version))
     }
 
     pub(crate) async fn state(&self, url: &str) -> Option<DestinationState> {
-        self.read(&key(url).document()).await.map(|(state, _)| state)
+        self.read(&item(url)).await.map(|(state, _)| state)
     }
 
-    pub(crate) async fn digest(&self) -> Digest {
-        self.read(&digest_document()).await.map(|(digest, _)| digest).unwrap_or_default()
+    pub(crate) async fn news(&self) -> AllNews {
+        let stored = self.table.newest("@news", 1_000).await.expect("the table answers");
+        stored.iter().map(|it| News::read(it.text.as_bytes()).expect("they are news")).collect()
     }
 
-    pub(crate) async fn write(&self, key: &str, document: &impl Document) {
-        self.0.put(key, document.write()).await.expect("storage answers");
+    pub(crate) async fn write(&self, item: &ItemKey, entry: &Entry) {
+        let now_ms = Machine.now_ms();
+        let written = self.table.replace(item, entry, Expected::Anything, now_ms).await;
+        assert_eq!(written, Ok(true));
     }
 
-    /// Writes a state, and notes it in the digest.
+    /// Writes a state, and tells it.
     pub(crate) async fn write_state(&self, url: &str, state: &DestinationState) {
-        self.write(&key(url).document(), state).await;
-        let mut digest = self.digest().await;
-        digest.note(key(url), state, Machine.now_ms());
-        self.write(&digest_document(), &digest).await;
+        self.write(&item(url), &state.entry()).await;
+        for news in News::of_state(key(url), state, state.changed_ms) {
+            self.write(&news.item(), &news.entry()).await;
+        }
     }
 
     /// Gives out slots for so many seconds.
     pub(crate) async fn give_out(&self, url: &str, per_second: u32, seconds: u32) {
-        let mut slots = Slots::default();
-        let count = per_second * seconds;
-        let wanted = Wanted { per_second, count, latest_ms: u64::MAX, ahead: 0 };
-        slots.reserve(wanted, Machine.now_ms());
-        self.write(&key(url).slots_document(), &slots).await;
+        let each_us = 1_000_000 / u64::from(per_second);
+        let (count, latest_ms, plausible_ms) = (per_second * seconds, u64::MAX, u64::MAX);
+        let places = TakePlaces { count, each_us, others_wait: false, latest_ms, plausible_ms };
+        let (item, now_ms) = (limits(url), Machine.now_ms());
+        let given = self.table.take_places(&item, LineName::Slots, &places, now_ms).await;
+        assert!(given.is_ok(), "{given:?}");
     }
 
-    /// Leases permits of so many to processes: the number of each, how many it wants, and for how long.
-    pub(crate) async fn lease(&self, url: &str, most: u32, processes: &[(u128, u32, u64)]) {
-        let (mut permits, now_ms) = (Permits::default(), Machine.now_ms());
-        for (holder, count, lasts_ms) in processes {
-            let until_ms = now_ms + lasts_ms;
-            let wanted = permits::Wanted { new: 0, waited: *count, in_use: 0, until_ms };
-            permits.lease(Uuid::from_u128(*holder), wanted, most, now_ms);
-        }
-        self.write(&key(url).permits_document(), &permits).await;
+    /// Gives a permit to a process, for so long.
+    pub(crate) async fn give_permit(&self, url: &str, process: u32, lasts_ms: u64) {
+        let now_ms = Machine.now_ms();
+        let permits = vec![Permit { until_ms: now_ms + lasts_ms, process, number: 1 }];
+        let take = TakePermits { permits, most: 50, only_if_nobody_waits: false };
+        let taken = self.table.take_permits(&limits(url), &take, now_ms).await;
+        assert_eq!(taken, Ok(PermitAnswer::Taken));
     }
+}
+
+pub(crate) fn item(url: &str) -> ItemKey {
+    key(url).health_item("shop")
+}
+
+fn limits(url: &str) -> ItemKey {
+    key(url).limits_item("shop")
 }
 
 /// The program in a folder.

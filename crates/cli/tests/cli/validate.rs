@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::programs::{self, Running, exchange, lastmile, run, word};
+use crate::sample_destinations::Known;
 
 const CLOUD_EVENTS: &str =
     ", consent: {handshake: cloudevents, origin: events.example.com, rate: 120}";
@@ -37,13 +38,15 @@ fn folder(documents: &[String]) -> tempfile::TempDir {
     folder
 }
 
-fn stored(folder: &Path) -> Vec<String> {
-    let files = std::fs::read_dir(folder.join("_consents")).into_iter().flatten().flatten();
-    files.map(|file| std::fs::read_to_string(file.path()).expect("a consent is text")).collect()
+/// The consents that the table holds.
+async fn stored(known: &Known) -> Vec<String> {
+    let items = known.table.all("shop").await.expect("the table answers");
+    let consents = items.into_iter().filter(|(item, _)| item.sort.ends_with("#consent"));
+    consents.map(|(_, stored)| stored.text).collect()
 }
 
-#[test]
-fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored() {
+#[tokio::test(flavor = "multi_thread")]
+async fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored() {
     let here = tempfile::tempdir().expect("a folder can be made");
     let (_subscriber, url) = subscriber(here.path());
     let folder = folder(&[
@@ -51,6 +54,7 @@ fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored() {
         document("b", &url, EVENT_GRID),
         document("c", "https://nobody.invalid/", ""),
     ]);
+    let known = Known::beside(folder.path()).await;
     let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml"]);
     assert_eq!(code, Some(0), "{printed}");
     assert!(
@@ -62,27 +66,21 @@ fn both_handshakes_with_a_subscriber_that_consents_are_granted_and_stored() {
             && !printed.contains("orders/c"),
         "{printed}"
     );
-    assert_eq!(stored(folder.path()).len(), 0);
+    assert_eq!(stored(&known).await.len(), 0);
 
     let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
     assert!(code == Some(0) && printed.contains("the consents are stored"), "{printed}");
-    let mut found = stored(folder.path());
+    let mut found = stored(&known).await;
     found.sort();
     assert!(
         found[0].contains("\"handshake\":\"cloudevents\"")
             && found[0].contains("\"allowed_rate\":\"120\"")
     );
     assert!(found[1].contains("\"handshake\":\"eventgrid\""), "{found:?}");
-
-    // In a folder with the data of `lastmile dev` they are where its functions read them.
-    std::fs::create_dir_all(folder.path().join(".lastmile/subscriptions")).expect("a folder");
-    let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
-    assert_eq!(code, Some(0), "{printed}");
-    assert_eq!(stored(&folder.path().join(".lastmile")).len(), 2);
 }
 
-#[test]
-fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_code_1() {
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_code_1() {
     let redirect = "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1/\r\ncontent-length: 0\r\n\r\n";
     let other =
         "HTTP/1.1 200 OK\r\nwebhook-allowed-origin: other.example.com\r\ncontent-length: 0\r\n\r\n";
@@ -92,6 +90,7 @@ fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_code_1
         document("c", &receiver(other), CLOUD_EVENTS),
         document("d", "http://10.1.2.3/", CLOUD_EVENTS),
     ]);
+    let known = Known::beside(folder.path()).await;
     let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "."]);
     assert_eq!(code, Some(1), "{printed}");
     for part in
@@ -99,17 +98,18 @@ fn an_endpoint_that_does_not_consent_is_reported_with_its_reason_and_exit_code_1
     {
         assert!(printed.contains(part), "{part} is not in {printed}");
     }
-    assert_eq!(stored(folder.path()).len(), 0);
+    assert_eq!(stored(&known).await.len(), 0);
 }
 
-#[test]
-fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rate() {
+#[tokio::test(flavor = "multi_thread")]
+async fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rate() {
     for (consent, query, granted) in [
         (EVENT_GRID, "", "granted, any rate"),
         (CLOUD_EVENTS, "", "granted, 120 requests a minute"),
         (CLOUD_EVENTS, "?rate=7", "granted, 7 requests a minute"),
     ] {
         let folder = folder(&[document("a", &receiver(SILENT), consent)]);
+        let known = Known::beside(folder.path()).await;
         let stored_here = ["validate", "-f", "s.yaml", "--config", "."];
         let listening = ["--listen", "127.0.0.1:0", "--wait", "PT2M"];
         let arguments = [&stored_here[..], &listening].concat();
@@ -125,7 +125,7 @@ fn the_confirmation_url_confirms_for_an_endpoint_that_cannot_and_may_set_the_rat
         }
         assert!(get(&format!("{path}{query}")).starts_with("HTTP/1.1 200"));
         validate.line_with(granted);
-        assert_eq!((validate.code(), stored(folder.path()).len()), (Some(0), 1));
+        assert_eq!((validate.code(), stored(&known).await.len()), (Some(0), 1));
     }
 }
 
@@ -190,5 +190,5 @@ fn a_usage_error_is_exit_code_2_and_no_endpoint_to_validate_is_0() {
     let consents = document("a", &receiver(SILENT), EVENT_GRID);
     std::fs::write(folder.path().join("s.yaml"), consents).expect("the file can be written");
     let (printed, code) = run(folder.path(), &["validate", "-f", "s.yaml", "--config", "s3://"]);
-    assert!(code == Some(2) && printed.contains("s3://bucket/prefix/"), "{printed}");
+    assert!(code == Some(2) && printed.contains("s3:// is no folder"), "{printed}");
 }

@@ -13,7 +13,8 @@ use crate::{file, root, schema, template, with_table};
 const SETTINGS: &str = include_str!("../../../adapters/src/settings.rs");
 
 /// The variables without which the functions do not start.
-const NEEDED: [(&str, &str); 12] = [
+const NEEDED: [(&str, &str); 13] = [
+    ("TABLE_NAME", "lastmile"),
     ("SUBSCRIPTIONS_URI", "s3://config/subscriptions/"),
     ("EVENTS_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/events"),
     ("FAN_OUT_QUEUE_URL", "https://sqs.eu-west-1.amazonaws.com/1/fan-out"),

@@ -243,7 +243,7 @@ fn limits() -> String {
     table("| load | first bottleneck | its limit | reached at events a day |", &rows)
 }
 
-fn shared_state() -> String {
+fn what_processes_share() -> String {
     const SIXTY: &str = "--events 1e9 --success 0.9";
     let rows = [
         ("a million events, all healthy", "--events 1e6 --success 0.99", ""),
@@ -262,7 +262,7 @@ fn shared_state() -> String {
         let estimate = json(&format!("{load} {options}"));
         // The sum of no lines is a negative zero.
         let of = |member, wanted| 0.0 + sum(&estimate, member, |_, what| what == wanted);
-        let [read, written] = ["shared state read", "shared state written"];
+        let [read, written] = ["table read", "table written"];
         let usd = of("usd", read) + of("usd", written);
         let options = if options.is_empty() { String::new() } else { format!("`{options}`") };
         let counts = [read, written].map(|what| short(of("quantity", what)));
@@ -389,7 +389,7 @@ fn expected(name: &str) -> String {
         "waits" => waits(),
         "limits" => limits(),
         "looking" => looking(),
-        "shared state" => shared_state(),
+        "table" => what_processes_share(),
         "elsewhere" => elsewhere(),
         "volumes" => volumes(),
         "goals" => goals(),
@@ -410,7 +410,7 @@ const TABLES: [&str; 10] = [
     "limits",
     "waits",
     "looking",
-    "shared state",
+    "table",
     "elsewhere",
     "volumes",
     "goals",

@@ -1,12 +1,13 @@
-//! The local AWS: one listener on the loopback address that serves SQS and S3.
+//! The local AWS: one listener on the loopback address that serves SQS, DynamoDB and S3.
 //!
 //! It is separate from the functions because they must not depend on it: they reach it through the
-//! AWS clients, like the real one. It promises one endpoint for both services, queues in memory,
-//! objects as plain files under one folder, and any credentials. It does not keep messages over a
+//! AWS clients, like the real one. It promises one endpoint for all services, queues and a table in memory,
+//! objects as plain files under one folder, and any credentials. It does not keep messages or items over a
 //! restart, check signatures, or listen on anything but 127.0.0.1.
 
 mod clients;
 mod config;
+mod dynamodb;
 mod s3;
 mod server;
 mod sqs;
@@ -21,6 +22,7 @@ use tokio::task::JoinSet;
 
 pub use clients::local_clients;
 pub use config::{LocalAwsConfig, QueueConfig, Redrive};
+pub use dynamodb::TABLE;
 
 /// The account that owns every local queue.
 pub const ACCOUNT: &str = "000000000000";
@@ -55,11 +57,13 @@ impl LocalAws {
         let buckets = s3::Buckets::create(&config.data, &config.buckets)?;
         let queues = Arc::new(sqs::Queues::create(port, &config.queues).await?);
         let mut server = JoinSet::new();
-        server.spawn(server::serve(listener, Arc::clone(&queues), s3::service(buckets)));
+        let services =
+            server::Services::new(Arc::clone(&queues), dynamodb::service()?, s3::service(buckets));
+        server.spawn(server::serve(listener, services));
         Ok(Self { port, queues, server })
     }
 
-    /// The endpoint of both services, `http://127.0.0.1:PORT`.
+    /// The endpoint of all services, `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
@@ -80,7 +84,7 @@ impl LocalAws {
         self.queues.messages_held().await
     }
 
-    /// Stops the listener, every connection and every queue. The messages are lost, the objects are
+    /// Stops the listener, every connection and every queue. Messages and items are lost, objects are
     /// kept.
     pub async fn stop(mut self) {
         // The connections first: no request may meet a queue that has stopped.

@@ -1,8 +1,8 @@
-//! The listener: accepts connections and routes each request to SQS or to S3.
+//! The listener: accepts connections and routes each request to its service.
 //!
-//! It is separate so that neither service has to know about the other. A request whose
-//! `X-Amz-Target` begins with `AmazonSQS.` is for SQS, one in the old query protocol is refused with
-//! the reason, and everything else is for S3. A request of a web page is refused before that. It promises
+//! It is separate so that no service has to know about the others. A request whose
+//! `X-Amz-Target` begins with `AmazonSQS.` is for SQS, with `DynamoDB_` for DynamoDB. One in the old query protocol is
+//! refused with the reason, and everything else is for S3. A request of a web page is refused before that. It promises
 //! that aborting its task closes every connection. It does not support HTTP/2 or TLS.
 
 use std::convert::Infallible;
@@ -21,12 +21,14 @@ use s3s::service::S3Service;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::s3;
 use super::sqs::Queues;
+use super::{dynamodb, s3};
 use crate::guard::Hosts;
 
 /// The prefix of the target header of every SQS call in the JSON protocol.
 const SQS_TARGET_PREFIX: &str = "AmazonSQS.";
+/// That of every DynamoDB call.
+const DYNAMODB_TARGET_PREFIX: &str = "DynamoDB_";
 
 /// The pause after a failed accept: without it, a lack of file descriptors would be a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -38,16 +40,29 @@ const QUERY_PROTOCOL_ERROR: &str = "<ErrorResponse><Error><Type>Sender</Type><Co
 
 type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
+/// What requests are routed to.
+#[derive(Clone)]
+pub(super) struct Services {
+    sqs: SqsHttpService<Queues>,
+    dynamodb: dynamodb::Service,
+    s3: S3Service,
+}
+
+impl Services {
+    pub(super) fn new(queues: Arc<Queues>, dynamodb: dynamodb::Service, s3: S3Service) -> Self {
+        Self { sqs: SqsHttpService::new(queues, SqsHttpConfig::default()), dynamodb, s3 }
+    }
+}
+
 /// Accepts and serves connections until its task is aborted.
-pub(super) async fn serve(listener: TcpListener, queues: Arc<Queues>, s3: S3Service) {
-    let sqs = SqsHttpService::new(queues, SqsHttpConfig::default());
+pub(super) async fn serve(listener: TcpListener, services: Services) {
     let mut connections = JoinSet::new();
     loop {
         // Finished tasks stay in the set until they are joined.
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(connection(stream, sqs.clone(), s3.clone()));
+                connections.spawn(connection(stream, services.clone()));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection to the local AWS was not accepted");
@@ -58,8 +73,8 @@ pub(super) async fn serve(listener: TcpListener, queues: Arc<Queues>, s3: S3Serv
 }
 
 /// Serves one connection until the client closes it.
-async fn connection(stream: TcpStream, sqs: SqsHttpService<Queues>, s3: S3Service) {
-    let service = service_fn(|request| route(&sqs, &s3, request));
+async fn connection(stream: TcpStream, services: Services) {
+    let service = service_fn(|request| route(&services, request));
     let served = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -70,15 +85,19 @@ async fn connection(stream: TcpStream, sqs: SqsHttpService<Queues>, s3: S3Servic
 
 /// Routes one request to its service.
 async fn route(
-    sqs: &SqsHttpService<Queues>,
-    s3: &S3Service,
+    services: &Services,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     if let Err(refusal) = Hosts::default().check(request.headers(), request.uri()) {
         return Ok(refuse(refusal.status, "text/plain", refusal.text.into()));
     }
-    if is_sqs(&request) {
-        return Ok(sqs.call(request).await?.map(|body| body.map_err(Into::into).boxed_unsync()));
+    if has_target(&request, SQS_TARGET_PREFIX) {
+        let answer = services.sqs.call(request).await?;
+        return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
+    }
+    if has_target(&request, DYNAMODB_TARGET_PREFIX) {
+        let answer = services.dynamodb.call(request).await?;
+        return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
     }
     if is_query_protocol(&request) {
         return Ok(refuse(
@@ -87,12 +106,12 @@ async fn route(
             Bytes::from_static(QUERY_PROTOCOL_ERROR.as_bytes()),
         ));
     }
-    Ok(s3::respond(s3, request).await.map(http_body_util::BodyExt::boxed_unsync))
+    Ok(s3::respond(&services.s3, request).await.map(http_body_util::BodyExt::boxed_unsync))
 }
 
-fn is_sqs(request: &Request<Incoming>) -> bool {
+fn has_target(request: &Request<Incoming>, prefix: &str) -> bool {
     let target = request.headers().get("x-amz-target").map(http::HeaderValue::as_bytes);
-    target.is_some_and(|target| target.starts_with(SQS_TARGET_PREFIX.as_bytes()))
+    target.is_some_and(|target| target.starts_with(prefix.as_bytes()))
 }
 
 /// Whether a request is in the old query protocol of SQS: a form, or a query with an `Action`.

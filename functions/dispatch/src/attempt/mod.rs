@@ -45,7 +45,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         admitted.record(&exchange);
         if destination.max_concurrency.is_shared {
             let key = key_of(subscription);
-            self.leases.of(key).held().note_taken(exchange.duration_ms);
+            self.permits.of(key).held().note_taken(exchange.duration_ms);
         }
         self.note_load(subscription, due, &exchange, of);
         // Hidden here, since the secrets' values are dropped with this attempt.

@@ -92,7 +92,8 @@ impl ConcurrencyLimits {
 
     fn under_way(&self, subscription: &Subscription) -> u32 {
         let free = self.limit_of(subscription).available_permits();
-        ceiling_of(subscription).saturating_sub(u32::try_from(free).unwrap_or(u32::MAX))
+        let under_way = most_at_once(subscription).saturating_sub(free);
+        u32::try_from(under_way).unwrap_or(u32::MAX)
     }
 
     /// Takes into account what an attempt showed.
@@ -116,13 +117,22 @@ impl ConcurrencyLimits {
     }
 
     fn limit_of(&self, subscription: &Subscription) -> Arc<Semaphore> {
-        let new = || Arc::new(Semaphore::new(ceiling_of(subscription) as usize));
+        let new = || Arc::new(Semaphore::new(most_at_once(subscription)));
         let mut limits = self.by_subscription.lock().unwrap_or_else(PoisonError::into_inner);
         // Looked up first: `entry` would need a clone of the name every time.
         match limits.get(&subscription.name) {
             Some(limit) => Arc::clone(limit),
             None => Arc::clone(limits.entry(subscription.name.clone()).or_insert_with(new)),
         }
+    }
+}
+
+/// So many deliveries of a subscription go on at once. Where all processes share a number, the table limits the
+/// requests (`turns::permits`), and is asked once for all that wait here.
+fn most_at_once(subscription: &Subscription) -> usize {
+    match subscription.destination.max_concurrency.is_shared {
+        true => REQUESTS_AT_ONCE,
+        false => ceiling_of(subscription) as usize,
     }
 }
 

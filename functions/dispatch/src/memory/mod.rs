@@ -5,5 +5,5 @@ pub(crate) mod consent_gates;
 pub(crate) mod dead_letters;
 pub(crate) mod finished;
 pub(crate) mod health;
-pub(crate) mod leases;
+pub(crate) mod permits;
 pub(crate) mod rates;

@@ -1,11 +1,11 @@
 //! Whoever wants notices is told of dead letters: once a minute and cause, how many there were.
 //!
-//! At the end of an invocation its dead letters are added to the document of the minute, unless the process
-//! wrote a few seconds ago: then they are kept for a later invocation. Before the first
+//! At the end of an invocation its dead letters are added to the item of the minute. If the process
+//! wrote a few seconds ago, they are kept for a later invocation. Before the first
 //! of a minute is, a delayed message is sent: a published record that announces the minute. When it is
-//! received, what the document says is published in its place. So no minute that was written is
-//! forgotten, and a message for one that was not finds nothing. While storage does not answer, the record
-//! waits as any that needs storage; at last it is delivered as it is, and says only that there were dead
+//! received, what the item says is published in its place. So no minute that was written is
+//! forgotten, and a message for one that was not finds nothing. While the table does not answer, the record
+//! waits as one whose topic cannot be read; at last it is delivered as it is, and says only that there were dead
 //! letters.
 
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use delivery::subscription::name::TopicName;
 use delivery::wire::{read_publication, write_publication};
 
 use super::NotUpdated;
-use super::documents::REQUEST_MS;
+use super::entries::REQUEST_MS;
 use super::notices::published;
 use crate::deadline::Deadline;
 use crate::decode::WorkItem;
 use crate::dispatch::{Dispatch, Invocation};
 use crate::message::same_message;
 
-/// How often a minute waits for storage, seven hours in all: its document is replaced after a day.
+/// How often a minute waits for the table, seven hours in all: its item expires after a day.
 const HOLDS_MAX: u32 = 10;
 
 /// The minute whose dead letters a record announces, unless it has waited for long enough.
@@ -65,10 +65,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         topic: &TopicName,
         deadline: &Deadline,
     ) -> Result<(), NotUpdated> {
-        let key = minute.document();
+        let item = minute.item();
         if !self.dead_letters.is_announced(minute) {
-            let stored = self.read_shared::<MinuteOfDeadLetters>(&key, deadline).await;
-            let known = stored.ok_or(NotUpdated::Unreachable)?.document;
+            let known = self.read_entry::<MinuteOfDeadLetters>(&item, deadline).await?.document;
             if !known.is_some_and(|known| known.is_of(minute)) {
                 let message = announcement(minute, counted, topic, self.ports.now_ms());
                 let sent = tokio::select! {
@@ -81,7 +80,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             self.dead_letters.note_announced(minute);
         }
         let add = |stored| (MinuteOfDeadLetters::with(stored, minute, counted), ());
-        self.update_shared(&key, add, deadline).await.map(|_| ())
+        self.update_entry(&item, add, deadline).await.map(|_| ())
     }
 
     /// What follows from a record that announces a minute: one record for each cause, or itself again if
@@ -103,9 +102,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
         let catalogue = catalogue.as_ref().map_err(Clone::clone)?;
         let Some(topic) = catalogue.topic_of_notices() else { return Ok(Vec::new()) };
-        let stored = self.read_shared::<MinuteOfDeadLetters>(&minute.document(), deadline).await;
-        let stored = stored.ok_or("the dead letters of a minute cannot be read")?;
-        let document = stored.document.filter(|document| document.is_of(minute));
+        let read = self.read_entry::<MinuteOfDeadLetters>(&minute.item(), deadline).await;
+        let read = read.map_err(|_| "the dead letters of a minute cannot be read")?;
+        let document = read.document.filter(|document| document.is_of(minute));
         let messages = document.iter().flat_map(MinuteOfDeadLetters::events);
         let messages = messages.map(|(id, event)| published(id, now_ms, event, topic).1);
         Ok(messages.map(forward).collect())

@@ -2,30 +2,29 @@
 //! and all obey.
 //!
 //! A process writes what its attempts showed at the end of an invocation: nothing while all is well. It
-//! reads the digest of all destinations when it starts, at most twice a minute while something is
-//! unhealthy, and else every five minutes. Storage that does not answer is left alone for a while: then each process does what it
-//! would do by itself. What is lost with a process is found out again.
+//! reads the news when it starts, and then every half minute at most. A table that does not answer is left alone for a
+//! while: then each process does what it would do by itself. What is lost with a process is found out again.
 
 mod dead_letters;
-mod documents;
+mod entries;
 mod notices;
 
 pub(crate) use dead_letters::announced;
-pub(crate) use documents::NotUpdated;
+pub(crate) use entries::{NotUpdated, Unreachable};
 
-use documents::Stored;
+use entries::Read;
 
 use adapters::runtime::contained;
 use adapters::telemetry;
 use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::news::{AllNews, NEWS, NEWS_MAX, News};
 use delivery::delivery::health::notice::Transition;
 use delivery::delivery::health::probation::{Admission, PROBE_MS};
-use delivery::delivery::health::shared::{
-    Claim, DestinationState, Digest, Findings, Spell, digest_document,
-};
+use delivery::delivery::health::shared::{Claim, DestinationState, Document as _, Findings, Spell};
 use delivery::machine::step;
-use delivery::ports::{DispatchPorts, Record};
+use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
+use delivery::table::{Expected, Table as _};
 use delivery::time::duration::MINUTE_MS;
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
@@ -74,29 +73,31 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn claim_probe(&self, probe: &InFlightDelivery, deadline: &Deadline) -> Option<u64> {
         let subscription = &probe.subscription;
         let probe = Probe::of(&self.health, key_of(subscription));
-        let until_ms = match self.health.is_unreachable(self.ports.now_ms()) {
-            true => None,
-            false => self.claim_shared(subscription, deadline).await,
-        };
+        // Without the table each process probes by itself.
+        let until_ms = self.claim_shared(subscription, deadline).await.unwrap_or(None);
         if until_ms.is_none() {
             probe.keep();
         }
         until_ms
     }
 
-    async fn claim_shared(&self, subscription: &Subscription, deadline: &Deadline) -> Option<u64> {
+    async fn claim_shared(
+        &self,
+        subscription: &Subscription,
+        deadline: &Deadline,
+    ) -> Result<Option<u64>, Unreachable> {
         let (key, destination) = (key_of(subscription), &subscription.destination);
-        let document = key.document();
-        // Without storage each process probes by itself.
-        let stored: Stored<DestinationState> = self.read_shared(&document, deadline).await?;
-        let (now_ms, state) = (self.ports.now_ms(), stored.document?);
+        let item = key.health_item(&subscription.name.topic.namespace);
+        let read: Read<DestinationState> = self.read_entry(&item, deadline).await?;
+        let Some(state) = &read.document else { return Ok(None) };
+        let now_ms = self.ports.now_ms();
         let takes_ms = destination.response_timeout_ms.saturating_add(destination.late_window_ms);
         let ends_ms = now_ms.saturating_add(takes_ms).saturating_add(CLAIM_MARGIN_MS);
         let soon_ms = now_ms.saturating_add(PROBE_MS);
         match state.claim(now_ms, ends_ms) {
             Claim::Recovered => {
                 self.health.forget_failing(key);
-                None
+                Ok(None)
             }
             Claim::Probed => {
                 // The others of this process need not ask.
@@ -104,37 +105,37 @@ impl<P: DispatchPorts> Dispatch<P> {
                 if let Some(spell) = failing {
                     self.health.adopt_failing(key, spell, now_ms);
                 }
-                Some(soon_ms)
+                Ok(Some(soon_ms))
             }
             Claim::Failing(spell) => {
                 self.health.adopt_failing(key, spell, now_ms);
-                Some(spell.until_ms)
+                Ok(Some(spell.until_ms))
             }
             Claim::Write(claimed) => {
-                let version = stored.version.as_deref();
-                let is_mine = self.replace_shared(&document, &*claimed, version, deadline).await?;
-                (!is_mine).then_some(soon_ms)
+                let is_mine = self.replace_entry(&item, &*claimed, &read, deadline).await?;
+                Ok((!is_mine).then_some(soon_ms))
             }
         }
     }
 
-    /// Reads what other processes know, if it is time to.
-    pub(crate) async fn learn(&self, records: &[Record], deadline: &Deadline) {
-        if self.health.should_learn(records, self.ports.now_ms()) {
+    /// Reads the news, if it is time to.
+    pub(crate) async fn learn(&self, deadline: &Deadline) {
+        if self.health.should_learn(self.ports.now_ms()) {
             contained("learn", self.learn_all(deadline).boxed()).await;
         }
     }
 
     async fn learn_all(&self, deadline: &Deadline) {
-        let stored = self.read_shared::<Digest>(&digest_document(), deadline).await;
+        let asked = self.ports.table().newest(NEWS, NEWS_MAX);
+        let Ok(stored) = self.table_answer(asked, deadline).await else { return };
         let now_ms = self.ports.now_ms();
-        if stored.is_some() || !self.health.is_unreachable(now_ms) {
-            // Also one that cannot be used: the next invocation would find the same.
-            self.health.note_read(now_ms);
-        }
-        if let Some(stored) = stored {
-            self.health.adopt(&stored.document.unwrap_or_default(), now_ms);
-        }
+        let news = stored.iter().filter(|it| !it.has_expired(now_ms));
+        // News of a newer version is no news for this one.
+        let news: AllNews = news.filter_map(|it| News::read(it.text.as_bytes()).ok()).collect();
+        self.health.note_read(now_ms);
+        self.health.adopt(&news, now_ms);
+        self.health.adopt_disabled(&news);
+        self.ports.were_changed(news.topics());
     }
 
     /// Writes what this process found out. What cannot be written now is written later.
@@ -148,50 +149,41 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     async fn share_all(&self, unshared: Vec<(DestinationKey, Findings)>, of: &Invocation<'_>) {
-        let deadline = of.deadline;
-        let share = async |(key, mut findings): (DestinationKey, Findings)| {
-            let now_ms = self.ports.now_ms();
-            findings.notifies = notices::are_wanted(&findings, &of.catalogue);
-            let merge = |stored: Option<DestinationState>| {
-                let merged = DestinationState::merged(stored.clone(), &findings, now_ms);
-                let changes = Transition::since(stored.as_ref(), &merged);
-                (merged, changes)
-            };
-            let state = self.update_shared(&key.document(), merge, deadline).await;
-            let state = state.ok().map(|(state, changes)| {
-                changes.for_each(|change| self.telemetry.destination_changed(&state, change));
-                state
-            });
-            let mut are_told = true;
-            if let Some(state) = state.as_ref().filter(|state| !state.notices.is_empty()) {
-                are_told = self.send_notices(key, state, of).await;
-            }
-            (key, findings, state, are_told)
+        let share = async |(key, findings)| self.share_one(key, findings, of).await;
+        stream::iter(unshared).for_each_concurrent(WRITES_AT_ONCE, share).await;
+    }
+
+    /// Writes what this process found out about a destination, and tells everybody what has changed.
+    async fn share_one(&self, key: DestinationKey, mut findings: Findings, of: &Invocation<'_>) {
+        let (deadline, now_ms) = (of.deadline, self.ports.now_ms());
+        findings.notifies = notices::are_wanted(&findings, &of.catalogue);
+        let merge = |stored: Option<DestinationState>| {
+            let merged = DestinationState::merged(stored.clone(), &findings, now_ms);
+            let changes = Transition::since(stored.as_ref(), &merged);
+            (merged.clone(), (changes, News::of_change(key, stored.as_ref(), &merged)))
         };
-        let shared = stream::iter(unshared).map(share).buffer_unordered(WRITES_AT_ONCE);
-        let shared: Vec<_> = shared.collect().await;
-        let now_ms = self.ports.now_ms();
-        let note_all = |digest: Option<Digest>| {
-            let mut digest = digest.unwrap_or_default();
-            for (key, _, state, _) in &shared {
-                if let Some(state) = state {
-                    digest.note(*key, state, now_ms);
-                }
-            }
-            (digest, ())
+        let item = key.health_item(findings.namespace());
+        let Ok((state, (changes, news))) = self.update_entry(&item, merge, deadline).await else {
+            return self.health.keep_unshared(key, findings);
         };
-        let digest = self.update_shared(&digest_document(), note_all, deadline).await.ok();
-        for (key, findings, state, are_told) in shared {
-            if digest.is_none() || state.is_none() {
-                self.health.keep_unshared(key, findings);
-            } else if !are_told {
-                // Nothing new, but a reason to write again.
-                let Findings { destination, subscription, .. } = findings;
-                self.health.keep_unshared(key, Findings::new(destination, subscription));
-            }
+        changes.for_each(|change| self.telemetry.destination_changed(&state, change));
+        let are_told = self.tell(&news, deadline).await.is_ok();
+        self.health.adopt(&news.into_iter().collect(), now_ms);
+        self.health.note_disabled(key, state.disabled.as_ref().map(|disabled| disabled.then));
+        let are_sent = state.notices.is_empty() || self.send_notices(&item, &state, of).await;
+        if !are_told || !are_sent {
+            // Nothing new, but a reason to write again.
+            let Findings { destination, subscription, .. } = findings;
+            self.health.keep_unshared(key, Findings::new(destination, subscription));
         }
-        if let Some((digest, ())) = digest {
-            self.health.adopt(&digest, now_ms);
+    }
+
+    async fn tell(&self, news: &[News], deadline: &Deadline) -> Result<(), Unreachable> {
+        for one in news {
+            let (item, entry, now_ms) = (one.item(), one.entry(), self.ports.now_ms());
+            let told = self.ports.table().replace(&item, &entry, Expected::Anything, now_ms);
+            self.table_answer(told, deadline).await?;
         }
+        Ok(())
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use delivery::delivery::Publication;
-use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::shared::{DestinationState, Findings};
 use delivery::ports::{Attribute, DispatchPorts, Message, MessageGroup, QueueName};
 use delivery::subscription::catalogue::Catalogue;
 use delivery::subscription::name::{SubscriptionName, TopicName};
+use delivery::table::ItemKey;
 use delivery::wire::write_publication;
 use uuid::Uuid;
 
@@ -28,7 +28,7 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// break off, they are sent again, with the same ids.
     pub(super) async fn send_notices(
         &self,
-        key: DestinationKey,
+        item: &ItemKey,
         state: &DestinationState,
         of: &Invocation<'_>,
     ) -> bool {
@@ -44,7 +44,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             (stored.unwrap_or_else(|| state.clone()).without_notices(&sent), ())
         };
         if !sent.is_empty() {
-            let _ = self.update_shared(&key.document(), forget, of.deadline).await;
+            let _ = self.update_entry(item, forget, of.deadline).await;
         }
         sent.len() == state.notices.len()
     }

@@ -2,7 +2,7 @@
 //! processes together, or has too much to do.
 
 mod adaptive;
-mod leases;
+mod permits;
 mod rate;
 
 use delivery::ports::{DispatchPorts, QueueName};
@@ -13,24 +13,26 @@ use crate::memory::health::are_to_destination;
 use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
-/// Before a shared document is asked, the other deliveries of the invocation may come to the same
+/// Before the table is asked, the other deliveries of the invocation may come to the same
 /// question: then it is asked once for all.
 const GATHER_MS: u64 = 5;
 
 impl<P: DispatchPorts> Dispatch<P> {
-    /// Whether the limits of their destination hold for these deliveries. One request more than allowed is
-    /// better than no probe, or what [`can_wait`] avoids.
+    /// True for deliveries that the limits of their destination may make wait as messages. One request more than
+    /// allowed is better than what [`can_wait`] avoids.
     fn is_limited(
         &self,
         due: &[InFlightDelivery],
         subscription: &Subscription,
         of: &Invocation<'_>,
     ) -> bool {
-        !due.is_empty()
-            // Replies and sinks have other addresses.
-            && are_to_destination(due)
-            && can_wait(due, of)
-            && !self.health.is_probe(subscription, due)
+        self.is_counted(due, subscription) && can_wait(due, of)
+    }
+
+    /// True if the limits of their destination count a request for these deliveries. A probe is made in any case.
+    fn is_counted(&self, due: &[InFlightDelivery], subscription: &Subscription) -> bool {
+        // Replies and sinks have other addresses.
+        !due.is_empty() && are_to_destination(due) && !self.health.is_probe(subscription, due)
     }
 }
 

@@ -1,21 +1,21 @@
 //! A destination that takes so many requests a second (`maxPerSecond`) gets no more, from all processes
 //! together.
 //!
-//! The rule is `delivery::delivery::health::slots`. Here slots are reserved in the shared document, once
-//! for all deliveries of an invocation that wait for them, and used: at once, after a short wait in
-//! place, or later, and then the delivery is re-enqueued until its slot. That is not an attempt, and its
-//! time to live continues. While storage is down, each process keeps to its share of the rate.
+//! Each request takes a slot, a place in the line of its destination. All deliveries of an invocation that wait for one
+//! destination ask the table once. A slot is used at once, or after a short wait in place. A delivery whose slot is later is
+//! re-enqueued until then. That is not an attempt, and its time to live continues. While the table cannot
+//! be reached, each process keeps to its share of the rate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use adapters::telemetry::{self, HoldReason};
 use delivery::delivery::Delivery;
 use delivery::delivery::health::DestinationKey;
-use delivery::delivery::health::slots::{LATE_MS, Reserved, Slots, Wanted};
 use delivery::machine::step::{End, PAUSED_WAIT_MS};
 use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
+use delivery::table::{ItemKey, Line, LineName, Table as _, TakePlaces};
 use delivery::time::duration::SECOND_MS;
 use futures::FutureExt as _;
 
@@ -25,10 +25,13 @@ use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, Invocation};
 use crate::memory::health::key_of;
 use crate::memory::rates::{Own, Wants};
 use crate::progress::{InFlightDelivery, Unfinished};
-use crate::sharing::NotUpdated;
+use crate::sharing::Unreachable;
 
 /// A delivery that got no slot asks again after this long, if not later.
 const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
+/// How late a delivery may come for the slot it waited for. Beyond that it gets another one, once: then
+/// it is attempted whenever it comes, or a queue that is slow would keep it from ever being attempted.
+const LATE_MS: u64 = 5 * SECOND_MS;
 
 impl<P: DispatchPorts> Dispatch<P> {
     /// Those that may be sent in one request now: all of them, or none, and then each was re-enqueued
@@ -57,7 +60,8 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Vec<InFlightDelivery> {
         let latest_ms = latest_ms(&due, subscription);
         let key = key_of(subscription);
-        let rate = Rate { key, per_second, latest_ms, deadline: of.deadline };
+        let item = key.limits_item(&subscription.name.topic.namespace);
+        let rate = Rate { key, item, per_second, latest_ms, deadline: of.deadline };
         let Taken { slots, is_full } = self.next_slots(&rate, due.len()).await;
         let now_ms = self.ports.now_ms();
         let first_wait_ms = slots.first().map(|first_ms| first_ms.saturating_sub(now_ms));
@@ -102,7 +106,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         taken
     }
 
-    /// Takes slots until there are so many; reserves what is missing, once.
+    /// Takes slots until there are so many; asks for what is missing, once.
     async fn take_slots(
         &self,
         rate: &Rate<'_>,
@@ -111,51 +115,39 @@ impl<P: DispatchPorts> Dispatch<P> {
         count: usize,
         into: &mut Taken,
     ) {
-        for has_reserved in [false, true] {
+        for has_asked in [false, true] {
             while into.slots.len() < count {
-                let Some(slot_ms) = own.slots.take(self.ports.now_ms()) else { break };
+                let Some(slot_ms) = own.take(self.ports.now_ms()) else { break };
                 if slot_ms > rate.latest_ms {
                     into.is_full = true;
-                    return own.slots.put_back(slot_ms);
+                    return own.put_back(slot_ms);
                 }
                 into.slots.push(slot_ms);
             }
-            if into.slots.len() >= count || has_reserved {
+            if into.slots.len() >= count || has_asked {
                 return;
             }
             self.ports.sleep(GATHER_MS).await;
-            match self.reserve_slots(rate, wanted, own).await {
-                Ok((slots, reserved)) => {
-                    into.is_full = slots.next_ms() > rate.latest_ms;
-                    own.slots.add(reserved);
+            let now_ms = self.ports.now_ms();
+            let places = rate.places(wanted, own.line_until_ms > now_ms, now_ms);
+            let asked =
+                self.ports.table().take_places(&rate.item, LineName::Slots, &places, now_ms);
+            match self.table_answer(asked, rate.deadline).await {
+                Ok(Line::Taken { first_us }) => {
+                    own.add(places.places_ms(first_us));
+                    own.line_until_ms = first_us.saturating_add(places.all_us()) / 1_000;
                 }
-                Err(NotUpdated::Contended) => return,
-                Err(NotUpdated::Unreachable) => {
+                Ok(Line::Full { until_ms }) => {
+                    (into.is_full, own.line_until_ms) = (true, until_ms);
+                    return;
+                }
+                Err(Unreachable) => {
                     let missing = count - into.slots.len();
                     into.slots.extend((0..missing).map(|_| self.next_of_share(rate, own)));
                     return;
                 }
             }
         }
-    }
-
-    async fn reserve_slots(
-        &self,
-        rate: &Rate<'_>,
-        wanted: &AtomicU32,
-        own: &mut Own,
-    ) -> Result<(Slots, Vec<Reserved>), NotUpdated> {
-        let ahead = own.slots.per_second(self.ports.now_ms());
-        let (per_second, latest_ms) = (rate.per_second, rate.latest_ms);
-        let reserve = |slots: Option<Slots>| {
-            let mut slots = slots.unwrap_or_default();
-            let count = wanted.load(Ordering::Relaxed);
-            let wanted = Wanted { per_second, count, latest_ms, ahead };
-            let reserved = slots.reserve(wanted, self.ports.now_ms());
-            (slots, reserved)
-        };
-        let document = rate.key.slots_document();
-        self.update_shared(&document, reserve, rate.deadline).await
     }
 
     /// When this process may make its next request, if all that may run share the rate.
@@ -178,9 +170,23 @@ struct Taken {
 /// What slots are asked for.
 struct Rate<'a> {
     key: DestinationKey,
+    item: ItemKey,
     per_second: u32,
     latest_ms: u64,
     deadline: &'a Deadline,
+}
+
+impl Rate<'_> {
+    /// A place for each request that somebody of this process wants to make.
+    fn places(&self, wanted: &AtomicU32, others_wait: bool, now_ms: u64) -> TakePlaces {
+        TakePlaces {
+            count: wanted.load(Ordering::Relaxed),
+            each_us: (SECOND_MS * 1_000 / u64::from(self.per_second.max(1))).max(1),
+            others_wait,
+            latest_ms: self.latest_ms.saturating_add(1),
+            plausible_ms: now_ms.saturating_add(LIFETIME_MAX_MS),
+        }
+    }
 }
 
 /// The last moment at which one of these may be attempted: a slot beyond it would be lost.

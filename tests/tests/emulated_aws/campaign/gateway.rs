@@ -96,7 +96,7 @@ struct Shared {
     armed: Mutex<Option<During>>,
     kills: Mutex<usize>,
     sends: Mutex<BTreeMap<Fate, usize>>,
-    shared_documents: Mutex<BTreeMap<SharedCall, usize>>,
+    table_calls: Mutex<BTreeMap<TableCall, usize>>,
     topic_reads: Mutex<Vec<TopicRead>>,
 }
 
@@ -110,9 +110,9 @@ pub(crate) struct TopicRead {
     pub(crate) status: u16,
 }
 
-/// A call for a document about destinations: its method, the kind of document, and the status of the
+/// A call of the table: its operation, what its item is about, and the status of the
 /// answer.
-pub(crate) type SharedCall = (String, &'static str, u16);
+pub(crate) type TableCall = (String, &'static str, u16);
 
 /// Ends a connection without an answer.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ impl Gateway {
             armed: Mutex::default(),
             kills: Mutex::default(),
             sends: Mutex::default(),
-            shared_documents: Mutex::default(),
+            table_calls: Mutex::default(),
             topic_reads: Mutex::default(),
         });
         tokio::spawn(serve(listener, Arc::clone(&shared)));
@@ -177,9 +177,9 @@ impl Gateway {
         reads.iter().filter(|read| read.at >= since).cloned().collect()
     }
 
-    /// How often functions asked for documents about destinations.
-    pub(crate) fn shared_documents(&self) -> BTreeMap<SharedCall, usize> {
-        self.shared.shared_documents.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// How often functions asked the table.
+    pub(crate) fn table_calls(&self) -> BTreeMap<TableCall, usize> {
+        self.shared.table_calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -286,13 +286,14 @@ impl Shared {
         body: Bytes,
     ) -> Result<Response<Body>, Cut> {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+        let of_table = table_call(&head, &body);
         let call = self.client.request(head.method.clone(), format!("{}{path}", self.emulator));
         let call = call.headers(end_to_end(&head.headers)).body(body).send();
         let answer = tokio::spawn(call).await.map_err(|_| Cut)?.map_err(|_| Cut)?;
         let (status, headers) = (answer.status(), end_to_end(answer.headers()));
-        if let Some(kind) = shared_document(head.uri.path()) {
-            let call = (head.method.to_string(), kind, status.as_u16());
-            let mut calls = self.shared_documents.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((operation, kind)) = of_table {
+            let call = (operation, kind, status.as_u16());
+            let mut calls = self.table_calls.lock().unwrap_or_else(PoisonError::into_inner);
             *calls.entry(call).or_default() += 1;
         }
         if let Some((_, key)) = head.uri.path().split_once("/subscriptions/") {
@@ -321,15 +322,20 @@ impl Call {
     }
 }
 
-/// Which document about destinations this is the path of.
-fn shared_document(path: &str) -> Option<&'static str> {
-    let (_, name) = path.split_once("/_destinations/")?;
-    Some(match name {
-        "digest.json" => "digest",
-        name if name.ends_with(".slots.json") => "slots",
-        name if name.ends_with(".permits.json") => "permits",
-        _ => "state",
-    })
+/// The operation of a call of DynamoDB, and what its item is about.
+fn table_call(head: &Parts, body: &Bytes) -> Option<(String, &'static str)> {
+    let target = head.headers.get("x-amz-target")?.to_str().ok()?;
+    let operation = target.strip_prefix("DynamoDB_20120810.")?;
+    let call: Value = serde_json::from_slice(body).unwrap_or_default();
+    let key = |part: &str| call["Key"][part]["S"].as_str().unwrap_or_default();
+    let kind = match (key("pk"), key("sk")) {
+        (_, sort) if sort.ends_with("#health") => "health",
+        (_, sort) if sort.ends_with("#limits") => "limits",
+        (_, sort) if sort.ends_with("#consent") => "consent",
+        ("@deadletters", _) => "dead letters",
+        _ => "news",
+    };
+    Some((operation.to_owned(), kind))
 }
 
 /// SQS has no time now.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{properties, read, resources, statement, statements, texts};
+use super::{TEMPLATE, properties, read, resources, statement, statements, texts};
 
 const DISPATCH: &str = "DispatchRole";
 const DEADLETTER: &str = "DeadLetterRole";
@@ -110,10 +110,7 @@ fn dispatch_may_list_the_subscriptions_and_nothing_else() {
     };
     // The keys of objects, also as the prefixes of their versions, and the folder itself.
     let subscriptions = json!({"StringLike": {"s3:prefix": "subscriptions/*"}});
-    // S3 checks a request for an object that is missing as if it listed its key. These prefixes match no folder.
-    let missing =
-        json!({"StringLike": {"s3:prefix": ["_consents/*.json", "_destinations/*.json"]}});
-    assert_eq!(conditions("s3:ListBucket"), [&subscriptions, &missing]);
+    assert_eq!(conditions("s3:ListBucket"), [&subscriptions]);
     assert_eq!(conditions("s3:ListBucketVersions"), [&subscriptions]);
 }
 
@@ -149,13 +146,34 @@ fn no_function_may_write_ledgers_of_replays_or_dismissals() {
 }
 
 #[test]
-fn dispatch_may_keep_consents_and_what_it_knows_of_destinations_but_not_write_subscriptions() {
-    const CONSENTS: &str = "${ConfigBucket.Arn}/_consents/*";
-    const DESTINATIONS: &str = "${ConfigBucket.Arn}/_destinations/*";
-    let read = always(DISPATCH, "s3:GetObject");
-    assert!(read.contains(&CONSENTS) && read.contains(&DESTINATIONS));
-    let written = always(DISPATCH, "s3:PutObject");
-    assert_eq!(written, [CONSENTS, DESTINATIONS, "${DeadLetterBucket.Arn}/*.json"]);
+fn dispatch_may_change_items_of_the_table_but_not_remove_or_scan_them_or_write_subscriptions() {
+    for action in ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"] {
+        assert_eq!(always(DISPATCH, action), ["Table.Arn"]);
+    }
+    for action in ["dynamodb:Scan", "dynamodb:DeleteItem", "dynamodb:PutItem"] {
+        assert!(always(DISPATCH, action).is_empty(), "{action}");
+    }
+    assert_eq!(always(DISPATCH, "s3:PutObject"), ["${DeadLetterBucket.Arn}/*.json"]);
+}
+
+#[test]
+fn the_table_is_kept_backed_up_and_encrypted_with_the_key_of_the_stack() {
+    let tables = resources("AWS::DynamoDB::Table");
+    let [(name, table)] = &tables[..] else { panic!("one table: {tables:?}") };
+    for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+        assert_eq!(TEMPLATE["Resources"][name][policy], "Retain");
+    }
+    assert_eq!(*name, "Table");
+    assert_eq!(table["BillingMode"], "PAY_PER_REQUEST");
+    let expires = json!({"AttributeName": adapters::table::EXPIRES, "Enabled": true});
+    assert_eq!(table["TimeToLiveSpecification"], expires);
+    let recovery = &table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"];
+    assert_eq!(recovery, &json!(true));
+    let keys = [adapters::table::PARTITION, adapters::table::SORT];
+    let found: Vec<&Value> =
+        (0..2).map(|index| &table["KeySchema"][index]["AttributeName"]).collect();
+    assert_eq!(found, keys);
+    assert_eq!(table["SSESpecification"][1]["KMSMasterKeyId"], "KmsKeyArn");
 }
 
 #[test]
@@ -187,19 +205,24 @@ fn both_functions_may_use_further_sinks_and_a_key_where_they_are_named() {
 
 #[test]
 fn who_sends_to_one_queue_or_reads_one_bucket_uses_the_key_through_that_service_only() {
-    let is_through = |use_key: &Value, service: &str| {
-        let service = format!("{service}.${{AWS::Region}}.${{AWS::URLSuffix}}");
-        use_key["Condition"] == json!({"StringEquals": {"kms:ViaService": service}})
+    let is_through = |use_key: &Value, services: &[&str]| {
+        let of = |service: &&str| json!(format!("{service}.${{AWS::Region}}.${{AWS::URLSuffix}}"));
+        let named: Vec<Value> = services.iter().map(of).collect();
+        let services = if let [one] = &named[..] { one.clone() } else { json!(named) };
+        use_key["Condition"] == json!({"StringEquals": {"kms:ViaService": services}})
     };
     let (_, use_key) = named(INGRESS, "UseKey").expect("a statement");
-    assert!(is_through(use_key, "sqs"), "{INGRESS}");
+    assert!(is_through(use_key, &["sqs"]), "{INGRESS}");
     // Each role beside the application has one such statement, with a condition: a list of three.
-    for (template, role, service) in [("github", "ApplyRole", "s3"), ("ingress", "Sender", "sqs")] {
+    let of_apply: &[&str] = &["s3", "dynamodb"];
+    for (template, role, services) in
+        [("github", "ApplyRole", of_apply), ("ingress", "Sender", &["sqs"])]
+    {
         let template = read(&format!("infra/{template}.yaml"));
         let policy = &template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"];
         let statements = policy["Statement"].as_array().expect("a list");
         let use_key = statements.iter().find(|it| it[1]["Sid"] == "UseKey").expect("a statement");
-        assert!(is_through(&use_key[1], service), "{role}");
+        assert!(is_through(&use_key[1], services), "{role}");
     }
 }
 

@@ -1,35 +1,27 @@
 //! `lastmile destinations disable`, `enable` and `probe`.
 //!
-//! The document of the destination is changed first, then the digest, of which functions learn it.
-//! Either may be written by functions at the same moment: then it is read again and changed again.
+//! The item of the destination is changed first, then all functions are told in the news. The item may be written by
+//! functions at the same moment: then it is read again and changed again.
 
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use clap::ValueEnum;
+use delivery::delivery::health::news::News;
 use delivery::delivery::health::notice::Notice;
-use delivery::delivery::health::shared::{
-    DestinationState, Digest, Spell, Summary, digest_document,
-};
+use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
 use delivery::subscription::{Disabled, topic_address};
-use delivery::time::duration::SECOND_MS;
 
-use super::documents::Updated;
+use super::entries::Updated;
 use super::known::Destination;
 use super::name::Name;
 use super::place::{Place, PlaceArgs};
 use crate::output::out;
 
-/// How often the digest is looked at: a function that wrote the document before we did may write the
-/// digest after we did.
-const LOOKS: u32 = 5;
-/// Longer than functions usually take from the one to the other.
-const LOOK_AGAIN_MS: u64 = 2 * SECOND_MS;
-/// When functions read the digest: `functions/dispatch/src/memory/health/exchange.rs`.
-const KNOWN_WITHIN: &str =
-    "functions know it within 5 minutes, within 30 seconds where something is unhealthy";
+/// When functions read the news: `functions/dispatch/src/memory/health/exchange.rs`.
+const KNOWN_WITHIN: &str = "functions know it within 30 seconds";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ChangeArgs {
@@ -71,10 +63,8 @@ struct Change {
 struct Changed {
     /// The state after it.
     state: DestinationState,
-    /// Whether the document is another one than before.
-    document: bool,
-    /// The same of the digest.
-    digest: bool,
+    /// True if it is another one than before.
+    is_new: bool,
 }
 
 pub(super) async fn disable(arguments: DisableArgs) -> anyhow::Result<ExitCode> {
@@ -91,7 +81,7 @@ pub(super) async fn disable(arguments: DisableArgs) -> anyhow::Result<ExitCode> 
     let now_ms = change.now_ms;
     let disabled = |state: DestinationState| state.disabled_by_operator(then, now_ms);
     let changed = change.make(is_done, disabled).await?;
-    let is_new = if changed.document { "disabled" } else { "disabled already" };
+    let is_new = if changed.is_new { "disabled" } else { "disabled already" };
     change.report(&changed, &format!("{is_new}: {does}"))
 }
 
@@ -100,7 +90,7 @@ pub(super) async fn enable(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
     let now_ms = change.now_ms;
     let is_done = |state: &DestinationState| state.disabled.is_none();
     let changed = change.make(is_done, |state| state.enabled(now_ms)).await?;
-    let what = match (changed.document, changed.state.is_healthy()) {
+    let what = match (changed.is_new, changed.state.is_healthy()) {
         (true, _) => {
             "enabled: deliveries are attempted as they come, those that were held within 15 minutes"
         }
@@ -130,7 +120,7 @@ pub(super) async fn probe(arguments: ChangeArgs) -> anyhow::Result<ExitCode> {
         );
     }
     let what = match (state.failing, state.slow) {
-        (Some(_), _) if changed.document => {
+        (Some(_), _) if changed.is_new => {
             "the next delivery that is due probes it; those that were put off keep their time"
         }
         (Some(_), _) => "the next delivery that is due probes it anyway",
@@ -165,57 +155,27 @@ impl Change {
         Ok(change)
     }
 
-    /// Changes the document, unless that is done already, and has the digest say the same.
+    /// Changes the state, unless that is done already, and tells it.
     async fn make(
         &self,
         is_done: impl Fn(&DestinationState) -> bool,
         change: impl Fn(DestinationState) -> DestinationState,
     ) -> anyhow::Result<Changed> {
-        let key = self.destination.key.document();
+        let Destination { key, namespace, address, .. } = &self.destination;
         let changed = |state: Option<&DestinationState>| {
             let state = state.cloned().unwrap_or_else(|| self.healthy());
             (!is_done(&state)).then(|| self.noticed(state.clone(), change(state)))
         };
-        let Updated { document, has_changed } = self.place.update(&key, changed).await?;
-        let digest = self.tell(&key, has_changed).await.with_context(|| {
-            let what = if has_changed { "is changed" } else { "is as it should be" };
-            let document = self.place.object(&key);
-            format!("{document} {what}, but functions may not learn of it; repeat the command")
-        })?;
+        let item = key.health_item(namespace);
+        let Updated { document, has_changed } = self.place.update(&item, changed).await?;
         let state = document.unwrap_or_else(|| self.healthy());
-        Ok(Changed { state, document: has_changed, digest })
-    }
-
-    /// Has the digest say what the document says; whether that changed it.
-    async fn tell(&self, document: &str, is_new: bool) -> anyhow::Result<bool> {
-        let (key, digest_key) = (self.destination.key, digest_document());
-        let mut has_changed = false;
-        for look in 0..LOOKS {
-            if look > 0 {
-                Machine.sleep(LOOK_AGAIN_MS).await;
-            }
-            let state = self.place.document::<DestinationState>(document).await?;
-            let state = state.unwrap_or_else(|| self.healthy());
-            let disabled = state.disabled.as_ref().map(|disabled| disabled.then);
-            let note = |digest: Option<&Digest>| {
-                let mut digest = digest.cloned().unwrap_or_default();
-                // What else functions have found out since then, they note themselves.
-                let is_known = (look > 0 || !is_new) && agrees(digest.get(key), &state);
-                (!is_known && digest.note(key, &state, self.now_ms)).then_some(digest)
-            };
-            let updated = self.place.update(&digest_key, note).await?;
-            let digest = updated.document.unwrap_or_default();
-            ensure!(
-                digest.get(key).disabled == disabled,
-                "{} names as many destinations as it can",
-                self.place.object(&digest_key)
-            );
-            if !updated.has_changed {
-                break;
-            }
-            has_changed = true;
-        }
-        Ok(has_changed)
+        // Also of what was changed before: that it was told is not certain.
+        let told = self.place.tell(&News::of_state(*key, &state, self.now_ms)).await;
+        told.with_context(|| {
+            let what = if has_changed { "is changed" } else { "is as it should be" };
+            format!("{address} {what}, but functions may not learn of it; repeat the command")
+        })?;
+        Ok(Changed { state, is_new: has_changed })
     }
 
     /// The state after a change, with a notice of it only if somebody wants that.
@@ -240,23 +200,10 @@ impl Change {
         for name in self.destination.names() {
             text.push_str(&format!("  {name}\n"));
         }
-        match (changed.document, changed.digest) {
-            (true, _) => text.push_str(&format!("{KNOWN_WITHIN}\n")),
-            (false, true) => {
-                text.push_str(&format!("the digest said something else; {KNOWN_WITHIN}\n"));
-            }
-            (false, false) => {}
+        if changed.is_new {
+            text.push_str(&format!("{KNOWN_WITHIN}\n"));
         }
         out(&text)?;
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Whether the digest keeps back no deliveries that the document does not keep back. It may say less: it
-/// forgets what nobody has tried for a day.
-fn agrees(digest: Summary, state: &DestinationState) -> bool {
-    let until = |spell: Option<Spell>| spell.map_or(0, |spell| spell.until_ms);
-    digest.disabled == state.disabled.as_ref().map(|disabled| disabled.then)
-        && until(digest.failing) <= until(state.failing)
-        && until(digest.slow) <= until(state.slow)
 }

@@ -21,10 +21,10 @@ use crate::topics::Wanted;
 /// When nothing can be read there.
 pub(crate) async fn health_below(subscriptions: &Path) -> anyhow::Result<Health> {
     let config = subscriptions.display().to_string();
-    let place = PlaceArgs { stack: None, config }.open().await?;
+    let place = PlaceArgs { stack: None, config, table: None }.open().await?;
     let found = place.states().await?;
     let known = place.subscriptions(Wanted::All).await;
-    let named = known.catalogue.subscriptions().map(|it| DestinationKey::of(&it.destination.url));
+    let named = known.catalogue.subscriptions().map(|it| DestinationKey::of_subscription(it));
     let mut states: BTreeMap<DestinationKey, _> = named.map(|key| (key, None)).collect();
     states.extend(found.states.into_iter().map(|(key, state)| (key, Some(state))));
     let mut all = Vec::new();
@@ -35,7 +35,8 @@ pub(crate) async fn health_below(subscriptions: &Path) -> anyhow::Result<Health>
     }
     // What needs attention first.
     all.sort_by_cached_key(|it| (it.conditions.is_empty(), it.address.clone()));
-    Ok(Health { destinations: all, problems: found.problems })
+    let problems = found.problems.into_iter().map(|(_, problem)| problem).collect();
+    Ok(Health { destinations: all, problems })
 }
 
 async fn health(place: &Place, destination: Destination) -> anyhow::Result<DestinationHealth> {

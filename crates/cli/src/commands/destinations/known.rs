@@ -1,11 +1,11 @@
-//! The destinations that somebody knows: a subscription delivers there, or there is a document.
+//! The destinations that somebody knows: a subscription delivers there, or the table knows it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
+use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::shared::DestinationState;
-use delivery::delivery::health::{DestinationKey, FOLDER};
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
 use url::Url;
@@ -23,6 +23,8 @@ const SUGGESTED: usize = 10;
 #[derive(Debug, Clone)]
 pub(super) struct Destination {
     pub(super) key: DestinationKey,
+    /// Its subscriptions are in this one.
+    pub(super) namespace: String,
     /// Without credentials and query.
     pub(super) address: String,
     /// Those that deliver there, as far as the subscriptions can be read.
@@ -47,12 +49,14 @@ impl Destination {
         subscriptions: &Subscriptions,
     ) -> Option<Self> {
         let delivering = subscriptions.to(key);
-        let address = match (&state, delivering.first()) {
-            (Some(state), _) => text::line(&state.destination),
-            (None, Some(subscription)) => subscription.destination.display(),
+        let (namespace, address) = match (&state, delivering.first()) {
+            (Some(state), _) => (state.namespace().to_owned(), text::line(&state.destination)),
+            (None, Some(subscription)) => {
+                (subscription.name.topic.namespace.clone(), subscription.destination.display())
+            }
             (None, None) => return None,
         };
-        Some(Self { key, address, subscriptions: delivering, state })
+        Some(Self { key, namespace, address, subscriptions: delivering, state })
     }
 
     /// The limits of requests at once of all functions together.
@@ -61,7 +65,7 @@ impl Destination {
         all.filter_map(|it| it.max_concurrency.shared())
     }
 
-    /// The names of its subscriptions, or the one of which its document knows.
+    /// The names of its subscriptions, or the one of which the table knows.
     pub(super) fn names(&self) -> Vec<String> {
         match (&self.subscriptions[..], &self.state) {
             ([], Some(state)) => vec![text::line(&state.subscription)],
@@ -74,7 +78,7 @@ impl Subscriptions {
     /// Those that deliver to this destination.
     fn to(&self, key: DestinationKey) -> Vec<Arc<Subscription>> {
         let all = self.catalogue.subscriptions();
-        all.filter(|it| DestinationKey::of(&it.destination.url) == key).cloned().collect()
+        all.filter(|it| DestinationKey::of_subscription(it) == key).cloned().collect()
     }
 
     /// Whether somebody wants to be told what changes for a destination; a topic of notices is not told
@@ -100,16 +104,19 @@ impl Subscriptions {
 impl Place {
     /// The subscriptions that tell what a name means: if possible, those of one topic.
     pub(super) async fn subscriptions_for(&self, name: &Name) -> anyhow::Result<Subscriptions> {
-        let key = match name {
-            Name::Subscription(name) => {
-                return Ok(self.subscriptions(Wanted::topics_of([name])).await);
-            }
-            Name::Address(url) => DestinationKey::of(url),
-            Name::Key(key) => *key,
+        let is_it = |(key, state): &(DestinationKey, DestinationState)| match name {
+            Name::Subscription(name) => state.subscription == name.to_string(),
+            Name::Address(url) => state.destination == url.as_str(),
+            Name::Key(named) => key == named,
         };
-        let state = self.document::<DestinationState>(&key.document()).await?;
-        let known = state.and_then(|state| state.subscription.parse::<SubscriptionName>().ok());
-        let wanted = known.map_or(Wanted::All, |name| Wanted::topics_of([&name]));
+        if let Name::Subscription(name) = name {
+            return Ok(self.subscriptions(Wanted::topics_of([name])).await);
+        }
+        let states = self.states().await?.states;
+        let known = states.iter().filter(|it| is_it(it));
+        let known: Vec<SubscriptionName> =
+            known.filter_map(|(_, state)| state.subscription.parse().ok()).collect();
+        let wanted = if known.is_empty() { Wanted::All } else { Wanted::topics_of(&known) };
         Ok(self.subscriptions(wanted).await)
     }
 
@@ -119,20 +126,50 @@ impl Place {
         name: &Name,
         subscriptions: &Subscriptions,
     ) -> anyhow::Result<Destination> {
-        let keys = match name {
-            Name::Key(key) => BTreeSet::from([*key]),
-            Name::Subscription(name) => match subscriptions.catalogue.subscription(name) {
-                Some(found) => BTreeSet::from([DestinationKey::of(&found.destination.url)]),
-                // It was removed, or cannot be read.
-                None => self.keys_where(|state| state.subscription == name.to_string()).await?,
-            },
-            Name::Address(url) => self.keys_of_address(url, subscriptions).await?,
+        let all = subscriptions.catalogue.subscriptions();
+        // Without its query, an address may name several.
+        let is_address = |it: &Subscription, url: &Url| {
+            it.destination.url == *url || it.destination.display() == url.as_str()
         };
-        let mut found = Vec::new();
-        for key in keys {
-            let state = self.document(&key.document()).await?;
-            found.extend(Destination::new(key, state, subscriptions));
+        let is_named = |it: &&Arc<Subscription>| match name {
+            Name::Subscription(name) => it.name == *name,
+            Name::Address(url) => is_address(it, url),
+            Name::Key(key) => DestinationKey::of_subscription(it) == *key,
+        };
+        let named: Vec<&Arc<Subscription>> = all.filter(is_named).collect();
+        let exact = named
+            .iter()
+            .filter(|it| matches!(name, Name::Address(url) if it.destination.url == *url));
+        let exact: BTreeSet<DestinationKey> =
+            exact.map(|it| DestinationKey::of_subscription(it)).collect();
+        let mut keys: BTreeSet<DestinationKey> =
+            named.iter().map(|it| DestinationKey::of_subscription(it)).collect();
+        let states = self.states().await?;
+        if exact.is_empty() {
+            // Perhaps its subscription was removed, or cannot be read.
+            let is_it = |(key, state): &&(DestinationKey, DestinationState)| match name {
+                Name::Subscription(name) => {
+                    keys.is_empty() && state.subscription == name.to_string()
+                }
+                Name::Address(url) => state.destination == url.as_str(),
+                Name::Key(named) => key == named,
+            };
+            let of_states: Vec<_> =
+                states.states.iter().filter(is_it).map(|(key, _)| *key).collect();
+            keys.extend(of_states);
+        } else {
+            keys = exact;
         }
+        for (key, problem) in &states.problems {
+            ensure!(!keys.contains(key), "{problem}");
+            note(text::line(problem));
+        }
+        let state_of = |key: DestinationKey| {
+            states.states.iter().find(|(known, _)| *known == key).map(|(_, state)| state.clone())
+        };
+        let found =
+            keys.into_iter().filter_map(|key| Destination::new(key, state_of(key), subscriptions));
+        let mut found: Vec<Destination> = found.collect();
         match found.len() {
             0 => bail!(self.unknown(name, subscriptions)),
             1 => Ok(found.remove(0)),
@@ -147,38 +184,9 @@ impl Place {
         }
     }
 
-    /// The destination with this very address, or those whose address is this one without its query.
-    async fn keys_of_address(
-        &self,
-        url: &Url,
-        subscriptions: &Subscriptions,
-    ) -> anyhow::Result<BTreeSet<DestinationKey>> {
-        let key = DestinationKey::of(url);
-        let is_known = !subscriptions.to(key).is_empty()
-            || self.document::<DestinationState>(&key.document()).await?.is_some();
-        if is_known {
-            return Ok(BTreeSet::from([key]));
-        }
-        let mut keys = self.keys_where(|state| state.destination == url.as_str()).await?;
-        let all = subscriptions.catalogue.subscriptions().map(|it| &it.destination);
-        keys.extend(
-            all.filter(|it| it.display() == url.as_str()).map(|it| DestinationKey::of(&it.url)),
-        );
-        Ok(keys)
-    }
-
-    async fn keys_where(
-        &self,
-        is_it: impl Fn(&DestinationState) -> bool,
-    ) -> anyhow::Result<BTreeSet<DestinationKey>> {
-        let found = self.states().await?;
-        found.problems.iter().for_each(|problem| note(text::line(problem)));
-        Ok(found.states.iter().filter(|(_, state)| is_it(state)).map(|(key, _)| *key).collect())
-    }
-
     /// That nobody knows this name, and what would be right.
     fn unknown(&self, name: &Name, subscriptions: &Subscriptions) -> String {
-        let nothing = format!("and nothing is known of it below {}", self.object(FOLDER));
+        let nothing = "and nothing is known of it";
         if let Some(problem) = &subscriptions.problem {
             return format!("{name} is not known: {problem}, {nothing}");
         }

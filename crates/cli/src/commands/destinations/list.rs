@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use delivery::delivery::health::FOLDER;
 use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
 use delivery::subscription::name::SubscriptionName;
@@ -46,7 +45,7 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let named: Vec<SubscriptionName> = named.collect();
     let subscriptions = place.subscriptions(Wanted::topics_of(&named)).await;
     subscriptions.report();
-    found.problems.iter().for_each(|problem| note(text::line(problem)));
+    found.problems.iter().for_each(|(_, problem)| note(text::line(problem)));
     // Without a state no topic is read.
     let knows_nothing = found.states.is_empty() && !place.has_topics().await;
     let states = found.states.into_iter();
@@ -68,12 +67,9 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     if is_empty && arguments.output == Output::Table {
-        let place = place.object(FOLDER);
-        out(&match knows_nothing {
-            true => format!(
-                "nothing is known of destinations in {place}, and there is no subscription\n"
-            ),
-            false => format!("all destinations are healthy, as far as {place} tells\n"),
+        out(match knows_nothing {
+            true => "there is no subscription, so nothing is known of destinations\n",
+            false => "all destinations are healthy, as far as the table tells\n",
         })?;
     }
     Ok(ExitCode::SUCCESS)
@@ -84,7 +80,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// # Errors
 /// When what is known of them cannot be read.
 pub(crate) async fn unhealthy(stack: &str) -> anyhow::Result<Vec<String>> {
-    let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new() }.open().await?;
+    let place = PlaceArgs { stack: Some(stack.to_owned()), config: String::new(), table: None };
+    let place = place.open().await?;
     let states = place.states().await?.states;
     let line = |state: &DestinationState| {
         let names: Vec<&str> = conditions(state).iter().map(|condition| condition.name).collect();

@@ -1,15 +1,13 @@
 //! `lastmile destinations`: which destinations are not healthy, and what an operator changes about them.
 //!
-//! It reads and writes the documents that the functions share (`delivery::delivery::health`), with or
-//! without them running. What functions read of an operator's change is the digest, so each change is
-//! written to the destination's document and to the digest.
+//! It reads and writes the table that the functions share, with or without them running. Each change is
+//! written to the item of the destination, and told in the news, which all functions read.
 //!
-//! One verb, one file; the three that change something are `change`. Where the documents are:
-//! `place`. Which destination a name means: `name`.
+//! One verb, one file; the three that change something are `change`. Where the table is: `place`. Which destination a name
+//! means: `name`.
 
 mod change;
-mod documents;
-mod failure;
+mod entries;
 mod health;
 mod json;
 mod known;
@@ -28,7 +26,7 @@ pub(crate) use health::health_below;
 #[cfg(feature = "aws")]
 pub(crate) use list::unhealthy;
 pub(crate) use now::{Now, NowArgs};
-pub(crate) use place::PlaceArgs;
+pub(crate) use place::table_of;
 
 use crate::output::{goes_on_unread, is_closed};
 

@@ -14,7 +14,7 @@ pub(super) enum Name {
     Subscription(SubscriptionName),
     /// The whole address, or the address without query as `list` shows it.
     Address(Url),
-    /// The name of its document.
+    /// The name of its items in the table.
     Key(DestinationKey),
 }
 
@@ -62,7 +62,7 @@ mod tests {
         assert!(matches!("shop/orders/billing".parse(), Ok(Name::Subscription(_))));
         assert!(matches!("https://a.example.com/x?code=1".parse(), Ok(Name::Address(_))));
         let url = "https://a.example.com/x".parse().expect("an address");
-        let key = DestinationKey::of(&url);
+        let key = DestinationKey::of("shop", &url);
         assert_eq!(key.to_string().parse(), Ok(Name::Key(key)));
         for wrong in ["billing", "shop/orders", "ftp://a.example.com/", "https://", ""] {
             assert!(wrong.parse::<Name>().is_err(), "{wrong}");

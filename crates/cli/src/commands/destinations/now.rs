@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use adapters::machine::Machine;
+use adapters::table::DynamoTable;
 use delivery::delivery::health::DestinationKey;
 use delivery::ports::Clock as _;
 use delivery::subscription::Subscription;
 use serde_json::Value;
 
+use super::entries::state;
 use super::json::ListedJson;
 use super::known::Destination;
-use super::place::{Place, PlaceArgs};
+use super::place::table_of;
 use super::show::states;
 use super::state::next;
 
@@ -18,11 +20,14 @@ use super::state::next;
 #[derive(Debug, clap::Args)]
 pub(crate) struct NowArgs {
     /// Also shows the state of destinations now, as the functions of this CloudFormation stack know it
-    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    #[arg(long, value_name = "NAME")]
     stack: Option<String>,
-    /// The same, from the config bucket as s3://BUCKET, or from the folder of `lastmile dev`
-    #[arg(long, value_name = "LOCATION")]
+    /// Also shows it as the `lastmile dev` knows it that runs in this folder
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["stack", "table"])]
     config: Option<String>,
+    /// Also shows it as this DynamoDB table has it
+    #[arg(long, value_name = "NAME", conflicts_with = "stack")]
+    table: Option<String>,
 }
 
 /// What is known of a destination now.
@@ -44,30 +49,30 @@ impl NowArgs {
     /// # Errors
     /// When storage does not answer, or holds what cannot be read.
     pub(crate) async fn of(self, all: &[Arc<Subscription>]) -> anyhow::Result<Vec<Option<Now>>> {
-        let Self { stack, config } = self;
-        let place = match (stack, config) {
-            (None, None) => return Ok(all.iter().map(|_| None).collect()),
-            (stack, config) => PlaceArgs { stack, config: config.unwrap_or_default() },
+        let Self { stack, config, table } = self;
+        let Some(table) = table_of(stack, config, table).await? else {
+            return Ok(all.iter().map(|_| None).collect());
         };
-        let place = place.open().await?;
         let mut found = Vec::new();
         for subscription in all {
-            found.push(Some(now(&place, subscription).await?));
+            found.push(Some(now(&table, subscription).await?));
         }
         Ok(found)
     }
 }
 
-async fn now(place: &Place, subscription: &Arc<Subscription>) -> anyhow::Result<Now> {
-    let key = DestinationKey::of(&subscription.destination.url);
+async fn now(table: &DynamoTable, subscription: &Arc<Subscription>) -> anyhow::Result<Now> {
+    let key = DestinationKey::of_subscription(subscription);
+    let namespace = subscription.name.topic.namespace.clone();
     let destination = Destination {
         key,
+        state: state(table, &namespace, key).await?,
+        namespace,
         address: subscription.destination.display(),
         subscriptions: vec![Arc::clone(subscription)],
-        state: place.document(&key.document()).await?,
     };
-    let (state, now_ms) = (destination.state.as_ref(), Machine.now_ms());
-    let mut lines = states(state, now_ms);
-    lines.extend(state.map(|state| next(state, now_ms)));
+    let (known, now_ms) = (destination.state.as_ref(), Machine.now_ms());
+    let mut lines = states(known, now_ms);
+    lines.extend(known.map(|known| next(known, now_ms)));
     Ok(Now { lines, json: serde_json::to_value(ListedJson::new(&destination, now_ms))? })
 }

@@ -1,13 +1,16 @@
-//! Where a deployment keeps its subscriptions, and beside them what it knows of destinations.
+//! Where a deployment keeps its subscriptions, and the table with what it knows of destinations.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use adapters::live_topics::{Location, SETTINGS};
-use adapters::storage::{Storage, StoredObject};
+use adapters::table::DynamoTable;
 use delivery::subscription::catalogue::Catalogue;
+use local::aws::{TABLE, local_clients};
 
+use crate::data_lock;
 use crate::files::{have_errors, usage_error};
-use crate::stack::Stack;
+use crate::stack::{self, Stack};
 use crate::topics::{self, Topics, Wanted};
 use crate::{store, text};
 
@@ -24,17 +27,19 @@ pub(crate) struct PlaceArgs {
     /// The deployed CloudFormation stack, whose outputs say where its subscriptions are
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) stack: Option<String>,
-    /// Where its subscriptions are: the config bucket as s3://BUCKET, s3://BUCKET/PREFIX/, or the folder in which
-    /// `lastmile dev` runs, by default the working folder
+    /// Where its subscriptions are: the config bucket as s3://BUCKET or s3://BUCKET/PREFIX/ together with --table, or the
+    /// folder in which `lastmile dev` runs, by default the working folder
     #[arg(long = "to", alias = "config", value_name = "LOCATION", default_value = ".")]
     pub(crate) config: String,
+    /// The DynamoDB table of the deployment, with --to s3://BUCKET; it is the output TableName of its stack
+    #[arg(long, value_name = "NAME", conflicts_with = "stack")]
+    pub(crate) table: Option<String>,
 }
 
-/// The config bucket of a deployment, or the folder that its subscriptions are in.
+/// The table of a deployment, and where its subscriptions are.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    pub(crate) storage: Storage,
-    subscriptions: String,
+    pub(crate) table: DynamoTable,
     location: Location,
 }
 
@@ -51,44 +56,56 @@ pub(super) struct Subscriptions {
 
 impl PlaceArgs {
     pub(crate) async fn open(&self) -> anyhow::Result<Place> {
-        let location = self.location().await?;
-        let StoredObject { storage, key } = store::object(&location).await;
-        Ok(Place { storage, subscriptions: key, location })
-    }
-
-    async fn location(&self) -> anyhow::Result<Location> {
         if let Some(name) = &self.stack {
-            return Stack::describe(name).await?.subscriptions();
+            let stack = Stack::describe(name).await?;
+            let table =
+                DynamoTable::new(&stack::aws().await, stack.output("TableName")?.to_owned());
+            return Ok(Place { table, location: stack.subscriptions()? });
         }
         let Some(bucket) = self.config.strip_prefix("s3://") else { return self.folder() };
+        let Some(table) = &self.table else {
+            return Err(usage_error(
+                "--table is missing: with s3://BUCKET, it names the table of the deployment; --stack knows it",
+            ));
+        };
         let bucket = bucket.trim_end_matches('/');
         let uri = match bucket.split_once('/') {
             Some((bucket, prefix)) => format!("s3://{bucket}/{prefix}/"),
             None => format!("s3://{bucket}/{SUBSCRIPTIONS}/"),
         };
-        Location::parse(&uri).map_err(usage_error)
+        let location = Location::parse(&uri).map_err(usage_error)?;
+        Ok(Place { table: DynamoTable::new(&stack::aws().await, table.clone()), location })
     }
 
-    /// The folder of the subscriptions, which is this folder itself, in it, or in its data folder.
-    fn folder(&self) -> anyhow::Result<Location> {
+    /// The place of the `lastmile dev` that runs in this folder. It keeps the subscriptions in this folder itself, in it, or
+    /// in its data folder.
+    fn folder(&self) -> anyhow::Result<Place> {
         let path = Path::new(self.config.strip_prefix("file://").unwrap_or(&self.config));
         // A new folder would be one in which all is well.
         if !path.is_dir() {
             return Err(usage_error(format!("{} is no folder", text::path(path))));
         }
-        if path.join(SETTINGS).is_file() {
-            // With its name, since the documents are beside it.
-            return Ok(Location::Folder(path.canonicalize()?));
-        }
-        let of_dev = path.join(DATA).join(SUBSCRIPTIONS);
-        Ok(Location::Folder(if of_dev.is_dir() { of_dev } else { path.join(SUBSCRIPTIONS) }))
+        let of_dev = path.join(DATA);
+        let (data, subscriptions) = if path.join(SETTINGS).is_file() {
+            let path = path.canonicalize()?;
+            (path.parent().unwrap_or(&path).to_owned(), path)
+        } else if of_dev.join(SUBSCRIPTIONS).is_dir() {
+            let subscriptions = of_dev.join(SUBSCRIPTIONS);
+            (of_dev, subscriptions)
+        } else {
+            (path.to_owned(), path.join(SUBSCRIPTIONS))
+        };
+        let endpoint = data_lock::aws_endpoint(&data)?;
+        let table = DynamoTable::new(&local_clients(&endpoint), TABLE.to_owned());
+        Ok(Place { table, location: Location::Folder(subscriptions) })
     }
 }
 
 impl Place {
-    /// The object of this key, as people name it.
-    pub(super) fn object(&self, key: &str) -> StoredObject {
-        StoredObject { storage: self.storage.clone(), key: key.to_owned() }
+    /// The namespaces of its topics, as far as they can be listed.
+    pub(super) async fn namespaces(&self) -> BTreeSet<String> {
+        let names = Topics::at(&self.location).await.names().await;
+        names.unwrap_or_default().into_iter().map(|name| name.namespace).collect()
     }
 
     /// Whether there is any topic, as far as they can be listed.
@@ -102,7 +119,7 @@ impl Place {
         let names = Topics::at(&self.location).await.names().await;
         let are_few = names.is_ok_and(|names| names.len() <= FEW_TOPICS);
         let wanted = if are_few { Wanted::All } else { wanted };
-        let source = self.object(&self.subscriptions).to_string();
+        let source = store::object(&self.location).await.to_string();
         let is_whole = match &wanted {
             Wanted::All => true,
             // Then nobody asks for any.
@@ -117,6 +134,23 @@ impl Place {
         };
         Subscriptions { catalogue, source, problem, is_whole }
     }
+}
+
+/// The table that one of these options names: that of a stack, that of the `lastmile dev` in a folder, or one by its name.
+pub(crate) async fn table_of(
+    stack: Option<String>,
+    folder: Option<String>,
+    table: Option<String>,
+) -> anyhow::Result<Option<DynamoTable>> {
+    if let Some(name) = table {
+        return Ok(Some(DynamoTable::new(&stack::aws().await, name)));
+    }
+    if stack.is_none() && folder.is_none() {
+        return Ok(None);
+    }
+    let place = PlaceArgs { stack, config: folder.unwrap_or_default(), table: None };
+    let place = if place.stack.is_none() { place.folder() } else { place.open().await };
+    Ok(Some(place?.table))
 }
 
 fn left_out(source: &str) -> String {

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use adapters::machine::Machine;
-use delivery::delivery::health::permits::Permits;
 use delivery::delivery::health::shared::DestinationState;
-use delivery::delivery::health::slots::Slots;
 use delivery::ports::Clock as _;
 
+use super::entries::failure;
 use super::json::DestinationJson;
 use super::known::{Destination, GivenOut};
 use super::name::Name;
@@ -47,11 +46,13 @@ async fn given_out(
     destination: &Destination,
     now_ms: u64,
 ) -> anyhow::Result<GivenOut> {
-    let slots = place.document::<Slots>(&destination.key.slots_document()).await?;
-    let permits = place.document::<Permits>(&destination.key.permits_document()).await?;
+    let item = destination.key.limits_item(&destination.namespace);
+    let (limits, slots_us) = place.table.limits(&item).await.map_err(failure)?;
+    let expired = limits.expired(now_ms).len();
+    let permits = limits.given_out.len().saturating_sub(expired);
     Ok(GivenOut {
-        next_slot_ms: slots.map(|slots| slots.next_ms()),
-        permits: permits.map(|permits| permits.held(now_ms)),
+        next_slot_ms: slots_us.map(|slots_us| slots_us / 1_000),
+        permits: u32::try_from(permits).ok().filter(|permits| *permits > 0),
     })
 }
 

@@ -108,7 +108,7 @@ fn needs(function: &str, stack: &Stack, queues: &[Queue]) -> Vec<Need> {
         (!actions.is_empty()).then(|| Need { actions, arn: queue.arn.clone() })
     });
     let mut needs: Vec<Need> = of_queues.collect();
-    needs.extend(of_buckets(function, stack));
+    needs.extend(of_storage(function, stack));
     let log = if function == DISPATCH { "DispatchLogGroupName" } else { "DeadLetterLogGroupName" };
     if let (Ok(log), Some(of)) = (stack.output(log), stack.arn_of("logs")) {
         needs.push(Need {
@@ -122,8 +122,8 @@ fn needs(function: &str, stack: &Stack, queues: &[Queue]) -> Vec<Need> {
     needs
 }
 
-/// The same of objects, by an example of each.
-fn of_buckets(function: &str, stack: &Stack) -> Vec<Need> {
+/// The needs of objects, by an example of each, and of items.
+fn of_storage(function: &str, stack: &Stack) -> Vec<Need> {
     let object = |bucket: &str, key: String, actions: &[&'static str]| {
         let bucket = stack.output(bucket).ok()?;
         let arn = format!("arn:{}:s3:::{bucket}/{key}", stack.partition());
@@ -141,13 +141,16 @@ fn of_buckets(function: &str, stack: &Stack) -> Vec<Need> {
         return [letter, end].into_iter().flatten().collect();
     }
     let config = |key: String, actions: &[&'static str]| object("ConfigBucketName", key, actions);
-    let all = [
-        config("subscriptions/x/x.json".to_owned(), &["s3:GetObject"]),
-        config("_consents/x".to_owned(), &["s3:GetObject", "s3:PutObject"]),
-        config("_destinations/x".to_owned(), &["s3:GetObject", "s3:PutObject"]),
-        letter,
-    ];
+    let all =
+        [config("subscriptions/x/x.json".to_owned(), &["s3:GetObject"]), letter, of_table(stack)];
     all.into_iter().flatten().collect()
+}
+
+/// The needs of the table.
+fn of_table(stack: &Stack) -> Option<Need> {
+    let (table, of) = (stack.output("TableName").ok()?, stack.arn_of("dynamodb")?);
+    let actions = vec!["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"];
+    Some(Need { actions, arn: format!("{of}:table/{table}") })
 }
 
 #[cfg(test)]
@@ -163,6 +166,7 @@ mod tests {
             &[
                 ("ConfigBucketName", "config"),
                 ("DeadLetterBucketName", "letters"),
+                ("TableName", "table"),
                 ("DispatchLogGroupName", "/aws/lambda/live-dispatch"),
                 ("DeadLetterLogGroupName", "/aws/lambda/live-deadletter"),
             ],

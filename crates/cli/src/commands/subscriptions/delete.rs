@@ -10,9 +10,10 @@ use crate::change_record::RecordArgs;
 use crate::commands::apply::print_changed;
 use crate::confirm::may_proceed;
 use crate::output::note;
+use crate::stack::Stack;
 use crate::store::Target;
-use crate::text;
 use crate::topics::{Change, Changed, Topics};
+use crate::{text, topic_news};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -45,6 +46,8 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         bail!("there is no subscription {name}");
     }
     print_changed(&name.topic, changed)?;
+    let stack = Stack::optional(target.stack.as_deref()).await?;
+    topic_news::tell(stack.as_ref(), std::slice::from_ref(&name.topic)).await;
     let left = topics.current(&name.topic).await?.object;
     if left.is_some_and(|object| object.subscriptions.is_empty()) {
         note(text::line(&format!(

@@ -3,7 +3,7 @@
 //! Requests and answers are those of `delivery::machine::consent`, as in the function. Separate
 //! because the command can do what the function cannot: offer a URL that confirms a consent
 //! (`confirmation_server`) and wait until it is called. With `--config` or `--stack` it stores
-//! consents where the functions read them.
+//! consents in the table that the functions read.
 //!
 //! The variables of the environment that requests carry as secrets are sent only with permission
 //! ([`crate::environment`]).
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use adapters::consents::ConsentStore;
 use adapters::machine::Machine;
-use adapters::storage::Storage;
+use adapters::table::DynamoTable;
 use clap::ValueEnum;
 use confirmation_server::{Confirmation, ConfirmationServer};
 use delivery::machine::consent::{
@@ -38,7 +38,7 @@ use dialects::{Reading, Severity};
 use futures::future::join_all;
 use url::Url;
 
-use crate::commands::destinations::PlaceArgs;
+use crate::commands::destinations::table_of;
 use crate::environment::{EnvironmentArgs, receivers};
 use crate::files::{Files, have_errors, print_findings, usage_error};
 use crate::from_here::FromHere;
@@ -74,10 +74,12 @@ pub(crate) struct Arguments {
     /// are used
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     stack: Option<String>,
-    /// Store consents here: the config bucket as s3://BUCKET, or the folder in which
-    /// `lastmile dev` runs
-    #[arg(long, value_name = "LOCATION")]
+    /// Store consents in the table of the `lastmile dev` that runs in this folder
+    #[arg(long, value_name = "FOLDER", conflicts_with = "table")]
     config: Option<String>,
+    /// Store consents in this DynamoDB table
+    #[arg(long, value_name = "NAME", conflicts_with = "stack")]
+    table: Option<String>,
     /// Listen here for confirmations: a person consents by calling a URL
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
@@ -103,7 +105,7 @@ enum Handshake {
 struct Validator {
     from_here: FromHere,
     confirmations: Option<ConfirmationServer>,
-    store: Option<ConsentStore>,
+    store: Option<ConsentStore<DynamoTable>>,
     wait_ms: u64,
 }
 
@@ -229,11 +231,11 @@ impl Validator {
             Some(address) => Some(ConfirmationServer::start(address, arguments.public_url).await?),
             None => None,
         };
-        let storage = consent_place(arguments.config, arguments.stack).await?;
+        let table = table_of(arguments.stack, arguments.config, arguments.table).await?;
         Ok(Self {
             from_here,
             confirmations,
-            store: storage.map(|storage| ConsentStore::new(storage, Machine)),
+            store: table.map(|table| ConsentStore::new(table, Machine)),
             wait_ms: arguments.wait,
         })
     }
@@ -286,13 +288,15 @@ impl Validator {
     /// Stores the consents if there is a store; returns the end of the summary line.
     async fn store_consents(&self, validations: &[Validation]) -> anyhow::Result<&'static str> {
         let Some(store) = &self.store else {
-            return Ok("; nothing was stored, choose where with --config or --stack");
+            return Ok("; nothing was stored, choose where with --stack, --table or --config");
         };
         for Validation { subscription, consent, answer } in validations {
             let Answer::Granted(rate) = answer else { continue };
             let destination = &subscription.destination;
             let granted = Granted::new(destination, consent, *rate, Machine.now_ms());
-            store.keep_consent(&ConsentKey::of(&destination.url, consent), &granted).await?;
+            let namespace = &subscription.name.topic.namespace;
+            let key = ConsentKey::of(namespace, &destination.url, consent);
+            store.keep_consent(&key, &granted).await?;
         }
         Ok("; the consents are stored")
     }
@@ -300,18 +304,6 @@ impl Validator {
 
 fn random() -> [u32; 4] {
     std::array::from_fn(|_| Machine.next_jitter().0)
-}
-
-/// Where consents are stored, if one of the options is given.
-async fn consent_place(
-    config: Option<String>,
-    stack: Option<String>,
-) -> anyhow::Result<Option<Storage>> {
-    if config.is_none() && stack.is_none() {
-        return Ok(None);
-    }
-    let place = PlaceArgs { stack, config: config.unwrap_or_default() };
-    Ok(Some(place.open().await?.storage))
 }
 
 fn table(validations: &[Validation]) -> Table {

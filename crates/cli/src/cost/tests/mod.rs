@@ -382,39 +382,40 @@ fn sixty(change: impl FnOnce(&mut Traffic)) -> Plan {
     plan
 }
 
-/// What the documents that all processes share cost.
-fn shared_state(plan: &Plan) -> u128 {
+/// The costs of the table.
+fn table(plan: &Plan) -> u128 {
     let items = estimate(plan, &native()).items;
-    let shared = items.iter().filter(|item| item.what.starts_with("shared state"));
-    shared.map(CostItem::pico_dollars).sum()
+    let table = items.iter().filter(|item| item.what.starts_with("table "));
+    table.map(CostItem::pico_dollars).sum()
 }
 
 #[test]
-fn a_hundred_failing_destinations_cost_sixty_processes_at_most_half_a_dollar_a_day() {
+fn a_hundred_failing_destinations_cost_sixty_processes_at_most_a_dime_a_day() {
     let plan = sixty(|of| of.failing = 100.0);
-    let shared = estimate(&plan, &native()).load.shared;
+    let used = estimate(&plan, &native()).load.table;
     // 60 processes × 86,400 s ÷ 30 s.
-    assert!(close(shared.digests, 172_800.0), "{shared:?}");
+    assert!(close(used.news, 172_800.0), "{used:?}");
     // 31 probes each: 9 in the first 5,110 s, then one an hour. Each process asks before and after.
-    assert!(close(shared.questions, 100.0 * 31.0 * 60.0 * 2.0), "{shared:?}");
-    // Each process finds it out and writes two documents; ten claim a probe, one writes its result.
-    assert!(close(shared.findings, 100.0 * (60.0 * 2.0 + 31.0 * 12.0)), "{shared:?}");
-    let cost = shared_state(&plan);
-    assert!(cost <= DOLLAR / 2, "{cost}");
+    assert!(close(used.questions, 100.0 * 31.0 * 60.0 * 2.0), "{used:?}");
+    // Each process finds it out and writes two items; ten claim a probe, one writes its result.
+    assert!(close(used.findings, 100.0 * (60.0 * 2.0 + 31.0 * 12.0)), "{used:?}");
+    let cost = table(&plan);
+    assert!(cost <= DOLLAR / 10, "{cost}");
     // Those that hang are probed for longer, so the others ask more often.
     let hang = sixty(|of| (of.failing, of.failure) = (100.0, Always::Timeout));
-    assert!(shared_state(&hang) <= DOLLAR * 2 / 3);
+    assert!(table(&hang) <= DOLLAR / 7, "{}", table(&hang));
 }
 
 #[test]
-fn slots_are_reserved_for_ten_seconds_by_busy_processes_and_one_by_one_by_others() {
-    // 60 processes × 86,400 s ÷ 10 s, each a read and a write.
-    let of = |limited| estimate(&sixty(|of| of.rate_limited = Some(limited)), &native()).load;
-    assert!(close(of(1.0).shared.reservations, 518_400.0));
-    let load = of(1_000.0);
-    let attempts = load.deliveries * estimate(&sixty(|_| {}), &native()).average.attempts;
-    assert!(close(load.shared.reservations, attempts), "fewer than one a second: {load:?}");
-    assert!(close(of(0.0).shared.writes(), 0.0));
+fn an_invocation_asks_once_for_the_slots_of_all_its_deliveries_to_a_destination() {
+    let of = |limited| estimate(&sixty(|of| of.rate_limited = Some(limited)), &native());
+    let one = of(1.0).load;
+    let invocations = one.events.attempting + one.retries.attempting;
+    assert!(close(one.table.slots, invocations), "{one:?}");
+    let many = of(1_000.0);
+    let attempts = many.load.deliveries * many.average.attempts;
+    assert!(close(many.load.table.slots, attempts), "one for each attempt: {:?}", many.load);
+    assert!(close(of(0.0).load.table.writes(), 0.0));
 }
 
 #[test]
@@ -426,10 +427,10 @@ fn the_limits_of_the_subscription_count_unless_an_option_says_how_many_destinati
         let plan = traffic(|of| (of.rate_limited, of.concurrency_limited) = (options, options));
         estimate(&plan, &subscription)
     };
-    let shared = of(None).load.shared;
-    // Two processes × 86,400 s ÷ 10 s; a lease and a return for each invocation.
-    assert!(close(shared.reservations, 17_280.0) && close(shared.leases, 2e6), "{shared:?}");
-    assert!(close(of(Some(0.0)).load.shared.writes(), 0.0));
+    let used = of(None).load.table;
+    // For each invocation, one request for slots, and two for permits.
+    assert!(close(used.slots, 1e6) && close(used.permits, 2e6), "{used:?}");
+    assert!(close(of(Some(0.0)).load.table.writes(), 0.0));
     let limits = |estimate: &Estimate| {
         let named = |need: &&needs::Need| need.what.starts_with("requests ");
         let needs = estimate.needs.iter().filter(named);
@@ -450,10 +451,10 @@ fn the_limits_of_the_subscription_count_unless_an_option_says_how_many_destinati
 }
 
 #[test]
-fn permits_are_leased_and_returned_by_each_invocation_but_not_more_often_than_used() {
+fn permits_are_taken_and_returned_by_each_invocation_but_not_more_often_than_used() {
     let of = |limited, fan_out| {
         let plan = traffic(|of| (of.concurrency_limited, of.fan_out) = (Some(limited), fan_out));
-        estimate(&plan, &native()).load.shared.leases
+        estimate(&plan, &native()).load.table.permits
     };
     assert!(close(of(1.0, 1.0), 2e6));
     assert!(close(of(5.0, 1.0), 2e6), "an invocation with one delivery has one destination");
@@ -461,13 +462,13 @@ fn permits_are_leased_and_returned_by_each_invocation_but_not_more_often_than_us
 }
 
 #[test]
-fn without_failures_the_digest_is_read_every_five_minutes_but_not_more_often_than_invoked() {
-    let of = |events| estimate(&traffic(|of| of.events = events), &native()).load.shared;
-    assert!(close(of(1e5).digests, 288.0));
-    assert!(close(of(7.0).reads(), 7.0) && close(of(0.0).reads(), 0.0));
-    // Two processes, and one for waits, since whatever waits has failed before.
+fn the_news_are_read_twice_a_minute_but_not_more_often_than_invoked() {
+    let of = |events| estimate(&traffic(|of| of.events = events), &native()).load.table;
+    assert!(close(of(1e5).news, 2_880.0));
+    assert!(close(of(7.0).reads(), 3.5) && close(of(0.0).reads(), 0.0));
+    // Two processes, and one for waits.
     let fails = traffic(|of| of.success = 0.9);
-    assert!(close(estimate(&fails, &native()).load.shared.digests, 2.0 * 288.0 + 2_880.0));
+    assert!(close(estimate(&fails, &native()).load.table.news, 3.0 * 2_880.0));
 }
 
 #[test]

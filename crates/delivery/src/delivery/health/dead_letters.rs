@@ -1,7 +1,7 @@
 //! What people and programs are told about dead letters: how many deliveries of a minute ended so, by
 //! cause.
 //!
-//! Processes add what they counted to one small document for each minute of the day, which is replaced a
+//! Processes add what they counted to one item of the table for each minute, which expires a
 //! day later. When its minute is over, one CloudEvent follows for each cause. The ids of these events
 //! depend on the minute, the cause and its first dead letter, so that whoever tells of a minute twice says
 //! the same. The numbers are for people: a process that ends before it writes what it counted takes that
@@ -14,12 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::FOLDER;
 use super::notice::NOTICE_NAMESPACE;
 use super::shared::{Document, VERSION};
+use crate::table::ItemKey;
 use crate::time::duration::{DAY_MS, MINUTE_MS, SECOND_MS};
 use crate::time::moment::rfc3339;
 
+/// The partition of the minutes.
+const PARTITION: &str = "@deadletters";
 /// The `source` of these notices.
 const SOURCE: &str = "/lastmile/deadletters";
 /// How long after a minute it is told of: by then all processes have written what they counted in it.
@@ -118,11 +120,10 @@ impl Minute {
         self.at_ms.saturating_add(MINUTE_MS + WRITTEN_AFTER_MS)
     }
 
-    /// The key of its document, which is that of the same minute of other days.
+    /// Its item of the table.
     #[must_use]
-    pub fn document(self) -> String {
-        let minute = self.at_ms % DAY_MS / MINUTE_MS;
-        format!("{FOLDER}/deadletters/{:02}{:02}.json", minute / 60, minute % 60)
+    pub fn item(self) -> ItemKey {
+        ItemKey::new(PARTITION, rfc3339(self.at_ms))
     }
 
     /// An event that says only that there were dead letters, and its id: for whoever cannot read more.
@@ -156,7 +157,11 @@ pub struct MinuteOfDeadLetters {
     causes: Causes,
 }
 
-impl Document for MinuteOfDeadLetters {}
+impl Document for MinuteOfDeadLetters {
+    fn expires_ms(&self) -> Option<u64> {
+        Some(self.at_ms.saturating_add(DAY_MS))
+    }
+}
 
 impl MinuteOfDeadLetters {
     /// Whether it is of this minute, and not of the same one of another day.
@@ -229,14 +234,12 @@ mod tests {
     }
 
     #[test]
-    fn a_minute_has_the_document_of_the_same_minute_of_other_days_and_is_told_of_when_it_is_over() {
+    fn a_minute_has_an_item_and_is_told_of_when_it_is_over() {
         assert_eq!(minute(), Minute { at_ms: NOW_MS });
         assert_eq!(minute().due_ms(), NOW_MS + 75_000);
         assert_eq!(minute().written_until_ms(), NOW_MS + 70_000);
-        let document = minute().document();
-        assert_eq!(document, "_destinations/deadletters/0703.json");
-        assert_eq!(Minute::of(NOW_MS + DAY_MS).document(), document);
-        assert_ne!(Minute::of(NOW_MS + MINUTE_MS).document(), document);
+        assert_eq!(minute().item().to_string(), "@deadletters 2026-11-20T07:03:00.0000000Z");
+        assert_ne!(Minute::of(NOW_MS + MINUTE_MS).item(), minute().item());
     }
 
     #[test]
@@ -244,7 +247,7 @@ mod tests {
         let first = counted(&[("TimeToLiveExceeded", "n/t/a", 1), ("ReplyLoop", "n/t/a", 2)]);
         let second = counted(&[("TimeToLiveExceeded", "n/t/b", 3), ("ReplyLoop", "n/t/a", 4)]);
         let both = MinuteOfDeadLetters::with(Some(document(&first)), minute(), &second);
-        assert_eq!(MinuteOfDeadLetters::read(&both.write()), Ok(both.clone()));
+        assert_eq!(MinuteOfDeadLetters::read(both.entry().text.as_bytes()), Ok(both.clone()));
         let found: Vec<String> = data(&both)
             .iter()
             .map(|it| format!("{} {} {}", it["reason"], it["count"], it["subscriptions"]))
@@ -311,7 +314,8 @@ mod tests {
         assert_eq!(data[1]["subscriptions"].as_array().map(Vec::len), Some(TOLD_MAX));
         assert_eq!(data[1]["subscriptions"][0], json!({ "subscription": "n/t/s05", "count": 2 }));
         assert_eq!(data[1]["others"], 101 - 11);
-        assert!(document.write().len() < 50_000, "{}", document.write().len());
+        let length = document.entry().text.len();
+        assert!(length < 50_000, "{length}");
     }
 
     #[test]

@@ -5,12 +5,11 @@
 
 pub mod adaptive;
 pub mod dead_letters;
+pub mod news;
 pub mod notice;
-pub mod permits;
 pub mod probation;
 pub mod retry_after;
 pub mod shared;
-pub mod slots;
 pub mod slow;
 
 use std::fmt;
@@ -20,12 +19,17 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-/// Where documents about destinations are, beside the subscriptions.
-pub const FOLDER: &str = "_destinations";
+use crate::subscription::Subscription;
+use crate::table::ItemKey;
+
+/// The end of the key of an item that holds the health of a destination, and that it is disabled.
+const HEALTH: &str = "#health";
+/// The end of the key of an item that holds who may make how many requests to a destination.
+const LIMITS: &str = "#limits";
 /// Half of a SHA-256: enough to tell addresses apart.
 const KEY_BYTES: usize = 16;
 
-/// A destination among others: a hash of its whole address, whose query may hold secrets.
+/// A destination of a namespace: a hash of both. The query of the address may hold secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DestinationKey([u8; KEY_BYTES]);
@@ -48,30 +52,40 @@ pub enum Finding {
 }
 
 impl DestinationKey {
-    /// That of this address.
+    /// The key of the destination of a subscription.
     #[must_use]
-    pub fn of(url: &Url) -> Self {
+    pub fn of_subscription(subscription: &Subscription) -> Self {
+        Self::of(&subscription.name.topic.namespace, &subscription.destination.url)
+    }
+
+    /// The key of this address, as subscriptions of this namespace know it. Namespaces learn nothing from each other.
+    #[must_use]
+    pub fn of(namespace: &str, url: &Url) -> Self {
         let mut key = [0; KEY_BYTES];
-        key.copy_from_slice(&Sha256::digest(url.as_str())[..KEY_BYTES]);
+        let digest =
+            Sha256::new().chain_update(namespace).chain_update("\n").chain_update(url.as_str());
+        key.copy_from_slice(&digest.finalize()[..KEY_BYTES]);
         Self(key)
     }
+}
 
-    /// The key of the document that says who may make how many requests at once.
+impl DestinationKey {
+    /// The item of the table with its health, and that it is disabled.
     #[must_use]
-    pub fn permits_document(&self) -> String {
-        format!("{FOLDER}/{self}.permits.json")
+    pub fn health_item(self, namespace: &str) -> ItemKey {
+        ItemKey::new(namespace, format!("{self}{HEALTH}"))
     }
 
-    /// The key of the document that says which slots of its rate are taken.
+    /// The destination whose health this item holds, if it holds any.
     #[must_use]
-    pub fn slots_document(&self) -> String {
-        format!("{FOLDER}/{self}.slots.json")
+    pub fn of_health_item(item: &ItemKey) -> Option<Self> {
+        item.sort.strip_suffix(HEALTH)?.parse().ok()
     }
 
-    /// The key of the document that holds its state.
+    /// The item that says who may make how many requests to it.
     #[must_use]
-    pub fn document(&self) -> String {
-        format!("{FOLDER}/{self}.json")
+    pub fn limits_item(self, namespace: &str) -> ItemKey {
+        ItemKey::new(namespace, format!("{self}{LIMITS}"))
     }
 }
 

@@ -129,6 +129,12 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         probation.is_some_and(|probation| probation.probe_ms.is_some())
     }
 
+    /// True if it is on probation, or would be were its probe not under way.
+    #[must_use]
+    pub fn is_on_probation(&self, destination: &K) -> bool {
+        self.0.get(destination).is_some_and(|record| record.probation.is_some())
+    }
+
     /// Returns an admission that was not used. Whether it was the probe: then another delivery may be
     /// that.
     pub fn release(&mut self, destination: &K) -> bool {

@@ -21,7 +21,7 @@ pub use self::handshake::{
     ALLOWED_ORIGIN, ALLOWED_RATE, ASK_TIMEOUT_MS, Answer, Question, REQUEST_RATE, ask, confirm,
     judge,
 };
-pub use self::key::{ConsentKey, FOLDER};
+pub use self::key::ConsentKey;
 pub use self::pace::{Pace, RateShare};
 pub use self::rate::Rate;
 pub use self::wait::{pause_ms, wait_ms};

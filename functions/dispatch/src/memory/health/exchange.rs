@@ -1,56 +1,59 @@
 //! What is told to other processes, and what is learnt from them.
 
 use delivery::delivery::health::DestinationKey;
-use delivery::delivery::health::shared::{Digest, Findings, Spell};
-use delivery::ports::{QueueName, Record};
+use delivery::delivery::health::news::AllNews;
+use delivery::delivery::health::shared::{Findings, Spell};
+use delivery::subscription::Disabled;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 
 use super::{Health, Memory};
 
-/// How often the digest is read while something is unhealthy.
+/// How often the news are read.
 pub const READ_EVERY_MS: u64 = 30 * SECOND_MS;
-/// How often it is read while all is well: an operator may have changed something.
-pub const LOOK_EVERY_MS: u64 = 5 * MINUTE_MS;
-/// How long storage is not asked after it did not answer.
+/// How long the table is not asked after it did not answer.
 const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
+/// How often it is logged that it did not.
+const LOG_EVERY_MS: u64 = MINUTE_MS;
 
 impl Health {
-    /// Whether the digest is read now. Whatever is in the retry queue or in the slow lane has failed
-    /// before.
-    pub(crate) fn should_learn(&self, records: &[Record], now_ms: u64) -> bool {
+    /// True if the news are to be read now.
+    pub(crate) fn should_learn(&self, now_ms: u64) -> bool {
         let memory = self.memory();
-        let has_failed =
-            |record: &Record| matches!(record.queue, QueueName::Retry | QueueName::Slow);
-        let is_trouble = !memory.is_empty() || records.iter().any(has_failed);
-        let every_ms = if is_trouble { READ_EVERY_MS } else { LOOK_EVERY_MS };
-        memory.read_ms.is_none_or(|read_ms| now_ms >= read_ms.saturating_add(every_ms))
+        memory.read_ms.is_none_or(|read_ms| now_ms >= read_ms.saturating_add(READ_EVERY_MS))
             && now_ms >= memory.unreachable_until_ms
     }
 
-    /// Takes over what the digest says. What this process has not written yet, it knows better.
-    pub(crate) fn adopt(&self, digest: &Digest, now_ms: u64) {
+    /// Takes over what the news say. What this process has not written yet, it knows better.
+    pub(crate) fn adopt(&self, news: &AllNews, now_ms: u64) {
         let mut guard = self.memory();
-        let Memory { probations, slow, disabled, unshared, .. } = &mut *guard;
-        *disabled =
-            digest.iter().filter_map(|(key, summary)| Some((key, summary.disabled?))).collect();
-        for (key, summary) in digest.iter().filter(|(key, _)| !unshared.contains_key(key)) {
-            if let Some(spell) = summary.failing {
-                probations.adopt(&key, spell, now_ms);
+        let Memory { probations, slow, unshared, .. } = &mut *guard;
+        for health in news.health().filter(|it| !unshared.contains_key(&it.destination)) {
+            let key = health.destination;
+            match health.failing {
+                Some(spell) => probations.adopt(&key, spell, now_ms),
+                // What was counted before a probation is of this process alone.
+                None if probations.is_on_probation(&key) => probations.forget(&key),
+                None => {}
             }
-            if let Some(spell) = summary.slow.filter(|spell| now_ms < spell.until_ms) {
-                slow.adopt(&key, spell, now_ms);
+            match health.slow {
+                Some(spell) if now_ms < spell.until_ms => slow.adopt(&key, spell, now_ms),
+                Some(_) => {}
+                None => slow.forget(&key),
             }
         }
-        // A full digest may not name a destination that is not healthy.
-        let is_over = |key: &&DestinationKey| !digest.is_full() && !unshared.contains_key(key);
-        let known: Vec<DestinationKey> =
-            probations.destinations().filter(is_over).copied().collect();
-        for key in known.iter().filter(|key| digest.get(**key).failing.is_none()) {
-            probations.forget(key);
-        }
-        let known: Vec<DestinationKey> = slow.destinations().filter(is_over).copied().collect();
-        for key in known.iter().filter(|key| digest.get(**key).slow.is_none()) {
-            slow.forget(key);
+    }
+
+    /// Takes over which destinations are disabled: all, and no others.
+    pub(crate) fn adopt_disabled(&self, news: &AllNews) {
+        self.memory().disabled.clone_from(news.disabled());
+    }
+
+    /// This process found out what disables a destination, or that it is not disabled.
+    pub(crate) fn note_disabled(&self, key: DestinationKey, disabled: Option<Disabled>) {
+        let disabled_ones = &mut self.memory().disabled;
+        match disabled {
+            Some(disabled) => _ = disabled_ones.insert(key, disabled),
+            None => _ = disabled_ones.remove(&key),
         }
     }
 
@@ -88,6 +91,16 @@ impl Health {
 
     pub(crate) fn note_unreachable(&self, now_ms: u64) {
         self.memory().unreachable_until_ms = now_ms.saturating_add(UNREACHABLE_MS);
+    }
+
+    /// True if it is to be logged that the table did not answer, and not again for a minute.
+    pub(crate) fn is_to_be_logged(&self, now_ms: u64) -> bool {
+        let mut memory = self.memory();
+        let is_due = now_ms >= memory.log_next_ms;
+        if is_due {
+            memory.log_next_ms = now_ms.saturating_add(LOG_EVERY_MS);
+        }
+        is_due
     }
 
     pub(crate) fn is_unreachable(&self, now_ms: u64) -> bool {

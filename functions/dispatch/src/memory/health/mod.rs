@@ -9,7 +9,7 @@ mod exchange;
 mod failing;
 mod slow;
 
-pub use exchange::{LOOK_EVERY_MS, READ_EVERY_MS};
+pub use exchange::READ_EVERY_MS;
 pub(crate) use failing::Probe;
 
 use std::collections::BTreeMap;
@@ -44,18 +44,15 @@ struct Memory {
     disabled: BTreeMap<DestinationKey, Disabled>,
     /// What other processes cannot know yet.
     unshared: BTreeMap<DestinationKey, Findings>,
-    /// When it read the digest last.
+    /// When it read the news last.
     read_ms: Option<u64>,
-    /// Until when storage is not asked, because it did not answer.
+    /// Until when the table is not asked, because it did not answer.
     unreachable_until_ms: u64,
+    /// When it is logged again that it did not.
+    log_next_ms: u64,
 }
 
 impl Memory {
-    /// Whether every destination is healthy, as far as it knows.
-    fn is_empty(&self) -> bool {
-        self.probations.is_empty() && self.slow.is_empty() && self.disabled.is_empty()
-    }
-
     fn findings(&mut self, key: DestinationKey, subscription: &Subscription) -> &mut Findings {
         let findings = self.unshared.entry(key).or_insert_with(|| {
             Findings::new(subscription.destination.display(), subscription.name.to_string())
@@ -128,7 +125,7 @@ fn is_slow(subscription: &Subscription, exchange: &Exchange) -> bool {
 }
 
 pub(crate) fn key_of(subscription: &Subscription) -> DestinationKey {
-    DestinationKey::of(&subscription.destination.url)
+    DestinationKey::of_subscription(subscription)
 }
 
 /// Whether an attempt of these deliveries says something about the destination: replies and sinks have

@@ -80,7 +80,7 @@ fn an_operator_disables_and_enables_and_has_it_probed() {
 fn a_notice_is_a_cloud_event_that_says_what_is_known() {
     let began = failing(Finding::Began { lasts_ms: 10_000 }, 1_795_158_180_000);
     let state = DestinationState::merged(None, &began, 1_795_158_180_000);
-    let again = DestinationState::read(&state.write()).expect("it is one");
+    let again = DestinationState::read(state.entry().text.as_bytes()).expect("it is one");
     let event: Value = serde_json::from_str(&again.notices[0].event(&again)).expect("JSON");
     assert_eq!(
         event,

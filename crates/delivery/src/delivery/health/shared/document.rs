@@ -1,9 +1,10 @@
-//! A document that all processes of a deployment share, and its version.
+//! A document that an item of the table holds, and the version of its form.
 //!
-//! Separate because there are several: the state of a destination, the digest, permits, slots and counted dead
-//! letters.
+//! Separate because there are several: the state of a destination, counted dead letters, consents and news.
 
 use serde::{Deserialize, Serialize};
+
+use crate::table::Entry;
 
 /// The version of the documents.
 pub(crate) const VERSION: u32 = 1;
@@ -19,7 +20,7 @@ pub enum DocumentError {
     Version(u32),
 }
 
-/// A document that all processes share.
+/// A document that an item holds.
 pub trait Document: Clone + PartialEq + Serialize + for<'a> Deserialize<'a> {
     /// Reads it.
     ///
@@ -35,9 +36,14 @@ pub trait Document: Clone + PartialEq + Serialize + for<'a> Deserialize<'a> {
         serde_json::from_slice(document).map_err(invalid)
     }
 
-    /// The bytes to store.
-    fn write(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("its keys are text, and its values are plain")
+    /// When it expires, if it does.
+    fn expires_ms(&self) -> Option<u64>;
+
+    /// What the item holds.
+    fn entry(&self) -> Entry {
+        let text =
+            serde_json::to_string(self).expect("its keys are text, and its values are plain");
+        Entry { text, expires_ms: self.expires_ms() }
     }
 }
 

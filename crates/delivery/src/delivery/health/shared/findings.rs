@@ -59,6 +59,12 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// The namespace of its subscription.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        namespace_of(&self.subscription)
+    }
+
     /// Nothing yet about this destination.
     #[must_use]
     pub fn new(destination: String, subscription: String) -> Self {
@@ -74,4 +80,9 @@ impl Findings {
         earlier.attempts.append(&mut self.attempts);
         self.attempts = earlier.attempts;
     }
+}
+
+/// The namespace of the subscription with this full name.
+pub(super) fn namespace_of(subscription: &str) -> &str {
+    subscription.split('/').next().unwrap_or_default()
 }

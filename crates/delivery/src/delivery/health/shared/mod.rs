@@ -1,22 +1,18 @@
-//! What all processes of a deployment know of a destination that is not healthy: one small document for
-//! each, and a digest of all.
+//! What all processes of a deployment know of a destination that is not healthy: one item of the table for each.
 //!
-//! A process writes what it found out, and the document keeps what is worse: the longer probation, the
-//! earlier beginning. Documents are replaced only by whoever read their newest version, so that of two
-//! processes that want to probe a destination one does. The digest is a hint: what it lacks, a process
-//! finds out by itself.
+//! A process writes what it found out, and the item keeps what is worse: the longer probation, the
+//! earlier beginning. An item is replaced only by whoever read its newest version, so that of two
+//! processes that want to probe a destination one does.
 
 mod change;
 mod claim;
-mod digest;
 mod document;
 mod findings;
 mod spell;
 mod state;
 
 pub use self::claim::Claim;
-pub use self::digest::{Digest, Summary, digest_document};
-pub(super) use self::document::VERSION;
+pub(crate) use self::document::VERSION;
 pub use self::document::{Document, DocumentError};
 pub use self::findings::{Attempted, Findings};
 pub use self::spell::Spell;

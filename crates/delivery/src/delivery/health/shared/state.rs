@@ -5,10 +5,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::document::{Document, VERSION};
-use super::findings::Attempted;
+use super::findings::{Attempted, namespace_of};
 use super::spell::Spell;
 use crate::delivery::health::notice::{Notice, Transition};
 use crate::subscription::Disabled;
+use crate::time::duration::DAY_MS;
+
+/// Health that nobody has written for this long is forgotten.
+const FORGOTTEN_MS: u64 = 7 * DAY_MS;
 
 /// A destination that gets no events until an operator enables it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,9 +58,21 @@ pub struct DestinationState {
     pub changed_ms: u64,
 }
 
-impl Document for DestinationState {}
+impl Document for DestinationState {
+    fn expires_ms(&self) -> Option<u64> {
+        // Only an operator enables it again.
+        let is_disabled = self.disabled.is_some();
+        (!is_disabled).then(|| self.changed_ms.saturating_add(FORGOTTEN_MS))
+    }
+}
 
 impl DestinationState {
+    /// The namespace of the subscriptions that know it.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        namespace_of(&self.subscription)
+    }
+
     /// Whether it is neither failing nor slow.
     #[must_use]
     pub fn is_healthy(&self) -> bool {

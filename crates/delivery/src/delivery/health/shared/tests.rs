@@ -1,7 +1,7 @@
 //! The documents once several processes wrote what they found out.
 
 use super::*;
-use crate::delivery::health::{DestinationKey, Finding};
+use crate::delivery::health::Finding;
 use crate::delivery::outcome::Outcome;
 use crate::subscription::{Disable, Disabled};
 use crate::time::duration::DAY_MS;
@@ -24,17 +24,11 @@ fn failing(state: &DestinationState) -> (u64, u64, u64) {
 #[test]
 fn what_is_written_is_read_and_a_newer_version_is_refused() {
     let state = DestinationState::merged(None, &began(1_000, 10_000), 1_001);
-    assert_eq!(DestinationState::read(&state.write()), Ok(state.clone()));
-    let mut digest = Digest::default();
-    assert!(digest.note(DestinationKey([7; KEY]), &state, 1_001));
-    assert_eq!(Digest::read(&digest.write()), Ok(digest));
+    assert_eq!(DestinationState::read(state.entry().text.as_bytes()), Ok(state.clone()));
     let newer = br#"{"v":2,"anything":[]}"#;
     assert_eq!(DestinationState::read(newer), Err(DocumentError::Version(2)));
-    assert_eq!(Digest::read(newer), Err(DocumentError::Version(2)));
-    assert!(matches!(Digest::read(b"no"), Err(DocumentError::Invalid(_))));
+    assert!(matches!(DestinationState::read(b"no"), Err(DocumentError::Invalid(_))));
 }
-
-const KEY: usize = super::super::KEY_BYTES;
 
 #[test]
 fn the_longer_probation_is_kept_and_the_earlier_beginning() {
@@ -90,20 +84,12 @@ fn one_process_at_a_time_may_probe() {
 }
 
 #[test]
-fn a_digest_forgets_what_is_healthy_and_what_nobody_has_tried_for_a_day() {
-    let mut digest = Digest::default();
-    let state = DestinationState::merged(None, &began(1_000, 10_000), 1_000);
-    let key = |number: u8| DestinationKey([number; KEY]);
-    assert!(digest.note(key(1), &state, 1_000));
-    assert!(!digest.note(key(1), &state, 1_001), "it is known");
-    assert!(digest.note(key(2), &state, 1_000));
-    assert_eq!(digest.get(key(2)).failing, state.failing);
-    let ended = findings(Some((Finding::Ended, 2_000)));
-    let healthy = DestinationState::merged(Some(state), &ended, 2_000);
-    assert!(digest.note(key(2), &healthy, 2_000));
-    assert_eq!(digest.iter().map(|(key, _)| key).collect::<Vec<_>>(), [key(1)]);
-    assert!(digest.note(key(3), &healthy, 11_000 + DAY_MS));
-    assert_eq!(digest.iter().count(), 0);
+fn health_is_forgotten_after_a_week_and_a_switch_never() {
+    let state = DestinationState::merged(None, &began(1_000, 10_000), 2_000);
+    assert_eq!(state.entry().expires_ms, Some(2_000 + 7 * DAY_MS));
+    let disabled = state.disabled_by_operator(Disabled::Hold, 3_000);
+    assert_eq!(disabled.entry().expires_ms, None);
+    assert_eq!(disabled.enabled(4_000).entry().expires_ms, Some(4_000 + 7 * DAY_MS));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Requests for the documents that all processes share: what is known of unhealthy destinations, and
-//! who may make how many requests to those that have a limit.
+//! Requests to the table: the news, what is known of unhealthy destinations, and who may make how many requests to
+//! those that have a limit.
 //!
 //! Separate because most of it depends on how many processes run, and not on how many deliveries they
 //! make. Processes are the invocations at once, as far as the concurrency of their queue allows.
@@ -9,38 +9,39 @@
 //! the end of one claim the probe at the same moment. What is limited gets all deliveries of the load,
 //! evenly.
 //!
-//! Does not include retries of conditional writes that others were faster with, notices, and deliveries
-//! that wait for a slot or a permit.
+//! Does not include retries of conditional writes that others were faster with, notices, and what deliveries ask
+//! for that wait for a slot or a permit.
 
 use delivery::delivery::health::probation::{LONGEST_MS, PROBE_MS, first_ms};
-use delivery::delivery::health::slots::AHEAD_SECONDS;
 use delivery::delivery::outcome::Outcome;
 use delivery::time::duration::DAY_MS;
-use dispatch::{LOOK_EVERY_MS, READ_EVERY_MS};
+use dispatch::READ_EVERY_MS;
 
 use super::average::as_f64;
 use super::plan::Plan;
-use super::queue_load::{DAY_S, QueueLoad};
+use super::queue_load::QueueLoad;
 
-/// Documents that a finding changes: that of the destination, and the digest.
-const DOCUMENTS: f64 = 2.0;
+/// Items that a finding changes: that of the destination, and one of the news.
+const ITEMS: f64 = 2.0;
+/// Requests for a permit: to take it, and to return it.
+const OF_A_PERMIT: f64 = 2.0;
 
 /// Requests of a day, by what they are for.
 #[derive(Debug, Clone)]
-pub(crate) struct SharedState {
-    /// Reads of the digest.
-    pub(crate) digests: f64,
-    /// Reads of a destination's document, to know whether another process probes it.
+pub(crate) struct TableUse {
+    /// Reads of the news.
+    pub(crate) news: f64,
+    /// Reads of a destination's state, to know whether another process probes it.
     pub(crate) questions: f64,
-    /// Changes of documents about failing destinations.
+    /// Changes of items about failing destinations.
     pub(crate) findings: f64,
-    /// Changes of documents of slots.
-    pub(crate) reservations: f64,
-    /// Changes of documents of permits.
-    pub(crate) leases: f64,
+    /// Slots that are taken.
+    pub(crate) slots: f64,
+    /// Permits that are taken and returned.
+    pub(crate) permits: f64,
 }
 
-/// What uses the documents.
+/// The load that uses the table.
 pub(super) struct Users<'a> {
     /// The queue of new events, and that of waits.
     pub(super) queues: [&'a QueueLoad; 2],
@@ -54,37 +55,36 @@ pub(super) struct Users<'a> {
     pub(super) concurrency_limited: f64,
 }
 
-impl SharedState {
+impl TableUse {
     pub(super) fn of(plan: &Plan, users: &Users<'_>) -> Self {
         let (traffic, deployment) = (&plan.traffic, &plan.deployment);
         let limits = [deployment.events_at_once(), deployment.retry_concurrency];
         let [fresh, waiting] = [0, 1].map(|queue| processes(users.queues[queue], limits[queue]));
         let (failing, all) = (traffic.failing, fresh + waiting);
-        let every_ms = [if failing > 0.0 { READ_EVERY_MS } else { LOOK_EVERY_MS }, READ_EVERY_MS];
-        let digests = [(fresh, 0), (waiting, 1)].map(|(processes, queue)| {
+        let news = [(fresh, 0), (waiting, 1)].map(|(processes, queue)| {
             // A process reads when it is invoked.
-            (processes * as_f64(DAY_MS / every_ms[queue])).min(users.queues[queue].invocations)
+            (processes * as_f64(DAY_MS / READ_EVERY_MS)).min(users.queues[queue].invocations)
         });
         let probes = if all > 0.0 { failing * probes() } else { 0.0 };
         // While another one probes, and once more for its result.
         let asks = 1.0 + (users.failure_ms / as_f64(PROBE_MS)).ceil();
         Self {
-            digests: digests.iter().sum(),
+            news: news.iter().sum(),
             questions: probes * all * asks,
-            findings: failing * all * DOCUMENTS + probes * (waiting.max(1.0) + DOCUMENTS),
-            reservations: reservations(users, all),
-            leases: leases(users),
+            findings: failing * all * ITEMS + probes * (waiting.max(1.0) + ITEMS),
+            slots: askers(users, users.rate_limited),
+            permits: OF_A_PERMIT * askers(users, users.concurrency_limited),
         }
     }
 
-    /// Objects read: each change reads its document first.
+    /// Units read: the news need half of one while there are few, and a change of a state reads it before.
     pub(crate) fn reads(&self) -> f64 {
-        self.digests + self.questions + self.writes()
+        self.news / 2.0 + self.questions + self.findings
     }
 
-    /// Objects written.
+    /// Units written.
     pub(crate) fn writes(&self) -> f64 {
-        self.findings + self.reservations + self.leases
+        self.findings + self.slots + self.permits
     }
 }
 
@@ -106,16 +106,9 @@ fn probes() -> f64 {
     probes
 }
 
-/// A process that makes a request a second to a destination, or more, reserves its slots some seconds
-/// ahead. One that makes fewer has none left when it needs one, and reserves it then.
-fn reservations(users: &Users<'_>, processes: f64) -> f64 {
-    let seconds = users.rate_limited * processes * DAY_S;
-    if users.attempts < seconds { users.attempts } else { seconds / as_f64(AHEAD_SECONDS) }
-}
-
-/// An invocation leases permits of each destination that it has deliveries for, and returns them once
-/// none is in use. Not counted: that later deliveries of a batch may lease some again.
-fn leases(users: &Users<'_>) -> f64 {
+/// The invocations that ask for their deliveries to so many destinations, each once for all. Not counted: that later
+/// deliveries of a batch may ask again.
+fn askers(users: &Users<'_>, destinations: f64) -> f64 {
     let invocations: f64 = users.queues.iter().map(|queue| queue.attempting).sum();
-    2.0 * (users.concurrency_limited * invocations).min(users.attempts)
+    (destinations * invocations).min(users.attempts)
 }

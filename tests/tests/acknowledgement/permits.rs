@@ -1,14 +1,12 @@
-//! `maxConcurrency` of all functions together: permits are leased, and returned.
+//! `maxConcurrency` of all functions together: permits are taken, and returned.
 
 use delivery::delivery::health::DestinationKey;
-use delivery::delivery::health::permits::{Permits, Wanted};
-use delivery::delivery::health::shared::Document as _;
 use delivery::ports::{Clock as _, Message, QueueName, Record};
 use delivery::subscription::Concurrency;
 use delivery::subscription::Subscription;
+use delivery::table::{ItemKey, LineName, Permit, PermitAnswer, TakePermits, TakePlaces};
 use dispatch::{Deadline, Dispatch};
 use futures::future::join;
-use uuid::Uuid;
 
 use super::reactions::{Reaction, answers};
 use super::{EVENT, carried, delivery, retry_record, subscription};
@@ -38,17 +36,24 @@ fn deadline(ports: &FakePorts) -> Deadline {
     Deadline::new(ports.now_ms(), ports.now_ms() + 120_000)
 }
 
-fn document() -> String {
-    DestinationKey::of(&limited(1).destination.url).permits_document()
+fn item() -> ItemKey {
+    DestinationKey::of("shop", &limited(1).destination.url).limits_item("shop")
 }
 
-/// How many permits are left, of so many.
-fn left(ports: &FakePorts, most: u32) -> u32 {
-    let text = ports.shared_document(&document()).expect("it was written");
-    let mut permits = Permits::read(text.as_bytes()).expect("it is one");
-    let wanted = Wanted { new: 0, waited: most, in_use: 0, until_ms: u64::MAX };
-    // Later than anybody was short of them.
-    permits.lease(Uuid::nil(), wanted, most, ports.now_ms()).permits
+/// How many permits are given out.
+fn given_out(ports: &FakePorts) -> usize {
+    ports.change_table(|table, now_ms| table.permits(&item(), now_ms))
+}
+
+/// Another process has so many permits, for so long.
+fn give_to_another(ports: &FakePorts, count: u32, lasts_ms: u64) {
+    let taken = ports.change_table(|table, now_ms| {
+        let permit = |number| Permit { until_ms: now_ms + lasts_ms, process: 7, number };
+        let permits = (0..count).map(permit).collect();
+        let take = TakePermits { permits, most: count, only_if_nobody_waits: false };
+        table.take_permits(&item(), &take, now_ms)
+    });
+    assert_eq!(taken, PermitAnswer::Taken);
 }
 
 #[test]
@@ -58,7 +63,7 @@ fn one_process_uses_all_permits_and_returns_them() {
     assert_eq!(ports.run(process(&ports).handle(&records, &deadline)), [""; 0]);
     assert_eq!((ports.requests(), ports.most_requests_at_once()), (6, 3));
     assert!((2_000..2_100).contains(&ports.elapsed_ms()), "{}", ports.elapsed_ms());
-    assert_eq!(left(&ports, 3), 3);
+    assert_eq!(given_out(&ports), 0);
 }
 
 #[test]
@@ -75,20 +80,37 @@ fn two_processes_together_make_no_more_requests_at_once() {
 
 #[test]
 fn what_has_to_wait_gets_a_turn_of_its_own_by_how_long_attempts_take() {
-    let ports = ports(3, &[answers(200)]);
-    let mut permits = Permits::default();
-    permits.note_taken(9_000, ports.now_ms());
-    let until_ms = ports.now_ms() + 90_000;
-    let wanted = Wanted { new: 0, waited: 3, in_use: 0, until_ms };
-    permits.lease(Uuid::max(), wanted, 3, ports.now_ms());
-    ports.set_shared_document(&document(), &permits.write());
-    ports.run(process(&ports).handle(&events("a", 5), &deadline(&ports)));
+    let ports = ports(1, &[answers(200).after_ms(1_900)]);
+    let process = process(&ports);
+    // Now it knows how long they take.
+    ports.run(process.handle(&events("m", 1), &deadline(&ports)));
+    give_to_another(&ports, 1, 90_000);
+    ports.run(process.handle(&events("a", 5), &deadline(&ports)));
     let sent = ports.sent();
-    assert_eq!((ports.requests(), sent.len()), (0, 5));
+    assert_eq!((ports.requests(), sent.len()), (1, 5));
     assert!(sent.iter().all(waits_for_its_turn), "{sent:?}");
     let mut waits_ms: Vec<u64> = sent.iter().map(|(_, message)| message.wait_ms / 100).collect();
     waits_ms.sort_unstable();
-    assert_eq!(waits_ms, [34, 69, 103, 137, 172]);
+    assert_eq!(waits_ms, [21, 43, 65, 87, 109]);
+}
+
+#[test]
+fn who_is_new_waits_behind_those_who_wait_though_a_permit_is_free() {
+    let ports = ports(3, &[answers(200)]);
+    let places = TakePlaces {
+        count: 4,
+        each_us: 500_000,
+        others_wait: false,
+        latest_ms: u64::MAX,
+        plausible_ms: u64::MAX,
+    };
+    ports.change_table(|table, now_ms| {
+        table.take_places(&item(), LineName::Turns, &places, now_ms);
+    });
+    ports.run(process(&ports).handle(&events("a", 1), &deadline(&ports)));
+    let sent = ports.sent();
+    assert_eq!((ports.requests(), sent.len(), given_out(&ports)), (0, 1, 0));
+    assert!((2_000..2_300).contains(&sent[0].1.wait_ms), "{}", sent[0].1.wait_ms);
 }
 
 fn waits_for_its_turn((queue, message): &(QueueName, Message)) -> bool {
@@ -98,27 +120,25 @@ fn waits_for_its_turn((queue, message): &(QueueName, Message)) -> bool {
 }
 
 #[test]
-fn how_long_an_attempt_took_is_told_when_its_permit_is_returned() {
+fn a_delivery_takes_one_request_for_a_permit_and_one_to_return_it() {
     let ports = ports(1, &[answers(200).after_ms(1_000)]);
     ports.run(process(&ports).handle(&events("a", 1), &deadline(&ports)));
-    let text = ports.shared_document(&document()).expect("it was written");
-    assert!(text.contains(r#""leases":[]"#) && text.contains(r#""takes_ms":1000}"#), "{text}");
+    assert_eq!((ports.table_requests(), given_out(&ports)), (3, 0), "the news, and these");
 }
 
 #[test]
-fn one_after_the_other_in_one_process_needs_no_turns() {
+fn one_process_makes_one_request_after_the_other_with_one_permit() {
     let ports = ports(1, &[answers(200).after_ms(1_000)]);
     ports.run(process(&ports).handle(&events("a", 5), &deadline(&ports)));
-    assert_eq!((ports.requests(), ports.most_requests_at_once()), (5, 1));
-    assert!(ports.elapsed_ms() < 5_200, "{}", ports.elapsed_ms());
-    let text = ports.shared_document(&document()).expect("it was written");
-    assert!(text.contains(r#""turns_until_us":0"#), "{text}");
+    assert_eq!(ports.most_requests_at_once(), 1);
+    assert_eq!(ports.requests() + ports.sent().len(), 5, "each was attempted or waits");
+    assert_eq!(given_out(&ports), 0);
 }
 
 #[test]
-fn a_process_that_is_gone_keeps_its_permits_until_its_lease_is_over() {
+fn a_process_that_is_gone_keeps_its_permits_until_they_end() {
     let ports = ports(1, &[answers(200)]);
-    lease_to_another(&ports, 90_000);
+    give_to_another(&ports, 1, 90_000);
     let process = process(&ports);
     ports.run(process.handle(&events("a", 1), &deadline(&ports)));
     assert_eq!((ports.requests(), ports.sent().len()), (0, 1));
@@ -127,19 +147,38 @@ fn a_process_that_is_gone_keeps_its_permits_until_its_lease_is_over() {
     assert_eq!((ports.requests(), ports.sent().len()), (1, 1));
 }
 
-/// Another process has the only permit, for so long.
-fn lease_to_another(ports: &FakePorts, lasts_ms: u64) {
-    let mut permits = Permits::default();
-    let until_ms = ports.now_ms() + lasts_ms;
-    let wanted = Wanted { new: 0, waited: 1, in_use: 0, until_ms };
-    permits.lease(Uuid::max(), wanted, 1, ports.now_ms());
-    ports.set_shared_document(&document(), &permits.write());
+#[test]
+fn a_process_that_is_killed_keeps_others_waiting_for_its_timeout_and_five_seconds_at_most() {
+    let ports = ports(1, &[answers(200).after_ms(20_000), answers(200)]);
+    let killed = process(&ports);
+    let (records, invoked) = (events("a", 1), deadline(&ports));
+    ports.run(async {
+        futures::future::select(
+            std::pin::pin!(killed.handle(&records, &invoked)),
+            std::pin::pin!(ports.sleep(1_000)),
+        )
+        .await;
+    });
+    drop(killed);
+    assert_eq!((ports.requests(), given_out(&ports)), (1, 1));
+    let (other, timeout_ms) = (process(&ports.clone().with_random(1)), 30_000);
+    let mut waiting = delivery("shop/orders/s0");
+    waiting.hold.permits = 1;
+    while ports.requests() == 1 {
+        let before = ports.sent().len();
+        ports.run(other.handle(&[retry_record(&waiting)], &deadline(&ports)));
+        if let Some((_, message)) = ports.sent().get(before) {
+            waiting = carried(message);
+            ports.advance_ms(message.wait_ms);
+        }
+    }
+    assert!(ports.elapsed_ms() <= timeout_ms + 5_000, "{} ms", ports.elapsed_ms());
 }
 
 /// A delivery whose turn has come, while another process has the permit; how long the invocation took.
-fn waits_in_place(leased_ms: u64) -> (FakePorts, u64) {
+fn waits_in_place(given_ms: u64) -> (FakePorts, u64) {
     let ports = ports(1, &[answers(200)]);
-    lease_to_another(&ports, leased_ms);
+    give_to_another(&ports, 1, given_ms);
     let mut waited = delivery("shop/orders/s0");
     waited.hold.permits = 1;
     let record = retry_record(&waited);
@@ -149,20 +188,43 @@ fn waits_in_place(leased_ms: u64) -> (FakePorts, u64) {
 
 #[test]
 fn whose_turn_has_come_asks_each_second_for_the_permit_of_another_process() {
-    let (ports, took_ms) = waits_in_place(2_500);
+    let (ports, took_ms) = waits_in_place(1_500);
     assert_eq!((ports.requests(), ports.sent().len()), (1, 0));
-    assert!((3_000..3_500).contains(&took_ms), "{took_ms}");
+    assert!((2_000..2_500).contains(&took_ms), "{took_ms}");
 }
 
 #[test]
-fn whose_turn_has_come_waits_five_seconds_in_place_and_then_as_a_message() {
-    let (ports, took_ms) = waits_in_place(90_000);
+fn whose_turn_has_come_waits_some_seconds_in_place_and_then_as_a_message() {
+    let (ports, took_ms) = waits_in_place(33_000);
     assert_eq!(ports.requests(), 0);
-    assert!((5_000..6_500).contains(&took_ms), "{took_ms}");
+    assert!((2_000..4_500).contains(&took_ms), "{took_ms}");
     let [(queue, message)] = &ports.sent()[..] else { panic!("one message") };
     let waiting = carried(message);
     assert_eq!((*queue, waiting.attempts, waiting.hold.permits), (QueueName::Retry, 0, 2));
-    assert_eq!(message.wait_ms, 1_000);
+    // It gets another turn.
+    assert_eq!(message.wait_ms, 575);
+}
+
+/// A record in isolation, while another process has the permit for so long: how many requests
+/// were made, and after how long.
+fn isolated(given_ms: u64) -> (usize, u64) {
+    let ports = ports(1, &[answers(200)]);
+    give_to_another(&ports, 1, given_ms);
+    let record = Record { queue: QueueName::Isolation, receives: 2, ..record("m1", EVENT) };
+    assert_eq!(ports.run(process(&ports).handle(&[record], &deadline(&ports))), [""; 0]);
+    assert_eq!(ports.sent().len(), 0);
+    (ports.requests(), ports.elapsed_ms())
+}
+
+#[test]
+fn what_is_in_isolation_waits_in_place_for_a_permit_and_not_for_ever() {
+    let (requests, took_ms) = isolated(20_000);
+    assert_eq!(requests, 1);
+    assert!((20_000..22_000).contains(&took_ms), "{took_ms}");
+    // As long as there is time for its attempt.
+    let (requests, took_ms) = isolated(600_000);
+    assert_eq!(requests, 1);
+    assert!((60_000..120_000).contains(&took_ms), "{took_ms}");
 }
 
 #[test]
@@ -173,7 +235,7 @@ fn a_probe_needs_no_permit() {
         ports.run(process.handle(&events(&format!("m{number}"), 1), &deadline(&ports)));
     }
     assert_eq!(ports.requests(), 10);
-    lease_to_another(&ports, 90_000);
+    give_to_another(&ports, 1, 90_000);
     ports.advance_ms(10_000);
     let due = retry_record(&delivery("shop/orders/s0"));
     ports.run(process.handle(&[due], &deadline(&ports)));
@@ -189,25 +251,25 @@ fn while_one_destination_fails_others_need_permits_as_before() {
         let of_s1 = Record { topic: Some("shop/others".to_owned()), ..event };
         ports.run(process.handle(&[of_s1], &deadline(&ports)));
     }
-    lease_to_another(&ports, 90_000);
+    give_to_another(&ports, 1, 90_000);
     ports.run(process.handle(&events("a", 1), &deadline(&ports)));
     assert_eq!(ports.requests(), 10);
 }
 
 #[test]
-fn without_storage_each_process_keeps_to_its_share() {
+fn without_the_table_each_process_keeps_to_its_share() {
     let ports = ports(6, &[answers(200).after_ms(1_000)]);
-    ports.set_shared_unreachable(true);
+    ports.set_table_unreachable(true);
     let process = process(&ports).with_max_concurrency(3);
     ports.run(process.handle(&events("m", 6), &deadline(&ports)));
     assert_eq!((ports.requests(), ports.most_requests_at_once()), (6, 2));
 }
 
 #[test]
-fn without_storage_some_processes_have_one_of_a_few_permits_and_others_none() {
+fn without_the_table_some_processes_have_one_of_a_few_permits_and_others_none() {
     for (random, requests) in [(0, 1), (1, 1), (2, 0), (3, 1), (5, 0)] {
         let ports = ports(2, &[answers(200)]).with_random(random);
-        ports.set_shared_unreachable(true);
+        ports.set_table_unreachable(true);
         let process = process(&ports).with_max_concurrency(3);
         ports.run(process.handle(&events("m", 1), &deadline(&ports)));
         assert_eq!(ports.requests(), requests, "the process with {random}");
@@ -215,7 +277,7 @@ fn without_storage_some_processes_have_one_of_a_few_permits_and_others_none() {
 }
 
 #[test]
-fn a_permit_is_leased_for_as_long_as_the_attempt_may_take() {
+fn a_permit_is_valid_for_as_long_as_the_attempt_may_take() {
     let mut patient = limited(1);
     patient.destination.response_timeout_ms = 100_000;
     let ports = FakePorts::new(catalogue_of([patient]))
@@ -237,5 +299,5 @@ fn a_permit_is_leased_for_as_long_as_the_attempt_may_take() {
 fn a_destination_whose_file_says_nothing_asks_for_no_permit() {
     let ports = FakePorts::new(catalogue_of([subscription("shop/orders/s0")]));
     ports.run(process(&ports).handle(&events("m", 6), &deadline(&ports)));
-    assert_eq!((ports.requests(), ports.shared_document(&document())), (6, None));
+    assert_eq!((ports.requests(), ports.table_requests()), (6, 1), "the news");
 }

@@ -1,0 +1,325 @@
+//! The table on DynamoDB.
+//!
+//! Each change is one conditional `UpdateItem`, which says on refusal what the item holds. So there is no read before a
+//! write, and no change is lost between two processes. It reads one item at a time, and the news by one `Query`; it never
+//! scans. Attributes have names that are no reserved words of DynamoDB, or stand behind a placeholder.
+//!
+//! Does not create the table, wait, or try again beyond what the client does.
+
+use std::collections::HashMap;
+
+use aws_config::SdkConfig;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use delivery::table::{
+    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, Table,
+    TableError, TakePermits, TakePlaces,
+};
+use delivery::time::duration::{HOUR_MS, SECOND_MS};
+
+use crate::aws_error::sentence;
+
+/// The partition key of every item.
+pub const PARTITION: &str = "pk";
+/// Its sort key.
+pub const SORT: &str = "sk";
+/// The second at which an item expires.
+pub const EXPIRES: &str = "expires";
+/// The text of an entry.
+const DOCUMENT: &str = "document";
+/// The number of times that an entry was replaced.
+const REVISION: &str = "revision";
+/// The names of the permits that are given out.
+const PERMITS: &str = "permits";
+/// Tries to get places while others come or go.
+const TRIES: u32 = 3;
+/// Limits that nobody has asked for this long are forgotten.
+const LIMITS_LAST_MS: u64 = HOUR_MS;
+
+type Item = HashMap<String, AttributeValue>;
+
+/// A table of DynamoDB.
+#[derive(Debug, Clone)]
+pub struct DynamoTable {
+    client: Client,
+    name: String,
+}
+
+impl DynamoTable {
+    /// The table of this name.
+    #[must_use]
+    pub fn new(config: &SdkConfig, name: String) -> Self {
+        Self { client: Client::new(config), name }
+    }
+
+    /// All entries of a partition, with their keys.
+    ///
+    /// # Errors
+    /// [`TableError`] when they cannot be read.
+    pub async fn all(&self, partition: &str) -> Result<Vec<(ItemKey, Stored)>, TableError> {
+        let request = self.query(partition);
+        let mut pages = request.into_paginator().items().send();
+        let mut all = Vec::new();
+        while let Some(item) = pages.next().await {
+            let item = item.map_err(|error| self.not_queried(partition, &sentence(&error)))?;
+            let sort = item.get(SORT).and_then(|value| value.as_s().ok());
+            if let (Some(sort), Ok(stored)) = (sort, stored(&item)) {
+                let key = ItemKey { partition: partition.to_owned(), sort: sort.clone() };
+                all.push((key, stored));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The permits of a destination that are given out, and the ends of its lines.
+    ///
+    /// # Errors
+    /// [`TableError`] when they cannot be read.
+    pub async fn limits(&self, key: &ItemKey) -> Result<(Refusal, Option<u64>), TableError> {
+        let request = self.client.get_item().table_name(&self.name).consistent_read(true);
+        let request = request.key(PARTITION, text(&key.partition)).key(SORT, text(&key.sort));
+        let answer = request.send().await;
+        let answer = answer.map_err(|error| self.failure("read", key, sentence(&error)))?;
+        let item = answer.item.unwrap_or_default();
+        Ok((refusal(&item), read(&item, LineName::Slots.as_str())))
+    }
+
+    fn query(&self, partition: &str) -> QueryFluentBuilder {
+        let request = self.client.query().table_name(&self.name);
+        let request = request.key_condition_expression("pk = :pk");
+        request.expression_attribute_values(":pk", text(partition))
+    }
+
+    fn not_queried(&self, partition: &str, problem: &str) -> TableError {
+        let problem = format!("query partition {partition} of table {}: {problem}", self.name);
+        TableError { problem }
+    }
+
+    fn update(&self, key: &ItemKey) -> UpdateItemFluentBuilder {
+        self.client
+            .update_item()
+            .table_name(&self.name)
+            .key(PARTITION, text(&key.partition))
+            .key(SORT, text(&key.sort))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+    }
+
+    fn failure(&self, doing: &str, key: &ItemKey, problem: impl std::fmt::Display) -> TableError {
+        let item = format!("item {key} of table {}", self.name);
+        TableError { problem: format!("{doing} {item}: {problem}") }
+    }
+}
+
+impl Table for DynamoTable {
+    async fn entry(&self, key: &ItemKey, now_ms: u64) -> Result<Option<Stored>, TableError> {
+        let request = self.client.get_item().table_name(&self.name).consistent_read(true);
+        let request = request.key(PARTITION, text(&key.partition)).key(SORT, text(&key.sort));
+        let answer = request.send().await;
+        let answer = answer.map_err(|error| self.failure("read", key, sentence(&error)))?;
+        let Some(item) = answer.item else { return Ok(None) };
+        let stored = stored(&item).map_err(|problem| self.failure("read", key, problem))?;
+        Ok(Some(stored).filter(|stored| !stored.has_expired(now_ms)))
+    }
+
+    async fn replace(
+        &self,
+        key: &ItemKey,
+        entry: &Entry,
+        expected: Expected,
+        now_ms: u64,
+    ) -> Result<bool, TableError> {
+        let expires_s = entry.expires_s();
+        let update = match expires_s {
+            Some(_) => "SET document = :document, expires = :expires ADD revision :one",
+            None => "SET document = :document REMOVE expires ADD revision :one",
+        };
+        let request = self.update(key).update_expression(update);
+        let request = request.expression_attribute_values(":document", text(&entry.text));
+        let request = request.expression_attribute_values(":one", number(1));
+        let request = match expires_s {
+            Some(expires_s) => request.expression_attribute_values(":expires", number(expires_s)),
+            None => request,
+        };
+        let request = match expected {
+            Expected::Anything => request,
+            Expected::Nothing => request
+                .condition_expression("attribute_not_exists(revision) OR expires <= :now")
+                .expression_attribute_values(":now", number(now_ms / SECOND_MS)),
+            Expected::Version(version) => request
+                .condition_expression("revision = :version")
+                .expression_attribute_values(":version", number(version)),
+        };
+        match request.send().await {
+            Ok(_) => Ok(true),
+            Err(error) => refused(error)
+                .map(|_| false)
+                .map_err(|problem| self.failure("replace", key, problem)),
+        }
+    }
+
+    async fn newest(&self, partition: &str, most: u32) -> Result<Vec<Stored>, TableError> {
+        let limit = i32::try_from(most).unwrap_or(i32::MAX);
+        let answer = self.query(partition).scan_index_forward(false).limit(limit).send().await;
+        let answer = answer.map_err(|error| self.not_queried(partition, &sentence(&error)))?;
+        let items = answer.items.unwrap_or_default();
+        // An item that cannot be read is no reason to hear no news at all.
+        Ok(items.iter().filter_map(|item| stored(item).ok()).collect())
+    }
+
+    async fn take_permits(
+        &self,
+        key: &ItemKey,
+        take: &TakePermits,
+        now_ms: u64,
+    ) -> Result<PermitAnswer, TableError> {
+        let count = u32::try_from(take.permits.len()).unwrap_or(u32::MAX);
+        let Some(left) = take.most.checked_sub(count) else {
+            return Ok(PermitAnswer::Refused(Refusal::default()));
+        };
+        let mut condition = "(attribute_not_exists(permits) OR size(permits) <= :left)".to_owned();
+        let mut request = self
+            .update(key)
+            .update_expression("ADD permits :permits SET expires = :expires")
+            .expression_attribute_values(":permits", names(&take.permits))
+            .expression_attribute_values(":expires", limits_expire(now_ms))
+            .expression_attribute_values(":left", number(left.into()));
+        if take.only_if_nobody_waits {
+            condition += " AND (attribute_not_exists(turns_us) OR turns_us <= :now)";
+            request = request.expression_attribute_values(":now", number(now_ms * 1_000));
+        }
+        match request.condition_expression(condition).send().await {
+            Ok(_) => Ok(PermitAnswer::Taken),
+            Err(error) => {
+                let item = refused(error);
+                let item = item.map_err(|problem| self.failure("take permits of", key, problem))?;
+                Ok(PermitAnswer::Refused(refusal(&item)))
+            }
+        }
+    }
+
+    async fn return_permits(
+        &self,
+        key: &ItemKey,
+        permits: &[Permit],
+        now_ms: u64,
+    ) -> Result<(), TableError> {
+        let request =
+            self.update(key).update_expression("DELETE permits :permits SET expires = :expires");
+        let request = request.expression_attribute_values(":permits", names(permits));
+        let request = request.expression_attribute_values(":expires", limits_expire(now_ms));
+        let answer = request.send().await;
+        answer.map(drop).map_err(|error| self.failure("return permits of", key, sentence(&error)))
+    }
+
+    async fn take_places(
+        &self,
+        key: &ItemKey,
+        name: LineName,
+        take: &TakePlaces,
+        now_ms: u64,
+    ) -> Result<Line, TableError> {
+        let (now_us, all_us) = (now_ms.saturating_mul(1_000), take.all_us());
+        // Behind those who wait, if anybody does; otherwise from now on. In between somebody may have come or gone.
+        let mut begins_anew = !take.others_wait;
+        for _ in 0..TRIES {
+            let request = self.line_update(key, name, begins_anew, take, now_ms);
+            let answer = request.return_values(ReturnValue::UpdatedNew).send().await;
+            let old = match answer {
+                Ok(answer) => {
+                    let new_us =
+                        answer.attributes.as_ref().and_then(|item| read(item, name.as_str()));
+                    let new_us = new_us.unwrap_or_else(|| now_us.saturating_add(all_us));
+                    return Ok(Line::Taken { first_us: new_us.saturating_sub(all_us) });
+                }
+                Err(error) => refused(error)
+                    .map_err(|problem| self.failure("take places of", key, problem))?,
+            };
+            let end_us = read(&old, name.as_str());
+            if let (_, full @ Line::Full { .. }) = take.take(end_us, now_ms) {
+                return Ok(full);
+            }
+            let others_wait = |end_us| now_us < end_us && end_us <= take.plausible_us();
+            begins_anew = !end_us.is_some_and(others_wait);
+        }
+        Err(self.failure("take places of", key, "others took them at the same time"))
+    }
+}
+
+impl DynamoTable {
+    /// Adds places to a line that ends in the future, or begins one now.
+    fn line_update(
+        &self,
+        key: &ItemKey,
+        name: LineName,
+        begins_anew: bool,
+        take: &TakePlaces,
+        now_ms: u64,
+    ) -> UpdateItemFluentBuilder {
+        let (now_us, all_us) = (now_ms.saturating_mul(1_000), take.all_us());
+        let request = self
+            .update(key)
+            .expression_attribute_names("#line", name.as_str())
+            .expression_attribute_values(":expires", limits_expire(now_ms))
+            .expression_attribute_values(":now", number(now_us));
+        if begins_anew {
+            return request
+                .update_expression("SET #line = :end, expires = :expires")
+                .condition_expression(
+                    "attribute_not_exists(#line) OR #line <= :now OR #line > :plausible",
+                )
+                .expression_attribute_values(":end", number(now_us.saturating_add(all_us)))
+                .expression_attribute_values(":plausible", number(take.plausible_us()));
+        }
+        request
+            .update_expression("ADD #line :all SET expires = :expires")
+            .condition_expression("#line > :now AND #line < :latest AND #line <= :plausible")
+            .expression_attribute_values(":plausible", number(take.plausible_us()))
+            .expression_attribute_values(":all", number(all_us))
+            .expression_attribute_values(":latest", number(take.latest_ms.saturating_mul(1_000)))
+    }
+}
+
+/// The item that refused a change. The error says in words that the change failed for another reason.
+fn refused(error: SdkError<UpdateItemError>) -> Result<Item, String> {
+    let problem = sentence(&error);
+    if let UpdateItemError::ConditionalCheckFailedException(refusal) = error.into_service_error() {
+        return Ok(refusal.item.unwrap_or_default());
+    }
+    Err(problem)
+}
+
+fn stored(item: &Item) -> Result<Stored, &'static str> {
+    let text = item.get(DOCUMENT).and_then(|value| value.as_s().ok());
+    let (text, version) = text.zip(read(item, REVISION)).ok_or("it holds no document of ours")?;
+    Ok(Stored { text: text.clone(), version, expires_s: read(item, EXPIRES) })
+}
+
+fn refusal(item: &Item) -> Refusal {
+    let names = item.get(PERMITS).and_then(|value| value.as_ss().ok());
+    let given_out = names.into_iter().flatten().filter_map(|name| name.parse().ok()).collect();
+    Refusal { given_out, line_us: read(item, LineName::Turns.as_str()) }
+}
+
+fn limits_expire(now_ms: u64) -> AttributeValue {
+    number(now_ms.saturating_add(LIMITS_LAST_MS) / SECOND_MS)
+}
+
+fn names(permits: &[Permit]) -> AttributeValue {
+    AttributeValue::Ss(permits.iter().map(ToString::to_string).collect())
+}
+
+fn read(item: &Item, name: &str) -> Option<u64> {
+    item.get(name)?.as_n().ok()?.parse().ok()
+}
+
+fn text(text: &str) -> AttributeValue {
+    AttributeValue::S(text.to_owned())
+}
+
+fn number(number: u64) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}

@@ -1,0 +1,79 @@
+//! An item that holds a text, which is replaced as a whole.
+//!
+//! Its version counts how often it was replaced. A process that read a version replaces that one and no other, so of two
+//! processes that change the same item none loses its change.
+
+use crate::time::duration::SECOND_MS;
+
+/// A text that the table holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// JSON, as a rule: the table does not look into it.
+    pub text: String,
+    /// When it ends. DynamoDB removes it some days later; until then readers ignore it.
+    pub expires_ms: Option<u64>,
+}
+
+/// The version that a caller wants to replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Whatever is there.
+    Anything,
+    /// Nothing, or what has expired.
+    Nothing,
+    /// What the caller has read, and nothing newer.
+    Version(u64),
+}
+
+impl Entry {
+    /// The end of its life in seconds, as DynamoDB wants it: not before the millisecond that it says.
+    #[must_use]
+    pub fn expires_s(&self) -> Option<u64> {
+        self.expires_ms.map(|expires_ms| expires_ms.div_ceil(SECOND_MS))
+    }
+}
+
+impl Expected {
+    /// True if an item with this version and this end may be replaced.
+    #[must_use]
+    pub fn is_met(self, stored: Option<(u64, Option<u64>)>, now_ms: u64) -> bool {
+        match (self, stored) {
+            (Self::Anything, _) | (Self::Nothing, None) => true,
+            (Self::Nothing, Some((_, expires_s))) => {
+                expires_s.is_some_and(|expires_s| expires_s <= now_ms / SECOND_MS)
+            }
+            (Self::Version(expected), stored) => stored.is_some_and(|(found, _)| found == expected),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_replaced_by_whoever_knows_its_version_and_once_it_has_expired_by_anybody() {
+        let now_ms = 10_000;
+        for (expected, stored, is_met) in [
+            (Expected::Anything, None, true),
+            (Expected::Anything, Some((3, None)), true),
+            (Expected::Nothing, None, true),
+            (Expected::Nothing, Some((3, None)), false),
+            (Expected::Nothing, Some((3, Some(11))), false),
+            (Expected::Nothing, Some((3, Some(10))), true),
+            (Expected::Version(3), Some((3, Some(10))), true),
+            (Expected::Version(3), Some((4, None)), false),
+            (Expected::Version(3), None, false),
+        ] {
+            assert_eq!(expected.is_met(stored, now_ms), is_met, "{expected:?} {stored:?}");
+        }
+    }
+
+    #[test]
+    fn an_entry_does_not_expire_before_its_time() {
+        let expires_s = |expires_ms| Entry { text: String::new(), expires_ms }.expires_s();
+        assert_eq!(expires_s(None), None);
+        assert_eq!(expires_s(Some(9_001)), Some(10));
+        assert_eq!(expires_s(Some(9_000)), Some(9));
+    }
+}

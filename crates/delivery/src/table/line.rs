@@ -1,0 +1,142 @@
+//! A line in which deliveries wait for their turn, as one number: the time at which the last place in it ends.
+//!
+//! Each place takes as long as the request that is made then. Whoever takes places gets those behind all others, and the
+//! number grows by as much. So a line of any length costs nothing, and nobody has to know who else waits in it.
+
+/// Microseconds of a millisecond.
+const MS_US: u64 = 1_000;
+
+/// The lines of a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LineName {
+    /// Of those that wait for a permit.
+    Turns,
+    /// Of those that wait for their part of a rate.
+    Slots,
+}
+
+impl LineName {
+    /// The name of its attribute.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Turns => "turns_us",
+            Self::Slots => "slots_us",
+        }
+    }
+}
+
+/// What a process wants: places one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakePlaces {
+    /// So many.
+    pub count: u32,
+    /// How long each takes, in microseconds.
+    pub each_us: u64,
+    /// As far as the caller knows, somebody waits. If that is wrong, it takes a request more.
+    pub others_wait: bool,
+    /// The first begins before this time, or there is none.
+    pub latest_ms: u64,
+    /// A line that ends later than this was written by a clock that is wrong: it begins anew.
+    pub plausible_ms: u64,
+}
+
+/// The line of a destination after somebody took places, or found none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// The places of the caller begin here, in microseconds; it ends behind them.
+    Taken {
+        /// When the first begins.
+        first_us: u64,
+    },
+    /// Too many wait already.
+    Full {
+        /// Until when, in milliseconds.
+        until_ms: u64,
+    },
+}
+
+impl TakePlaces {
+    /// The end of the line that is written, and what the caller gets, where it ends at `end_us` before.
+    #[must_use]
+    pub fn take(&self, end_us: Option<u64>, now_ms: u64) -> (Option<u64>, Line) {
+        let first_us = self.begins_us(end_us, now_ms);
+        if first_us >= self.latest_ms.saturating_mul(MS_US) {
+            return (None, Line::Full { until_ms: first_us / MS_US });
+        }
+        (Some(first_us.saturating_add(self.all_us())), Line::Taken { first_us })
+    }
+
+    /// The end of a line that is plausible, at most.
+    #[must_use]
+    pub fn plausible_us(&self) -> u64 {
+        self.plausible_ms.saturating_mul(MS_US)
+    }
+
+    /// How long all places take together.
+    #[must_use]
+    pub fn all_us(&self) -> u64 {
+        self.each_us.saturating_mul(self.count.into())
+    }
+
+    /// The times at which the places begin, from the first on.
+    pub fn places_ms(&self, first_us: u64) -> impl Iterator<Item = u64> + use<> {
+        let each_us = self.each_us;
+        (0..u64::from(self.count))
+            .map(move |place| first_us.saturating_add(each_us.saturating_mul(place)) / MS_US)
+    }
+
+    /// When the next place begins: now, unless somebody waits.
+    fn begins_us(&self, end_us: Option<u64>, now_ms: u64) -> u64 {
+        let now_us = now_ms.saturating_mul(MS_US);
+        end_us
+            .filter(|end_us| *end_us <= self.plausible_us())
+            .map_or(now_us, |end_us| end_us.max(now_us))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: u64 = 100_000;
+
+    fn three() -> TakePlaces {
+        TakePlaces {
+            count: 3,
+            each_us: 50_000,
+            others_wait: false,
+            latest_ms: 160_000,
+            plausible_ms: 400_000,
+        }
+    }
+
+    #[test]
+    fn places_follow_those_of_others_or_begin_now() {
+        for (end_us, first_us) in [
+            (None, 100_000_000),
+            (Some(99_999_999), 100_000_000),
+            (Some(100_000_001), 100_000_001),
+            (Some(159_999_999), 159_999_999),
+            // That of a clock that is wrong.
+            (Some(400_000_001), 100_000_000),
+        ] {
+            let taken = (Some(first_us + 150_000), Line::Taken { first_us });
+            assert_eq!(three().take(end_us, NOW_MS), taken, "{end_us:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_takes_nobody() {
+        for end_us in [160_000_000, 400_000_000] {
+            let full = (None, Line::Full { until_ms: end_us / 1_000 });
+            assert_eq!(three().take(Some(end_us), NOW_MS), full);
+        }
+    }
+
+    #[test]
+    fn each_place_has_its_time() {
+        let places: Vec<u64> = three().places_ms(100_000_500).collect();
+        assert_eq!(places, [100_000, 100_050, 100_100]);
+    }
+}

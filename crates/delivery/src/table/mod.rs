@@ -1,0 +1,17 @@
+//! The table: what processes of a deployment learn, and share with each other.
+//!
+//! What is here says what an item can hold, and what a change of it means. A port changes items, each change in one request
+//! that the table carries out alone; an adapter implements it on DynamoDB, the simulation in memory. Which items there
+//! are is said by those who need them: `delivery::health` and `machine::consent`.
+
+mod entry;
+mod item;
+mod line;
+mod permits;
+mod port;
+
+pub use self::entry::{Entry, Expected};
+pub use self::item::ItemKey;
+pub use self::line::{Line, LineName, TakePlaces};
+pub use self::permits::{PERMITS_MAX, Permit, PermitAnswer, Refusal, Shares, TakePermits};
+pub use self::port::{HasTable, Stored, Table, TableError};

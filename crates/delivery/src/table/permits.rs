@@ -1,0 +1,195 @@
+//! Permits to make requests to a destination that takes so many at once, from all processes together.
+//!
+//! The item of a destination holds the names of the permits that are given out. A name says until when its permit is valid:
+//! a little longer than the attempt that it is for may take. So whoever is killed keeps others waiting for no longer than
+//! that. A process adds names on condition that there are few enough, and removes them when it needs them no more.
+//!
+//! The item stays small: of a destination that takes more requests than [`PERMITS_MAX`], one permit is for several.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// So many names an item holds at most.
+pub const PERMITS_MAX: u32 = 50;
+/// No permit is valid for longer: a late answer may take as long as two timeouts. A clock that was wrong wrote it.
+const VALID_MAX_MS: u64 = 30 * crate::time::duration::MINUTE_MS;
+
+/// The name of a permit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Permit {
+    /// Until when it is valid.
+    pub until_ms: u64,
+    /// The process that has it.
+    pub process: u32,
+    /// Which of the permits of that process it is.
+    pub number: u32,
+}
+
+/// How the requests of a destination are shared out in permits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    /// So many requests at once one permit allows.
+    pub requests: u32,
+    /// So many permits there are.
+    pub permits: u32,
+}
+
+/// What a process wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakePermits {
+    /// These permits, all or none.
+    pub permits: Vec<Permit>,
+    /// So many there are in all, its own among them.
+    pub most: u32,
+    /// Only if nobody waits in line.
+    pub only_if_nobody_waits: bool,
+}
+
+/// What a process gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PermitAnswer {
+    /// What it wants.
+    Taken,
+    /// Nothing, and why.
+    Refused(Refusal),
+}
+
+/// What an item says when it refuses permits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Refusal {
+    /// The permits that are given out.
+    pub given_out: BTreeSet<Permit>,
+    /// When the line ends in which others wait, in microseconds.
+    pub line_us: Option<u64>,
+}
+
+impl Shares {
+    /// Those of so many requests at once.
+    #[must_use]
+    pub fn of(most: u32) -> Self {
+        let most = most.max(1);
+        let requests = most.div_ceil(PERMITS_MAX);
+        // Rounded down: a few requests fewer, never more.
+        Self { requests, permits: most / requests }
+    }
+
+    /// So many permits are enough for these requests.
+    #[must_use]
+    pub fn permits_for(self, requests: u32) -> u32 {
+        requests.div_ceil(self.requests).min(self.permits)
+    }
+}
+
+impl TakePermits {
+    /// The answer of an item that holds these permits and this line.
+    #[must_use]
+    pub fn answer(&self, item: &Refusal, now_ms: u64) -> PermitAnswer {
+        let given_out = item.given_out.len().saturating_add(self.permits.len());
+        let somebody_waits =
+            item.line_us.is_some_and(|line_us| line_us > now_ms.saturating_mul(1_000));
+        if given_out > self.most as usize || (self.only_if_nobody_waits && somebody_waits) {
+            return PermitAnswer::Refused(item.clone());
+        }
+        PermitAnswer::Taken
+    }
+}
+
+impl Refusal {
+    /// The permits that nobody has any more, or that a clock that was wrong has written.
+    #[must_use]
+    pub fn expired(&self, now_ms: u64) -> Vec<Permit> {
+        let latest_ms = now_ms.saturating_add(VALID_MAX_MS);
+        let is_over = |permit: &&Permit| permit.until_ms <= now_ms || permit.until_ms > latest_ms;
+        self.given_out.iter().filter(is_over).copied().collect()
+    }
+
+    /// How many permits are left.
+    #[must_use]
+    pub fn left(&self, most: u32) -> u32 {
+        most.saturating_sub(u32::try_from(self.given_out.len()).unwrap_or(u32::MAX))
+    }
+}
+
+impl fmt::Display for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { until_ms, process, number } = self;
+        write!(f, "{until_ms}#{process:08x}#{number:x}")
+    }
+}
+
+impl FromStr for Permit {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let parsed = || {
+            let mut parts = name.split('#');
+            let until_ms = parts.next()?.parse().ok()?;
+            let process = u32::from_str_radix(parts.next()?, 16).ok()?;
+            let number = u32::from_str_radix(parts.next()?, 16).ok()?;
+            parts.next().is_none().then_some(Self { until_ms, process, number })
+        };
+        parsed().ok_or_else(|| format!("{name:?} is not the name of a permit"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn permit(until_ms: u64, number: u32) -> Permit {
+        Permit { until_ms, process: 0xa1, number }
+    }
+
+    fn item(given_out: &[Permit], line_us: Option<u64>) -> Refusal {
+        Refusal { given_out: given_out.iter().copied().collect(), line_us }
+    }
+
+    #[test]
+    fn a_name_is_read_as_it_was_written_and_is_short() {
+        let longest = Permit { until_ms: 4_102_444_800_000, process: u32::MAX, number: u32::MAX };
+        for permit in [permit(1, 2), longest] {
+            assert_eq!(permit.to_string().parse(), Ok(permit));
+        }
+        assert_eq!(permit(1, 26).to_string(), "1#000000a1#1a");
+        assert!(longest.to_string().len() * (PERMITS_MAX as usize) < 2_000);
+        for broken in ["", "1", "1#a1", "x#a1#1", "1#g#1", "1#a1#1#1"] {
+            assert!(broken.parse::<Permit>().is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn permits_are_given_out_until_there_are_as_many_as_the_destination_takes() {
+        let wants = |count: u32, only_if_nobody_waits| TakePermits {
+            permits: (0..count).map(|number| permit(9_000, 100 + number)).collect(),
+            most: 3,
+            only_if_nobody_waits,
+        };
+        let one = item(&[permit(9_000, 0)], Some(5_000_001));
+        assert_eq!(wants(2, false).answer(&one, 5_000), PermitAnswer::Taken);
+        assert_eq!(wants(3, false).answer(&one, 5_000), PermitAnswer::Refused(one.clone()));
+        assert_eq!(wants(1, true).answer(&one, 5_000), PermitAnswer::Refused(one.clone()));
+        assert_eq!(wants(1, true).answer(&one, 5_001), PermitAnswer::Taken);
+        assert_eq!((one.left(3), one.left(0)), (2, 0));
+    }
+
+    #[test]
+    fn permits_of_whoever_is_gone_and_of_a_wrong_clock_have_expired() {
+        let now_ms = 5_000;
+        let wrong = permit(now_ms + VALID_MAX_MS + 1, 3);
+        let item = item(&[permit(5_000, 1), permit(5_001, 2), wrong], None);
+        assert_eq!(item.expired(now_ms), [permit(5_000, 1), wrong]);
+    }
+
+    #[test]
+    fn one_permit_is_for_several_requests_where_there_are_many() {
+        for (most, requests, permits) in
+            [(0, 1, 1), (1, 1, 1), (50, 1, 50), (51, 2, 25), (100, 2, 50), (1_000, 20, 50)]
+        {
+            assert_eq!(Shares::of(most), Shares { requests, permits }, "{most}");
+            assert!(requests * permits <= most.max(1));
+        }
+        assert_eq!(Shares::of(100).permits_for(3), 2);
+        assert_eq!(Shares::of(100).permits_for(1_000), 50);
+    }
+}

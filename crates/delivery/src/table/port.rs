@@ -1,0 +1,116 @@
+//! The port: what a table does for its callers.
+//!
+//! Each operation is one request. Those that change an item are carried out whole or not at all, whatever other processes
+//! do at the same time. All times come from the caller, so that a table in memory obeys virtual time.
+
+use std::future::Future;
+
+use super::{
+    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, TakePermits, TakePlaces,
+};
+use crate::time::duration::SECOND_MS;
+
+/// A text as the table holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// As somebody wrote it.
+    pub text: String,
+    /// How often it was replaced.
+    pub version: u64,
+    /// The second at which it expires.
+    pub expires_s: Option<u64>,
+}
+
+impl Stored {
+    /// True if it is only there because nobody has removed it yet.
+    #[must_use]
+    pub fn has_expired(&self, now_ms: u64) -> bool {
+        self.expires_s.is_some_and(|expires_s| expires_s <= now_ms / SECOND_MS)
+    }
+}
+
+/// The table did not answer, or did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot {problem}")]
+pub struct TableError {
+    /// What could not be done, with which item of which table, and why.
+    pub problem: String,
+}
+
+/// What all processes of a deployment know together.
+pub trait Table {
+    /// The text that an item holds, if there is one that has not expired.
+    ///
+    /// # Errors
+    /// [`TableError`] when it cannot be read.
+    fn entry(
+        &self,
+        key: &ItemKey,
+        now_ms: u64,
+    ) -> impl Future<Output = Result<Option<Stored>, TableError>> + Send;
+
+    /// Replaces the text of an item, if it is as expected. True if it did.
+    ///
+    /// # Errors
+    /// [`TableError`] when it is not certain what the item holds now.
+    fn replace(
+        &self,
+        key: &ItemKey,
+        entry: &Entry,
+        expected: Expected,
+        now_ms: u64,
+    ) -> impl Future<Output = Result<bool, TableError>> + Send;
+
+    /// The last items of a partition by their keys, backwards, and so many at most. Some may have expired.
+    ///
+    /// # Errors
+    /// [`TableError`] when they cannot be read.
+    fn newest(
+        &self,
+        partition: &str,
+        most: u32,
+    ) -> impl Future<Output = Result<Vec<Stored>, TableError>> + Send;
+
+    /// Gives out permits, if there are few enough then.
+    ///
+    /// # Errors
+    /// [`TableError`] when it is not certain whether they are given out.
+    fn take_permits(
+        &self,
+        key: &ItemKey,
+        take: &TakePermits,
+        now_ms: u64,
+    ) -> impl Future<Output = Result<PermitAnswer, TableError>> + Send;
+
+    /// Takes permits back. Those that are not given out are no error.
+    ///
+    /// # Errors
+    /// [`TableError`] when it is not certain whether they are given out.
+    fn return_permits(
+        &self,
+        key: &ItemKey,
+        permits: &[Permit],
+        now_ms: u64,
+    ) -> impl Future<Output = Result<(), TableError>> + Send;
+
+    /// Gives places in a line.
+    ///
+    /// # Errors
+    /// [`TableError`] when it is not certain whether they are given out. Then nobody uses them.
+    fn take_places(
+        &self,
+        key: &ItemKey,
+        name: LineName,
+        take: &TakePlaces,
+        now_ms: u64,
+    ) -> impl Future<Output = Result<Line, TableError>> + Send;
+}
+
+/// Whatever has a table.
+pub trait HasTable {
+    /// Which kind of table.
+    type Table: Table + Sync;
+
+    /// The one that all processes of the deployment use.
+    fn table(&self) -> &Self::Table;
+}

@@ -1,0 +1,330 @@
+//! The permits that this process has of destinations that take so many requests at once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use delivery::delivery::health::DestinationKey;
+use delivery::table::{ItemKey, Permit};
+use tokio::sync::Notify;
+
+/// How long an attempt takes, until one is known.
+const TAKES_MS: u64 = 500;
+
+/// The destinations of which this process has permits, or had.
+#[derive(Debug, Default)]
+pub(crate) struct Permits {
+    /// What the names of its permits say about this process.
+    pub(crate) process: OnceLock<u32>,
+    /// How many permits it has named.
+    named: AtomicU32,
+    /// In an order that is the same in each process, because they are returned in it.
+    of_destinations: Mutex<BTreeMap<DestinationKey, Arc<OwnPermits>>>,
+}
+
+/// The permits of one destination that this process has.
+#[derive(Debug, Default)]
+pub(crate) struct OwnPermits {
+    /// How many deliveries that are new want to make a request, and how many whose turn has come.
+    new: AtomicU32,
+    waited: AtomicU32,
+    held: Mutex<Held>,
+    /// Locked while the table is asked.
+    pub(crate) asking: tokio::sync::Mutex<()>,
+    pub(crate) freed: Notify,
+    /// The item of the table that they are from.
+    pub(crate) item: OnceLock<ItemKey>,
+}
+
+/// What this process has, and what it knows.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    grants: Vec<Grant>,
+    /// So many permits were taken for deliveries that are new, and not used yet.
+    pub(crate) for_new: u32,
+    /// Turns that nobody has taken yet.
+    pub(crate) turns_ms: VecDeque<u64>,
+    /// Until when others wait for their turns: who is new comes after them.
+    pub(crate) line_until_ms: u64,
+    /// The table is not asked for permits again before.
+    pub(crate) ask_again_ms: u64,
+    /// How long attempts take, on average; 0 until one is known.
+    takes_ms: u64,
+}
+
+/// A permit that this process has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grant {
+    pub(crate) permit: Permit,
+    /// So many requests it allows at once.
+    pub(crate) allows: u32,
+    /// The table knows of it. It does not know of the share that a process has while it cannot be reached.
+    pub(crate) is_in_table: bool,
+    in_use: u32,
+}
+
+impl Grant {
+    /// A permit that nobody uses yet.
+    pub(crate) fn new(permit: Permit, allows: u32, is_in_table: bool) -> Self {
+        Self { permit, allows, is_in_table, in_use: 0 }
+    }
+}
+
+impl Permits {
+    /// The permits of this destination.
+    pub(crate) fn of(&self, key: DestinationKey) -> Arc<OwnPermits> {
+        let mut all = self.of_destinations.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(key).or_default())
+    }
+
+    /// The number of the next permit of this process.
+    pub(crate) fn next_number(&self) -> u32 {
+        self.named.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The destinations of which this process has permits that nobody needs.
+    pub(crate) fn unneeded(&self) -> Vec<Arc<OwnPermits>> {
+        let all = self.of_destinations.lock().unwrap_or_else(PoisonError::into_inner);
+        all.values().filter(|own| own.has_unneeded()).map(Arc::clone).collect()
+    }
+}
+
+impl OwnPermits {
+    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many deliveries that are new wait for their answer.
+    pub(crate) fn new_ones(&self) -> u32 {
+        self.new.load(Ordering::Relaxed)
+    }
+
+    /// How many deliveries wait whose turn has come.
+    pub(crate) fn waited(&self) -> u32 {
+        self.waited.load(Ordering::Relaxed)
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.new_ones() > 0 || self.waited() > 0
+    }
+
+    fn has_unneeded(&self) -> bool {
+        !self.is_wanted() && self.held().grants.iter().any(|grant| grant.in_use == 0)
+    }
+
+    /// Uses a permit for an attempt that ends before this time.
+    pub(crate) fn take(self: &Arc<Self>, ends_ms: u64) -> Option<UsedPermit> {
+        let mut held = self.held();
+        let fits = |it: &&mut Grant| it.in_use < it.allows && ends_ms <= it.permit.until_ms;
+        // The one that is valid for the shortest time: the others are left for those that come later.
+        let grant = held.grants.iter_mut().filter(fits).min_by_key(|it| it.permit)?;
+        grant.in_use += 1;
+        Some(UsedPermit { of: Arc::clone(self), number: grant.permit.number })
+    }
+
+    /// Takes out the permits that end before this time, and that nobody uses. Those of the table have to be returned to it.
+    pub(crate) fn take_too_short(&self, ends_ms: u64) -> Vec<Permit> {
+        let mut held = self.held();
+        let is_too_short = |grant: &mut Grant| grant.in_use == 0 && grant.permit.until_ms < ends_ms;
+        let too_short = held.grants.extract_if(.., is_too_short);
+        too_short.filter(|grant| grant.is_in_table).map(|grant| grant.permit).collect()
+    }
+
+    /// Takes out the permits that nobody needs. Those of the table have to be returned to it.
+    pub(crate) fn take_unneeded(&self) -> Vec<Permit> {
+        if self.is_wanted() {
+            return Vec::new();
+        }
+        let mut held = self.held();
+        let unneeded = held.grants.extract_if(.., |grant| grant.in_use == 0);
+        unneeded.filter(|grant| grant.is_in_table).map(|grant| grant.permit).collect()
+    }
+}
+
+impl Held {
+    /// Adds permits that this process got.
+    pub(crate) fn add(&mut self, grants: impl IntoIterator<Item = Grant>) {
+        self.grants.extend(grants);
+    }
+
+    /// While the table cannot be reached: this process makes so many requests at once, together with those that its
+    /// other permits allow.
+    pub(crate) fn use_share(&mut self, share: Grant) {
+        let in_table: u32 =
+            self.grants.iter().filter(|it| it.is_in_table).map(|it| it.allows).sum();
+        let allows = share.allows.saturating_sub(in_table);
+        match self.grants.iter_mut().find(|it| !it.is_in_table) {
+            Some(known) => {
+                known.allows = allows.max(known.in_use);
+                known.permit.until_ms = share.permit.until_ms;
+            }
+            None => self.grants.push(Grant { allows, ..share }),
+        }
+    }
+
+    /// How many more requests may be made until this time.
+    pub(crate) fn free(&self, ends_ms: u64) -> u32 {
+        let fits = self.grants.iter().filter(|grant| ends_ms <= grant.permit.until_ms);
+        fits.map(|grant| grant.allows - grant.in_use).sum()
+    }
+
+    /// True while any request is made.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.grants.iter().any(|grant| grant.in_use > 0)
+    }
+
+    /// Takes the next turn.
+    pub(crate) fn take_turn(&mut self, now_ms: u64) -> Option<u64> {
+        // Those before were for deliveries that got a permit after all.
+        self.turns_ms.retain(|turn_ms| now_ms <= *turn_ms);
+        self.turns_ms.pop_front()
+    }
+
+    /// Notes how long an attempt took.
+    pub(crate) fn note_taken(&mut self, took_ms: u64) {
+        let before_ms = if self.takes_ms == 0 { took_ms } else { self.takes_ms };
+        self.takes_ms = (before_ms.saturating_mul(3).saturating_add(took_ms) / 4).max(1);
+    }
+
+    /// How long an attempt takes; a guess, until one is known.
+    pub(crate) fn takes_ms(&self) -> u64 {
+        if self.knows_takes() { self.takes_ms } else { TAKES_MS }
+    }
+
+    /// True once an attempt was made.
+    pub(crate) fn knows_takes(&self) -> bool {
+        self.takes_ms > 0
+    }
+}
+
+/// A permit that is used for a request, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct UsedPermit {
+    of: Arc<OwnPermits>,
+    /// That of the permit.
+    number: u32,
+}
+
+impl Drop for UsedPermit {
+    fn drop(&mut self) {
+        let mut held = self.of.held();
+        if let Some(grant) = held.grants.iter_mut().find(|it| it.permit.number == self.number) {
+            grant.in_use = grant.in_use.saturating_sub(1);
+        }
+        drop(held);
+        self.of.freed.notify_waiters();
+    }
+}
+
+/// One more delivery that waits for a permit.
+pub(crate) struct Waiting<'a>(&'a AtomicU32);
+
+impl<'a> Waiting<'a> {
+    pub(crate) fn of(own: &'a OwnPermits, has_waited: bool) -> Self {
+        let count = if has_waited { &own.waited } else { &own.new };
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(until_ms: u64, allows: u32, is_in_table: bool) -> Grant {
+        let number = u32::try_from(until_ms).expect("a small time");
+        Grant::new(Permit { until_ms, process: 1, number }, allows, is_in_table)
+    }
+
+    fn permits_until(times_ms: &[u64]) -> Arc<OwnPermits> {
+        let own = Arc::new(OwnPermits::default());
+        own.held().add(times_ms.iter().map(|until_ms| grant(*until_ms, 1, true)));
+        own
+    }
+
+    #[test]
+    fn an_attempt_uses_the_permit_that_ends_first_after_it() {
+        let own = permits_until(&[30, 10, 20]);
+        assert_eq!(own.held().free(10), 3);
+        assert_eq!(own.held().free(21), 1);
+        let used: Vec<u32> = [15, 5, 15]
+            .map(|ends_ms| own.take(ends_ms).expect("a permit is left"))
+            .iter()
+            .map(|used| used.number)
+            .collect();
+        assert_eq!(used, [20, 10, 30]);
+        assert!(own.take(31).is_none());
+    }
+
+    #[test]
+    fn a_permit_may_be_for_several_requests_at_once() {
+        let own = permits_until(&[]);
+        own.held().add([grant(10, 2, true)]);
+        let used = [own.take(10), own.take(10)];
+        assert!(used.iter().all(Option::is_some) && own.take(10).is_none());
+        assert!(own.held().is_in_use());
+        drop(used);
+        assert_eq!(own.held().free(10), 2);
+        assert!(!own.held().is_in_use());
+    }
+
+    #[test]
+    fn what_nobody_uses_or_wants_is_returned_and_what_the_table_does_not_know_is_dropped() {
+        let permits = Permits::default();
+        let own = permits.of(DestinationKey::of("n", &"https://example.com/".parse().unwrap()));
+        own.held().add([grant(10, 1, true), grant(20, 1, true), grant(30, 1, false)]);
+        let used = own.take(10);
+        for has_waited in [false, true] {
+            let waiting = Waiting::of(&own, has_waited);
+            assert_eq!((permits.unneeded().len(), own.take_unneeded()), (0, Vec::new()));
+            drop(waiting);
+        }
+        assert_eq!(permits.unneeded().len(), 1);
+        let returned: Vec<u64> = own.take_unneeded().iter().map(|it| it.until_ms).collect();
+        assert_eq!((returned, permits.unneeded().len()), (vec![20], 0));
+        drop(used);
+        assert_eq!(own.take_unneeded().len(), 1);
+    }
+
+    #[test]
+    fn a_share_is_what_the_permits_of_the_table_leave_of_it() {
+        let own = permits_until(&[100]);
+        let of_share = |own: &OwnPermits| own.held().free(50) - 1;
+        own.held().use_share(grant(60, 3, false));
+        assert_eq!(of_share(&own), 2);
+        let used = [own.take(50), own.take(50)];
+        assert!(used.iter().all(Option::is_some));
+        // As long as it is needed, and never less than what is in use.
+        own.held().use_share(grant(70, 1, false));
+        assert_eq!(own.held().free(70), 1, "that of the table");
+        drop(used);
+        assert_eq!(own.held().free(70), 3);
+    }
+
+    #[test]
+    fn turns_that_have_passed_are_nobodys() {
+        let mut held = Held { turns_ms: [3, 5, 7].into(), ..Held::default() };
+        assert_eq!(
+            [held.take_turn(4), held.take_turn(4), held.take_turn(4)],
+            [Some(5), Some(7), None]
+        );
+    }
+
+    #[test]
+    fn how_long_attempts_take_follows_those_that_were_made() {
+        let mut held = Held::default();
+        assert_eq!(held.takes_ms(), 500);
+        held.note_taken(2_000);
+        assert_eq!(held.takes_ms(), 2_000);
+        held.note_taken(6_000);
+        assert_eq!(held.takes_ms(), 3_000);
+        held.note_taken(0);
+        assert_eq!(held.takes_ms(), 2_250);
+    }
+}

@@ -1,0 +1,124 @@
+//! A table in memory that does what DynamoDB does, for tests of the functions and for the simulation.
+//!
+//! The contract suite compares it with DynamoDB, operation by operation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use delivery::table::{
+    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, TakePermits,
+    TakePlaces,
+};
+
+/// All items of a table.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryTable {
+    entries: BTreeMap<ItemKey, Stored>,
+    limits: BTreeMap<ItemKey, Limits>,
+    /// So many requests were made.
+    pub requests: u64,
+}
+
+/// What an item holds of the limits of a destination.
+#[derive(Debug, Clone, Default)]
+struct Limits {
+    permits: BTreeSet<Permit>,
+    lines_us: BTreeMap<LineName, u64>,
+}
+
+impl MemoryTable {
+    /// See [`delivery::table::Table::entry`].
+    pub fn entry(&mut self, key: &ItemKey, now_ms: u64) -> Option<Stored> {
+        self.requests += 1;
+        self.entries.get(key).filter(|stored| !stored.has_expired(now_ms)).cloned()
+    }
+
+    /// See [`delivery::table::Table::replace`].
+    pub fn replace(
+        &mut self,
+        key: &ItemKey,
+        entry: &Entry,
+        expected: Expected,
+        now_ms: u64,
+    ) -> bool {
+        self.requests += 1;
+        let stored = self.entries.get(key);
+        let is_met = expected.is_met(stored.map(|it| (it.version, it.expires_s)), now_ms);
+        if is_met {
+            let version = stored.map_or(1, |stored| stored.version + 1);
+            let (text, expires_s) = (entry.text.clone(), entry.expires_s());
+            self.entries.insert(key.clone(), Stored { text, version, expires_s });
+        }
+        is_met
+    }
+
+    /// See [`delivery::table::Table::newest`].
+    pub fn newest(&mut self, partition: &str, most: u32) -> Vec<Stored> {
+        self.requests += 1;
+        let of_it = self.entries.iter().rev().filter(|(key, _)| key.partition == partition);
+        of_it.take(most as usize).map(|(_, stored)| stored.clone()).collect()
+    }
+
+    /// See [`delivery::table::Table::take_permits`].
+    pub fn take_permits(&mut self, key: &ItemKey, take: &TakePermits, now_ms: u64) -> PermitAnswer {
+        self.requests += 1;
+        let limits = self.limits.entry(key.clone()).or_default();
+        let answer = take.answer(&limits.refusal(), now_ms);
+        if answer == PermitAnswer::Taken {
+            limits.permits.extend(&take.permits);
+        }
+        answer
+    }
+
+    /// See [`delivery::table::Table::return_permits`].
+    pub fn return_permits(&mut self, key: &ItemKey, permits: &[Permit]) {
+        self.requests += 1;
+        let limits = self.limits.entry(key.clone()).or_default();
+        limits.permits.retain(|permit| !permits.contains(permit));
+    }
+
+    /// See [`delivery::table::Table::take_places`].
+    pub fn take_places(
+        &mut self,
+        key: &ItemKey,
+        name: LineName,
+        take: &TakePlaces,
+        now_ms: u64,
+    ) -> Line {
+        self.requests += 1;
+        let lines = &mut self.limits.entry(key.clone()).or_default().lines_us;
+        let (end_us, line) = take.take(lines.get(&name).copied(), now_ms);
+        if let Some(end_us) = end_us {
+            lines.insert(name, end_us);
+        }
+        line
+    }
+
+    /// The permits that are given out and have not expired.
+    #[must_use]
+    pub fn permits(&self, key: &ItemKey, now_ms: u64) -> usize {
+        let permits = self.limits.get(key).map(|limits| &limits.permits);
+        permits.into_iter().flatten().filter(|permit| now_ms < permit.until_ms).count()
+    }
+
+    /// The bytes of the longest item of limits, as DynamoDB counts names of permits.
+    #[must_use]
+    pub fn longest_limits(&self) -> usize {
+        let bytes = |limits: &Limits| -> usize {
+            limits.permits.iter().map(|permit| permit.to_string().len()).sum()
+        };
+        self.limits.values().map(bytes).max().unwrap_or_default()
+    }
+
+    /// All items are lost.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.limits.clear();
+    }
+}
+
+impl Limits {
+    fn refusal(&self) -> Refusal {
+        let line_us = self.lines_us.get(&LineName::Turns).copied();
+        Refusal { given_out: self.permits.clone(), line_us }
+    }
+}

@@ -1,0 +1,200 @@
+//! `Table`: DynamoDB and the table of the simulation do the same, operation by operation.
+
+use std::collections::BTreeSet;
+
+use adapters::table::DynamoTable;
+use delivery::table::{
+    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, Table as _,
+    TakePermits, TakePlaces,
+};
+use lastmile_tests::memory_table::MemoryTable;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+
+use crate::cloud::Cloud;
+
+const NOW_MS: u64 = 1_795_158_180_000;
+
+fn item(sort: &str) -> ItemKey {
+    ItemKey { partition: "shop".to_owned(), sort: sort.to_owned() }
+}
+
+fn entry(text: &str, expires_ms: Option<u64>) -> Entry {
+    Entry { text: text.to_owned(), expires_ms }
+}
+
+fn permit(number: u32) -> Permit {
+    Permit { until_ms: NOW_MS + 60_000, process: 1, number }
+}
+
+async fn table() -> (Cloud, DynamoTable) {
+    let cloud = Cloud::start().await;
+    let table = cloud.table();
+    (cloud, table)
+}
+
+#[tokio::test]
+async fn an_entry_is_replaced_by_whoever_knows_its_version() {
+    let (_cloud, table) = table().await;
+    let read = async || table.entry(&item("a"), NOW_MS).await.expect("an answer");
+    let replace = async |text, expected| {
+        table.replace(&item("a"), &entry(text, None), expected, NOW_MS).await.expect("an answer")
+    };
+    assert_eq!(read().await, None);
+    assert!(replace("first", Expected::Nothing).await);
+    assert!(!replace("another first", Expected::Nothing).await);
+    let Stored { text, version, expires_s } = read().await.expect("it is there");
+    assert_eq!((text.as_str(), expires_s), ("first", None));
+    assert!(replace("second", Expected::Version(version)).await);
+    assert!(!replace("third", Expected::Version(version)).await);
+    assert!(replace("fourth", Expected::Anything).await);
+    assert_eq!(read().await.map(|stored| stored.text), Some("fourth".to_owned()));
+}
+
+#[tokio::test]
+async fn an_entry_that_has_expired_is_none_though_it_is_still_there() {
+    let (_cloud, table) = table().await;
+    let expires = entry("a", Some(NOW_MS + 1_000));
+    let replace =
+        async |now_ms| table.replace(&item("a"), &expires, Expected::Nothing, now_ms).await;
+    assert_eq!(replace(NOW_MS).await, Ok(true));
+    assert_eq!(replace(NOW_MS).await, Ok(false));
+    let read = async |now_ms| table.entry(&item("a"), now_ms).await.expect("an answer").is_some();
+    assert!(read(NOW_MS + 999).await && !read(NOW_MS + 1_000).await);
+    assert_eq!(replace(NOW_MS + 1_000).await, Ok(true));
+}
+
+#[tokio::test]
+async fn the_newest_of_a_partition_come_first_and_so_many_at_most() {
+    let (_cloud, table) = table().await;
+    for sort in ["1", "~", "2", "3"] {
+        let (key, text) = (item(sort), entry(sort, None));
+        let written = table.replace(&key, &text, Expected::Anything, NOW_MS).await;
+        assert_eq!(written, Ok(true));
+    }
+    let elsewhere = ItemKey { partition: "other".to_owned(), sort: "4".to_owned() };
+    let written = table.replace(&elsewhere, &entry("4", None), Expected::Anything, NOW_MS).await;
+    assert_eq!(written, Ok(true));
+    let newest = table.newest("shop", 3).await.expect("an answer");
+    assert_eq!(newest.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), ["~", "3", "2"]);
+    let all = table.all("shop").await.expect("an answer");
+    assert_eq!(all.len(), 4);
+}
+
+#[tokio::test]
+async fn permits_are_given_out_while_there_are_few_enough_and_nobody_waits() {
+    let (_cloud, table) = table().await;
+    let take = async |numbers: &[u32], only_if_nobody_waits| {
+        let permits = numbers.iter().copied().map(permit).collect();
+        let take = TakePermits { permits, most: 3, only_if_nobody_waits };
+        table.take_permits(&item("l"), &take, NOW_MS).await.expect("an answer")
+    };
+    let refused = |numbers: &[u32], line_us| {
+        let given_out: BTreeSet<Permit> = numbers.iter().copied().map(permit).collect();
+        PermitAnswer::Refused(Refusal { given_out, line_us })
+    };
+    assert_eq!(take(&[1, 2], true).await, PermitAnswer::Taken);
+    assert_eq!(take(&[3, 4], false).await, refused(&[1, 2], None));
+    assert_eq!(take(&[3], true).await, PermitAnswer::Taken);
+    assert_eq!(take(&[4], false).await, refused(&[1, 2, 3], None));
+    table.return_permits(&item("l"), &[permit(1), permit(9)], NOW_MS).await.expect("returned");
+    assert_eq!(take(&[4], true).await, PermitAnswer::Taken);
+    table.return_permits(&item("l"), &[permit(2), permit(3), permit(4)], NOW_MS).await.expect("it");
+    // Now somebody waits.
+    let places = TakePlaces {
+        count: 1,
+        each_us: 5,
+        others_wait: false,
+        latest_ms: u64::MAX,
+        plausible_ms: u64::MAX,
+    };
+    let line = table.take_places(&item("l"), LineName::Turns, &places, NOW_MS).await;
+    assert_eq!(line, Ok(Line::Taken { first_us: NOW_MS * 1_000 }));
+    assert_eq!(take(&[5], true).await, refused(&[], Some(NOW_MS * 1_000 + 5)));
+    assert_eq!(take(&[5], false).await, PermitAnswer::Taken);
+    let many = take(&[6, 7, 8, 9], false).await;
+    assert!(matches!(many, PermitAnswer::Refused(_)), "more than there are: {many:?}");
+}
+
+fn limits() -> ItemKey {
+    ItemKey { partition: "limits".to_owned(), sort: "l".to_owned() }
+}
+
+/// An operation, and what it answers.
+async fn operate(random: &mut StdRng, table: &DynamoTable, memory: &mut MemoryTable) -> String {
+    let now_ms = NOW_MS + random.random_range(0..20_000);
+    let key = item(["a", "b"][random.random_range(0..2)]);
+    let (answer, expected) = match random.random_range(0..6) {
+        0 => {
+            let stored = table.entry(&key, now_ms).await.expect("an answer");
+            (format!("{stored:?}"), format!("{:?}", memory.entry(&key, now_ms)))
+        }
+        1 => {
+            let expires_ms =
+                random.random_bool(0.5).then(|| NOW_MS + random.random_range(0..30_000));
+            let entry = entry(&random.random_range(0..100).to_string(), expires_ms);
+            let expected = match random.random_range(0..3) {
+                0 => Expected::Anything,
+                1 => Expected::Nothing,
+                _ => Expected::Version(random.random_range(0..8)),
+            };
+            let replaced = table.replace(&key, &entry, expected, now_ms).await.expect("an answer");
+            let of_memory = memory.replace(&key, &entry, expected, now_ms);
+            (
+                format!("{entry:?} {expected:?} {replaced}"),
+                format!("{entry:?} {expected:?} {of_memory}"),
+            )
+        }
+        2 => {
+            let newest = table.newest("shop", 1).await.expect("an answer");
+            (format!("{newest:?}"), format!("{:?}", memory.newest("shop", 1)))
+        }
+        3 => {
+            let count = random.random_range(1..4);
+            let permits = (0..count).map(|_| permit(random.random_range(0..1_000))).collect();
+            let only_if_nobody_waits = random.random_bool(0.5);
+            let take = TakePermits { permits, most: 5, only_if_nobody_waits };
+            let limits = limits();
+            let answer = table.take_permits(&limits, &take, now_ms).await.expect("an answer");
+            (format!("{answer:?}"), format!("{:?}", memory.take_permits(&limits, &take, now_ms)))
+        }
+        4 => {
+            let permits: Vec<Permit> = (0..500).map(permit).collect();
+            let limits = limits();
+            let permits = &permits[random.random_range(0..500)..];
+            table.return_permits(&limits, permits, now_ms).await.expect("an answer");
+            memory.return_permits(&limits, permits);
+            (String::new(), String::new())
+        }
+        _ => {
+            let name = [LineName::Turns, LineName::Slots][random.random_range(0..2)];
+            let take = TakePlaces {
+                count: random.random_range(1..5),
+                each_us: random.random_range(1..2_000_000),
+                others_wait: random.random_bool(0.5),
+                latest_ms: now_ms + random.random_range(0..20_000),
+                plausible_ms: now_ms + 15_000,
+            };
+            let limits = limits();
+            let line = table.take_places(&limits, name, &take, now_ms).await.expect("an answer");
+            let of_memory = memory.take_places(&limits, name, &take, now_ms);
+            (format!("{line:?}"), format!("{of_memory:?}"))
+        }
+    };
+    assert_eq!(answer, expected);
+    answer
+}
+
+#[tokio::test]
+async fn a_thousand_operations_have_the_same_answers_in_memory() {
+    let (_cloud, table) = table().await;
+    let (mut random, mut memory) = (StdRng::seed_from_u64(0), MemoryTable::default());
+    let mut answers = BTreeSet::new();
+    for _ in 0..1_000 {
+        answers.insert(operate(&mut random, &table, &mut memory).await);
+    }
+    for kind in ["None", "true", "false", "Taken\"", "Refused", "Full", "first_us"] {
+        let kind = kind.trim_end_matches('"');
+        assert!(answers.iter().any(|answer| answer.contains(kind)), "no answer is {kind}");
+    }
+}
