@@ -105,7 +105,8 @@ async fn child_process_of_the_memory_test() {
     let (friendly, hostile) =
         [FRIENDLY, HOSTILE].map(|name| String::from_utf8(read(name)).expect("text")).into();
     for url in friendly.lines() {
-        let made = sender.exchange(&request(url, ANSWER_MAX_BYTES)).await;
+        let patient = Request { timeout_ms: GRACE_MS, ..request(url, ANSWER_MAX_BYTES) };
+        let made = sender.exchange(&patient).await;
         assert!(matches!(made.result, TransportResult::Answered { status: 200, .. }), "{made:?}");
     }
     reset_peak();
