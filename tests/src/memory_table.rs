@@ -21,8 +21,10 @@ pub struct MemoryTable {
 /// What an item holds of the limits of a destination.
 #[derive(Debug, Clone, Default)]
 struct Limits {
-    permits: BTreeSet<Permit>,
+    /// `None` until the first was given out.
+    permits: Option<BTreeSet<Permit>>,
     lines_us: BTreeMap<LineName, u64>,
+    takes_ms: Option<u64>,
 }
 
 impl MemoryTable {
@@ -64,16 +66,20 @@ impl MemoryTable {
         let limits = self.limits.entry(key.clone()).or_default();
         let answer = take.answer(&limits.refusal(), now_ms);
         if answer == PermitAnswer::Taken {
-            limits.permits.extend(&take.permits);
+            let permits = limits.permits.get_or_insert_default();
+            permits.retain(|permit| !take.instead_of.contains(permit));
+            permits.extend(&take.permits);
         }
         answer
     }
 
     /// See [`delivery::table::Table::return_permits`].
-    pub fn return_permits(&mut self, key: &ItemKey, permits: &[Permit]) {
+    pub fn return_permits(&mut self, key: &ItemKey, permits: &[Permit], takes_ms: Option<u64>) {
         self.requests += 1;
         let limits = self.limits.entry(key.clone()).or_default();
-        limits.permits.retain(|permit| !permits.contains(permit));
+        let Some(given_out) = &mut limits.permits else { return };
+        given_out.retain(|permit| !permits.contains(permit));
+        limits.takes_ms = takes_ms.or(limits.takes_ms);
     }
 
     /// See [`delivery::table::Table::take_places`].
@@ -96,7 +102,7 @@ impl MemoryTable {
     /// The permits that are given out and have not expired.
     #[must_use]
     pub fn permits(&self, key: &ItemKey, now_ms: u64) -> usize {
-        let permits = self.limits.get(key).map(|limits| &limits.permits);
+        let permits = self.limits.get(key).and_then(|limits| limits.permits.as_ref());
         permits.into_iter().flatten().filter(|permit| now_ms < permit.until_ms).count()
     }
 
@@ -104,7 +110,7 @@ impl MemoryTable {
     #[must_use]
     pub fn longest_limits(&self) -> usize {
         let bytes = |limits: &Limits| -> usize {
-            limits.permits.iter().map(|permit| permit.to_string().len()).sum()
+            limits.permits.iter().flatten().map(|permit| permit.to_string().len()).sum()
         };
         self.limits.values().map(bytes).max().unwrap_or_default()
     }
@@ -119,6 +125,10 @@ impl MemoryTable {
 impl Limits {
     fn refusal(&self) -> Refusal {
         let line_us = self.lines_us.get(&LineName::Turns).copied();
-        Refusal { given_out: self.permits.clone(), line_us }
+        Refusal {
+            given_out: self.permits.clone().unwrap_or_default(),
+            line_us,
+            takes_ms: self.takes_ms,
+        }
     }
 }

@@ -35,6 +35,8 @@ const DOCUMENT: &str = "document";
 const REVISION: &str = "revision";
 /// The names of the permits that are given out.
 const PERMITS: &str = "permits";
+/// How long an attempt takes.
+const TAKES: &str = "takes_ms";
 /// Tries to get places while others come or go.
 const TRIES: u32 = 3;
 /// Limits that nobody has asked for this long are forgotten.
@@ -176,43 +178,44 @@ impl Table for DynamoTable {
         take: &TakePermits,
         now_ms: u64,
     ) -> Result<PermitAnswer, TableError> {
-        let count = u32::try_from(take.permits.len()).unwrap_or(u32::MAX);
-        let Some(left) = take.most.checked_sub(count) else {
+        if take.left().is_none() {
             return Ok(PermitAnswer::Refused(Refusal::default()));
-        };
-        let mut condition = "(attribute_not_exists(permits) OR size(permits) <= :left)".to_owned();
-        let mut request = self
-            .update(key)
-            .update_expression("ADD permits :permits SET expires = :expires")
-            .expression_attribute_values(":permits", names(&take.permits))
-            .expression_attribute_values(":expires", limits_expire(now_ms))
-            .expression_attribute_values(":left", number(left.into()));
-        if take.only_if_nobody_waits {
-            condition += " AND (attribute_not_exists(turns_us) OR turns_us <= :now)";
-            request = request.expression_attribute_values(":now", number(now_ms * 1_000));
         }
-        match request.condition_expression(condition).send().await {
-            Ok(_) => Ok(PermitAnswer::Taken),
-            Err(error) => {
-                let item = refused(error);
-                let item = item.map_err(|problem| self.failure("take permits of", key, problem))?;
-                Ok(PermitAnswer::Refused(refusal(&item)))
+        let mut refused_by = Refusal::default();
+        // The first that takes permits makes the map of them.
+        for is_there in [true, false] {
+            let answer = self.take_update(key, take, is_there, now_ms).send().await;
+            let Err(error) = answer else { return Ok(PermitAnswer::Taken) };
+            let item = refused(error);
+            let item = item.map_err(|problem| self.failure("take permits of", key, problem))?;
+            refused_by = refusal(&item);
+            if item.contains_key(PERMITS) || !take.instead_of.is_empty() {
+                break;
             }
         }
+        Ok(PermitAnswer::Refused(refused_by))
     }
 
     async fn return_permits(
         &self,
         key: &ItemKey,
         permits: &[Permit],
+        takes_ms: Option<u64>,
         now_ms: u64,
     ) -> Result<(), TableError> {
-        let request =
-            self.update(key).update_expression("DELETE permits :permits SET expires = :expires");
-        let request = request.expression_attribute_values(":permits", names(permits));
-        let request = request.expression_attribute_values(":expires", limits_expire(now_ms));
-        let answer = request.send().await;
-        answer.map(drop).map_err(|error| self.failure("return permits of", key, sentence(&error)))
+        let (paths, request) = with_paths(self.update(key), "old", permits);
+        let mut update = format!("REMOVE {} SET expires = :expires", paths.join(", "));
+        let mut request = request.expression_attribute_values(":expires", limits_expire(now_ms));
+        if let Some(takes_ms) = takes_ms {
+            update += ", takes_ms = :takes";
+            request = request.expression_attribute_values(":takes", number(takes_ms));
+        }
+        let request = request.update_expression(update);
+        let answer = request.condition_expression("attribute_exists(permits)").send().await;
+        let Err(error) = answer else { return Ok(()) };
+        // There is nothing to return.
+        let nothing = refused(error).map(drop);
+        nothing.map_err(|problem| self.failure("return permits of", key, problem))
     }
 
     async fn take_places(
@@ -250,6 +253,46 @@ impl Table for DynamoTable {
 }
 
 impl DynamoTable {
+    /// Adds permits to those that are given out, if any ever were, or begins with these.
+    fn take_update(
+        &self,
+        key: &ItemKey,
+        take: &TakePermits,
+        is_there: bool,
+        now_ms: u64,
+    ) -> UpdateItemFluentBuilder {
+        let request =
+            self.update(key).expression_attribute_values(":expires", limits_expire(now_ms));
+        let (mut condition, mut request) = if is_there {
+            let (new, request) = with_paths(request, "new", &take.permits);
+            let (old, request) = with_paths(request, "old", &take.instead_of);
+            let set: String = new.iter().map(|path| format!("{path} = :given, ")).collect();
+            let remove =
+                if old.is_empty() { String::new() } else { format!(" REMOVE {}", old.join(", ")) };
+            let has_own: String =
+                old.iter().map(|path| format!(" AND attribute_exists({path})")).collect();
+            let request = request
+                .update_expression(format!("SET {set}expires = :expires{remove}"))
+                .expression_attribute_values(":given", AttributeValue::Bool(true))
+                .expression_attribute_values(
+                    ":left",
+                    number(take.left().unwrap_or_default().into()),
+                );
+            (format!("attribute_exists(permits) AND size(permits) <= :left{has_own}"), request)
+        } else {
+            let all = take.permits.iter().map(|it| (it.to_string(), AttributeValue::Bool(true)));
+            let request = request
+                .update_expression("SET permits = :permits, expires = :expires")
+                .expression_attribute_values(":permits", AttributeValue::M(all.collect()));
+            ("attribute_not_exists(permits)".to_owned(), request)
+        };
+        if take.only_if_nobody_waits {
+            condition += " AND (attribute_not_exists(turns_us) OR turns_us <= :now)";
+            request = request.expression_attribute_values(":now", number(now_ms * 1_000));
+        }
+        request.condition_expression(condition)
+    }
+
     /// Adds places to a line that ends in the future, or begins one now.
     fn line_update(
         &self,
@@ -299,17 +342,29 @@ fn stored(item: &Item) -> Result<Stored, &'static str> {
 }
 
 fn refusal(item: &Item) -> Refusal {
-    let names = item.get(PERMITS).and_then(|value| value.as_ss().ok());
-    let given_out = names.into_iter().flatten().filter_map(|name| name.parse().ok()).collect();
-    Refusal { given_out, line_us: read(item, LineName::Turns.as_str()) }
+    let names = item.get(PERMITS).and_then(|value| value.as_m().ok());
+    let names = names.into_iter().flat_map(HashMap::keys);
+    let given_out = names.filter_map(|name| name.parse().ok()).collect();
+    let line_us = read(item, LineName::Turns.as_str());
+    Refusal { given_out, line_us, takes_ms: read(item, TAKES) }
 }
 
 fn limits_expire(now_ms: u64) -> AttributeValue {
     number(now_ms.saturating_add(LIMITS_LAST_MS) / SECOND_MS)
 }
 
-fn names(permits: &[Permit]) -> AttributeValue {
-    AttributeValue::Ss(permits.iter().map(ToString::to_string).collect())
+/// The paths of permits in an expression, and the request that knows what they stand for.
+fn with_paths(
+    request: UpdateItemFluentBuilder,
+    prefix: &str,
+    permits: &[Permit],
+) -> (Vec<String>, UpdateItemFluentBuilder) {
+    let placeholder = |place: usize| format!("#{prefix}{place}");
+    let paths = (0..permits.len()).map(|place| format!("permits.{}", placeholder(place)));
+    let request = permits.iter().enumerate().fold(request, |request, (place, permit)| {
+        request.expression_attribute_names(placeholder(place), permit.to_string())
+    });
+    (paths.collect(), request)
 }
 
 fn read(item: &Item, name: &str) -> Option<u64> {

@@ -661,9 +661,10 @@ impl Table for FakePorts {
         &self,
         key: &ItemKey,
         permits: &[Permit],
+        takes_ms: Option<u64>,
         _now_ms: u64,
     ) -> Result<(), TableError> {
-        self.ask_table(|table| table.return_permits(key, permits)).await
+        self.ask_table(|table| table.return_permits(key, permits, takes_ms)).await
     }
 
     async fn take_places(

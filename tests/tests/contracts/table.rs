@@ -84,22 +84,27 @@ async fn the_newest_of_a_partition_come_first_and_so_many_at_most() {
 #[tokio::test]
 async fn permits_are_given_out_while_there_are_few_enough_and_nobody_waits() {
     let (_cloud, table) = table().await;
+    let permits = |numbers: &[u32]| numbers.iter().copied().map(permit).collect::<Vec<_>>();
     let take = async |numbers: &[u32], only_if_nobody_waits| {
-        let permits = numbers.iter().copied().map(permit).collect();
-        let take = TakePermits { permits, most: 3, only_if_nobody_waits };
+        let permits = permits(numbers);
+        let take = TakePermits { permits, instead_of: Vec::new(), most: 3, only_if_nobody_waits };
         table.take_permits(&item("l"), &take, NOW_MS).await.expect("an answer")
     };
     let refused = |numbers: &[u32], line_us| {
         let given_out: BTreeSet<Permit> = numbers.iter().copied().map(permit).collect();
-        PermitAnswer::Refused(Refusal { given_out, line_us })
+        PermitAnswer::Refused(Refusal { given_out, line_us, takes_ms: None })
     };
     assert_eq!(take(&[1, 2], true).await, PermitAnswer::Taken);
     assert_eq!(take(&[3, 4], false).await, refused(&[1, 2], None));
     assert_eq!(take(&[3], true).await, PermitAnswer::Taken);
     assert_eq!(take(&[4], false).await, refused(&[1, 2, 3], None));
-    table.return_permits(&item("l"), &[permit(1), permit(9)], NOW_MS).await.expect("returned");
+    let give_back = async |numbers: &[u32]| {
+        let returned = table.return_permits(&item("l"), &permits(numbers), None, NOW_MS).await;
+        returned.expect("an answer");
+    };
+    give_back(&[1, 9]).await;
     assert_eq!(take(&[4], true).await, PermitAnswer::Taken);
-    table.return_permits(&item("l"), &[permit(2), permit(3), permit(4)], NOW_MS).await.expect("it");
+    give_back(&[2, 3, 4]).await;
     // Now somebody waits.
     let places = TakePlaces {
         count: 1,
@@ -116,8 +121,67 @@ async fn permits_are_given_out_while_there_are_few_enough_and_nobody_waits() {
     assert!(matches!(many, PermitAnswer::Refused(_)), "more than there are: {many:?}");
 }
 
+#[tokio::test]
+async fn a_permit_is_exchanged_for_another_while_it_is_given_out() {
+    let (_cloud, table) = table().await;
+    let exchange = async |old: &[u32], new: u32| {
+        let instead_of = old.iter().copied().map(permit).collect();
+        let take = TakePermits {
+            permits: vec![permit(new)],
+            instead_of,
+            most: 1,
+            only_if_nobody_waits: false,
+        };
+        table.take_permits(&item("l"), &take, NOW_MS).await.expect("an answer")
+    };
+    let refused = |numbers: &[u32], takes_ms| {
+        let given_out: BTreeSet<Permit> = numbers.iter().copied().map(permit).collect();
+        PermitAnswer::Refused(Refusal { given_out, line_us: None, takes_ms })
+    };
+    // Of nothing, nothing can be exchanged or returned.
+    assert_eq!(exchange(&[1], 2).await, refused(&[], None));
+    let give_back = async |number, takes_ms| {
+        let permits = [permit(number)];
+        table.return_permits(&item("l"), &permits, takes_ms, NOW_MS).await.expect("an answer");
+    };
+    give_back(1, Some(20)).await;
+    assert_eq!(exchange(&[], 2).await, PermitAnswer::Taken);
+    assert_eq!(exchange(&[1], 3).await, refused(&[2], None));
+    assert_eq!(exchange(&[2], 3).await, PermitAnswer::Taken);
+    give_back(2, Some(30)).await;
+    assert_eq!(exchange(&[], 4).await, refused(&[3], Some(30)));
+    give_back(3, None).await;
+    assert_eq!(exchange(&[3], 4).await, refused(&[], Some(30)));
+}
+
 fn limits() -> ItemKey {
     ItemKey { partition: "limits".to_owned(), sort: "l".to_owned() }
+}
+
+/// The permits that are given out.
+fn given_out(memory: &mut MemoryTable, now_ms: u64) -> Vec<Permit> {
+    let nobody = TakePermits {
+        permits: vec![permit(0)],
+        instead_of: vec![permit(0)],
+        most: 9,
+        only_if_nobody_waits: false,
+    };
+    match memory.take_permits(&limits(), &nobody, now_ms) {
+        PermitAnswer::Refused(refusal) => refusal.given_out.into_iter().collect(),
+        PermitAnswer::Taken => Vec::new(),
+    }
+}
+
+/// Permits that a process may want, some of them instead of one that is given out.
+fn any_take(random: &mut StdRng, given_out: &[Permit]) -> TakePermits {
+    let count = random.random_range(1..4);
+    let permits = (0..count).map(|_| permit(random.random_range(100..1_000))).collect();
+    TakePermits {
+        permits,
+        instead_of: given_out.iter().copied().take(random.random_range(0..2)).collect(),
+        most: 5,
+        only_if_nobody_waits: random.random_bool(0.5),
+    }
 }
 
 /// An operation, and what it answers.
@@ -150,20 +214,20 @@ async fn operate(random: &mut StdRng, table: &DynamoTable, memory: &mut MemoryTa
             (format!("{newest:?}"), format!("{:?}", memory.newest("shop", 1)))
         }
         3 => {
-            let count = random.random_range(1..4);
-            let permits = (0..count).map(|_| permit(random.random_range(0..1_000))).collect();
-            let only_if_nobody_waits = random.random_bool(0.5);
-            let take = TakePermits { permits, most: 5, only_if_nobody_waits };
+            let take = any_take(random, &given_out(memory, now_ms));
             let limits = limits();
             let answer = table.take_permits(&limits, &take, now_ms).await.expect("an answer");
             (format!("{answer:?}"), format!("{:?}", memory.take_permits(&limits, &take, now_ms)))
         }
         4 => {
-            let permits: Vec<Permit> = (0..500).map(permit).collect();
+            let mut permits = given_out(memory, now_ms);
+            permits.truncate(random.random_range(0..5));
+            permits.push(permit(7));
             let limits = limits();
-            let permits = &permits[random.random_range(0..500)..];
-            table.return_permits(&limits, permits, now_ms).await.expect("an answer");
-            memory.return_permits(&limits, permits);
+            let takes_ms = Some(random.random_range(1..9)).filter(|takes_ms| *takes_ms > 4);
+            let returned = table.return_permits(&limits, &permits, takes_ms, now_ms).await;
+            returned.expect("an answer");
+            memory.return_permits(&limits, &permits, takes_ms);
             (String::new(), String::new())
         }
         _ => {

@@ -228,9 +228,10 @@ impl Table for World {
         &self,
         key: &ItemKey,
         permits: &[Permit],
+        takes_ms: Option<u64>,
         _now_ms: u64,
     ) -> Result<(), TableError> {
-        self.ask_table(|table| table.return_permits(key, permits)).await
+        self.ask_table(|table| table.return_permits(key, permits, takes_ms)).await
     }
 
     async fn take_places(

@@ -184,7 +184,8 @@ impl Known {
     pub(crate) async fn give_permit(&self, url: &str, process: u32, lasts_ms: u64) {
         let now_ms = Machine.now_ms();
         let permits = vec![Permit { until_ms: now_ms + lasts_ms, process, number: 1 }];
-        let take = TakePermits { permits, most: 50, only_if_nobody_waits: false };
+        let instead_of = Vec::new();
+        let take = TakePermits { permits, instead_of, most: 50, only_if_nobody_waits: false };
         let taken = self.table.take_permits(&limits(url), &take, now_ms).await;
         assert_eq!(taken, Ok(PermitAnswer::Taken));
     }

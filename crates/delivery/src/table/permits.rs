@@ -40,6 +40,8 @@ pub struct Shares {
 pub struct TakePermits {
     /// These permits, all or none.
     pub permits: Vec<Permit>,
+    /// In exchange for these, if they are still given out.
+    pub instead_of: Vec<Permit>,
     /// So many there are in all, its own among them.
     pub most: u32,
     /// Only if nobody waits in line.
@@ -62,6 +64,8 @@ pub struct Refusal {
     pub given_out: BTreeSet<Permit>,
     /// When the line ends in which others wait, in microseconds.
     pub line_us: Option<u64>,
+    /// How long an attempt takes, as whoever returned permits last has seen it.
+    pub takes_ms: Option<u64>,
 }
 
 impl Shares {
@@ -82,13 +86,21 @@ impl Shares {
 }
 
 impl TakePermits {
+    /// So many permits may be given out before; `None` if there are fewer in all than the process wants.
+    #[must_use]
+    pub fn left(&self) -> Option<u32> {
+        let count = |permits: &[Permit]| u32::try_from(permits.len()).unwrap_or(u32::MAX);
+        self.most.saturating_add(count(&self.instead_of)).checked_sub(count(&self.permits))
+    }
+
     /// The answer of an item that holds these permits and this line.
     #[must_use]
     pub fn answer(&self, item: &Refusal, now_ms: u64) -> PermitAnswer {
-        let given_out = item.given_out.len().saturating_add(self.permits.len());
+        let has_own = self.instead_of.iter().all(|permit| item.given_out.contains(permit));
         let somebody_waits =
             item.line_us.is_some_and(|line_us| line_us > now_ms.saturating_mul(1_000));
-        if given_out > self.most as usize || (self.only_if_nobody_waits && somebody_waits) {
+        let is_full = self.left().is_none_or(|left| item.given_out.len() > left as usize);
+        if is_full || !has_own || (self.only_if_nobody_waits && somebody_waits) {
             return PermitAnswer::Refused(item.clone());
         }
         PermitAnswer::Taken
@@ -142,7 +154,7 @@ mod tests {
     }
 
     fn item(given_out: &[Permit], line_us: Option<u64>) -> Refusal {
-        Refusal { given_out: given_out.iter().copied().collect(), line_us }
+        Refusal { given_out: given_out.iter().copied().collect(), line_us, takes_ms: None }
     }
 
     #[test]
@@ -162,6 +174,7 @@ mod tests {
     fn permits_are_given_out_until_there_are_as_many_as_the_destination_takes() {
         let wants = |count: u32, only_if_nobody_waits| TakePermits {
             permits: (0..count).map(|number| permit(9_000, 100 + number)).collect(),
+            instead_of: Vec::new(),
             most: 3,
             only_if_nobody_waits,
         };
@@ -171,6 +184,24 @@ mod tests {
         assert_eq!(wants(1, true).answer(&one, 5_000), PermitAnswer::Refused(one.clone()));
         assert_eq!(wants(1, true).answer(&one, 5_001), PermitAnswer::Taken);
         assert_eq!((one.left(3), one.left(0)), (2, 0));
+    }
+
+    #[test]
+    fn a_permit_is_exchanged_while_it_is_given_out() {
+        let exchange = |instead_of, count| TakePermits {
+            permits: (0..count).map(|number| permit(9_000, 100 + number)).collect(),
+            instead_of: vec![permit(6_000, instead_of)],
+            most: 2,
+            only_if_nobody_waits: false,
+        };
+        let full = item(&[permit(6_000, 0), permit(6_000, 1)], None);
+        assert_eq!(exchange(1, 1).answer(&full, 5_000), PermitAnswer::Taken);
+        assert_eq!(exchange(1, 2).answer(&full, 5_000), PermitAnswer::Refused(full.clone()));
+        assert_eq!(exchange(2, 1).answer(&full, 5_000), PermitAnswer::Refused(full.clone()));
+        assert_eq!(
+            exchange(2, 1).answer(&item(&[], None), 5_000),
+            PermitAnswer::Refused(item(&[], None))
+        );
     }
 
     #[test]

@@ -82,7 +82,8 @@ pub trait Table {
         now_ms: u64,
     ) -> impl Future<Output = Result<PermitAnswer, TableError>> + Send;
 
-    /// Takes permits back. Those that are not given out are no error.
+    /// Takes permits back, and notes how long an attempt takes, if the caller knows it. Permits that are not given out
+    /// are no error.
     ///
     /// # Errors
     /// [`TableError`] when it is not certain whether they are given out.
@@ -90,6 +91,7 @@ pub trait Table {
         &self,
         key: &ItemKey,
         permits: &[Permit],
+        takes_ms: Option<u64>,
         now_ms: u64,
     ) -> impl Future<Output = Result<(), TableError>> + Send;
 

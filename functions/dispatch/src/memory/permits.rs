@@ -180,6 +180,13 @@ impl Held {
         self.turns_ms.pop_front()
     }
 
+    /// Notes how long attempts take that other processes made, until this process has made one.
+    pub(crate) fn note_taken_elsewhere(&mut self, takes_ms: Option<u64>) {
+        if self.known_takes_ms().is_none() {
+            self.takes_ms = takes_ms.unwrap_or_default();
+        }
+    }
+
     /// Notes how long an attempt took.
     pub(crate) fn note_taken(&mut self, took_ms: u64) {
         let before_ms = if self.takes_ms == 0 { took_ms } else { self.takes_ms };
@@ -188,12 +195,12 @@ impl Held {
 
     /// How long an attempt takes; a guess, until one is known.
     pub(crate) fn takes_ms(&self) -> u64 {
-        if self.knows_takes() { self.takes_ms } else { TAKES_MS }
+        self.known_takes_ms().unwrap_or(TAKES_MS)
     }
 
-    /// True once an attempt was made.
-    pub(crate) fn knows_takes(&self) -> bool {
-        self.takes_ms > 0
+    /// How long an attempt takes, once it is known.
+    pub(crate) fn known_takes_ms(&self) -> Option<u64> {
+        Some(self.takes_ms).filter(|takes_ms| *takes_ms > 0)
     }
 }
 

@@ -35,12 +35,12 @@ const MARGIN_MS: u64 = 3 * SECOND_MS;
 const ASK_AFTER_MS: u64 = SECOND_MS;
 /// See [`ASK_AFTER_MS`].
 const ASK_WITHIN_MS: u64 = 30 * SECOND_MS;
-/// How long a delivery whose turn has come waits in place while the permits are still in use.
-const PATIENCE_MS: u64 = 3 * SECOND_MS;
+/// A delivery whose turn has come waits in place for two attempts, but at least and at most this long.
+const PATIENCE_MS: (u64, u64) = (3 * SECOND_MS, 12 * SECOND_MS);
 /// A delivery that cannot wait as a message waits this much longer than the permits are valid that it found.
 const PATIENCE_IN_PLACE_MS: u64 = 30 * SECOND_MS;
-/// Deliveries come back together if their turns come within this time.
-const GROUP_MAX_MS: u64 = 4 * SECOND_MS;
+/// Deliveries come back together if their turns come within three attempts, but at least and at most this long.
+const GROUP_MS: (u64, u64) = (4 * SECOND_MS, 12 * SECOND_MS);
 /// Turns are given out for so long ahead: what is known of how long attempts take may soon be wrong. Who
 /// finds none left asks again then.
 const TURNS_AHEAD_MS: u64 = 15 * MINUTE_MS;
@@ -188,7 +188,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         of: &Invocation<'_>,
     ) -> Result<UsedPermit, NoPermit> {
         let _waiting = Waiting::of(limit.own, true);
-        let until_ms = self.ports.now_ms().saturating_add(PATIENCE_MS);
+        let (shortest_ms, longest_ms) = PATIENCE_MS;
+        let patience_ms = (2 * limit.own.held().takes_ms()).clamp(shortest_ms, longest_ms);
+        let until_ms = self.ports.now_ms().saturating_add(patience_ms);
         match self.wait_for_free(limit, until_ms, of).await {
             Some(permit) => Ok(permit),
             None => Err(self.next_turn(limit).await),
@@ -293,32 +295,17 @@ impl<P: DispatchPorts> Dispatch<P> {
         is_new: bool,
     ) -> Result<u32, Unreachable> {
         let shares = Shares::of(limit.most);
-        let mut count = shares.permits_for(wanted);
-        let too_short = limit.own.take_too_short(self.ends_ms(limit));
-        if !too_short.is_empty() {
-            let now_ms = self.ports.now_ms();
-            let returned = self.ports.table().return_permits(&limit.item, &too_short, now_ms);
-            self.table_answer(returned, limit.deadline).await?;
+        if let Some(left) = self.exchange_permits(limit, wanted, shares, is_new).await? {
+            return Ok(left);
         }
         // As many as wanted, then as many as were left, once those that have expired are gone.
+        let mut count = shares.permits_for(wanted);
         for _ in 0..3 {
             if count == 0 {
                 break;
             }
-            let until_ms = self.ends_ms(limit).saturating_add(MARGIN_MS);
-            let permits: Vec<Permit> = (0..count).map(|_| self.new_permit(until_ms)).collect();
-            let take = TakePermits {
-                permits: permits.clone(),
-                most: shares.permits,
-                only_if_nobody_waits: is_new,
-            };
-            let now_ms = self.ports.now_ms();
-            let asked = self.ports.table().take_permits(&limit.item, &take, now_ms);
-            match self.table_answer(asked, limit.deadline).await? {
+            match self.ask_table(limit, count, Vec::new(), shares, is_new).await? {
                 PermitAnswer::Taken => {
-                    let grants = permits.into_iter();
-                    let grants = grants.map(|it| Grant::new(it, shares.requests, true));
-                    limit.own.held().add(grants);
                     return Ok(wanted.saturating_sub(count.saturating_mul(shares.requests)));
                 }
                 PermitAnswer::Refused(refusal) => {
@@ -327,6 +314,57 @@ impl<P: DispatchPorts> Dispatch<P> {
             }
         }
         Ok(wanted)
+    }
+
+    /// Exchanges permits of this process that are not valid for long enough. `None` if it has none, or no more.
+    async fn exchange_permits(
+        &self,
+        limit: &Limit<'_>,
+        wanted: u32,
+        shares: Shares,
+        is_new: bool,
+    ) -> Result<Option<u32>, Unreachable> {
+        let old = limit.own.take_too_short(self.ends_ms(limit));
+        if old.is_empty() {
+            return Ok(None);
+        }
+        let count = shares.permits_for(wanted).min(u32::try_from(old.len()).unwrap_or(u32::MAX));
+        let answer = self.ask_table(limit, count, old.clone(), shares, is_new).await?;
+        if answer == PermitAnswer::Taken {
+            // The others are probably in use.
+            let mut held = limit.own.held();
+            held.ask_again_ms = ask_again_ms(held.takes_ms(), self.ports.now_ms());
+            return Ok(Some(wanted.saturating_sub(count.saturating_mul(shares.requests))));
+        }
+        let (takes_ms, now_ms) = (limit.own.held().known_takes_ms(), self.ports.now_ms());
+        let returned = self.ports.table().return_permits(&limit.item, &old, takes_ms, now_ms);
+        self.table_answer(returned, limit.deadline).await?;
+        Ok(None)
+    }
+
+    /// Asks for so many permits, some of them instead of those that this process has.
+    async fn ask_table(
+        &self,
+        limit: &Limit<'_>,
+        count: u32,
+        instead_of: Vec<Permit>,
+        shares: Shares,
+        is_new: bool,
+    ) -> Result<PermitAnswer, Unreachable> {
+        let until_ms = self.ends_ms(limit).saturating_add(MARGIN_MS);
+        let take = TakePermits {
+            permits: (0..count).map(|_| self.new_permit(until_ms)).collect(),
+            instead_of,
+            most: shares.permits,
+            only_if_nobody_waits: is_new,
+        };
+        let asked = self.ports.table().take_permits(&limit.item, &take, self.ports.now_ms());
+        let answer = self.table_answer(asked, limit.deadline).await?;
+        if answer == PermitAnswer::Taken {
+            let grants = take.permits.into_iter();
+            limit.own.held().add(grants.map(|it| Grant::new(it, shares.requests, true)));
+        }
+        Ok(answer)
     }
 
     /// How many permits to ask for again.
@@ -342,21 +380,21 @@ impl<P: DispatchPorts> Dispatch<P> {
         {
             let mut held = limit.own.held();
             held.line_until_ms = line_until_ms;
+            held.note_taken_elsewhere(refusal.takes_ms);
             // What one of them was taken for is probably over then.
             let longer_ms =
                 limit.lasts_ms.saturating_add(MARGIN_MS).saturating_sub(held.takes_ms());
             let first_ms = refusal.given_out.iter().map(|permit| permit.until_ms).min();
             let free_ms = first_ms.unwrap_or_default().saturating_sub(longer_ms);
-            let ask_after_ms = held.takes_ms().clamp(ASK_AFTER_MS, 2 * ASK_AFTER_MS);
-            held.ask_again_ms = free_ms
-                .clamp(now_ms.saturating_add(ask_after_ms), now_ms.saturating_add(ASK_WITHIN_MS));
+            let earliest_ms = ask_again_ms(held.takes_ms(), now_ms);
+            held.ask_again_ms = free_ms.clamp(earliest_ms, now_ms.saturating_add(ASK_WITHIN_MS));
         }
         if is_new && line_until_ms > now_ms {
             return Ok(0);
         }
         let expired = refusal.expired(now_ms);
         if !expired.is_empty() {
-            let returned = self.ports.table().return_permits(&limit.item, &expired, now_ms);
+            let returned = self.ports.table().return_permits(&limit.item, &expired, None, now_ms);
             self.table_answer(returned, limit.deadline).await?;
         }
         let gone = u32::try_from(expired.len()).unwrap_or(u32::MAX);
@@ -368,7 +406,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         let now_ms = self.ports.now_ms();
         let (takes_ms, ahead_ms, line_until_ms) = {
             let held = limit.own.held();
-            let ahead_ms = if held.knows_takes() { TURNS_AHEAD_MS } else { GUESSED_AHEAD_MS };
+            let ahead_ms = match held.known_takes_ms() {
+                Some(_) => TURNS_AHEAD_MS,
+                None => GUESSED_AHEAD_MS,
+            };
             (held.takes_ms(), ahead_ms, held.line_until_ms)
         };
         // It is known to be full.
@@ -390,7 +431,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 // A place is over when the attempts before it are. Those of one group come back together, in one
                 // batch: their process takes the permits once for all.
                 let each_ms = (take.each_us / 1_000).max(1);
-                let in_group = usize::try_from(GROUP_MAX_MS / each_ms).unwrap_or(1).clamp(1, 10);
+                let in_group = group(takes_ms, each_ms, limit.most);
                 let places_ms = take.places_ms(first_us.saturating_add(take.each_us));
                 let places_ms: Vec<u64> = places_ms.collect();
                 let groups = places_ms.chunks(in_group);
@@ -429,7 +470,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             return;
         }
         // Whoever got what this delivery freed may want a permit now.
-        tokio::task::yield_now().await;
+        self.ports.sleep(GATHER_MS).await;
         let unneeded = self.permits.unneeded().into_iter();
         let returned = unneeded.map(|own| self.return_unneeded(own, of.deadline));
         contained("return_permits", join_all(returned).map(drop).boxed()).await;
@@ -438,7 +479,9 @@ impl<P: DispatchPorts> Dispatch<P> {
     async fn return_unneeded(&self, own: Arc<OwnPermits>, deadline: &Deadline) {
         let permits = own.take_unneeded();
         let Some(item) = own.item.get().filter(|_| !permits.is_empty()) else { return };
-        let returned = self.ports.table().return_permits(item, &permits, self.ports.now_ms());
+        let takes_ms = own.held().known_takes_ms();
+        let returned =
+            self.ports.table().return_permits(item, &permits, takes_ms, self.ports.now_ms());
         // What cannot be returned now ends by itself.
         let _ = self.table_answer(returned, deadline).await;
     }
@@ -452,6 +495,22 @@ impl<'a> Limit<'a> {
         let lasts_ms = destination.response_timeout_ms.saturating_add(destination.late_window_ms);
         Self { item, own, most: destination.max_concurrency.most.max(1), lasts_ms, deadline }
     }
+}
+
+/// While all permits are in use, the table is not asked for one before.
+fn ask_again_ms(takes_ms: u64, now_ms: u64) -> u64 {
+    now_ms.saturating_add(takes_ms.clamp(ASK_AFTER_MS, 2 * ASK_AFTER_MS))
+}
+
+/// So many deliveries come back together. Those that use the same permits one after the other come in full rounds, so
+/// that the next group finds the permits free.
+fn group(takes_ms: u64, each_ms: u64, most: u32) -> usize {
+    let (shortest_ms, longest_ms) = GROUP_MS;
+    let group_ms = (3 * takes_ms).clamp(shortest_ms, longest_ms);
+    let most = u64::from(most);
+    let count = (group_ms / each_ms).clamp(1, 10);
+    let count = if count > most { count - count % most } else { count };
+    usize::try_from(count).unwrap_or(1)
 }
 
 /// A delivery waits as a message: until its turn, and if that has come until a permit may be free.
