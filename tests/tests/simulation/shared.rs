@@ -28,6 +28,8 @@ pub(crate) struct SharedTable {
     pub(crate) table: MemoryTable,
     /// How long each request takes.
     pub(crate) latency_ms: u64,
+    /// It has no faults of its own accord.
+    pub(crate) is_reliable: bool,
     /// Its fault, and when that ends.
     trouble: Option<(Trouble, u64)>,
     /// Counts the requests while it is throttled.
@@ -78,7 +80,7 @@ impl Inner {
     /// Fails while the table cannot be reached.
     pub(crate) fn reach_table(&mut self) -> Result<(), TableError> {
         self.shared.write_planned(self.now_ms);
-        if self.random.injects(Fault::Unshared) {
+        if !self.shared.is_reliable && self.random.injects(Fault::Unshared) {
             let lasts_ms = self.random.below(UNREACHABLE_MS);
             self.shared.disturb(Trouble::Unreachable, self.now_ms + lasts_ms);
         }
