@@ -47,7 +47,7 @@ record! {
         /// The time limit for a complete response; at most PT10M.
         "timeout" => pub response_timeout_ms: u64 = Required(Duration(1..=RESPONSE_TIMEOUT_MAX_MS)),
         /// The most requests in flight at once, of all running functions together; without it 50 for each of them.
-        /// Subscriptions with the same address share it.
+        /// Subscriptions of a namespace with the same address share it.
         "maxConcurrency" => pub max_concurrency: Concurrency = Or(Concurrencies, Concurrency::DEFAULT),
         /// Headers of every request.
         "headers" => pub headers: Vec<Header> = Or(Headers, Vec::new()),
@@ -59,7 +59,7 @@ record! {
         "signing" => pub signing: Option<Signing> = Optional(Whole::<Signing>::KIND, "none"),
         /// true adds the headers of Event Grid (aeg-…).
         "notificationHeaders" => pub notification_headers: bool = Required(Flag),
-        /// The most requests per second, of all running functions together. Subscriptions with the same address share it.
+        /// The most requests per second, of all running functions together. Subscriptions of a namespace with the same address share it.
         /// Excess requests wait; waiting is no attempt.
         "maxPerSecond" => pub max_per_second: Option<u32> = Optional(Integer(limits::PER_SECOND), "no limit"),
         /// The response time above which the destination counts as slow; at most PT10M. Its deliveries then have a queue of
