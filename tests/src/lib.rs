@@ -5,6 +5,7 @@ pub mod built;
 pub mod certificates;
 pub mod conformance;
 pub mod document;
+pub mod emulated;
 pub mod hostile;
 pub mod libraries;
 pub mod logs;

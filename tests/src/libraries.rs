@@ -61,7 +61,7 @@ fn root() -> &'static Path {
 }
 
 /// Cargo's target folder, which the test binary is in.
-fn target_folder() -> PathBuf {
+pub(crate) fn target_folder() -> PathBuf {
     let test = std::env::current_exe().expect("the path of the test binary");
     let target = test.ancestors().find(|folder| folder.join(".rustc_info.json").exists());
     target.map_or_else(std::env::temp_dir, Path::to_owned)

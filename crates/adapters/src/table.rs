@@ -7,9 +7,12 @@
 //! Does not create the table, wait, or try again beyond what the client does.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Builder;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -39,6 +42,9 @@ const PERMITS: &str = "permits";
 const TAKES: &str = "takes_ms";
 /// Tries to get places while others come or go.
 const TRIES: u32 = 3;
+/// The longest wait of a client before its second try; that before the third is twice as long. The SDK would wait a second,
+/// which is as long as dispatch waits for an answer.
+const BACKOFF: Duration = Duration::from_millis(50);
 /// Limits that nobody has asked for this long are forgotten.
 const LIMITS_LAST_MS: u64 = HOUR_MS;
 
@@ -55,7 +61,9 @@ impl DynamoTable {
     /// The table of this name.
     #[must_use]
     pub fn new(config: &SdkConfig, name: String) -> Self {
-        Self { client: Client::new(config), name }
+        let retries = config.retry_config().cloned().unwrap_or_else(RetryConfig::standard);
+        let config = Builder::from(config).retry_config(retries.with_initial_backoff(BACKOFF));
+        Self { client: Client::from_conf(config.build()), name }
     }
 
     /// All entries of a partition, with their keys.

@@ -14,6 +14,7 @@ mod http;
 mod live_topics;
 mod machine;
 mod manual_clock;
+mod ministack;
 mod ports;
 mod queue;
 mod resending;

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lastmile_tests::emulated::ReservedPort;
 use lastmile_tests::writers::succeeded;
 use tokio::runtime::Runtime;
 
 use crate::campaign::gateway::{Gateway, TopicRead};
-use crate::stack::{ACCOUNT, ReservedPort, Stack};
+use crate::stack::{ACCOUNT, Stack};
 use crate::subscriber::{Manner, Scripts, Subscriber};
 use crate::{event, now};
 

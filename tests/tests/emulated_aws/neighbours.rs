@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use lastmile_tests::emulated::ReservedPort;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-use crate::stack::{ReservedPort, Stack};
+use crate::stack::Stack;
 use crate::subscriber::{Manner, Scripts, Subscriber};
 use crate::{event, event_id, now};
 

@@ -11,12 +11,14 @@ use std::time::Duration;
 use adapters::machine::Machine;
 use delivery::ports::Clock as _;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+use lastmile_tests::emulated::ReservedPort;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-use crate::campaign::gateway::{Gateway, TableCall};
+use crate::campaign::gateway::Gateway;
+use crate::campaign::table_calls::TableCall;
 use crate::processes::function_at;
-use crate::stack::{ReservedPort, Stack};
+use crate::stack::Stack;
 use crate::subscriber::{Arrival, Manner, Scripts, Subscriber};
 use crate::{event, event_id, now};
 

@@ -7,10 +7,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::Ipv4Addr;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use adapters::storage::StoredObject;
@@ -21,15 +19,12 @@ use aws_sdk_s3::types::{BucketVersioningStatus, VersioningConfiguration};
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{MessageAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry};
 use lastmile_tests::built::binary;
+use lastmile_tests::emulated::{self, ReservedPort};
 use lastmile_tests::libraries;
 use lastmile_tests::writers::{Place, succeeded};
 use serde_json::Value;
-use tokio::net::TcpSocket;
 
 use crate::{credentials, now};
-
-/// How long the emulated AWS may take to respond to its first request.
-const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// The stack's parameters. The emulated AWS has no saved queries.
 const PARAMETERS: [&str; 16] = [
@@ -114,35 +109,9 @@ pub(crate) struct Stack {
     _port: ReservedPort,
 }
 
-/// A free port of this machine that no other process is given while this value lives.
-pub(crate) struct ReservedPort {
-    pub(crate) number: u16,
-    /// Bound and not listening: a server that is told the number, and allows its reuse as all do, can
-    /// listen, and the system gives the port to nobody who asks for any.
-    _socket: TcpSocket,
-}
-
-impl ReservedPort {
-    pub(crate) fn take() -> Self {
-        let socket = TcpSocket::new_v4().expect("this machine has sockets");
-        socket.set_reuseaddr(true).expect("an option of a new socket");
-        let any = (Ipv4Addr::LOCALHOST, 0).into();
-        socket.bind(any).expect("this machine has a free port");
-        let number = socket.local_addr().expect("a bound socket has an address").port();
-        Self { number, _socket: socket }
-    }
-}
-
 impl Stack {
-    /// Builds, starts and deploys everything, with these subscriptions.
-    pub(crate) async fn deploy(subscriptions: String) -> Self {
-        let port = ReservedPort::take();
-        let number = port.number;
-        Self::deploy_at(port, number, &[], subscriptions).await
-    }
-
-    /// The same with the emulated AWS on this port, functions that call it on another one, and values
-    /// (`Name=Value`) that take the place of those of [`PARAMETERS`].
+    /// Builds, starts and deploys everything, with these subscriptions: the emulated AWS on this port, functions that call it
+    /// on another one, and values (`Name=Value`) that take the place of those of [`PARAMETERS`].
     pub(crate) async fn deploy_at(
         reserved: ReservedPort,
         functions_call: u16,
@@ -155,7 +124,9 @@ impl Stack {
             script("package.sh", &[&binaries.to_string_lossy()]);
         }
         let port = reserved.number;
-        let server = serve(port, functions_call).await;
+        // The emulated AWS gives functions its own variables.
+        let variables = credentials::variables();
+        let server = emulated::serve(&build_folder(), port, functions_call, variables).await;
         let port_text = port.to_string();
         let printed = script("deploy.sh", &[&[port_text.as_str()], &*parameters(changed)].concat());
         let stack = Self {
@@ -616,45 +587,17 @@ fn output_of(name: &str, command: &mut Command) -> String {
     output(&done.stdout)
 }
 
-/// The folder where the scripts' results are kept between runs, in cargo's target folder.
+/// The folder where the scripts' results are kept between runs.
 fn build_folder() -> PathBuf {
-    let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    temporary
-        .parent()
-        .expect("the folder for temporary files is in the target folder")
-        .join("emulated")
+    emulated::build_folder("emulated")
 }
 
 fn command(script: &str, arguments: &[&str]) -> Command {
-    let mut command =
-        Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("emulated").join(script));
-    command.arg(build_folder()).args(arguments).stdin(Stdio::null());
-    command
-}
-
-async fn serve(port: u16, functions_call: u16) -> Child {
-    let mut command = command("serve.sh", &[&port.to_string(), &functions_call.to_string()]);
-    // The emulated AWS gives functions its own variables.
-    command.envs(credentials::variables());
-    // In a process group of its own: whatever kills the tests with their whole group must not kill
-    // the script that cleans up.
-    let mut server =
-        command.stdin(Stdio::piped()).process_group(0).spawn().expect("serve.sh starts");
-    let health = format!("http://127.0.0.1:{port}/_ministack/health");
-    let answering = async {
-        while !reqwest::get(&health).await.is_ok_and(|answer| answer.status().is_success()) {
-            let ended = server.try_wait().expect("the child's status can be read");
-            assert!(ended.is_none(), "the emulated AWS ended: {ended:?}\n{}", server_log());
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    let in_time = tokio::time::timeout(START_LIMIT, answering).await;
-    assert!(in_time.is_ok(), "the emulated AWS does not answer\n{}", server_log());
-    server
+    emulated::command(&build_folder(), script, arguments)
 }
 
 fn server_log() -> String {
-    fs::read_to_string(build_folder().join("ministack.log")).unwrap_or_default()
+    emulated::server_log(&build_folder())
 }
 
 fn s3_client(endpoint: &str) -> aws_sdk_s3::Client {

@@ -10,11 +10,13 @@ pub(crate) mod gateway;
 mod ledger;
 mod report;
 mod subscriptions;
+pub(crate) mod table_calls;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lastmile_tests::emulated::ReservedPort;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::runtime::Runtime;
@@ -22,7 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::processes::{functions_below, kill, try_kill_the_function_at};
-use crate::stack::{ReservedPort, Stack};
+use crate::stack::Stack;
 use crate::{event, now};
 use destinations::Destinations;
 use gateway::{During, Gateway};
