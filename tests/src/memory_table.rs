@@ -16,6 +16,8 @@ pub struct MemoryTable {
     limits: BTreeMap<ItemKey, Limits>,
     /// So many requests were made.
     pub requests: u64,
+    /// So many of them were writes, also where their condition was not met.
+    pub writes: u64,
 }
 
 /// What an item holds of the limits of a destination.
@@ -43,6 +45,7 @@ impl MemoryTable {
         now_ms: u64,
     ) -> bool {
         self.requests += 1;
+        self.writes += 1;
         let stored = self.entries.get(key);
         let is_met = expected.is_met(stored.map(|it| (it.version, it.expires_s)), now_ms);
         if is_met {
@@ -63,6 +66,7 @@ impl MemoryTable {
     /// See [`delivery::table::Table::take_permits`].
     pub fn take_permits(&mut self, key: &ItemKey, take: &TakePermits, now_ms: u64) -> PermitAnswer {
         self.requests += 1;
+        self.writes += 1;
         let limits = self.limits.entry(key.clone()).or_default();
         let answer = take.answer(&limits.refusal(), now_ms);
         if answer == PermitAnswer::Taken {
@@ -76,6 +80,7 @@ impl MemoryTable {
     /// See [`delivery::table::Table::return_permits`].
     pub fn return_permits(&mut self, key: &ItemKey, permits: &[Permit], takes_ms: Option<u64>) {
         self.requests += 1;
+        self.writes += 1;
         let limits = self.limits.entry(key.clone()).or_default();
         let Some(given_out) = &mut limits.permits else { return };
         given_out.retain(|permit| !permits.contains(permit));
@@ -91,6 +96,7 @@ impl MemoryTable {
         now_ms: u64,
     ) -> Line {
         self.requests += 1;
+        self.writes += 1;
         let lines = &mut self.limits.entry(key.clone()).or_default().lines_us;
         let (end_us, line) = take.take(lines.get(&name).copied(), now_ms);
         if let Some(end_us) = end_us {

@@ -3,10 +3,15 @@
 use std::collections::BTreeSet;
 
 use adapters::table::DynamoTable;
+use delivery::delivery::health::news::News;
+use delivery::delivery::health::shared::{DestinationState, Document as _, Findings};
+use delivery::delivery::health::{DestinationKey, Finding};
+use delivery::subscription::Disabled;
 use delivery::table::{
     Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, Table as _,
     TakePermits, TakePlaces,
 };
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use lastmile_tests::memory_table::MemoryTable;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -274,5 +279,67 @@ async fn a_thousand_operations_have_the_same_answers_in_memory(table: &DynamoTab
     for kind in ["None", "true", "false", "Taken\"", "Refused", "Full", "first_us"] {
         let kind = kind.trim_end_matches('"');
         assert!(answers.iter().any(|answer| answer.contains(kind)), "no answer is {kind}");
+    }
+}
+
+/// How long after it was written an entry is still there, if not for ever.
+type Lasts = Option<u64>;
+
+/// What processes and operators write of a destination and of a topic, the item that each takes, and how long it lasts.
+fn written() -> Vec<(&'static str, ItemKey, Entry, Lasts)> {
+    let key = DestinationKey::of("shop", &"https://a.example.com/".parse().expect("an address"));
+    let healthy = DestinationState::healthy("https://a.example.com/", "shop/orders/a", NOW_MS);
+    let findings = Findings {
+        failing: Some((Finding::Began { lasts_ms: MINUTE_MS }, NOW_MS)),
+        ..Findings::new(healthy.destination.clone(), healthy.subscription.clone())
+    };
+    let failing = DestinationState::merged(None, &findings, NOW_MS);
+    let disabled = failing.clone().disabled_by_operator(Disabled::Hold, NOW_MS);
+    let enabled = disabled.clone().enabled(NOW_MS);
+    let state = |state: &DestinationState| (key.health_item("shop"), state.entry());
+    let news = |news: News| (news.item(), news.entry());
+    let [health, _] = News::of_state(key, &failing, NOW_MS);
+    let [_, off] = News::of_state(key, &disabled, NOW_MS);
+    let [_, on] = News::of_state(key, &enabled, NOW_MS);
+    let topic = News::of_topic(&"shop/orders".parse().expect("a topic"), NOW_MS);
+    [
+        ("a destination fails", state(&failing), Some(7 * DAY_MS)),
+        ("a destination is disabled", state(&disabled), None),
+        ("a destination is enabled again", state(&enabled), Some(7 * DAY_MS)),
+        ("the news that it fails", news(health), Some(2 * HOUR_MS + MINUTE_MS)),
+        ("the news that it is disabled", news(off), None),
+        ("the news that it is enabled again", news(on), Some(2 * HOUR_MS)),
+        ("the news of a topic", news(topic), Some(15 * MINUTE_MS)),
+    ]
+    .map(|(name, (item, entry), lasts)| (name, item, entry, lasts))
+    .into()
+}
+
+#[tokio::test]
+async fn a_switch_of_a_year_ago_still_holds_and_health_that_nobody_renewed_is_gone() {
+    const YEAR_MS: u64 = 365 * DAY_MS;
+    let (_cloud, table) = table().await;
+    for (name, item, entry, lasts) in written() {
+        let written = table.replace(&item, &entry, Expected::Anything, NOW_MS).await;
+        assert_eq!(written, Ok(true), "{name}");
+        let is_there = async |after_ms: u64| {
+            let now_ms = NOW_MS + after_ms;
+            let read = table.entry(&item, now_ms).await.expect("an answer").is_some();
+            let mut newest = table.newest(&item.partition, 10).await.expect("an answer");
+            newest.retain(|stored| stored.text == entry.text && !stored.has_expired(now_ms));
+            let is_listed = !newest.is_empty();
+            assert_eq!(read, is_listed, "{name}, {after_ms} ms later");
+            read
+        };
+        assert!(is_there(0).await, "{name}");
+        assert_eq!(is_there(YEAR_MS).await, lasts.is_none(), "{name}, a year later");
+        if let Some(lasts_ms) = lasts {
+            assert!(is_there(lasts_ms - 1).await, "{name}, before its end");
+            assert!(!is_there(lasts_ms).await, "{name}, at its end");
+            // It is as if nobody had ever written it.
+            let now_ms = NOW_MS + lasts_ms;
+            let first = table.replace(&item, &entry, Expected::Nothing, now_ms).await;
+            assert_eq!(first, Ok(true), "{name}");
+        }
     }
 }

@@ -21,6 +21,8 @@ pub(crate) enum Behaviour {
     Refuses,
     /// Returns 503 until this time, then accepts everything.
     RecoversAt(u64),
+    /// The same, and each response takes 100 ms.
+    RecoversEvenlyAt(u64),
     /// Returns 503 for this long, accepts everything for as long, and so on.
     Flaps(u64),
     /// Presents an untrusted certificate.
@@ -75,15 +77,23 @@ impl Behaviour {
             Self::Silent => TransportResult::TimedOut,
             Self::SilentAgain => answered(500, None),
             Self::Refuses => TransportResult::SocketError,
-            Self::RecoversAt(at_ms) if now_ms < at_ms => answered(503, None),
-            Self::RecoversAt(_) => answered(204, None),
+            Self::RecoversAt(at_ms) | Self::RecoversEvenlyAt(at_ms) if now_ms < at_ms => {
+                answered(503, None)
+            }
+            Self::RecoversAt(_) | Self::RecoversEvenlyAt(_) => answered(204, None),
             Self::Flaps(period_ms) if (now_ms / period_ms).is_multiple_of(2) => answered(503, None),
             Self::Flaps(_) => answered(204, None),
             Self::Untrusted => TransportResult::TlsError,
             Self::Takes(_) => answered(204, None),
         };
         let any_ms = random.pick(&[0, 1, 20, 250, 4_000]);
-        let takes_ms = if let Self::Takes(takes_ms) = self { takes_ms } else { any_ms };
+        let takes_ms = if let Self::Takes(takes_ms) = self {
+            takes_ms
+        } else if let Self::RecoversEvenlyAt(_) = self {
+            100
+        } else {
+            any_ms
+        };
         let silent = result == TransportResult::TimedOut;
         Answer { result, duration_ms: if silent { timeout_ms } else { takes_ms.min(timeout_ms) } }
     }

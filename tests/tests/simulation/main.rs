@@ -41,6 +41,7 @@ mod load;
 mod losses;
 mod mappings;
 mod neighbours;
+mod outage;
 mod policies;
 mod ports;
 mod probations;

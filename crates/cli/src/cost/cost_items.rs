@@ -38,6 +38,9 @@ const LINE_OVERHEAD_BYTES: f64 = 26.0;
 const PLATFORM_LINES_BYTES: f64 = 145.0 + 260.0 + 2.0 * LINE_OVERHEAD_BYTES;
 /// About what a dead letter holds besides its event: see `tests/golden/blobs`.
 const BLOB_OVERHEAD_BYTES: f64 = 700.0;
+/// The two lines of a dead letter, less what CloudWatch adds to one.
+pub(super) const DEAD_LETTER_LINES_BYTES: f64 =
+    ENDED_LINE_BYTES + LINE_OVERHEAD_BYTES + STORED_LINE_BYTES;
 /// Headers of a request, and what TLS adds. Assumed.
 const REQUEST_OVERHEAD_BYTES: f64 = 600.0;
 /// `RetentionInDays` of the log groups.
@@ -103,12 +106,12 @@ pub(crate) fn cost_items(plan: &Plan, average: &AverageDelivery, load: &Load) ->
 }
 
 /// Requests to SQS.
-fn sqs_requests(what: &'static str, quantity: f64, formula: String) -> CostItem {
+pub(super) fn sqs_requests(what: &'static str, quantity: f64, formula: String) -> CostItem {
     CostItem::new(what, quantity, &SQS_REQUEST, formula)
 }
 
 /// The receive and delete requests of a queue.
-fn drained(queue: &QueueLoad, [received, deleted]: [&'static str; 2]) -> [CostItem; 2] {
+pub(super) fn drained(queue: &QueueLoad, [received, deleted]: [&'static str; 2]) -> [CostItem; 2] {
     let receives = per_invocation(queue, queue.receives_per_invocation);
     let deletes = per_invocation(queue, queue.deletes_per_invocation);
     [
@@ -185,42 +188,68 @@ fn deliveries_moved(plan: &Plan, load: &Load) -> String {
 /// The surcharge of requests with a message group: those of waits, of the slow lane and of dead letters.
 fn fair_queues(load: &Load) -> CostItem {
     let sends = load.wait_sends + load.hop_sends + load.dead_letter_sends + load.slow_lane;
-    let queues = [&load.retries, &load.dead_letters];
+    let formula = "sent, received and deleted above, of waits, slow lane and dead letters";
+    surcharge(sends, &[&load.retries, &load.dead_letters], formula)
+}
+
+/// The surcharge of so many requests that send, and of those that receive from these queues and delete there.
+pub(super) fn surcharge(sends: f64, queues: &[&QueueLoad], formula: &str) -> CostItem {
     let requests =
         queues.iter().fold(sends, |sum, queue| sum + queue.receives - queue.empty + queue.deletes);
-    let formula =
-        "sent, received and deleted above, of waits, slow lane and dead letters".to_owned();
-    CostItem::new("fair queues", requests, &FAIR_REQUEST, formula)
+    CostItem::new("fair queues", requests, &FAIR_REQUEST, formula.to_owned())
+}
+
+/// What NAT gateways pass on, if there are any.
+pub(super) fn nat_data(deployment: &Deployment, bytes: f64, formula: String) -> Option<CostItem> {
+    let passes = deployment.nat_gateways > 0.0;
+    passes.then(|| CostItem::new("NAT data", bytes / GB, &NAT_DATA, formula))
 }
 
 fn lambda(plan: &Plan, load: &Load) -> Vec<CostItem> {
     let deployment = &plan.deployment;
-    let price = match deployment.architecture {
-        Architecture::Arm64 => &ARM64,
-        Architecture::X86_64 => &X86_64,
-    };
     let dispatched = load.events.invocations + load.retries.invocations;
     let both = format!(
         "{} for events + {} for waits",
         count(load.events.invocations),
         count(load.retries.invocations)
     );
-    let item = |what, queue: &QueueLoad, memory_mb| {
-        let (invocations, each_ms) = (count(queue.invocations), count(queue.invocation_ms));
-        let formula = format!("{invocations} × {each_ms} ms × {memory_mb} ÷ 1,024");
-        CostItem::new(what, queue.gb_seconds(memory_mb), price, formula)
-    };
-    let stores = &load.dead_letters;
-    let dead_letters = format!("{} dead letters ÷ {}", count(stores.records), stores.fill);
     let mut items = vec![
-        CostItem::new("dispatch invoked", dispatched, &INVOCATION, both),
-        item("dispatch for events", &load.events, deployment.memory_mb),
-        item("dispatch for waits", &load.retries, deployment.memory_mb),
-        CostItem::new("deadletter invoked", stores.invocations, &INVOCATION, dead_letters),
-        item("deadletter", stores, deployment.dead_letter_memory_mb),
+        invoked("dispatch invoked", dispatched, both),
+        running("dispatch for events", &load.events, deployment.memory_mb, deployment),
+        running("dispatch for waits", &load.retries, deployment.memory_mb, deployment),
     ];
+    items.extend(storing(&load.dead_letters, deployment));
     items.extend(deployment.pollers().map(|pollers| event_pollers(pollers, &load.events)));
     items
+}
+
+pub(super) fn invoked(what: &'static str, invocations: f64, formula: String) -> CostItem {
+    CostItem::new(what, invocations, &INVOCATION, formula)
+}
+
+/// The time of the invocations of a queue.
+pub(super) fn running(
+    what: &'static str,
+    queue: &QueueLoad,
+    memory_mb: u32,
+    deployment: &Deployment,
+) -> CostItem {
+    let price = match deployment.architecture {
+        Architecture::Arm64 => &ARM64,
+        Architecture::X86_64 => &X86_64,
+    };
+    let (invocations, each_ms) = (count(queue.invocations), count(queue.invocation_ms));
+    let formula = format!("{invocations} × {each_ms} ms × {memory_mb} ÷ 1,024");
+    CostItem::new(what, queue.gb_seconds(memory_mb), price, formula)
+}
+
+/// The deadletter function.
+pub(super) fn storing(queue: &QueueLoad, deployment: &Deployment) -> [CostItem; 2] {
+    let dead_letters = format!("{} dead letters ÷ {}", count(queue.records), queue.fill);
+    [
+        invoked("deadletter invoked", queue.invocations, dead_letters),
+        running("deadletter", queue, deployment.dead_letter_memory_mb, deployment),
+    ]
 }
 
 /// The hours of provisioned event pollers: of those that stand by, or of more if the load needs them.
@@ -233,35 +262,44 @@ fn event_pollers(pollers: Pollers, events: &QueueLoad) -> CostItem {
 
 /// The logged bytes of deliveries and dead letters, with their formula.
 fn delivery_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64, String) {
-    let Deployment { log_level, log_deliveries, .. } = &plan.deployment;
-    let is_logged = |level: LogLevel| if level == LogLevel::Info { 1.0 } else { 0.0 };
-    let logged = load.deliveries * is_logged(*log_level);
-    let delivered = match log_deliveries {
+    let delivered = match plan.deployment.log_deliveries {
         LogDeliveries::All => 1.0,
         LogDeliveries::Failures => average.first_fails,
     };
-    let lines = [
-        (logged * (delivered - average.dead_letters).max(0.0), "delivered", DELIVERED_LINE_BYTES),
-        (logged * average.failures, "failed attempts", FAILED_LINE_BYTES),
-        (
-            logged * average.dead_letters,
-            "dead letters",
-            ENDED_LINE_BYTES + LINE_OVERHEAD_BYTES + STORED_LINE_BYTES,
-        ),
-    ];
+    log_lines(
+        &plan.deployment,
+        load.deliveries,
+        &[
+            ((delivered - average.dead_letters).max(0.0), "delivered", DELIVERED_LINE_BYTES),
+            (average.failures, "failed attempts", FAILED_LINE_BYTES),
+            (average.dead_letters, "dead letters", DEAD_LETTER_LINES_BYTES),
+        ],
+    )
+}
+
+/// The logged bytes of so many deliveries with these lines each, with their formula.
+pub(super) fn log_lines(
+    deployment: &Deployment,
+    deliveries: f64,
+    lines: &[(f64, &str, f64)],
+) -> (f64, String) {
+    let logged = match deployment.log_level {
+        LogLevel::Info => deliveries,
+        LogLevel::Warn => 0.0,
+    };
     let of = |bytes: f64| bytes + LINE_OVERHEAD_BYTES;
     let formula: Vec<String> = lines
         .iter()
-        .map(|(number, what, bytes)| format!("{} {what} × {} B", count(*number), count(of(*bytes))))
+        .map(|(each, what, bytes)| {
+            format!("{} {what} × {} B", count(logged * each), count(of(*bytes)))
+        })
         .collect();
-    (lines.iter().map(|(number, _, bytes)| number * of(*bytes)).sum(), formula.join(" + "))
+    (lines.iter().map(|(each, _, bytes)| logged * each * of(*bytes)).sum(), formula.join(" + "))
 }
 
 /// The logged bytes of Lambda for invocations, with their formula.
-fn platform_log_bytes(plan: &Plan, load: &Load) -> (f64, String) {
-    let invocations =
-        load.events.invocations + load.retries.invocations + load.dead_letters.invocations;
-    let bytes = match plan.deployment.system_log_level {
+pub(super) fn platform_log_bytes(deployment: &Deployment, invocations: f64) -> (f64, String) {
+    let bytes = match deployment.system_log_level {
         LogLevel::Info => PLATFORM_LINES_BYTES,
         LogLevel::Warn => 0.0,
     };
@@ -306,20 +344,16 @@ fn metric_log_bytes(plan: &Plan, average: &AverageDelivery, load: &Load) -> (f64
 }
 
 fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
-    let logs = [
+    let invocations =
+        load.events.invocations + load.retries.invocations + load.dead_letters.invocations;
+    let mut items = logs([
         ("logs of deliveries", delivery_log_bytes(plan, average, load)),
-        ("logs of invocations", platform_log_bytes(plan, load)),
+        ("logs of invocations", platform_log_bytes(&plan.deployment, invocations)),
         ("logs of metrics", metric_log_bytes(plan, average, load)),
-    ];
+    ]);
     let attempts = load.deliveries * average.attempts;
-    let bytes: f64 = logs.iter().map(|(_, (bytes, _))| bytes).sum();
-    let kept_gb_months = bytes / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);
-    let kept_how = "the same for 30 days, not compressed".to_owned();
     let metrics = if attempts > 0.0 { plan.deployment.metrics() } else { 0.0 };
     let metrics_how = format!("{} combinations ÷ {MONTH_DAYS} days", count(metrics));
-    let written = logs.map(|(what, (bytes, how))| CostItem::new(what, bytes / GB, &LOGS, how));
-    let mut items = Vec::from(written);
-    items.push(CostItem::new("logs kept", kept_gb_months, &LOGS_KEPT, kept_how));
     let month = f64::from(MONTH_DAYS);
     items.push(CostItem::new("metrics", metrics / month, &METRIC, metrics_how));
     let alarm_how = format!("that of the last-resort queue ÷ {MONTH_DAYS} days");
@@ -327,11 +361,35 @@ fn cloudwatch(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostIt
     items
 }
 
+/// Logs of so many bytes, written and kept.
+pub(super) fn logs<const N: usize>(logs: [(&'static str, (f64, String)); N]) -> Vec<CostItem> {
+    let bytes: f64 = logs.iter().map(|(_, (bytes, _))| bytes).sum();
+    let kept_gb_months = bytes / GB * LOGS_KEPT_DAYS / f64::from(MONTH_DAYS);
+    let kept_how = "the same for 30 days, not compressed".to_owned();
+    let written = logs.map(|(what, (bytes, how))| CostItem::new(what, bytes / GB, &LOGS, how));
+    let mut items = Vec::from(written);
+    items.push(CostItem::new("logs kept", kept_gb_months, &LOGS_KEPT, kept_how));
+    items
+}
+
 fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
-    let (traffic, deployment) = (&plan.traffic, &plan.deployment);
-    let dead_letters = load.deliveries * average.dead_letters;
-    let dead_letter_bytes = traffic.event_bytes + BLOB_OVERHEAD_BYTES;
-    let months = as_f64(deployment.dead_letters_kept_ms) / as_f64(DAY_MS) / f64::from(MONTH_DAYS);
+    let mut items = Vec::from(stored(plan, load.deliveries * average.dead_letters, load.blobs));
+    items.push(requests(plan, load.deliveries * average.attempts));
+    items
+}
+
+/// The network traffic of so many attempts.
+pub(super) fn requests(plan: &Plan, attempts: f64) -> CostItem {
+    let bytes = plan.traffic.event_bytes + REQUEST_OVERHEAD_BYTES;
+    let formula = format!("{} attempts × {} B, to the internet", count(attempts), count(bytes));
+    CostItem::new("requests to destinations", attempts * bytes / GB, &DATA_OUT, formula)
+}
+
+/// Dead letters, written as so many blobs and kept.
+pub(super) fn stored(plan: &Plan, dead_letters: f64, blobs: f64) -> [CostItem; 2] {
+    let dead_letter_bytes = plan.traffic.event_bytes + BLOB_OVERHEAD_BYTES;
+    let kept_ms = plan.deployment.dead_letters_kept_ms;
+    let months = as_f64(kept_ms) / as_f64(DAY_MS) / f64::from(MONTH_DAYS);
     let gb_months = dead_letters * dead_letter_bytes / GB * months;
     let stored_how = format!(
         "{} dead letters × {} B, {} months",
@@ -339,20 +397,15 @@ fn storage(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem>
         count(dead_letter_bytes),
         decimals(months)
     );
-    let attempts = load.deliveries * average.attempts;
-    let sent_bytes = traffic.event_bytes + REQUEST_OVERHEAD_BYTES;
-    let out_how =
-        format!("{} attempts × {} B, to the internet", count(attempts), count(sent_bytes));
     let puts = format!("{} dead letters", count(dead_letters));
-    vec![
-        CostItem::new("dead letters written", load.blobs, &PUT, puts),
+    [
+        CostItem::new("dead letters written", blobs, &PUT, puts),
         CostItem::new("dead letters kept", gb_months, &STORED, stored_how),
-        CostItem::new("requests to destinations", attempts * sent_bytes / GB, &DATA_OUT, out_how),
     ]
 }
 
 /// Requests for the subscriptions.
-fn subscriptions(of: &SubscriptionReads) -> [CostItem; 2] {
+pub(super) fn subscriptions(of: &SubscriptionReads) -> [CostItem; 2] {
     let reads = "settings, publishers and topics".to_owned();
     // S3 lists at the price of a write.
     let writes = format!("{} pages of the listing + {} topics", count(of.lists), count(of.writes));
@@ -363,7 +416,7 @@ fn subscriptions(of: &SubscriptionReads) -> [CostItem; 2] {
 }
 
 /// Requests for the documents that all processes share: each change reads the document and replaces it.
-fn table(table: &TableUse) -> [CostItem; 2] {
+pub(super) fn table(table: &TableUse) -> [CostItem; 2] {
     let reads = format!(
         "{} of the news + {} before probes + {} before changes about failing destinations",
         count(table.news),
@@ -386,9 +439,6 @@ fn table(table: &TableUse) -> [CostItem; 2] {
 /// gateway endpoint takes. Lambda itself receives messages and writes logs, elsewhere.
 fn nat(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
     let gateways = plan.deployment.nat_gateways;
-    if gateways == 0.0 {
-        return Vec::new();
-    }
     let attempts = load.deliveries * average.attempts;
     let messages = load.deliveries * (average.messages + average.dead_letters) + load.parts;
     let bytes = plan.traffic.event_bytes + REQUEST_OVERHEAD_BYTES;
@@ -399,10 +449,9 @@ fn nat(plan: &Plan, average: &AverageDelivery, load: &Load) -> Vec<CostItem> {
         count(bytes)
     );
     let hours = format!("{} gateways × 24 h", count(gateways));
-    vec![
-        CostItem::new("NAT gateways", gateways * 24.0, &NAT_HOUR, hours),
-        CostItem::new("NAT data", (attempts + messages) * bytes / GB, &NAT_DATA, formula),
-    ]
+    let mut items = vec![CostItem::new("NAT gateways", gateways * 24.0, &NAT_HOUR, hours)];
+    items.extend(nat_data(&plan.deployment, (attempts + messages) * bytes, formula));
+    items
 }
 
 /// The same traffic through other services, by their list prices. Without the network, which costs

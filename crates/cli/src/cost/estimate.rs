@@ -8,6 +8,7 @@ use super::average::{self, AverageDelivery, Wait};
 use super::cost_items::{CostItem, Total, alternatives, cost_items};
 use super::load::Load;
 use super::needs::{Need, needs};
+use super::outage::Outage;
 use super::plan::{Plan, Traffic};
 
 /// Half of the jitter that the policy allows: its average.
@@ -30,6 +31,8 @@ pub(crate) struct Estimate {
     pub(crate) total: Total,
     /// The bill of the same traffic through other services.
     pub(crate) alternatives: Vec<CostItem>,
+    /// What a million deliveries cost that wait a day for their destination.
+    pub(crate) outage: Option<Outage>,
     /// The capacity that is needed, and the limit of each.
     pub(crate) needs: Vec<Need>,
 }
@@ -55,6 +58,7 @@ pub(crate) fn estimate(plan: &Plan, subscription: &Subscription) -> Estimate {
     let items = cost_items(plan, &average, &load);
     Estimate {
         total: Total::of(&items, plan.traffic.events),
+        outage: Outage::of(plan, subscription, &life, &waits),
         needs: needs(plan, subscription, &life, &average, &load),
         alternatives: alternatives(plan, &average, &waits),
         waits,

@@ -142,7 +142,7 @@ fn part_bytes(traffic: &Traffic) -> f64 {
 }
 
 /// Messages of this size that fit into one invocation.
-fn fitting(bytes: f64) -> u32 {
+pub(super) fn fitting(bytes: f64) -> u32 {
     u32::try_from(rounded((PAYLOAD_MAX_BYTES / bytes).floor())).unwrap_or(u32::MAX).max(1)
 }
 
@@ -156,7 +156,7 @@ fn hops(deliveries: f64, average: &AverageDelivery, retries: &QueueLoad) -> (f64
 }
 
 /// What dispatch does with a record, and deadletter with one.
-const DISPATCH: ProcessorTime = ProcessorTime {
+pub(super) const DISPATCH: ProcessorTime = ProcessorTime {
     invocation_us: measured::DISPATCH_INVOCATION_US,
     record_us: measured::DISPATCH_RECORD_US,
 };
@@ -166,7 +166,7 @@ const DEAD_LETTER: ProcessorTime = ProcessorTime {
 };
 
 /// The event source mapping of the deadletter function.
-const DEAD_LETTER_MAPPING: EventSourceMapping = EventSourceMapping {
+pub(super) const DEAD_LETTER_MAPPING: EventSourceMapping = EventSourceMapping {
     batch_size: DEAD_LETTER_BATCH_SIZE,
     window_s: 0,
     concurrency: DEAD_LETTER_CONCURRENCY,
@@ -225,7 +225,7 @@ fn retried(
 }
 
 /// Records of the dead-letter queue: one blob each, those of an invocation written concurrently.
-fn stored(dead_letters: f64, deployment: &Deployment) -> QueueWork {
+pub(super) fn stored(dead_letters: f64, deployment: &Deployment) -> QueueWork {
     QueueWork {
         records: dead_letters,
         attempts_per_record: 1.0,

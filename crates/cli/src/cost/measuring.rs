@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use adapters::metrics::{MetricsSettings, Splits};
 use adapters::telemetry::{self, Telemetry};
+use delivery::delivery::health::probation::LONGEST_MS;
 use delivery::delivery::outcome::{Exchange, TransportResult};
 use delivery::delivery::reason::Reason;
 use delivery::delivery::{DeadLetter, Delivery, Origin};
@@ -63,13 +64,14 @@ fn lengths(write: impl FnOnce(&Telemetry)) -> Vec<usize> {
     text.lines().map(str::len).collect()
 }
 
-/// The bytes of `delivery.delivered`, `delivery.attempted`, `delivery.ended` and `deadletter.stored`.
-fn log_lines() -> [usize; 4] {
+/// The bytes of `delivery.delivered`, `delivery.attempted`, `delivery.put_off`, `delivery.ended` and `deadletter.stored`.
+fn log_lines() -> [usize; 5] {
     let delivered = lengths(|telemetry| {
         let delivery = deliver(telemetry, &[200]);
         telemetry.delivered(&delivery, AGE_MS);
     });
     let failed = lengths(|telemetry| drop(deliver(telemetry, &[503])));
+    let put_off = lengths(|_| telemetry::deferred(&delivery().0, LONGEST_MS));
     let ended = lengths(|_| {
         let letter =
             DeadLetter::without_subscription(delivery().0, Reason::TimeToLiveExceeded, AGE_MS);
@@ -81,7 +83,7 @@ fn log_lines() -> [usize; 4] {
         let reason = Reason::TimeToLiveExceeded.into();
         telemetry::stored(&delivery, &reason, "dead-letters-123456789012", &key);
     });
-    [delivered, failed, ended, stored].map(|lines| {
+    [delivered, failed, put_off, ended, stored].map(|lines| {
         let [length] = lines[..] else { panic!("one line: {lines:?}") };
         length
     })
@@ -123,11 +125,12 @@ fn microseconds(name: &str) -> [f64; 2] {
 
 #[test]
 fn what_is_counted_is_what_was_measured() {
-    let [delivered, failed, ended, stored] = log_lines();
+    let [delivered, failed, put_off, ended, stored] = log_lines();
     let [line, values] = metric_lines();
     for (name, counted, measured) in [
         ("DELIVERED_LINE_BYTES", measured::DELIVERED_LINE_BYTES, delivered),
         ("FAILED_LINE_BYTES", measured::FAILED_LINE_BYTES, failed),
+        ("PUT_OFF_LINE_BYTES", measured::PUT_OFF_LINE_BYTES, put_off),
         ("ENDED_LINE_BYTES", measured::ENDED_LINE_BYTES, ended),
         ("STORED_LINE_BYTES", measured::STORED_LINE_BYTES, stored),
         ("METRICS_LINE_BYTES", measured::METRICS_LINE_BYTES, line),

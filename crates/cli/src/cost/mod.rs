@@ -9,10 +9,10 @@
 //! and use `+ - * /` alone; a quantity is rounded to whole units or thousandths before it is
 //! multiplied, and costs are exact whole numbers from there on.
 //!
-//! Does not model bursts (the load is spread evenly over the day), cold starts, probation, late
+//! Does not model bursts (the load is spread evenly over the day), cold starts, probation outside `outage`, late
 //! answers, batches of several events in one request, replies, free tiers and volume discounts.
 //!
-//! Imports run one way: `report` → `levers` → `estimate` → `needs`, `cost_items` → `load` → `subscription_reads` →
+//! Imports run one way: `report` → `levers` → `estimate` → `needs`, `outage` → `cost_items` → `load` → `subscription_reads` →
 //! `table_use` → `queue_load` → `average`, `plan`, `prices`, `measured`.
 
 mod average;
@@ -24,6 +24,7 @@ mod measured;
 #[cfg(test)]
 mod measuring;
 mod needs;
+mod outage;
 pub(crate) mod plan;
 mod prices;
 mod queue_load;

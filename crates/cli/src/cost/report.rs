@@ -7,10 +7,11 @@ use delivery::time::duration::format_ms;
 use serde_json::{Value, json};
 
 use super::average::{HOP_MS, Wait, hops};
-use super::cost_items::{CostItem, MONTH_DAYS};
+use super::cost_items::{CostItem, MONTH_DAYS, Total};
 use super::estimate::Estimate;
 use super::levers::{Advice, Lever, advice};
 use super::needs::{Need, tightest};
+use super::outage::{DELIVERIES, Outage};
 use super::plan::Plan;
 use super::prices::{PRICES_FROM, dollars};
 use crate::numbers::{count, decimals, percent, precise, rounded, thousandths};
@@ -67,7 +68,8 @@ pub(crate) fn text(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         "\nother services, by list price, without network costs\n{}\n",
         bill(&estimate.alternatives)
     );
-    format!("{head}{one}\n{}\n{money}{levers}{needs}{alternatives}", bill(&estimate.items))
+    let outage = estimate.outage.as_ref().map_or_else(String::new, outage);
+    format!("{head}{one}\n{}\n{money}{levers}{outage}{needs}{alternatives}", bill(&estimate.items))
 }
 
 fn waits(waits: &[Wait]) -> String {
@@ -108,6 +110,23 @@ fn bill(items: &[CostItem]) -> String {
         ]);
     }
     table.to_string()
+}
+
+/// The bill of a day's outage.
+fn outage(outage: &Outage) -> String {
+    let day = Total::of(&outage.waiting, DELIVERIES).day;
+    let ends = Total::of(&outage.dead_letters, DELIVERIES).day;
+    let then = match ends {
+        0 => String::new(),
+        ends => format!("; if all of them become dead letters then: ${} more", dollars(ends)),
+    };
+    format!(
+        "\na day's outage: {} deliveries wait for a destination that is down\n{}\n\
+         the day of waiting: ${}{then}\n",
+        count(DELIVERIES),
+        bill(&outage.waiting),
+        dollars(day)
+    )
 }
 
 /// The levers that save most.
@@ -185,6 +204,7 @@ pub(crate) fn json(plan: &Plan, subscription: &Subscription, estimate: &Estimate
         },
         "levers": advice.levers.iter().map(lever_json).collect::<Vec<_>>(),
         "usd_with_levers": dollars_plain(advice.together.total.day),
+        "outage": estimate.outage.as_ref().map(outage_json),
         "needs": estimate.needs.iter().map(need_json).collect::<Vec<_>>(),
         "gives_way_first": tightest(&estimate.needs).map(|need| need.what),
         "elsewhere": estimate.alternatives.iter().map(item_json).collect::<Vec<_>>(),
@@ -214,6 +234,17 @@ fn item_json(item: &CostItem) -> Value {
         "usd": dollars_plain(item.pico_dollars()),
         "how": item.formula,
         "source": item.price.source,
+    })
+}
+
+fn outage_json(outage: &Outage) -> Value {
+    let items = |of: &[CostItem]| of.iter().map(item_json).collect::<Vec<_>>();
+    let usd = |of: &[CostItem]| dollars_plain(Total::of(of, DELIVERIES).day);
+    json!({
+        "deliveries": rounded(DELIVERIES),
+        "lines": items(&outage.waiting),
+        "dead_letter_lines": items(&outage.dead_letters),
+        "usd": { "day": usd(&outage.waiting), "dead_letters": usd(&outage.dead_letters) },
     })
 }
 

@@ -25,6 +25,7 @@ mod deployment;
 mod deployments;
 mod destinations;
 mod destinations_changes;
+mod destinations_emptied;
 mod dev_files;
 mod dev_page;
 mod dev_page_browser;

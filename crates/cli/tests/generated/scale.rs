@@ -271,6 +271,31 @@ fn what_processes_share() -> String {
     table("| load | options | reads | writes | $ a day |", &rows)
 }
 
+/// What a million deliveries cost that wait a day for their destination.
+fn outage() -> String {
+    let rows = [
+        ("as the template has it", ""),
+        ("`LogLevel: warn`", "--log-level warn"),
+        ("`DispatchBatchSize: 100`", "--batch-size 100"),
+        ("`FairQueues: false`", "--fair-queues false"),
+        ("events of 10 KiB", "--event-bytes 10240"),
+        ("without probation: eventgrid-kubernetes", "--dialect eventgrid-kubernetes"),
+    ]
+    .map(|(name, options)| {
+        let estimate = json(&format!("--events 1e6 {options}"));
+        let outage = &estimate["outage"];
+        let of = |wanted: &[&str]| // The sum of no lines is a negative zero.
+            short(0.0 + sum(outage, "usd", |service, _| wanted.contains(&service)));
+        let services = [&["SQS"][..], &["Lambda"], &["CloudWatch"], &["S3", "DynamoDB", "network"]];
+        let [day, ends] = ["day", "dead_letters"].map(|member| number(&outage["usd"], member));
+        let options = if options.is_empty() { String::new() } else { format!("`{options}`") };
+        let services = services.map(of).join(" | ");
+        format!("| {name} | {options} | {services} | **{day:.2}** | {ends:.2} |")
+    });
+    let head = "| deployment | options | SQS $ | Lambda $ | CloudWatch $ | S3, table, network $ | $ for the day | dead letters then, $ more |";
+    table(head, &rows)
+}
+
 /// The price of looking for changes, for some numbers of processes and topics.
 fn looking() -> String {
     let rows = [(12, 100), (100, 1_000), (1_000, 10_000)].map(|(processes, topics)| {
@@ -389,6 +414,7 @@ fn expected(name: &str) -> String {
         "waits" => waits(),
         "limits" => limits(),
         "looking" => looking(),
+        "outage" => outage(),
         "table" => what_processes_share(),
         "elsewhere" => elsewhere(),
         "volumes" => volumes(),
@@ -404,12 +430,13 @@ fn expected(name: &str) -> String {
 }
 
 /// The sections of the page that are not the output of a command.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "needed",
     "money",
     "limits",
     "waits",
     "looking",
+    "outage",
     "table",
     "elsewhere",
     "volumes",

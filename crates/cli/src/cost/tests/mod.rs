@@ -11,6 +11,7 @@ use delivery::subscription::profile::Dialect;
 use delivery::subscription::schedule::{Kind, Schedule};
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 
+mod outage;
 mod tuning;
 
 use super::average::hops;

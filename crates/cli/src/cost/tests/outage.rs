@@ -1,0 +1,53 @@
+//! What a day's outage costs, against arithmetic by hand.
+
+use super::*;
+use crate::cost::outage::Outage;
+
+fn outage(plan: &Plan, subscription: &Subscription) -> Outage {
+    estimate(plan, subscription).outage.expect("some deliveries wait")
+}
+
+fn amount(items: &[CostItem], what: &str) -> u64 {
+    items.iter().find(|item| item.what == what).map_or(0, |item| item.thousandths / 1_000)
+}
+
+#[test]
+fn with_probation_a_million_deliveries_cost_their_messages_and_no_attempts() {
+    let of_load = |events| {
+        let plan = traffic(|of| of.events = events);
+        outage(&plan, &native())
+    };
+    let outage = of_load(1e6);
+    for (what, wanted) in [
+        // 1,000,000 × 119 messages, ten in a request and in an invocation.
+        ("waits sent", 11_900_000),
+        ("waits received", 11_900_000),
+        ("waits deleted", 11_900_000),
+        ("fair queues", 35_700_000),
+        ("dispatch invoked", 11_900_000),
+        ("requests to destinations", 0),
+    ] {
+        assert_eq!(amount(&outage.waiting, what), wanted, "{what}");
+    }
+    assert!(amount(&outage.waiting, "table written") > 0, "one destination fails");
+    assert_eq!(amount(&outage.dead_letters, "dead letters written"), 1_000_000);
+    assert_eq!(
+        format!("{:?}", of_load(0.0)),
+        format!("{outage:?}"),
+        "they wait already, whatever is published"
+    );
+}
+
+#[test]
+fn without_probation_they_cost_what_their_policy_fits_into_the_day() {
+    let mut subscription = native();
+    subscription.destination.probation = false;
+    subscription.retry.max_attempts = 3;
+    let outage = outage(&plan(), &subscription);
+    // Two waits of one message each, sent alone. 2,000,000 ÷ 86,400 s ÷ 5 pollers: four are received together in a second.
+    assert_eq!(amount(&outage.waiting, "waits sent"), 2_000_000);
+    assert_eq!(amount(&outage.waiting, "waits received"), 500_000);
+    assert_eq!(amount(&outage.waiting, "table written"), 0, "no process says that it fails");
+    subscription.retry.max_attempts = 1;
+    assert!(estimate(&plan(), &subscription).outage.is_none(), "nothing waits");
+}

@@ -1,0 +1,133 @@
+//! What deliveries cost while they wait for a destination that is down for a day: messages, put-offs, requests to
+//! the destination and to the table.
+//!
+//! `lastmile cost` counts with the numbers of four thousand. They err on the high side for a million: here functions
+//! take no time, so all deliveries of a round find that another one probes, and wait once more for its result.
+
+use std::io::Write as _;
+
+use delivery::ports::QueueName;
+use delivery::time::duration::{DAY_MS, HOUR_MS};
+
+use super::driver::Driver;
+use super::endpoints::Behaviour;
+use super::faults::SeededRandom;
+use super::lifetime::{BEGINNING_MS, Setting};
+use super::limits::Limits;
+use super::publish::plain_record;
+use super::rules::Rules;
+use super::verdict::verdict;
+use super::world::{Inner, World};
+
+/// What `lastmile cost` counts with.
+#[expect(dead_code, reason = "the others are measured beside it")]
+#[path = "../../../crates/cli/src/cost/measured.rs"]
+mod measured;
+
+/// What a day of waiting takes.
+#[derive(Debug)]
+struct Waiting {
+    /// Of each delivery, on average.
+    messages: f64,
+    put_offs: f64,
+    /// Of all deliveries together.
+    attempts: usize,
+    table_reads: u64,
+    table_writes: u64,
+}
+
+/// So many deliveries of the native policy, published within an hour, whose destination is down for a day.
+fn world(deliveries: usize) -> World {
+    let mut rules = Rules::of_seven_days(0);
+    rules.subscription.destination.probation = true;
+    let at_ms = |number: usize| BEGINNING_MS + number as u64 * HOUR_MS / deliveries as u64;
+    let records = (0..deliveries).map(|number| plain_record(number, at_ms(number)));
+    let (random, began_ms) = (SeededRandom::new(0), BEGINNING_MS);
+    let behaviours = vec![Behaviour::RecoversEvenlyAt(BEGINNING_MS + DAY_MS)];
+    let (rules, records) = (vec![rules], records.collect());
+    let mut world = Setting { random, began_ms, rules, behaviours, records }.begin();
+    // Not one in which every attempt is made exactly when it is due, but without faults.
+    world.random.quiet = false;
+    // Ten invocations of retries, as in the template.
+    world.limits = Limits {
+        concurrency: 20,
+        pollers: 10,
+        overpulls: false,
+        fair: true,
+        processes: true,
+        full_batches: true,
+        ..Limits::NONE
+    };
+    world.shared.latency_ms = 5;
+    World::new(world)
+}
+
+/// What the first day took.
+fn waiting(world: &Inner, deliveries: usize) -> Waiting {
+    let ledger = &world.ledger;
+    let messages: u64 = ledger.costs.deliveries.values().map(|sends| sends.count).sum();
+    let put_offs: usize = ledger.postponements.values().map(Vec::len).sum();
+    Waiting {
+        messages: messages as f64 / deliveries as f64,
+        put_offs: put_offs as f64 / deliveries as f64,
+        attempts: ledger.seen.values().map(Vec::len).sum(),
+        table_reads: world.shared.table.requests - world.shared.table.writes,
+        table_writes: world.shared.table.writes,
+    }
+}
+
+/// The records of each invocation of the retry queue, on average.
+fn fill(world: &Inner) -> f64 {
+    let retries = world.invocations.iter().filter(|it| it.taken[0].0 == QueueName::Retry);
+    let (count, records) =
+        retries.fold((0, 0), |(count, records), it| (count + 1, records + it.taken.len()));
+    records as f64 / f64::from(count)
+}
+
+fn measure(deliveries: usize) -> Waiting {
+    let world = world(deliveries);
+    let mut driver = Driver::new(world.clone());
+    driver.run_while(|world| world.now_ms < BEGINNING_MS + DAY_MS);
+    let (waiting, fill) = world.with(|world| (waiting(world, deliveries), fill(world)));
+    let _ = writeln!(
+        std::io::stdout(),
+        "{deliveries} deliveries wait for a day, {fill:.1} in an invocation: {waiting:?}"
+    );
+    driver.run();
+    let world = world.lock();
+    let broken = verdict(&world);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    waiting
+}
+
+/// Each costs what `lastmile cost` counts, however many wait. Together they cost the destination and the table a few
+/// requests, which do not grow with their number.
+fn assert_measured(deliveries: usize) {
+    let Waiting { messages, put_offs, attempts, table_reads, table_writes } = measure(deliveries);
+    for (name, counted, measured) in [
+        ("WAITING_MESSAGES", measured::WAITING_MESSAGES, messages),
+        ("WAITING_PUT_OFFS", measured::WAITING_PUT_OFFS, put_offs),
+    ] {
+        // Of fewer, some come back after the result of the probe.
+        let is_close = (0.85..1.05).contains(&(measured / counted));
+        assert!(
+            is_close,
+            "crates/cli/src/cost/measured.rs: {name} = {measured:.1}; then scripts/generate"
+        );
+    }
+    assert!(attempts <= 60, "{attempts} requests to the destination");
+    assert!(table_writes <= 200, "{table_writes} writes of the table");
+    // Ten processes that read the news every half minute would make 28,800.
+    assert!(table_reads <= 5_000, "{table_reads} reads of the table");
+}
+
+#[test]
+fn a_day_of_waiting_costs_each_delivery_the_same_however_many_wait() {
+    [200, 400].into_iter().for_each(assert_measured);
+}
+
+#[test]
+#[ignore = "takes a minute; tests/nightly runs it"]
+fn a_day_of_waiting_costs_each_of_four_thousand_deliveries_the_same() {
+    assert_measured(4_000);
+}
