@@ -61,6 +61,7 @@ promises! {
     permits_are_given_out_while_there_are_few_enough_and_nobody_waits
     a_permit_is_exchanged_for_another_while_it_is_given_out
     a_thousand_operations_have_the_same_answers_in_memory
+    a_switch_of_a_year_ago_still_holds_and_health_that_nobody_renewed_is_gone
 }
 
 async fn an_entry_is_replaced_by_whoever_knows_its_version(table: &DynamoTable) {
@@ -315,10 +316,10 @@ fn written() -> Vec<(&'static str, ItemKey, Entry, Lasts)> {
     .into()
 }
 
-#[tokio::test]
-async fn a_switch_of_a_year_ago_still_holds_and_health_that_nobody_renewed_is_gone() {
+async fn a_switch_of_a_year_ago_still_holds_and_health_that_nobody_renewed_is_gone(
+    table: &DynamoTable,
+) {
     const YEAR_MS: u64 = 365 * DAY_MS;
-    let (_cloud, table) = table().await;
     for (name, item, entry, lasts) in written() {
         let written = table.replace(&item, &entry, Expected::Anything, NOW_MS).await;
         assert_eq!(written, Ok(true), "{name}");
