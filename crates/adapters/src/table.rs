@@ -38,7 +38,7 @@ const DOCUMENT: &str = "document";
 const REVISION: &str = "revision";
 /// The names of the permits that are given out.
 const PERMITS: &str = "permits";
-/// How long an attempt takes.
+/// The duration of an attempt.
 const TAKES: &str = "takes_ms";
 /// Tries to get places while others come or go.
 const TRIES: u32 = 3;

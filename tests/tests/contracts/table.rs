@@ -159,7 +159,7 @@ async fn a_permit_is_exchanged_for_another_while_it_is_given_out(table: &DynamoT
         let given_out: BTreeSet<Permit> = numbers.iter().copied().map(permit).collect();
         PermitAnswer::Refused(Refusal { given_out, line_us: None, takes_ms })
     };
-    // Of nothing, nothing can be exchanged or returned.
+    // An item without permits exchanges none and takes none back.
     assert_eq!(exchange(&[1], 2).await, refused(&[], None));
     let give_back = async |number, takes_ms| {
         let permits = [permit(number)];
@@ -283,7 +283,7 @@ async fn a_thousand_operations_have_the_same_answers_in_memory(table: &DynamoTab
     }
 }
 
-/// How long after it was written an entry is still there, if not for ever.
+/// The time for which an entry is there after it was written, if not for ever.
 type Lasts = Option<u64>;
 
 /// What processes and operators write of a destination and of a topic, the item that each takes, and how long it lasts.

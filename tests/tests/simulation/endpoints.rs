@@ -21,7 +21,7 @@ pub(crate) enum Behaviour {
     Refuses,
     /// Returns 503 until this time, then accepts everything.
     RecoversAt(u64),
-    /// The same, and each response takes 100 ms.
+    /// Like the one above, and each response takes 100 ms.
     RecoversEvenlyAt(u64),
     /// Returns 503 for this long, accepts everything for as long, and so on.
     Flaps(u64),

@@ -19,18 +19,18 @@ use super::rules::Rules;
 use super::verdict::verdict;
 use super::world::{Inner, World};
 
-/// What `lastmile cost` counts with.
+/// The figures of `lastmile cost`.
 #[expect(dead_code, reason = "the others are measured beside it")]
 #[path = "../../../crates/cli/src/cost/measured.rs"]
 mod measured;
 
-/// What a day of waiting takes.
+/// The work of a day of waiting.
 #[derive(Debug)]
 struct Waiting {
-    /// Of each delivery, on average.
+    /// For each delivery, on average.
     messages: f64,
     put_offs: f64,
-    /// Of all deliveries together.
+    /// For all deliveries together.
     attempts: usize,
     table_reads: u64,
     table_writes: u64,
@@ -62,7 +62,7 @@ fn world(deliveries: usize) -> World {
     World::new(world)
 }
 
-/// What the first day took.
+/// The work of the first day.
 fn waiting(world: &Inner, deliveries: usize) -> Waiting {
     let ledger = &world.ledger;
     let messages: u64 = ledger.costs.deliveries.values().map(|sends| sends.count).sum();

@@ -49,7 +49,7 @@ const LOGS_KEPT_DAYS: f64 = 30.0;
 /// One line of the bill.
 #[derive(Debug)]
 pub(crate) struct CostItem {
-    /// What is billed.
+    /// The quantity that is billed.
     pub(crate) what: &'static str,
     /// The quantity of a day, in thousandths of its unit.
     pub(crate) thousandths: u64,
@@ -199,7 +199,7 @@ pub(super) fn surcharge(sends: f64, queues: &[&QueueLoad], formula: &str) -> Cos
     CostItem::new("fair queues", requests, &FAIR_REQUEST, formula.to_owned())
 }
 
-/// What NAT gateways pass on, if there are any.
+/// The data that NAT gateways pass on, if there are any.
 pub(super) fn nat_data(deployment: &Deployment, bytes: f64, formula: String) -> Option<CostItem> {
     let passes = deployment.nat_gateways > 0.0;
     passes.then(|| CostItem::new("NAT data", bytes / GB, &NAT_DATA, formula))

@@ -31,7 +31,7 @@ pub(crate) struct Estimate {
     pub(crate) total: Total,
     /// The bill of the same traffic through other services.
     pub(crate) alternatives: Vec<CostItem>,
-    /// What a million deliveries cost that wait a day for their destination.
+    /// The cost of a million deliveries that wait a day for their destination.
     pub(crate) outage: Option<Outage>,
     /// The capacity that is needed, and the limit of each.
     pub(crate) needs: Vec<Need>,

@@ -30,16 +30,16 @@ pub(crate) const DELIVERIES: f64 = 1e6;
 /// `MaximumBatchingWindowInSeconds` of the retry queue's mapping.
 const WINDOW_S: u32 = 1;
 
-/// What an outage costs.
+/// The cost of an outage.
 #[derive(Debug)]
 pub(crate) struct Outage {
     /// The day of waiting.
     pub(crate) waiting: Vec<CostItem>,
-    /// What is added if all deliveries become dead letters at its end.
+    /// More, if all deliveries become dead letters at its end.
     pub(crate) dead_letters: Vec<CostItem>,
 }
 
-/// What one delivery does in that day.
+/// The work of one delivery in that day.
 struct Work {
     attempts: f64,
     /// Waits after an attempt, each of one or more messages.
@@ -49,7 +49,7 @@ struct Work {
 }
 
 impl Outage {
-    /// Of deliveries with this policy, whose lives and waits these are. `None` if none of them waits.
+    /// The cost for deliveries with this policy, life and waits. `None` if none of them waits.
     pub(super) fn of(
         plan: &Plan,
         subscription: &Subscription,
@@ -160,7 +160,7 @@ fn sends(plan: &Plan, work: &Work, queue: &QueueLoad) -> (f64, String) {
     (DELIVERIES * requests, formula)
 }
 
-/// What the processes of the waits ask for, whatever they do.
+/// The requests that every process makes, whatever it does.
 fn shared(
     plan: &Plan,
     subscription: &Subscription,

@@ -23,7 +23,7 @@ fn subscriber(folder: &Path, answers: &str) -> (Running, String) {
     (subscriber, url)
 }
 
-/// What a command prints that succeeds.
+/// The output of a command that succeeds.
 fn succeeded(folder: &Path, arguments: &[&str]) -> String {
     let (printed, code) = run(folder, arguments);
     assert_eq!(code, Some(0), "{arguments:?}: {printed}");

@@ -271,7 +271,7 @@ fn what_processes_share() -> String {
     table("| load | options | reads | writes | $ a day |", &rows)
 }
 
-/// What a million deliveries cost that wait a day for their destination.
+/// The cost of a million deliveries that wait a day for their destination.
 fn outage() -> String {
     let rows = [
         ("as the template has it", ""),

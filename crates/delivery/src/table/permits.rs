@@ -22,11 +22,11 @@ pub struct Permit {
     pub until_ms: u64,
     /// The process that has it.
     pub process: u32,
-    /// Which of the permits of that process it is.
+    /// A number that no other permit of that process has.
     pub number: u32,
 }
 
-/// How the requests of a destination are shared out in permits.
+/// The requests of a destination, divided into permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
     /// So many requests at once one permit allows.
@@ -35,7 +35,7 @@ pub struct Shares {
     pub permits: u32,
 }
 
-/// What a process wants.
+/// A request for permits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakePermits {
     /// These permits, all or none.
@@ -48,28 +48,28 @@ pub struct TakePermits {
     pub only_if_nobody_waits: bool,
 }
 
-/// What a process gets.
+/// The answer to a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermitAnswer {
-    /// What it wants.
+    /// All of them.
     Taken,
     /// Nothing, and why.
     Refused(Refusal),
 }
 
-/// What an item says when it refuses permits.
+/// The contents of an item that refuses permits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refusal {
     /// The permits that are given out.
     pub given_out: BTreeSet<Permit>,
     /// When the line ends in which others wait, in microseconds.
     pub line_us: Option<u64>,
-    /// How long an attempt takes, as whoever returned permits last has seen it.
+    /// The duration of an attempt, from whoever returned permits last.
     pub takes_ms: Option<u64>,
 }
 
 impl Shares {
-    /// Those of so many requests at once.
+    /// The permits for so many requests at once.
     #[must_use]
     pub fn of(most: u32) -> Self {
         let most = most.max(1);
@@ -116,7 +116,7 @@ impl Refusal {
         self.given_out.iter().filter(is_over).copied().collect()
     }
 
-    /// How many permits are left.
+    /// The number of permits that are left.
     #[must_use]
     pub fn left(&self, most: u32) -> u32 {
         most.saturating_sub(u32::try_from(self.given_out.len()).unwrap_or(u32::MAX))

@@ -8,15 +8,15 @@ use delivery::delivery::health::DestinationKey;
 use delivery::table::{ItemKey, Permit};
 use tokio::sync::Notify;
 
-/// How long an attempt takes, until one is known.
+/// The duration of an attempt, until one is known.
 const TAKES_MS: u64 = 500;
 
 /// The destinations of which this process has permits, or had.
 #[derive(Debug, Default)]
 pub(crate) struct Permits {
-    /// What the names of its permits say about this process.
+    /// The number of this process in the names of its permits.
     pub(crate) process: OnceLock<u32>,
-    /// How many permits it has named.
+    /// The number of permits it has named.
     named: AtomicU32,
     /// In an order that is the same in each process, because they are returned in it.
     of_destinations: Mutex<BTreeMap<DestinationKey, Arc<OwnPermits>>>,
@@ -25,7 +25,7 @@ pub(crate) struct Permits {
 /// The permits of one destination that this process has.
 #[derive(Debug, Default)]
 pub(crate) struct OwnPermits {
-    /// How many deliveries that are new want to make a request, and how many whose turn has come.
+    /// The deliveries that wait for a permit: those that are new, and those whose turn has come.
     new: AtomicU32,
     waited: AtomicU32,
     held: Mutex<Held>,
@@ -36,7 +36,7 @@ pub(crate) struct OwnPermits {
     pub(crate) item: OnceLock<ItemKey>,
 }
 
-/// What this process has, and what it knows.
+/// The permits of this process, and its knowledge of others.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     grants: Vec<Grant>,
@@ -48,7 +48,7 @@ pub(crate) struct Held {
     pub(crate) line_until_ms: u64,
     /// The table is not asked for permits again before.
     pub(crate) ask_again_ms: u64,
-    /// How long attempts take, on average; 0 until one is known.
+    /// The average duration of attempts; 0 until one is known.
     takes_ms: u64,
 }
 
@@ -94,12 +94,12 @@ impl OwnPermits {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many deliveries that are new wait for their answer.
+    /// The number of deliveries that are new and wait for their answer.
     pub(crate) fn new_ones(&self) -> u32 {
         self.new.load(Ordering::Relaxed)
     }
 
-    /// How many deliveries wait whose turn has come.
+    /// The number of deliveries that wait and whose turn has come.
     pub(crate) fn waited(&self) -> u32 {
         self.waited.load(Ordering::Relaxed)
     }
@@ -162,7 +162,7 @@ impl Held {
         }
     }
 
-    /// How many more requests may be made until this time.
+    /// The number of requests that may be added and last until this time.
     pub(crate) fn free(&self, ends_ms: u64) -> u32 {
         let fits = self.grants.iter().filter(|grant| ends_ms <= grant.permit.until_ms);
         fits.map(|grant| grant.allows - grant.in_use).sum()
@@ -175,7 +175,7 @@ impl Held {
 
     /// Takes the next turn.
     pub(crate) fn take_turn(&mut self, now_ms: u64) -> Option<u64> {
-        // Those before were for deliveries that got a permit after all.
+        // Earlier turns were for deliveries that got a permit after all.
         self.turns_ms.retain(|turn_ms| now_ms <= *turn_ms);
         self.turns_ms.pop_front()
     }
@@ -193,12 +193,12 @@ impl Held {
         self.takes_ms = (before_ms.saturating_mul(3).saturating_add(took_ms) / 4).max(1);
     }
 
-    /// How long an attempt takes; a guess, until one is known.
+    /// The duration of an attempt: a guess, until one is known.
     pub(crate) fn takes_ms(&self) -> u64 {
         self.known_takes_ms().unwrap_or(TAKES_MS)
     }
 
-    /// How long an attempt takes, once it is known.
+    /// The duration of an attempt, once it is known.
     pub(crate) fn known_takes_ms(&self) -> Option<u64> {
         Some(self.takes_ms).filter(|takes_ms| *takes_ms > 0)
     }
@@ -208,7 +208,7 @@ impl Held {
 #[derive(Debug)]
 pub(crate) struct UsedPermit {
     of: Arc<OwnPermits>,
-    /// That of the permit.
+    /// The number of the permit.
     number: u32,
 }
 

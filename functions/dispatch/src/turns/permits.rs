@@ -55,12 +55,12 @@ struct Limit<'a> {
     item: ItemKey,
     own: &'a Arc<OwnPermits>,
     most: u32,
-    /// How long an attempt may take.
+    /// The longest duration of an attempt.
     lasts_ms: u64,
     deadline: &'a Deadline,
 }
 
-/// Why a delivery got no permit.
+/// The reason why a delivery got no permit.
 #[derive(Debug, Clone, Copy)]
 enum NoPermit {
     /// It is its turn then.
@@ -367,7 +367,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         Ok(answer)
     }
 
-    /// How many permits to ask for again.
+    /// The number of permits to ask for again.
     async fn after_refusal(
         &self,
         limit: &Limit<'_>,

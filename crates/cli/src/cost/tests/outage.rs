@@ -1,4 +1,4 @@
-//! What a day's outage costs, against arithmetic by hand.
+//! The cost of a day's outage, against arithmetic by hand.
 
 use super::*;
 use crate::cost::outage::Outage;
