@@ -24,6 +24,7 @@ mod rates;
 mod rollback;
 mod stack;
 mod subscriber;
+mod table_troubles;
 mod topics;
 mod trust;
 
@@ -33,11 +34,13 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use lastmile_tests::emulated::ReservedPort;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use campaign::gateway::Gateway;
 use credentials::Peers;
 use processes::kill_the_function_at;
 use stack::{Stack, has_tools, script};
@@ -174,9 +177,11 @@ fn no_event_is_lost_when_functions_are_killed_while_they_wait_for_a_response() {
     });
 }
 
-/// The shared environment of all tests: the deployed application and the subscriber it delivers to.
+/// The shared environment of all tests: the deployed application, what its functions call instead of the emulated AWS, and the
+/// subscriber it delivers to.
 struct Deployment {
     stack: Stack,
+    gateway: Gateway,
     subscriber: Subscriber,
     peers: Peers,
 }
@@ -239,11 +244,14 @@ impl Deployment {
         .await;
         let peers = Peers::start().await;
         let all = [subscriptions(subscriber.address), peers.subscriptions()].join("---\n");
-        let stack = Stack::deploy(all.clone()).await;
+        let port = ReservedPort::take();
+        let gateway = Gateway::start(port.number, 0).await;
+        gateway.calm();
+        let stack = Stack::deploy_at(port, gateway.port, &[], all.clone()).await;
         // Before any event: these name what only a deployment has.
         let of_aws = credentials::of_aws::subscriptions(&stack, &peers);
         stack.put_subscriptions([all, of_aws].join("---\n")).await;
-        Self { stack, subscriber, peers }
+        Self { stack, gateway, subscriber, peers }
     }
 
     /// Waits for this many dead letters under a prefix.

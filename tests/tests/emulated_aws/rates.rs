@@ -15,7 +15,8 @@ use lastmile_tests::emulated::ReservedPort;
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-use crate::campaign::gateway::{Gateway, TableCall};
+use crate::campaign::gateway::Gateway;
+use crate::campaign::table_calls::TableCall;
 use crate::processes::function_at;
 use crate::stack::Stack;
 use crate::subscriber::{Arrival, Manner, Scripts, Subscriber};

@@ -110,15 +110,8 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// Builds, starts and deploys everything, with these subscriptions.
-    pub(crate) async fn deploy(subscriptions: String) -> Self {
-        let port = ReservedPort::take();
-        let number = port.number;
-        Self::deploy_at(port, number, &[], subscriptions).await
-    }
-
-    /// The same with the emulated AWS on this port, functions that call it on another one, and values
-    /// (`Name=Value`) that take the place of those of [`PARAMETERS`].
+    /// Builds, starts and deploys everything, with these subscriptions: the emulated AWS on this port, functions that call it
+    /// on another one, and values (`Name=Value`) that take the place of those of [`PARAMETERS`].
     pub(crate) async fn deploy_at(
         reserved: ReservedPort,
         functions_call: u16,

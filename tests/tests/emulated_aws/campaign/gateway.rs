@@ -1,10 +1,10 @@
-//! What the functions call instead of the emulated AWS: it passes calls on, fails a part of the sends,
-//! kills functions in the middle of chosen calls, and counts those for documents that they share.
+//! A proxy between the functions and the emulated AWS. It fails a part of the sends, kills functions in the middle of
+//! chosen calls, and makes the table unreachable, throttled or slow.
 //!
 //! Separate because a queue that refuses, or whose answer is lost, is nothing an emulator does by
 //! itself. Publishers, event source mappings and the checks at the end do not go through it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt;
 use std::net::SocketAddr;
@@ -27,6 +27,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
+use super::table_calls::{SLOW, TableCall, TableCalls, Trouble, table_call, throttled};
 use crate::now;
 use crate::processes::{function_at, try_kill_the_function_at};
 
@@ -96,7 +97,7 @@ struct Shared {
     armed: Mutex<Option<During>>,
     kills: Mutex<usize>,
     sends: Mutex<BTreeMap<Fate, usize>>,
-    table_calls: Mutex<BTreeMap<TableCall, usize>>,
+    table: TableCalls,
     topic_reads: Mutex<Vec<TopicRead>>,
 }
 
@@ -109,10 +110,6 @@ pub(crate) struct TopicRead {
     pub(crate) key: String,
     pub(crate) status: u16,
 }
-
-/// A call of the table: its operation, what its item is about, and the status of the
-/// answer.
-pub(crate) type TableCall = (String, &'static str, u16);
 
 /// Ends a connection without an answer.
 #[derive(Debug)]
@@ -142,7 +139,7 @@ impl Gateway {
             armed: Mutex::default(),
             kills: Mutex::default(),
             sends: Mutex::default(),
-            table_calls: Mutex::default(),
+            table: TableCalls::default(),
             topic_reads: Mutex::default(),
         });
         tokio::spawn(serve(listener, Arc::clone(&shared)));
@@ -179,7 +176,29 @@ impl Gateway {
 
     /// How often functions asked the table.
     pub(crate) fn table_calls(&self) -> BTreeMap<TableCall, usize> {
-        self.shared.table_calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.table.counts()
+    }
+
+    /// Begins a trouble of the table.
+    pub(crate) fn disturb_table(&self, trouble: Trouble) -> Disturbance {
+        self.shared.table.disturb(Some(trouble));
+        Disturbance(Arc::clone(&self.shared))
+    }
+}
+
+/// A trouble of the table, until it is dropped.
+pub(crate) struct Disturbance(Arc<Shared>);
+
+impl Disturbance {
+    /// The processes whose calls met this trouble, and `None` if there are more.
+    pub(crate) fn processes(&self) -> BTreeSet<Option<String>> {
+        self.0.table.disturbed()
+    }
+}
+
+impl Drop for Disturbance {
+    fn drop(&mut self) {
+        self.0.table.disturb(None);
     }
 }
 
@@ -203,6 +222,10 @@ impl Shared {
     ) -> Result<Response<Body>, Cut> {
         let (head, body) = request.into_parts();
         let body = to_bytes(Body::new(body), usize::MAX).await.map_err(|_| Cut)?;
+        let trouble = table_call(&head, &body).and_then(|_| self.table.trouble());
+        if let Some(trouble) = trouble {
+            return self.disturb(trouble, from, head, body).await;
+        }
         let fate = self.fate(&Call::of(&head, &body));
         match fate {
             Fate::Passed => self.forward(from, head, body).await,
@@ -213,6 +236,26 @@ impl Shared {
             Fate::KilledAfter => {
                 let _ = self.forward(from, head, body).await;
                 self.kill(from)
+            }
+        }
+    }
+
+    /// Answers a call of the table as this trouble demands, if at all.
+    async fn disturb(
+        &self,
+        trouble: Trouble,
+        from: SocketAddr,
+        head: Parts,
+        body: Bytes,
+    ) -> Result<Response<Body>, Cut> {
+        self.table.note_disturbed(function_at(from, self.address));
+        match trouble {
+            Trouble::Unreachable => Err(Cut),
+            Trouble::Throttled => Ok(throttled()),
+            Trouble::Slow => {
+                let answer = self.forward(from, head, body).await;
+                tokio::time::sleep(SLOW).await;
+                answer
             }
         }
     }
@@ -292,9 +335,7 @@ impl Shared {
         let answer = tokio::spawn(call).await.map_err(|_| Cut)?.map_err(|_| Cut)?;
         let (status, headers) = (answer.status(), end_to_end(answer.headers()));
         if let Some((operation, kind)) = of_table {
-            let call = (operation, kind, status.as_u16());
-            let mut calls = self.table_calls.lock().unwrap_or_else(PoisonError::into_inner);
-            *calls.entry(call).or_default() += 1;
+            self.table.count((operation, kind, status.as_u16()));
         }
         if let Some((_, key)) = head.uri.path().split_once("/subscriptions/") {
             let process = function_at(from, self.address);
@@ -320,22 +361,6 @@ impl Call {
         }
         if head.method == Method::PUT { Self::Store } else { Self::Other }
     }
-}
-
-/// The operation of a call of DynamoDB, and what its item is about.
-fn table_call(head: &Parts, body: &Bytes) -> Option<(String, &'static str)> {
-    let target = head.headers.get("x-amz-target")?.to_str().ok()?;
-    let operation = target.strip_prefix("DynamoDB_20120810.")?;
-    let call: Value = serde_json::from_slice(body).unwrap_or_default();
-    let key = |part: &str| call["Key"][part]["S"].as_str().unwrap_or_default();
-    let kind = match (key("pk"), key("sk")) {
-        (_, sort) if sort.ends_with("#health") => "health",
-        (_, sort) if sort.ends_with("#limits") => "limits",
-        (_, sort) if sort.ends_with("#consent") => "consent",
-        ("@deadletters", _) => "dead letters",
-        _ => "news",
-    };
-    Some((operation.to_owned(), kind))
 }
 
 /// SQS has no time now.

@@ -10,6 +10,7 @@ pub(crate) mod gateway;
 mod ledger;
 mod report;
 mod subscriptions;
+pub(crate) mod table_calls;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
