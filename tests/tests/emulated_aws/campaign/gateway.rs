@@ -190,8 +190,8 @@ impl Gateway {
 pub(crate) struct Disturbance(Arc<Shared>);
 
 impl Disturbance {
-    /// The processes whose calls met this trouble.
-    pub(crate) fn processes(&self) -> BTreeSet<String> {
+    /// The processes whose calls met this trouble, and `None` if there are more.
+    pub(crate) fn processes(&self) -> BTreeSet<Option<String>> {
         self.0.table.disturbed()
     }
 }

@@ -34,8 +34,8 @@ pub(crate) type TableCall = (String, &'static str, u16);
 pub(super) struct TableCalls {
     counts: Mutex<BTreeMap<TableCall, usize>>,
     trouble: Mutex<Option<Trouble>>,
-    /// The processes whose calls met a trouble.
-    disturbed: Mutex<BTreeSet<String>>,
+    /// The processes whose calls met the trouble. `None` stands for those that had gone on before they were looked for.
+    disturbed: Mutex<BTreeSet<Option<String>>>,
 }
 
 impl TableCalls {
@@ -58,10 +58,10 @@ impl TableCalls {
     }
 
     pub(super) fn note_disturbed(&self, process: Option<String>) {
-        locked(&self.disturbed).extend(process);
+        locked(&self.disturbed).insert(process);
     }
 
-    pub(super) fn disturbed(&self) -> BTreeSet<String> {
+    pub(super) fn disturbed(&self) -> BTreeSet<Option<String>> {
         locked(&self.disturbed).clone()
     }
 }
