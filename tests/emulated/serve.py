@@ -9,6 +9,8 @@ The emulator decides about most of that itself. Added here is what AWS does and 
 - A tag of a new object needs a permission of its own.
 - A missing object is told from a refusal only to those who may list its key.
 - `sts:IdentityTokenAudience` says for whom a token is that AWS gives about the caller.
+- `dynamodb:LeadingKeys` are the partition keys of the items that a request names. Only those of single items and of
+  queries are found here: with another request, the key is missing.
 - `lambda:GetAccountSettings` needs a permission.
 - `lambda:SourceFunctionArn` is there in the requests of a function's code, whose session has the name of the function.
 - Requests come over TLS, unless their header `x-forwarded-proto` says otherwise: here they need none.
@@ -20,6 +22,7 @@ the account itself, which are everybody's but the functions' and the tests' of p
 import contextvars
 import json
 import os
+import re
 import sys
 from urllib.parse import parse_qsl
 
@@ -31,6 +34,8 @@ from ministack.services import lambda_svc, sts
 
 IDENTITY = "sts:GetWebIdentityToken"
 TAGS_OBJECT = "s3:PutObjectTagging"
+# The partition key of a query.
+QUERIED = re.compile(r"pk = (:\w+)")
 CREATES_OBJECT = {"PUT": lambda query: "uploadId" not in query, "POST": lambda query: "uploadId" in query}
 
 
@@ -67,6 +72,18 @@ def source_function(principal):
     return function["config"]["FunctionArn"] if function else None
 
 
+def leading_keys(body):
+    """The partition keys of the items that a request names.
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/specifying-conditions.html"""
+    request = json.loads(body or b"{}")
+    queried = QUERIED.match(request.get("KeyConditionExpression", ""))
+    if queried:
+        key = request["ExpressionAttributeValues"][queried[1]]
+    else:
+        key = request.get("Key", request.get("Item", {})).get("pk")
+    return {"dynamodb:LeadingKeys": [key["S"]]} if key else {}
+
+
 def bucket_and_key(path):
     bucket, _, key = path.lstrip("/").partition("/")
     return f"arn:aws:s3:::{bucket}", key
@@ -79,16 +96,16 @@ class Calls:
         self.file = open(path, "w", buffering=1)
         self.known = set()
 
-    def note(self, access_key, action, resource, denied):
+    def note(self, access_key, action, resource, denied, partitions=()):
         session = sts._sessions.get(access_key)
         if session is None:
             return
         if not denied and resource.startswith("arn:aws:s3:::"):
             resource = resource.split("/")[0]
-        call = (session["Arn"], action, resource, not denied)
+        call = (session["Arn"], action, resource, not denied, tuple(partitions))
         if call not in self.known:
             self.known.add(call)
-            names = ("principal", "action", "resource", "allowed")
+            names = ("principal", "action", "resource", "allowed", "partitions")
             self.file.write(json.dumps(dict(zip(names, call))) + "\n")
 
 
@@ -96,6 +113,7 @@ calls = Calls(sys.argv.pop(1))
 method_of_request = contextvars.ContextVar("method", default="")
 audiences_of_request = contextvars.ContextVar("audiences", default=())
 emulated_action, emulated_keys = iam_actions.extract_iam_action, iam_actions.s3_service_context
+emulated_items = iam_actions.dynamodb_service_context
 emulated_key, emulated_enforce = iam_evaluator._resolve_condition_key, iam_evaluator.enforce
 emulated_s3, emulated_app = app.SERVICE_HANDLERS["s3"], app.app
 
@@ -114,6 +132,10 @@ def s3_service_context(action, query, path="", headers=None):
     return {**emulated_keys(action, query, path, headers), **write_keys(action, query, headers, method_of_request.get())}
 
 
+def dynamodb_service_context(body):
+    return {**emulated_items(body), **leading_keys(body)}
+
+
 def condition_key(key, context):
     if key.lower() == "lambda:sourcefunctionarn":
         return source_function(context.principal_arn)
@@ -125,7 +147,8 @@ def enforce(access_key, action, service, region, resource_arn="*", service_conte
     if action == IDENTITY:
         service_context = {**(service_context or {}), "sts:identitytokenaudience": audiences_of_request.get()}
     denied = emulated_enforce(access_key, action, service, region, resource_arn, service_context)
-    calls.note(access_key, action, resource_arn, denied)
+    partitions = (service_context or {}).get("dynamodb:LeadingKeys", ())
+    calls.note(access_key, action, resource_arn, denied, partitions)
     return denied
 
 
@@ -156,6 +179,7 @@ async def over_tls(scope, receive, send):
 
 
 iam_actions.extract_iam_action, iam_actions.s3_service_context = extract_iam_action, s3_service_context
+iam_actions.dynamodb_service_context = dynamodb_service_context
 iam_evaluator._resolve_condition_key, iam_evaluator.enforce = condition_key, enforce
 app.SERVICE_HANDLERS["s3"], app.app = s3, over_tls
 app.main()

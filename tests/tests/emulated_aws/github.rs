@@ -4,7 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use adapters::machine::Machine;
+use adapters::table::DynamoTable;
+use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::news::{NEWS, News};
+use delivery::delivery::health::shared::Document as _;
+use delivery::ports::Clock as _;
+use delivery::table::{Expected, ItemKey, Table as _};
 use lastmile_tests::built::binary;
+use local::aws::local_clients;
 use serde_json::{Value, json};
 
 use super::stack::{Stack, script};
@@ -22,6 +31,9 @@ const OWNER: &str = "github";
 const OWNER_OF_SIGNED: &str = "github-with-keys";
 /// The namespace whose public keys are published.
 const WITH_KEYS: &str = "of-github-with-keys";
+/// The namespace of the test of the table, and the owner of what is applied there.
+const OF_TABLE: &str = "of-github-with-table";
+const OWNER_OF_TOLD: &str = "github-that-tells";
 /// The bucket of public keys.
 const KEYS_BUCKET: &str = "keys-of-github";
 
@@ -36,6 +48,7 @@ fn policy(stack: &Stack, role: &str, namespace: &str) -> String {
         ("Application", "lastmile"),
         ("ConfigBucketName", stack.output("ConfigBucketName")),
         ("KeysBucketName", KEYS_BUCKET),
+        ("TableName", stack.output("TableName")),
         ("Namespace", namespace),
         ("Owner", OWNER),
     ] {
@@ -44,10 +57,10 @@ fn policy(stack: &Stack, role: &str, namespace: &str) -> String {
     let template: Value = serde_saphyr::from_str(&text).expect("a template is YAML");
     let policy = &template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"];
     // Without tags, a statement with a condition is a list of the condition's name and the statement. This environment has
-    // a bucket of keys, and no key of KMS.
+    // a bucket of keys and a table, and no key of KMS.
     let statements = policy["Statement"].as_array().expect("a list").iter();
     let statements = statements.filter_map(|statement| match statement[0].as_str() {
-        Some("HasKeysBucket") => Some(&statement[1]),
+        Some("HasKeysBucket" | "HasTable") => Some(&statement[1]),
         Some(_) => None,
         None => Some(statement),
     });
@@ -94,6 +107,16 @@ impl<'a> Caller<'a> {
     fn apply(&self, namespace: &str, names: &[&str], to: &str) -> Output {
         let owner = ["--owner", OWNER, "--prune"];
         self.run(namespace, names, &[&["apply", "--yes", "--to", to], &owner[..]].concat())
+    }
+
+    /// The table, as this role reads and changes it.
+    fn table(&self) -> DynamoTable {
+        let value = |of: &str| self.session[of].as_str().expect("a credential").to_owned();
+        let (id, secret) = (value("AccessKeyId"), value("SecretAccessKey"));
+        let credentials = Credentials::new(id, secret, Some(value("SessionToken")), None, "github");
+        let config = local_clients(&self.stack.endpoint).into_builder();
+        let config = config.credentials_provider(SharedCredentialsProvider::new(credentials));
+        DynamoTable::new(&config.build(), self.stack.output("TableName").to_owned())
     }
 
     /// Runs a command with a file of subscriptions of these names.
@@ -201,5 +224,42 @@ fn the_role_of_the_branch_publishes_the_public_keys_of_its_namespace() {
         let denied = apply(OTHER);
         assert_denied(&denied);
         assert!(said(&denied).contains(KEYS_BUCKET), "{}", said(&denied));
+    });
+}
+
+#[test]
+fn the_role_of_the_branch_writes_news_into_the_table_and_nothing_else() {
+    on_deployment(|Deployment { stack, .. }| async move {
+        let of_one = Caller::new(stack, "ApplyRole", OF_TABLE);
+        let arguments = ["apply", "--yes", "--stack", "lastmile", "--owner", OWNER_OF_TOLD];
+        let applied = of_one.run(OF_TABLE, &["billing"], &arguments);
+        assert_succeeded(&applied);
+        // A note would say that functions find the change later.
+        assert!(!said(&applied).contains("within five minutes"), "{}", said(&applied));
+
+        let table = of_one.table();
+        let now_ms = Machine.now_ms();
+        let topic = format!("{OF_TABLE}/orders").parse().expect("a topic");
+        let (news, url) = (News::of_topic(&topic, now_ms), "https://billing.example.com/");
+        let key = DestinationKey::of(OF_TABLE, &url.parse().expect("an address"));
+        let write = async |item: ItemKey| {
+            let written = table.replace(&item, &news.entry(), Expected::Anything, now_ms).await;
+            written.map_err(|error| error.problem)
+        };
+        assert_eq!(write(news.item()).await, Ok(true));
+        let elsewhere = ["@deadletters", "@NEWS", "@news2", "*", ""];
+        let elsewhere = elsewhere.map(|partition| ItemKey::new(partition, "x".to_owned()));
+        let of_destination = [key.health_item(OF_TABLE), key.limits_item(OF_TABLE)];
+        for item in of_destination.into_iter().chain(elsewhere) {
+            let denied = write(item.clone()).await.expect_err("IAM denies it");
+            assert!(denied.contains("AccessDenied"), "{item}: {denied}");
+        }
+        let read = table.entry(&news.item(), now_ms).await.expect_err("IAM denies it");
+        assert!(read.problem.contains("AccessDenied"), "{read}");
+        assert!(table.newest(NEWS, 1).await.is_err(), "nor does it read them");
+        let pull_request = Caller::new(stack, "CheckRole", OF_TABLE).table();
+        let written =
+            pull_request.replace(&news.item(), &news.entry(), Expected::Anything, now_ms).await;
+        assert!(written.is_err(), "a pull request tells nobody anything");
     });
 }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use delivery::delivery::health::news::NEWS;
 use serde_json::{Value, json};
 
 use super::credentials::of_aws::TOKEN_CALL;
@@ -458,6 +459,49 @@ fn dispatch_and_ingress_read_the_secrets_that_are_named_for_them_and_no_others()
     });
 }
 
+#[test]
+fn dispatch_alone_reads_and_changes_items_of_the_table_and_removes_none() {
+    on_deployment(|Deployment { stack, .. }| async move {
+        let table = stack.output("TableName");
+        let item = |partition: &str| {
+            let key = json!({"pk": {"S": partition}, "sk": {"S": "of-permissions"}});
+            json!({"TableName": table, "Key": key})
+        };
+        let query = |partition: &str| {
+            let values = json!({":pk": {"S": partition}});
+            json!({"TableName": table, "KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": values})
+        };
+        // Destinations, consents and limits of a namespace; news; counted dead letters.
+        let partitions = ["permissions", NEWS, "@deadletters"];
+        let items = |role| {
+            partitions.into_iter().flat_map(move |partition| {
+                let calls = ["dynamodb.get_item", "dynamodb.update_item"];
+                calls.map(|call| (role, call, item(partition)))
+            })
+        };
+        let mut allowed: Vec<Call> = items(DISPATCH).collect();
+        allowed.push((DISPATCH, "dynamodb.query", query(NEWS)));
+        assert_denied(stack, false, allowed).await;
+        let whole = || json!({"TableName": table});
+        let mut denied = vec![
+            (DISPATCH, "dynamodb.delete_item", item("permissions")),
+            (DISPATCH, "dynamodb.scan", whole()),
+            (DISPATCH, "dynamodb.delete_table", whole()),
+            (DISPATCH, "dynamodb.put_item", put(table)),
+        ];
+        for role in [DEADLETTER, INGRESS] {
+            denied.extend(items(role));
+            denied.push((role, "dynamodb.query", query(NEWS)));
+        }
+        assert_denied(stack, true, denied).await;
+    });
+}
+
+/// Writes a whole item.
+fn put(table: &str) -> Value {
+    json!({"TableName": table, "Item": {"pk": {"S": "permissions"}, "sk": {"S": "of-permissions"}}})
+}
+
 /// What every test ends with: no function has made a call that its role does not allow, in this test or an earlier one.
 pub(crate) fn assert_no_call_was_denied(stack: &Stack) {
     // A test asks for a token for somebody whom the template does not allow.
@@ -478,6 +522,7 @@ fn each_function_makes_the_calls_that_deliveries_need() {
         let expected = [
             ("Dispatch", "s3:GetObject"),
             ("Dispatch", "sqs:SendMessage"),
+            ("Dispatch", "dynamodb:Query"),
             ("DeadLetter", "s3:PutObject"),
         ];
         let expected = expected.map(|(by, action)| (by.to_owned(), action.to_owned()));
@@ -486,12 +531,28 @@ fn each_function_makes_the_calls_that_deliveries_need() {
             let calls = deployment.stack.function_calls();
             let made: BTreeSet<_> = calls.iter().filter_map(by_and_action).collect();
             if expected.iter().all(|call| made.contains(call)) {
-                return;
+                return assert_one_partition(&calls);
             }
             assert!(now() < deadline, "missing of {expected:?}: {made:?}");
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         }
     });
+}
+
+/// Each request to the table names one partition, by which a policy can tell it: dispatch queries the news, reads
+/// everything else, and changes both.
+fn assert_one_partition(calls: &[Value]) {
+    let action = |call: &Value| call["action"].as_str().unwrap_or_default().to_owned();
+    for call in calls.iter().filter(|call| action(call).starts_with("dynamodb:")) {
+        let partitions = call["partitions"].as_array().map(Vec::as_slice);
+        let Some([partition]) = partitions else { panic!("{call}") };
+        let is_news = partition == NEWS;
+        match action(call).as_str() {
+            "dynamodb:Query" => assert!(is_news, "{call}"),
+            "dynamodb:GetItem" => assert!(!is_news, "{call}"),
+            action => assert_eq!(action, "dynamodb:UpdateItem", "{call}"),
+        }
+    }
 }
 
 /// Which function made a call, and the action.
