@@ -32,6 +32,8 @@ const PAYLOAD_MAX_BYTES: f64 = 6.0 * 1_048_576.0;
 pub(crate) const DEAD_LETTER_CONCURRENCY: u32 = 5;
 /// `BatchSize` of the deadletter function.
 pub(crate) const DEAD_LETTER_BATCH_SIZE: u32 = 10;
+/// `MaximumBatchingWindowInSeconds` of the mapping of retries, whatever `DispatchBatchWindow` is.
+pub(super) const RETRY_WINDOW_S: u32 = 1;
 
 /// The work of a day.
 #[derive(Debug)]
@@ -79,17 +81,18 @@ impl Load {
         // A delivery that waits has one event.
         let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
         let published_bytes = message_bytes + MESSAGE_OVERHEAD_BYTES;
-        let mapping = |concurrency, pollers, bytes| EventSourceMapping {
+        let mapping = |concurrency, pollers, window_s, bytes| EventSourceMapping {
             batch_size: deployment.batch_size.min(fitting(bytes)),
-            window_s: deployment.batch_window_s,
+            window_s,
             concurrency,
             pollers,
         };
         let fresh = fresh(plan, subscription, average, parts);
-        let of_events = mapping(deployment.events_at_once(), deployment.pollers(), published_bytes);
+        let (window_s, at_once) = (deployment.batch_window_s, deployment.events_at_once());
+        let of_events = mapping(at_once, deployment.pollers(), window_s, published_bytes);
         let events = QueueLoad::of(&fresh, &of_events, published_bytes);
         let retried = retried(plan, subscription, average, deliveries);
-        let of_retries = mapping(deployment.retry_concurrency, None, bytes);
+        let of_retries = mapping(deployment.retry_concurrency, None, RETRY_WINDOW_S, bytes);
         let retries = QueueLoad::of(&retried, &of_retries, bytes);
         let dead_letters = deliveries * average.dead_letters;
         let queue = QueueLoad::of(&stored(dead_letters, deployment), &DEAD_LETTER_MAPPING, bytes);

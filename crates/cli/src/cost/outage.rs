@@ -17,7 +17,9 @@ use super::cost_items::{
     platform_log_bytes, requests, running, sqs_requests, stored, storing, subscriptions, surcharge,
     table,
 };
-use super::load::{self, DEAD_LETTER_MAPPING, DISPATCH, MESSAGE_OVERHEAD_BYTES, failure_ms};
+use super::load::{
+    self, DEAD_LETTER_MAPPING, DISPATCH, MESSAGE_OVERHEAD_BYTES, RETRY_WINDOW_S, failure_ms,
+};
 use super::measured::{FAILED_LINE_BYTES, PUT_OFF_LINE_BYTES, WAITING_MESSAGES, WAITING_PUT_OFFS};
 use super::plan::Plan;
 use super::queue_load::{EventSourceMapping, QueueLoad, QueueWork, REQUEST_ENTRIES, chunks};
@@ -27,8 +29,6 @@ use crate::numbers::{count, decimals};
 
 /// Deliveries that wait.
 pub(crate) const DELIVERIES: f64 = 1e6;
-/// `MaximumBatchingWindowInSeconds` of the retry queue's mapping.
-const WINDOW_S: u32 = 1;
 
 /// The cost of an outage.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Work {
         let bytes = traffic.event_bytes + MESSAGE_OVERHEAD_BYTES;
         let mapping = EventSourceMapping {
             batch_size: deployment.batch_size.min(load::fitting(bytes)),
-            window_s: WINDOW_S,
+            window_s: RETRY_WINDOW_S,
             concurrency: deployment.retry_concurrency,
             pollers: None,
         };

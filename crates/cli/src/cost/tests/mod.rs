@@ -361,7 +361,9 @@ fn an_invocation_that_only_sends_the_next_hop_writes_no_metrics() {
     subscription.retry.jitter_percent = 0;
     subscription.retry.schedule =
         Schedule { kind: Kind::Constant { delay_ms: HOUR_MS }, max_ms: None };
-    let retries = estimate(&traffic(|of| of.success = 0.0), &subscription).load.retries;
+    let mut plan = traffic(|of| of.success = 0.0);
+    plan.deployment.batch_size = 1;
+    let retries = estimate(&plan, &subscription).load.retries;
     assert!(close(retries.invocations, 4e6) && close(retries.attempting, 1e6), "{retries:?}");
 }
 
@@ -546,5 +548,9 @@ fn the_defaults_are_those_of_the_template() {
         assert_eq!(default(&format!("MetricsPer{split}")), "false");
     }
     assert!(template.contains(&format!("BatchSize: {DEAD_LETTER_BATCH_SIZE}\n")));
+    let (_, retries) =
+        template.split_once("EventSourceArn: !GetAtt RetryQueue.Arn").expect("a mapping");
+    let window = format!("MaximumBatchingWindowInSeconds: {}\n", super::load::RETRY_WINDOW_S);
+    assert!(retries.split("FunctionResponseTypes").next().is_some_and(|it| it.contains(&window)));
     assert_eq!(default("DeadLetterConcurrency"), DEAD_LETTER_CONCURRENCY.to_string());
 }
