@@ -7,17 +7,20 @@
 //! Does not create the table, wait, or try again beyond what the client does.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Builder;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::query::QueryError;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::table::{
     Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, Table,
     TableError, TakePermits, TakePlaces,
@@ -45,8 +48,8 @@ const TRIES: u32 = 3;
 /// The longest wait of a client before its second try; that before the third is twice as long. The SDK would wait a second,
 /// which is as long as dispatch waits for an answer.
 const BACKOFF: Duration = Duration::from_millis(50);
-/// Limits that nobody has asked for this long are forgotten.
-const LIMITS_LAST_MS: u64 = HOUR_MS;
+/// Limits are kept for longer than any delivery waits in a line.
+const LIMITS_LAST_MS: u64 = LIFETIME_MAX_MS + HOUR_MS;
 
 type Item = HashMap<String, AttributeValue>;
 
@@ -75,7 +78,7 @@ impl DynamoTable {
         let mut pages = request.into_paginator().items().send();
         let mut all = Vec::new();
         while let Some(item) = pages.next().await {
-            let item = item.map_err(|error| self.not_queried(partition, &sentence(&error)))?;
+            let item = item.map_err(|error| self.not_queried(partition, &error))?;
             let sort = item.get(SORT).and_then(|value| value.as_s().ok());
             if let (Some(sort), Ok(stored)) = (sort, stored(&item)) {
                 let key = ItemKey { partition: partition.to_owned(), sort: sort.clone() };
@@ -93,7 +96,7 @@ impl DynamoTable {
         let request = self.client.get_item().table_name(&self.name).consistent_read(true);
         let request = request.key(PARTITION, text(&key.partition)).key(SORT, text(&key.sort));
         let answer = request.send().await;
-        let answer = answer.map_err(|error| self.failure("read", key, sentence(&error)))?;
+        let answer = answer.map_err(|error| self.failure("read", key, Failure::of(&error)))?;
         let item = answer.item.unwrap_or_default();
         Ok((refusal(&item), read(&item, LineName::Slots.as_str())))
     }
@@ -104,9 +107,10 @@ impl DynamoTable {
         request.expression_attribute_values(":pk", text(partition))
     }
 
-    fn not_queried(&self, partition: &str, problem: &str) -> TableError {
+    fn not_queried(&self, partition: &str, error: &SdkError<QueryError>) -> TableError {
+        let Failure { problem, is_refusal } = Failure::of(error);
         let problem = format!("query partition {partition} of table {}: {problem}", self.name);
-        TableError { problem }
+        TableError { problem, is_refusal }
     }
 
     fn update(&self, key: &ItemKey) -> UpdateItemFluentBuilder {
@@ -118,9 +122,10 @@ impl DynamoTable {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
 
-    fn failure(&self, doing: &str, key: &ItemKey, problem: impl std::fmt::Display) -> TableError {
-        let item = format!("item {key} of table {}", self.name);
-        TableError { problem: format!("{doing} {item}: {problem}") }
+    fn failure(&self, doing: &str, key: &ItemKey, failure: Failure) -> TableError {
+        let Failure { problem, is_refusal } = failure;
+        let problem = format!("{doing} item {key} of table {}: {problem}", self.name);
+        TableError { problem, is_refusal }
     }
 }
 
@@ -129,9 +134,11 @@ impl Table for DynamoTable {
         let request = self.client.get_item().table_name(&self.name).consistent_read(true);
         let request = request.key(PARTITION, text(&key.partition)).key(SORT, text(&key.sort));
         let answer = request.send().await;
-        let answer = answer.map_err(|error| self.failure("read", key, sentence(&error)))?;
+        let answer = answer.map_err(|error| self.failure("read", key, Failure::of(&error)))?;
         let Some(item) = answer.item else { return Ok(None) };
-        let stored = stored(&item).map_err(|problem| self.failure("read", key, problem))?;
+        let not_ours = |problem: &str| Failure { problem: problem.to_owned(), is_refusal: true };
+        let stored = stored(&item);
+        let stored = stored.map_err(|problem| self.failure("read", key, not_ours(problem)))?;
         Ok(Some(stored).filter(|stored| !stored.has_expired(now_ms)))
     }
 
@@ -174,7 +181,7 @@ impl Table for DynamoTable {
     async fn newest(&self, partition: &str, most: u32) -> Result<Vec<Stored>, TableError> {
         let limit = i32::try_from(most).unwrap_or(i32::MAX);
         let answer = self.query(partition).scan_index_forward(false).limit(limit).send().await;
-        let answer = answer.map_err(|error| self.not_queried(partition, &sentence(&error)))?;
+        let answer = answer.map_err(|error| self.not_queried(partition, &error))?;
         let items = answer.items.unwrap_or_default();
         // An item that cannot be read is no reason to hear no news at all.
         Ok(items.iter().filter_map(|item| stored(item).ok()).collect())
@@ -256,7 +263,7 @@ impl Table for DynamoTable {
             let others_wait = |end_us| now_us < end_us && end_us <= take.plausible_us();
             begins_anew = !end_us.is_some_and(others_wait);
         }
-        Err(self.failure("take places of", key, "others took them at the same time"))
+        Ok(Line::Overtaken)
     }
 }
 
@@ -334,13 +341,27 @@ impl DynamoTable {
     }
 }
 
+/// Why a request failed.
+struct Failure {
+    problem: String,
+    /// The table answered.
+    is_refusal: bool,
+}
+
+impl Failure {
+    fn of<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> Self {
+        let is_refusal = matches!(error, SdkError::ServiceError(_));
+        Self { problem: sentence(error), is_refusal }
+    }
+}
+
 /// The item that refused a change. The error says in words that the change failed for another reason.
-fn refused(error: SdkError<UpdateItemError>) -> Result<Item, String> {
-    let problem = sentence(&error);
+fn refused(error: SdkError<UpdateItemError>) -> Result<Item, Failure> {
+    let failure = Failure::of(&error);
     if let UpdateItemError::ConditionalCheckFailedException(refusal) = error.into_service_error() {
         return Ok(refusal.item.unwrap_or_default());
     }
-    Err(problem)
+    Err(failure)
 }
 
 fn stored(item: &Item) -> Result<Stored, &'static str> {

@@ -23,6 +23,13 @@ pub(crate) struct Arrived {
     permit: Option<UsedPermit>,
 }
 
+impl Arrived {
+    /// When the request has to have ended, because its permit does.
+    pub(crate) fn until_ms(&self) -> u64 {
+        self.permit.as_ref().map_or(u64::MAX, UsedPermit::until_ms)
+    }
+}
+
 impl<P: DispatchPorts> Dispatch<P> {
     /// Decides for each delivery whether it may be attempted now. What is neither due nor due soon
     /// is re-enqueued or ended.
@@ -82,7 +89,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         moves: bool,
         of: &Invocation<'_>,
     ) -> Option<End> {
-        match self.health.disabled(in_flight) {
+        match self.disabled(in_flight, of.deadline).await {
             Some(Disabled::Hold) => {
                 Some(hold(in_flight, HoldReason::Disabled, step::PAUSED_WAIT_MS))
             }

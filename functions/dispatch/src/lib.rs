@@ -73,7 +73,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             let in_place_ms = if wait < IN_PLACE_WAITS { IN_PLACE_BELOW_MS } else { 0 };
             let mut arrived = self.sort_arrivals(waiting, &subscription, in_place_ms, of).await;
             if !arrived.due.is_empty() {
-                let attempted = self.attempt(&subscription, &arrived.due, of).await;
+                let attempted = self.attempt(&subscription, &arrived, of).await;
                 let Some((exchange, late)) = attempted else { return };
                 // A retry waits in place only where no late answer is waited for.
                 let limit_ms = if late.is_some() { 0 } else { in_place_ms };

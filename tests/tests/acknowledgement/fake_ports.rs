@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use delivery::delivery::health::news::NEWS;
 use delivery::delivery::outcome::{Content, Exchange, TransportResult};
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{
@@ -104,6 +105,9 @@ pub(crate) fn catalogue_of(subscriptions: impl IntoIterator<Item = Subscription>
     catalogue
 }
 
+/// What another process does before the next news are told.
+type BeforeNews = Box<dyn FnOnce(&mut MemoryTable, u64) + Send>;
+
 /// The recorded calls.
 #[derive(Default)]
 struct Calls {
@@ -134,6 +138,14 @@ struct Calls {
     table_takes_ms: u64,
     /// How often another process still replaces an entry just before this one does.
     overtaken: usize,
+    news_refused: bool,
+    before_news: Option<BeforeNews>,
+    /// How many replacements are left until one is carried out twice, because its first answer was lost.
+    until_lost: Option<usize>,
+    /// How many answers about permits are still too late.
+    late_permits: usize,
+    /// The partition whose items are throttled.
+    throttled: Option<String>,
     /// The `webhook-*` headers of the responses to validation requests; if empty, a response has
     /// none.
     consent_headers: Vec<(String, String)>,
@@ -145,6 +157,19 @@ struct Calls {
 }
 
 impl Calls {
+    fn is_answer_lost(&mut self) -> bool {
+        let left = self.until_lost.take();
+        self.until_lost = left.and_then(|left| left.checked_sub(1));
+        left == Some(0)
+    }
+
+    /// Whether another process changes an item just before this one does.
+    fn is_overtaken(&mut self) -> bool {
+        let is_overtaken = self.overtaken > 0;
+        self.overtaken -= usize::from(is_overtaken);
+        is_overtaken
+    }
+
     fn begin_request(&mut self) {
         self.under_way += 1;
         self.most_under_way = self.most_under_way.max(self.under_way);
@@ -368,7 +393,32 @@ impl FakePorts {
         self.calls().table_takes_ms = takes_ms;
     }
 
-    /// So often from now on another process replaces an entry just before this one does.
+    /// The table refuses news, or takes them again.
+    pub(crate) fn set_news_refused(&self, refused: bool) {
+        self.calls().news_refused = refused;
+    }
+
+    /// Does this before the next news are told.
+    pub(crate) fn before_news(&self, happens: impl FnOnce(&mut MemoryTable, u64) + Send + 'static) {
+        self.calls().before_news = Some(Box::new(happens));
+    }
+
+    /// After so many replacements one is carried out, its answer is lost, and the client tries again.
+    pub(crate) fn lose_answer_after(&self, replacements: usize) {
+        self.calls().until_lost = Some(replacements);
+    }
+
+    /// So many permits are given out, but their answers are too late.
+    pub(crate) fn answer_late_about_permits(&self, times: usize) {
+        self.calls().late_permits = times;
+    }
+
+    /// No permits of this partition are given out, because it is throttled.
+    pub(crate) fn throttle(&self, partition: Option<&str>) {
+        self.calls().throttled = partition.map(str::to_owned);
+    }
+
+    /// So often from now on another process changes an item just before this one does.
     pub(crate) fn overtake(&self, times: usize) {
         self.calls().overtaken = times;
     }
@@ -620,7 +670,7 @@ impl FakePorts {
         let mut calls = self.calls();
         if calls.table_unreachable {
             calls.table.requests += 1;
-            return Err(TableError { problem: "reach it: injected by the test".to_owned() });
+            return Err(TableError::unreachable("reach it: injected by the test"));
         }
         Ok(change(&mut calls.table))
     }
@@ -638,9 +688,18 @@ impl Table for FakePorts {
         expected: Expected,
         now_ms: u64,
     ) -> Result<bool, TableError> {
-        let is_overtaken = expected != Expected::Anything && self.calls().overtaken > 0;
+        let happens = if key.partition == NEWS { self.calls().before_news.take() } else { None };
+        if let Some(happens) = happens {
+            happens(&mut self.calls().table, now_ms);
+        }
+        if self.calls().news_refused && key.partition == NEWS {
+            return Err(TableError::refused("replace it: injected by the test"));
+        }
+        let is_overtaken = expected != Expected::Anything && self.calls().is_overtaken();
         let expected = if is_overtaken { Expected::Version(0) } else { expected };
-        self.calls().overtaken -= usize::from(is_overtaken);
+        if self.calls().is_answer_lost() {
+            self.ask_table(|table| table.replace(key, entry, expected, now_ms)).await?;
+        }
         self.ask_table(|table| table.replace(key, entry, expected, now_ms)).await
     }
 
@@ -654,7 +713,16 @@ impl Table for FakePorts {
         take: &TakePermits,
         now_ms: u64,
     ) -> Result<PermitAnswer, TableError> {
-        self.ask_table(|table| table.take_permits(key, take, now_ms)).await
+        if self.calls().throttled.as_deref() == Some(&key.partition) {
+            return Err(TableError::refused("ThrottlingException: injected by the test"));
+        }
+        let answer = self.ask_table(|table| table.take_permits(key, take, now_ms)).await;
+        let is_late = self.calls().late_permits > 0;
+        if is_late {
+            self.calls().late_permits -= 1;
+            self.clock.sleep(2_000).await;
+        }
+        answer
     }
 
     async fn return_permits(
@@ -674,6 +742,10 @@ impl Table for FakePorts {
         take: &TakePlaces,
         now_ms: u64,
     ) -> Result<Line, TableError> {
+        let is_overtaken = self.calls().is_overtaken();
+        if is_overtaken {
+            return Ok(Line::Overtaken);
+        }
         self.ask_table(|table| table.take_places(key, name, take, now_ms)).await
     }
 }

@@ -33,6 +33,7 @@ mod shared;
 mod signed;
 mod sinks;
 mod slow;
+mod table_faults;
 mod tokens;
 mod trust;
 mod unreadable;

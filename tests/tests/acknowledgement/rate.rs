@@ -123,6 +123,19 @@ fn the_events_of_a_batch_are_one_request_but_wait_for_slots_of_their_own() {
 }
 
 #[test]
+fn who_is_overtaken_by_others_every_time_asks_again_soon() {
+    let process = Process::of(2);
+    process.invoke(&events(6));
+    let before = process.ports.requests();
+    process.ports.overtake(20);
+    let sent = process.invoke(&events(2));
+    assert_eq!((process.ports.requests(), sent.len()), (before, 2), "nobody uses a share as well");
+    for (_, message) in &sent {
+        assert_eq!((message.wait_ms, carried(message).hold.slots), (2_000, 0));
+    }
+}
+
+#[test]
 fn without_the_table_a_process_keeps_to_its_share_of_the_rate() {
     for hangs in [false, true] {
         let ports = FakePorts::new(catalogue_of([limited(8)]));

@@ -6,7 +6,7 @@ use delivery::delivery::health::shared::{DestinationState, Document as _};
 use delivery::delivery::health::{DestinationKey, slow};
 use delivery::delivery::{Delivery, DeliveryTarget};
 use delivery::ports::{Attribute, Clock as _, Message, QueueName, Record};
-use delivery::subscription::{Disabled, ReplyTo, Subscription};
+use delivery::subscription::{Disable, Disabled, ReplyTo, Subscription};
 use delivery::table::{Entry, ItemKey};
 use delivery::time::duration::{DAY_MS, MINUTE_MS};
 use dispatch::{Deadline, Dispatch};
@@ -321,6 +321,40 @@ fn a_switch_holds_after_a_year_and_health_that_nobody_renewed_is_gone_after_a_we
     let sent = deployment.invoke(0, &[new]);
     assert!(matches!(&sent[..], [(QueueName::DeadLetter, _)]), "{sent:?}");
     assert_eq!(deployment.ports.requests(), before);
+}
+
+#[test]
+fn a_switch_that_only_the_news_know_is_not_believed_while_the_table_answers() {
+    let healthy = DestinationState::healthy("https://s0.example.com/", "shop/orders/s0", 0);
+    let disabled = healthy.disabled_by_operator(Disabled::DeadLetter, 0);
+    for is_reached in [true, false] {
+        let deployment = Deployment::new(1, &[answers(200)]);
+        let [_, switch] = News::of_state(key(), &disabled, deployment.ports.now_ms());
+        deployment.ports.set_entry(&switch.item(), &switch.entry());
+        let elsewhere = Record { topic: Some("shop/others".to_owned()), ..record("m", EVENT) };
+        deployment.invoke(0, &[elsewhere]);
+        deployment.ports.set_table_unreachable(!is_reached);
+        assert_eq!(deployment.attempts(0), is_reached);
+        assert_eq!(deployment.attempts(0), is_reached);
+    }
+}
+
+#[test]
+fn a_switch_that_could_not_be_told_is_told_by_a_later_invocation() {
+    let mut ends = destination();
+    ends.destination.disable = Some(Disable { after_ms: 10_000, then: Disabled::DeadLetter });
+    let deployment = Deployment::with(FakePorts::new(catalogue_of([ends])), 2, &[answers(503)]);
+    deployment.fail_ten_times();
+    deployment.ports.set_news_refused(true);
+    deployment.ports.advance_ms(10_000);
+    assert!(deployment.attempts(0), "the probe");
+    assert!(deployment.state().disabled.is_some());
+    assert!(!deployment.news().iter().any(|news| news.contains("switch")));
+    deployment.ports.set_news_refused(false);
+    deployment.ports.advance_ms(30_000);
+    deployment.invoke(0, &[due()]);
+    let sent = deployment.invoke(1, &[due()]);
+    assert!(matches!(&sent[..], [(QueueName::DeadLetter, _)]), "{sent:?}");
 }
 
 #[test]

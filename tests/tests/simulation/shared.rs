@@ -98,7 +98,7 @@ impl Inner {
             Some(Trouble::Takes(_)) | None => false,
         };
         match is_refused {
-            true => Err(TableError { problem: "reach it: injected by the world".to_owned() }),
+            true => Err(TableError::unreachable("reach it: injected by the world")),
             false => Ok(()),
         }
     }

@@ -49,6 +49,8 @@ pub enum Line {
         /// When the first begins.
         first_us: u64,
     },
+    /// Other processes changed the line at each try: ask again soon.
+    Overtaken,
     /// Too many wait already.
     Full {
         /// Until when, in milliseconds.

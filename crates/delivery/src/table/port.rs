@@ -35,6 +35,22 @@ impl Stored {
 pub struct TableError {
     /// What could not be done, with which item of which table, and why.
     pub problem: String,
+    /// The table answered. It does not do this, but may do something else: another item is not throttled.
+    pub is_refusal: bool,
+}
+
+impl TableError {
+    /// The table did not answer.
+    #[must_use]
+    pub fn unreachable(problem: impl Into<String>) -> Self {
+        Self { problem: problem.into(), is_refusal: false }
+    }
+
+    /// The table refused it.
+    #[must_use]
+    pub fn refused(problem: impl Into<String>) -> Self {
+        Self { problem: problem.into(), is_refusal: true }
+    }
 }
 
 /// What all processes of a deployment know together.

@@ -11,6 +11,7 @@ use delivery::subscription::Subscription;
 use delivery::subscription::secret::Keyring;
 use futures::FutureExt as _;
 
+use crate::arrival::Arrived;
 use crate::dispatch::{Dispatch, Invocation};
 use crate::memory::health::key_of;
 use crate::progress::{InFlightDelivery, Stage};
@@ -21,9 +22,10 @@ impl<P: DispatchPorts> Dispatch<P> {
     pub(crate) async fn attempt(
         &self,
         subscription: &Subscription,
-        due: &[InFlightDelivery],
+        arrived: &Arrived,
         of: &Invocation<'_>,
     ) -> Option<(Exchange, Option<Late>)> {
+        let due = &arrived.due[..];
         let destination = &subscription.destination;
         let admitted = self.health.admission(subscription, due);
         let deliveries: Vec<&Delivery> = due.iter().map(AsRef::as_ref).collect();
@@ -34,7 +36,11 @@ impl<P: DispatchPorts> Dispatch<P> {
             false => Ok(Keyring::default()),
         };
         let now_ms = self.ports.now_ms();
-        let timeout_ms = of.deadline.begin(now_ms, destination.response_timeout_ms)?;
+        // A token that took long leaves less time: another process may have the permit after it.
+        let left_ms =
+            arrived.until_ms().saturating_sub(now_ms).saturating_sub(destination.late_window_ms);
+        let wanted_ms = destination.response_timeout_ms.min(left_ms.max(1));
+        let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
         // Before the request: a panic from here on counts as an attempt.
         due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
         let attempt = Attempt { subscription, due, deliveries: &deliveries, timeout_ms, of };

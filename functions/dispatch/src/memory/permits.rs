@@ -42,6 +42,8 @@ pub(crate) struct Held {
     grants: Vec<Grant>,
     /// So many permits were taken for deliveries that are new, and not used yet.
     pub(crate) for_new: u32,
+    /// Permits that the table may have given out, although it did not answer. They are returned.
+    pub(crate) uncertain: Vec<Permit>,
     /// Turns that nobody has taken yet.
     pub(crate) turns_ms: VecDeque<u64>,
     /// Until when others wait for their turns: who is new comes after them.
@@ -109,7 +111,9 @@ impl OwnPermits {
     }
 
     fn has_unneeded(&self) -> bool {
-        !self.is_wanted() && self.held().grants.iter().any(|grant| grant.in_use == 0)
+        let held = self.held();
+        let has_uncertain = !held.uncertain.is_empty();
+        !self.is_wanted() && (has_uncertain || held.grants.iter().any(|grant| grant.in_use == 0))
     }
 
     /// Uses a permit for an attempt that ends before this time.
@@ -119,7 +123,7 @@ impl OwnPermits {
         // The one that is valid for the shortest time: the others are left for those that come later.
         let grant = held.grants.iter_mut().filter(fits).min_by_key(|it| it.permit)?;
         grant.in_use += 1;
-        Some(UsedPermit { of: Arc::clone(self), number: grant.permit.number })
+        Some(UsedPermit { of: Arc::clone(self), permit: grant.permit })
     }
 
     /// Takes out the permits that end before this time, and that nobody uses. Those of the table have to be returned to it.
@@ -137,7 +141,10 @@ impl OwnPermits {
         }
         let mut held = self.held();
         let unneeded = held.grants.extract_if(.., |grant| grant.in_use == 0);
-        unneeded.filter(|grant| grant.is_in_table).map(|grant| grant.permit).collect()
+        let mut unneeded: Vec<Permit> =
+            unneeded.filter(|grant| grant.is_in_table).map(|grant| grant.permit).collect();
+        unneeded.append(&mut held.uncertain);
+        unneeded
     }
 }
 
@@ -208,14 +215,22 @@ impl Held {
 #[derive(Debug)]
 pub(crate) struct UsedPermit {
     of: Arc<OwnPermits>,
-    /// The number of the permit.
-    number: u32,
+    permit: Permit,
+}
+
+impl UsedPermit {
+    /// When its request has to have ended.
+    pub(crate) fn until_ms(&self) -> u64 {
+        self.permit.until_ms
+    }
 }
 
 impl Drop for UsedPermit {
     fn drop(&mut self) {
         let mut held = self.of.held();
-        if let Some(grant) = held.grants.iter_mut().find(|it| it.permit.number == self.number) {
+        if let Some(grant) =
+            held.grants.iter_mut().find(|it| it.permit.number == self.permit.number)
+        {
             grant.in_use = grant.in_use.saturating_sub(1);
         }
         drop(held);
@@ -263,7 +278,7 @@ mod tests {
         let used: Vec<u32> = [15, 5, 15]
             .map(|ends_ms| own.take(ends_ms).expect("a permit is left"))
             .iter()
-            .map(|used| used.number)
+            .map(|used| used.permit.number)
             .collect();
         assert_eq!(used, [20, 10, 30]);
         assert!(own.take(31).is_none());

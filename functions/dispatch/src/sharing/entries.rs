@@ -10,11 +10,14 @@ use crate::deadline::Deadline;
 use crate::dispatch::Dispatch;
 
 /// How long one request may take.
-pub(super) const REQUEST_MS: u64 = SECOND_MS;
+pub(crate) const REQUEST_MS: u64 = SECOND_MS;
 /// How often an entry is written that others write at the same time, and the longest pause after the
 /// first try; later ones are twice as long each.
 const TRIES: u32 = 7;
 const FIRST_PAUSE_MS: u64 = 20;
+
+/// The problem of a table that is slow.
+const LATE: &str = "it did not answer in time";
 
 /// The table gave no answer that can be used, or none in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +103,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         Err(NotUpdated::Contended)
     }
 
-    /// Waits for an answer of the table, for a moment. Once there was none, it is not asked for a while.
+    /// Waits for an answer of the table, for a moment. Once there was none, it is not asked for a while. After a refusal it
+    /// is: other items, and those of other namespaces, may be answered.
     pub(crate) async fn table_answer<T>(
         &self,
         request: impl Future<Output = Result<T, TableError>>,
@@ -109,19 +113,20 @@ impl<P: DispatchPorts> Dispatch<P> {
         if self.health.is_unreachable(self.ports.now_ms()) {
             return Err(Unreachable);
         }
-        let no_answer = || "it did not answer in time".to_owned();
         let in_time = self.in_time(request, deadline);
-        let problem = tokio::select! {
+        let error = tokio::select! {
             biased;
             answer = in_time => match answer {
                 Some(Ok(value)) => return Ok(value),
-                Some(Err(error)) => error.to_string(),
-                None => no_answer(),
+                Some(Err(error)) => error,
+                None => TableError::unreachable(LATE),
             },
-            () = self.ports.sleep(REQUEST_MS) => no_answer(),
+            () = self.ports.sleep(REQUEST_MS) => TableError::unreachable(LATE),
         };
-        self.health.note_unreachable(self.ports.now_ms());
-        self.log_unreachable(&problem);
+        if !error.is_refusal {
+            self.health.note_unreachable(self.ports.now_ms());
+        }
+        self.log_unreachable(&error.problem);
         Err(Unreachable)
     }
 

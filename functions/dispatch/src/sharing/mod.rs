@@ -10,7 +10,7 @@ mod entries;
 mod notices;
 
 pub(crate) use dead_letters::announced;
-pub(crate) use entries::{NotUpdated, Unreachable};
+pub(crate) use entries::{NotUpdated, REQUEST_MS, Unreachable};
 
 use entries::Read;
 
@@ -23,7 +23,7 @@ use delivery::delivery::health::probation::{Admission, PROBE_MS};
 use delivery::delivery::health::shared::{Claim, DestinationState, Document as _, Findings, Spell};
 use delivery::machine::step;
 use delivery::ports::DispatchPorts;
-use delivery::subscription::Subscription;
+use delivery::subscription::{Disabled, Subscription};
 use delivery::table::{Expected, Table as _};
 use delivery::time::duration::MINUTE_MS;
 use futures::FutureExt as _;
@@ -31,7 +31,7 @@ use futures::stream::{self, StreamExt as _};
 
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, Invocation};
-use crate::memory::health::{Probe, key_of};
+use crate::memory::health::{Probe, Switch, key_of};
 use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
@@ -67,6 +67,37 @@ impl<P: DispatchPorts> Dispatch<P> {
         delivery.defer(now_ms, now_ms.saturating_add(wait_ms));
         telemetry::deferred(delivery, wait_ms);
         Some(wait_ms)
+    }
+
+    /// What happens to a delivery because its destination is disabled, if it is.
+    pub(crate) async fn disabled(
+        &self,
+        in_flight: &InFlightDelivery,
+        deadline: &Deadline,
+    ) -> Option<Disabled> {
+        let switch = self.health.switch(in_flight)?;
+        match switch.is_certain {
+            true => Some(switch.disabled),
+            // Boxed: it is rare, and would enlarge the future of every delivery.
+            false => self.confirm(switch, &in_flight.subscription, deadline).boxed().await,
+        }
+    }
+
+    /// Asks the item of a destination whether it is disabled, as the news say. They count while it cannot be read.
+    async fn confirm(
+        &self,
+        switch: Switch,
+        subscription: &Subscription,
+        deadline: &Deadline,
+    ) -> Option<Disabled> {
+        let key = key_of(subscription);
+        let item = key.health_item(&subscription.name.topic.namespace);
+        let Ok(read) = self.read_entry::<DestinationState>(&item, deadline).await else {
+            return Some(switch.disabled);
+        };
+        let disabled = read.document.and_then(|state| state.disabled).map(|it| it.then);
+        self.health.note_disabled(key, disabled);
+        disabled
     }
 
     /// Until when others have to be waited for; `None` if this process probes.
@@ -160,7 +191,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         let merge = |stored: Option<DestinationState>| {
             let merged = DestinationState::merged(stored.clone(), &findings, now_ms);
             let changes = Transition::since(stored.as_ref(), &merged);
-            (merged.clone(), (changes, News::of_change(key, stored.as_ref(), &merged)))
+            (
+                merged.clone(),
+                (changes, News::of_change(key, stored.as_ref(), &merged).collect::<Vec<_>>()),
+            )
         };
         let item = key.health_item(findings.namespace());
         let Ok((state, (changes, news))) = self.update_entry(&item, merge, deadline).await else {
@@ -172,7 +206,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         self.health.note_disabled(key, state.disabled.as_ref().map(|disabled| disabled.then));
         let are_sent = state.notices.is_empty() || self.send_notices(&item, &state, of).await;
         if !are_told || !are_sent {
-            // Nothing new, but a reason to write again.
+            // The item is written, but not all processes know: the next invocation tells them again.
             let Findings { destination, subscription, .. } = findings;
             self.health.keep_unshared(key, Findings::new(destination, subscription));
         }

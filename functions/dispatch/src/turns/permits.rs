@@ -284,7 +284,8 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// When an attempt ends that begins now, at the latest.
     fn ends_ms(&self, limit: &Limit<'_>) -> u64 {
-        self.ports.now_ms().saturating_add(limit.lasts_ms)
+        let ends_ms = self.ports.now_ms().saturating_add(limit.lasts_ms);
+        ends_ms.min(limit.deadline.ends_ms().unwrap_or(u64::MAX))
     }
 
     /// Takes permits for so many requests, as far as there are any. How many requests are left without.
@@ -295,6 +296,12 @@ impl<P: DispatchPorts> Dispatch<P> {
         is_new: bool,
     ) -> Result<u32, Unreachable> {
         let shares = Shares::of(limit.most);
+        let mut uncertain = std::mem::take(&mut limit.own.held().uncertain);
+        let now_ms = self.ports.now_ms();
+        uncertain.retain(|permit| now_ms < permit.until_ms);
+        if !uncertain.is_empty() {
+            self.give_back(limit, uncertain).await?;
+        }
         if let Some(left) = self.exchange_permits(limit, wanted, shares, is_new).await? {
             return Ok(left);
         }
@@ -336,10 +343,16 @@ impl<P: DispatchPorts> Dispatch<P> {
             held.ask_again_ms = ask_again_ms(held.takes_ms(), self.ports.now_ms());
             return Ok(Some(wanted.saturating_sub(count.saturating_mul(shares.requests))));
         }
-        let (takes_ms, now_ms) = (limit.own.held().known_takes_ms(), self.ports.now_ms());
-        let returned = self.ports.table().return_permits(&limit.item, &old, takes_ms, now_ms);
-        self.table_answer(returned, limit.deadline).await?;
+        self.give_back(limit, old).await?;
         Ok(None)
+    }
+
+    /// Returns permits that this process does not use.
+    async fn give_back(&self, limit: &Limit<'_>, permits: Vec<Permit>) -> Result<(), Unreachable> {
+        let (takes_ms, now_ms) = (limit.own.held().known_takes_ms(), self.ports.now_ms());
+        let returned = self.ports.table().return_permits(&limit.item, &permits, takes_ms, now_ms);
+        let answer = self.table_answer(returned, limit.deadline).await;
+        answer.inspect_err(|_| limit.own.held().uncertain.extend(permits))
     }
 
     /// Asks for so many permits, some of them instead of those that this process has.
@@ -359,7 +372,10 @@ impl<P: DispatchPorts> Dispatch<P> {
             only_if_nobody_waits: is_new,
         };
         let asked = self.ports.table().take_permits(&limit.item, &take, self.ports.now_ms());
-        let answer = self.table_answer(asked, limit.deadline).await?;
+        let Ok(answer) = self.table_answer(asked, limit.deadline).await else {
+            limit.own.held().uncertain.extend(take.permits);
+            return Err(Unreachable);
+        };
         if answer == PermitAnswer::Taken {
             let grants = take.permits.into_iter();
             limit.own.held().add(grants.map(|it| Grant::new(it, shares.requests, true)));
@@ -439,6 +455,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 held.line_until_ms = first_us.saturating_add(take.all_us()) / 1_000;
             }
             Line::Full { until_ms } => held.line_until_ms = until_ms,
+            Line::Overtaken => {}
         }
         Ok(())
     }
@@ -482,8 +499,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         let takes_ms = own.held().known_takes_ms();
         let returned =
             self.ports.table().return_permits(item, &permits, takes_ms, self.ports.now_ms());
-        // What cannot be returned now ends by itself.
-        let _ = self.table_answer(returned, deadline).await;
+        if self.table_answer(returned, deadline).await.is_err() {
+            own.held().uncertain.extend(permits);
+        }
     }
 }
 

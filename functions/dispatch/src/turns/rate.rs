@@ -22,7 +22,7 @@ use futures::FutureExt as _;
 use super::GATHER_MS;
 use crate::deadline::Deadline;
 use crate::dispatch::{Dispatch, IN_PLACE_BELOW_MS, Invocation};
-use crate::memory::health::key_of;
+use crate::memory::health::{UNREACHABLE_MS, key_of};
 use crate::memory::rates::{Own, Wants};
 use crate::progress::{InFlightDelivery, Unfinished};
 use crate::sharing::Unreachable;
@@ -62,7 +62,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let key = key_of(subscription);
         let item = key.limits_item(&subscription.name.topic.namespace);
         let rate = Rate { key, item, per_second, latest_ms, deadline: of.deadline };
-        let Taken { slots, is_full } = self.next_slots(&rate, due.len()).await;
+        let Taken { slots, missing } = self.next_slots(&rate, due.len()).await;
         let now_ms = self.ports.now_ms();
         let first_wait_ms = slots.first().map(|first_ms| first_ms.saturating_sub(now_ms));
         if let Some(wait_ms) = first_wait_ms.filter(|wait_ms| *wait_ms <= IN_PLACE_BELOW_MS) {
@@ -76,9 +76,13 @@ impl<P: DispatchPorts> Dispatch<P> {
                     in_flight.delivery.wait_for_slot(slot_ms);
                     slot_ms.saturating_sub(now_ms)
                 }
-                // Others were faster, or the answer came too late: there may be slots for it.
-                None if !is_full => ASK_AGAIN_MS,
-                None => latest_ms.saturating_sub(now_ms).clamp(ASK_AGAIN_MS, PAUSED_WAIT_MS),
+                None => match missing {
+                    Missing::Soon => ASK_AGAIN_MS,
+                    Missing::Unreachable => UNREACHABLE_MS,
+                    Missing::Full => {
+                        latest_ms.saturating_sub(now_ms).clamp(ASK_AGAIN_MS, PAUSED_WAIT_MS)
+                    }
+                },
             };
             telemetry::held(&in_flight.delivery, HoldReason::Rate, wait_ms);
             Unfinished { in_flight, end: End::Retry { wait_ms } }
@@ -119,7 +123,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             while into.slots.len() < count {
                 let Some(slot_ms) = own.take(self.ports.now_ms()) else { break };
                 if slot_ms > rate.latest_ms {
-                    into.is_full = true;
+                    into.missing = Missing::Full;
                     return own.put_back(slot_ms);
                 }
                 into.slots.push(slot_ms);
@@ -132,30 +136,41 @@ impl<P: DispatchPorts> Dispatch<P> {
             let places = rate.places(wanted, own.line_until_ms > now_ms, now_ms);
             let asked =
                 self.ports.table().take_places(&rate.item, LineName::Slots, &places, now_ms);
-            match self.table_answer(asked, rate.deadline).await {
+            let answer = self.table_answer(asked, rate.deadline).await;
+            if answer.is_ok() {
+                own.share_next_ms = 0;
+            }
+            match answer {
                 Ok(Line::Taken { first_us }) => {
                     own.add(places.places_ms(first_us));
                     own.line_until_ms = first_us.saturating_add(places.all_us()) / 1_000;
                 }
                 Ok(Line::Full { until_ms }) => {
-                    (into.is_full, own.line_until_ms) = (true, until_ms);
+                    (into.missing, own.line_until_ms) = (Missing::Full, until_ms);
                     return;
                 }
+                Ok(Line::Overtaken) => return,
                 Err(Unreachable) => {
+                    into.missing = Missing::Unreachable;
                     let missing = count - into.slots.len();
-                    into.slots.extend((0..missing).map(|_| self.next_of_share(rate, own)));
-                    return;
+                    let slots = std::iter::from_fn(|| self.next_of_share(rate, own));
+                    return into.slots.extend(slots.take(missing));
                 }
             }
         }
     }
 
-    /// When this process may make its next request, if all that may run share the rate.
-    fn next_of_share(&self, rate: &Rate<'_>, own: &mut Own) -> u64 {
-        let next_ms = own.share_next_ms.max(self.ports.now_ms());
+    /// When this process may make its next request, if all that may run share the rate. `None` if the table is asked
+    /// again before.
+    fn next_of_share(&self, rate: &Rate<'_>, own: &mut Own) -> Option<u64> {
+        let now_ms = self.ports.now_ms();
+        let next_ms = own.share_next_ms.max(now_ms);
+        if next_ms > rate.latest_ms.min(now_ms.saturating_add(UNREACHABLE_MS)) {
+            return None;
+        }
         let every_ms = u64::from(self.gates.functions) * SECOND_MS / u64::from(rate.per_second);
         own.share_next_ms = next_ms.saturating_add(every_ms);
-        next_ms
+        Some(next_ms)
     }
 }
 
@@ -163,8 +178,19 @@ impl<P: DispatchPorts> Dispatch<P> {
 #[derive(Debug, Default)]
 struct Taken {
     slots: Vec<u64>,
-    /// Whether no more are free in their time.
-    is_full: bool,
+    missing: Missing,
+}
+
+/// Why deliveries got no slot.
+#[derive(Debug, Clone, Copy, Default)]
+enum Missing {
+    /// Others were faster, or the answer came too late: there may be slots soon.
+    #[default]
+    Soon,
+    /// The table cannot be reached, and this process has used up its share.
+    Unreachable,
+    /// No slot is free in their time.
+    Full,
 }
 
 /// What slots are asked for.

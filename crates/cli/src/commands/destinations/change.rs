@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use adapters::machine::Machine;
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
-use delivery::delivery::health::news::News;
+use delivery::delivery::health::news::{DISABLED_MAX, News};
 use delivery::delivery::health::notice::Notice;
 use delivery::delivery::health::shared::DestinationState;
 use delivery::ports::Clock as _;
@@ -75,6 +75,7 @@ pub(super) async fn disable(arguments: DisableArgs) -> anyhow::Result<ExitCode> 
         }
     };
     let change = Change::of_requests(&arguments.change).await?;
+    change.assert_one_more_may_be_disabled().await?;
     let is_done = |state: &DestinationState| {
         state.disabled.as_ref().is_some_and(|disabled| disabled.then == then)
     };
@@ -153,6 +154,19 @@ impl Change {
             );
         }
         Ok(change)
+    }
+
+    /// Functions read a limited number of news, and each disabled destination is one.
+    async fn assert_one_more_may_be_disabled(&self) -> anyhow::Result<()> {
+        let news = self.place.news().await?;
+        let disabled = news.disabled();
+        if disabled.len() >= DISABLED_MAX && !disabled.contains_key(&self.destination.key) {
+            bail!(
+                "{DISABLED_MAX} destinations are disabled already, and functions cannot know of more; `paused: true` stops \
+                 a subscription"
+            );
+        }
+        Ok(())
     }
 
     /// Changes the state, unless that is done already, and tells it.

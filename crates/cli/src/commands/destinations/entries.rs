@@ -74,13 +74,16 @@ impl Place {
         Ok(())
     }
 
+    /// The news, as functions read them.
+    pub(super) async fn news(&self) -> anyhow::Result<AllNews> {
+        let news = self.table.newest(NEWS, NEWS_MAX).await.map_err(failure)?;
+        Ok(news.iter().filter_map(|it| News::read(it.text.as_bytes()).ok()).collect())
+    }
+
     /// All destinations of which something is known: those of the namespaces of its topics, and of the news.
     pub(super) async fn states(&self) -> anyhow::Result<States> {
         let mut namespaces = self.namespaces().await;
-        let news = self.table.newest(NEWS, NEWS_MAX).await;
-        let news = news.map_err(failure)?;
-        let news: AllNews =
-            news.iter().filter_map(|it| News::read(it.text.as_bytes()).ok()).collect();
+        let news = self.news().await?;
         namespaces.extend(news.namespaces().map(str::to_owned));
         let read = async |namespace: String| self.table.all(&namespace).await;
         let mut found = States { states: Vec::new(), problems: Vec::new() };

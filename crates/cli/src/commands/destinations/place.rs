@@ -62,7 +62,14 @@ impl PlaceArgs {
                 DynamoTable::new(&stack::aws().await, stack.output("TableName")?.to_owned());
             return Ok(Place { table, location: stack.subscriptions()? });
         }
-        let Some(bucket) = self.config.strip_prefix("s3://") else { return self.folder() };
+        let Some(bucket) = self.config.strip_prefix("s3://") else {
+            if self.table.is_some() {
+                return Err(usage_error(
+                    "--table needs --to s3://BUCKET; leave it out for the `lastmile dev` that runs in a folder",
+                ));
+            }
+            return self.folder();
+        };
         let Some(table) = &self.table else {
             return Err(usage_error(
                 "--table is missing: with s3://BUCKET, it names the table of the deployment; --stack knows it",

@@ -20,6 +20,8 @@ use crate::time::duration::{HOUR_MS, MINUTE_MS};
 pub const NEWS: &str = "@news";
 /// So many news a process reads at most.
 pub const NEWS_MAX: u32 = 1_000;
+/// Operators disable at most so many destinations at a time: a process has to read them all, and other news beside them.
+pub const DISABLED_MAX: usize = 900;
 /// News about health are of use until whoever heard the one before has found out by itself.
 const HEALTH_MS: u64 = 2 * HOUR_MS;
 /// A changed topic is found by everybody who lists the topics within this time.
@@ -72,24 +74,18 @@ pub struct Health {
 }
 
 impl News {
-    /// What is to be told once the state of a destination has changed from one to another.
-    #[must_use]
+    /// The news that follows from a change of a destination's state.
+    ///
+    /// Without a change it is the same again: whoever could not tell it before tells it now.
     pub fn of_change(
         destination: DestinationKey,
         before: Option<&DestinationState>,
         after: &DestinationState,
-    ) -> Vec<Self> {
-        let before = before.map(|before| Self::of_state(destination, before, after.changed_ms));
-        let healthy = DestinationState::healthy("", &after.subscription, after.changed_ms);
-        let before =
-            before.unwrap_or_else(|| Self::of_state(destination, &healthy, after.changed_ms));
-        let after = Self::of_state(destination, after, after.changed_ms);
-        after
-            .into_iter()
-            .zip(before)
-            .filter(|(after, before)| after != before)
-            .map(|it| it.0)
-            .collect()
+    ) -> impl Iterator<Item = Self> {
+        let [health, switch] = Self::of_state(destination, after, after.changed_ms);
+        let is_disabled = |state: &DestinationState| state.disabled.is_some();
+        let is_switched = is_disabled(after) || before.is_some_and(is_disabled);
+        std::iter::once(health).chain(is_switched.then_some(switch))
     }
 
     /// All that there is to tell of a destination in this state.

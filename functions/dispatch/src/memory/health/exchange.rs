@@ -6,12 +6,12 @@ use delivery::delivery::health::shared::{Findings, Spell};
 use delivery::subscription::Disabled;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 
-use super::{Health, Memory};
+use super::{Health, Memory, Switch};
 
 /// How often the news are read.
 pub const READ_EVERY_MS: u64 = 30 * SECOND_MS;
 /// How long the table is not asked after it did not answer.
-const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
+pub(crate) const UNREACHABLE_MS: u64 = 30 * SECOND_MS;
 /// How often it is logged that it did not.
 const LOG_EVERY_MS: u64 = MINUTE_MS;
 
@@ -45,14 +45,22 @@ impl Health {
 
     /// Takes over which destinations are disabled: all, and no others.
     pub(crate) fn adopt_disabled(&self, news: &AllNews) {
-        self.memory().disabled.clone_from(news.disabled());
+        let known = &mut self.memory().disabled;
+        let switch = |(key, disabled): (&DestinationKey, &Disabled)| {
+            let is_known = |switch: &&Switch| switch.is_certain && switch.disabled == *disabled;
+            let is_certain = known.get(key).filter(is_known).is_some();
+            (*key, Switch { disabled: *disabled, is_certain })
+        };
+        *known = news.disabled().iter().map(switch).collect();
     }
 
-    /// This process found out what disables a destination, or that it is not disabled.
+    /// The item of a destination says that it is disabled, or that it is not.
     pub(crate) fn note_disabled(&self, key: DestinationKey, disabled: Option<Disabled>) {
         let disabled_ones = &mut self.memory().disabled;
         match disabled {
-            Some(disabled) => _ = disabled_ones.insert(key, disabled),
+            Some(disabled) => {
+                _ = disabled_ones.insert(key, Switch { disabled, is_certain: true });
+            }
             None => _ = disabled_ones.remove(&key),
         }
     }

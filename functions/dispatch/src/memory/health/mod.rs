@@ -10,6 +10,7 @@ mod failing;
 mod slow;
 
 pub use exchange::READ_EVERY_MS;
+pub(crate) use exchange::UNREACHABLE_MS;
 pub(crate) use failing::Probe;
 
 use std::collections::BTreeMap;
@@ -41,7 +42,7 @@ struct Memory {
     probations: Probations<DestinationKey>,
     slow: SlowDestinations<DestinationKey>,
     /// As an operator said, or because they failed for too long.
-    disabled: BTreeMap<DestinationKey, Disabled>,
+    disabled: BTreeMap<DestinationKey, Switch>,
     /// What other processes cannot know yet.
     unshared: BTreeMap<DestinationKey, Findings>,
     /// When it read the news last.
@@ -50,6 +51,14 @@ struct Memory {
     unreachable_until_ms: u64,
     /// When it is logged again that it did not.
     log_next_ms: u64,
+}
+
+/// That a destination is disabled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Switch {
+    pub(crate) disabled: Disabled,
+    /// Its item says so, and not only the news: whoever may tell which topics were changed may write any news.
+    pub(crate) is_certain: bool,
 }
 
 impl Memory {
@@ -67,8 +76,8 @@ impl Health {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What happens to this delivery because its destination is disabled, if it is.
-    pub(crate) fn disabled(&self, in_flight: &InFlightDelivery) -> Option<Disabled> {
+    /// Whether the destination of this delivery is disabled.
+    pub(crate) fn switch(&self, in_flight: &InFlightDelivery) -> Option<Switch> {
         let memory = self.memory();
         // Nearly always none is: then no address is hashed.
         if memory.disabled.is_empty() || !are_to_destination(slice::from_ref(in_flight)) {
@@ -99,7 +108,7 @@ impl Health {
             let findings = memory.findings(key, subscription);
             findings.failing = failing.map(|found| (found, at_ms)).or(findings.failing);
             findings.slow = slow.map(|found| (found, at_ms)).or(findings.slow);
-            findings.attempts.push(attempted);
+            findings.add_attempt(attempted);
         }
         drop(memory);
         report(subscription, outcome, failing, slow);

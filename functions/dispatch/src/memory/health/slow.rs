@@ -73,7 +73,7 @@ impl Health {
         let Some(found) = memory.slow.note_slow(&key, now_ms) else { return };
         let findings = memory.findings(key, subscription);
         findings.slow = Some((found, now_ms));
-        findings.attempts.push(Attempted::abandoned(started_ms, now_ms));
+        findings.add_attempt(Attempted::abandoned(started_ms, now_ms));
         drop(memory);
         telemetry::slow_destination(subscription, found);
     }

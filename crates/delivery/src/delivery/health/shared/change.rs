@@ -2,7 +2,7 @@
 //!
 //! Separate from the state, because a change also adds the notices of what it changed.
 
-use super::findings::Findings;
+use super::findings::{ATTEMPTS_KEPT, Findings};
 use super::spell::{Spell, merged_spell};
 use super::state::{DestinationState, DisabledState};
 use crate::delivery::health::notice::{Notice, Transition};
@@ -10,8 +10,6 @@ use crate::delivery::health::{Finding, probation, slow};
 use crate::subscription::{Disable, Disabled};
 use crate::time::duration::format_ms;
 
-/// How many of the last attempts that changed something a document keeps.
-const ATTEMPTS_KEPT: usize = 5;
 /// How many notices wait for being sent, at most: whoever sends them may be out of order for long.
 const NOTICES_KEPT: usize = 20;
 

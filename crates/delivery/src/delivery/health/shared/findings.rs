@@ -37,6 +37,9 @@ impl Attempted {
     }
 }
 
+/// The last attempts that changed something, as many as are kept.
+pub(super) const ATTEMPTS_KEPT: usize = 5;
+
 /// What one process found out since it wrote last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
@@ -73,12 +76,20 @@ impl Findings {
         Self { destination, subscription, failing, is_unprobed, slow, attempts, disable, notifies }
     }
 
-    /// Adds what was found out before.
+    /// Adds an attempt, and keeps as many of the last ones as an item does: it may be long until they can be written.
+    pub fn add_attempt(&mut self, attempt: Attempted) {
+        self.attempts.push(attempt);
+        let too_many = self.attempts.len().saturating_sub(ATTEMPTS_KEPT);
+        self.attempts.drain(..too_many);
+    }
+
+    /// Adds the findings of an earlier time.
     pub fn add_earlier(&mut self, mut earlier: Self) {
         self.failing = self.failing.or(earlier.failing);
         self.slow = self.slow.or(earlier.slow);
-        earlier.attempts.append(&mut self.attempts);
-        self.attempts = earlier.attempts;
+        self.is_unprobed |= earlier.is_unprobed && self.failing.is_none();
+        std::mem::swap(&mut self.attempts, &mut earlier.attempts);
+        earlier.attempts.into_iter().for_each(|attempt| self.add_attempt(attempt));
     }
 }
 

@@ -1,0 +1,238 @@
+//! Faults of the table that last for a moment, each at the worst moment: no delivery is lost or late because of one, and no
+//! limit is exceeded.
+
+use delivery::delivery::Delivery;
+use delivery::delivery::health::DestinationKey;
+use delivery::delivery::health::news::News;
+use delivery::delivery::health::shared::{DestinationState, Document as _};
+use delivery::ports::{Clock as _, Message, QueueName, Record};
+use delivery::subscription::{Concurrency, Disable, Disabled, Subscription};
+use delivery::table::{Expected, Permit, TakePermits};
+use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
+use dispatch::{Deadline, Dispatch};
+
+use super::reactions::answers;
+use super::{EVENT, carried, delivery, retry_record, subscription};
+use crate::fake_ports::{
+    FakePorts, NOW_MS, catalogue_of, container, record, subscriptions_with_destination,
+};
+
+fn process(ports: &FakePorts) -> Dispatch<FakePorts> {
+    Dispatch::new(ports.clone(), container(), None)
+}
+
+fn invoke(
+    ports: &FakePorts,
+    process: &Dispatch<FakePorts>,
+    records: &[Record],
+) -> Vec<(QueueName, Message)> {
+    let (before, now_ms) = (ports.sent().len(), ports.now_ms());
+    let deadline = Deadline::new(now_ms, now_ms + 120_000);
+    assert_eq!(ports.run(process.handle(records, &deadline)), [""; 0]);
+    ports.sent().split_off(before)
+}
+
+/// So many events that are published now.
+fn events(ports: &FakePorts, count: usize) -> Vec<Record> {
+    let sent_ms = ports.now_ms();
+    (0..count).map(|at| Record { sent_ms, ..record(&format!("{sent_ms}-{at}"), EVENT) }).collect()
+}
+
+fn due() -> Record {
+    retry_record(&Delivery { attempts: 1, ..delivery("shop/orders/s0") })
+}
+
+fn latest_ms(sent: &[(QueueName, Message)]) -> u64 {
+    sent.iter().map(|(_, message)| carried(message).due_ms).max().expect("some wait")
+}
+
+/// A destination that is disabled once it has failed for an hour.
+fn disabling() -> Subscription {
+    let mut disabling = subscription("shop/orders/s0");
+    disabling.destination.probation = true;
+    let then = Disabled::DeadLetter;
+    disabling.destination.disable = Some(Disable { after_ms: HOUR_MS, then });
+    disabling.retry.time_to_live_ms = Some(10 * DAY_MS);
+    disabling
+}
+
+fn key() -> DestinationKey {
+    DestinationKey::of("shop", &disabling().destination.url)
+}
+
+fn state(ports: &FakePorts) -> DestinationState {
+    let text = ports.entry_text(&key().health_item("shop")).expect("a state");
+    DestinationState::read(text.as_bytes()).expect("a state")
+}
+
+/// A destination fails for an hour; this happens before the probe that disables it.
+fn fail_until_disabled(happens: impl Fn(&FakePorts)) -> FakePorts {
+    let ports = FakePorts::new(catalogue_of([disabling()])).with_status(503);
+    let process = process(&ports);
+    events(&ports, 10).into_iter().for_each(|event| drop(invoke(&ports, &process, &[event])));
+    loop {
+        let failing = state(&ports).failing.expect("it fails");
+        ports.advance_ms(failing.until_ms.saturating_sub(ports.now_ms()) + 1);
+        let is_last = ports.now_ms() >= failing.since_ms + HOUR_MS;
+        if is_last {
+            happens(&ports);
+        }
+        invoke(&ports, &process, &[due()]);
+        if is_last {
+            return ports;
+        }
+    }
+}
+
+fn is_attempted_by_a_new_process(ports: &FakePorts) -> bool {
+    ports.advance_ms(2 * HOUR_MS);
+    let before = ports.requests();
+    invoke(ports, &process(ports), &events(ports, 1));
+    ports.requests() > before
+}
+
+#[test]
+fn a_switch_is_told_though_the_answer_to_its_write_was_lost_and_the_client_tried_again() {
+    // The probe is claimed by the first write; the second one says what it showed.
+    let ports = fail_until_disabled(|ports| ports.lose_answer_after(1));
+    assert!(!is_attempted_by_a_new_process(&ports));
+}
+
+#[test]
+fn an_operator_who_enables_last_wins() {
+    // Between the write of the state and that of the news.
+    let ports = fail_until_disabled(|ports| {
+        ports.before_news(|table, now_ms| {
+            let item = key().health_item("shop");
+            let stored = table.entry(&item, now_ms).expect("a state");
+            let state = DestinationState::read(stored.text.as_bytes()).expect("a state");
+            assert!(state.disabled.is_some(), "the process wrote it");
+            let enabled = state.enabled(now_ms);
+            table.replace(&item, &enabled.entry(), Expected::Anything, now_ms);
+            for news in News::of_state(key(), &enabled, now_ms) {
+                table.replace(&news.item(), &news.entry(), Expected::Anything, now_ms);
+            }
+        });
+    });
+    assert!(is_attempted_by_a_new_process(&ports));
+}
+
+/// A destination that takes one request a second, of which each of a hundred functions makes one in 100 s while it cannot
+/// reach the table.
+fn one_a_second(time_to_live_ms: u64) -> (FakePorts, Dispatch<FakePorts>) {
+    let mut limited = subscription("shop/orders/s0");
+    limited.destination.max_per_second = Some(1);
+    limited.retry.time_to_live_ms = Some(time_to_live_ms);
+    let ports = FakePorts::new(catalogue_of([limited]));
+    let process = process(&ports).with_max_concurrency(100);
+    (ports, process)
+}
+
+#[test]
+fn while_the_table_is_away_nobody_waits_beyond_its_return() {
+    let (ports, process) = one_a_second(HOUR_MS);
+    ports.set_table_unreachable(true);
+    let sent = invoke(&ports, &process, &events(&ports, 100));
+    assert_eq!((ports.requests(), sent.len()), (1, 99));
+    let waits = sent.iter().map(|(_, message)| message.wait_ms);
+    assert_eq!(waits.max(), Some(30_000));
+}
+
+#[test]
+fn a_long_outage_of_the_table_leaves_no_backlog_of_its_own() {
+    let (ports, process) = one_a_second(DAY_MS);
+    ports.set_table_unreachable(true);
+    let mut sent = Vec::new();
+    for _ in 0..600 {
+        sent.extend(invoke(&ports, &process, &events(&ports, 1)));
+        ports.advance_ms(3_000);
+    }
+    let over_ms = ports.now_ms();
+    assert!(latest_ms(&sent) <= over_ms + 30_000);
+    ports.set_table_unreachable(false);
+    let before = ports.requests();
+    invoke(&ports, &process, &events(&ports, 1));
+    assert_eq!(ports.requests(), before + 1, "the share is forgotten");
+}
+
+#[test]
+fn a_line_of_hours_outlasts_its_item_by_far() {
+    let (ports, process) = one_a_second(10 * DAY_MS);
+    let sent = invoke(&ports, &process, &events(&ports, 10_000));
+    assert!(latest_ms(&sent) > NOW_MS + 2 * HOUR_MS);
+    ports.advance_ms(HOUR_MS + MINUTE_MS);
+    let later = invoke(&ports, &process, &events(&ports, 1));
+    assert!(latest_ms(&later) > latest_ms(&sent), "behind all of them");
+}
+
+#[test]
+fn no_request_outlasts_its_permit_though_its_token_takes_long() {
+    let client =
+        "{tokenUrl: 'https://login.example.com/token', clientId: acme, clientSecret: 'env:CLIENT'}";
+    let catalogue = subscriptions_with_destination(&format!(
+        "auth: {{oauth2: {client}}}, maxConcurrency: 1, timeout: PT30S"
+    ));
+    let token = r#"{"access_token":"t","token_type":"Bearer","expires_in":3600}"#;
+    let ports = FakePorts::new(catalogue)
+        .with_reactions("login.example.com", &[answers(200).with_body(token).after_ms(9_000)])
+        .with_reactions("s0.example.com", &[answers(200)]);
+    let delivery = [Record { queue: QueueName::Slow, ..due() }];
+    invoke(&ports, &process(&ports), &delivery);
+    let timeouts: Vec<u64> = ports.posts().iter().map(|request| request.timeout_ms).collect();
+    // The permit is valid for three seconds more than an attempt may take.
+    assert_eq!(timeouts[1], 33_000 - 9_000, "{timeouts:?}");
+}
+
+#[test]
+fn a_namespace_whose_items_are_throttled_does_not_take_the_table_from_another() {
+    for is_throttled in [false, true] {
+        let limited = |name: &str| {
+            let mut limited = subscription(name);
+            limited.destination.max_concurrency = Concurrency::of_all(1);
+            limited
+        };
+        let catalogue = catalogue_of([limited("shop/orders/s0"), limited("noisy/orders/s1")]);
+        let ports = FakePorts::new(catalogue);
+        // Another process makes the only request that s0 takes.
+        ports.change_table(|table, now_ms| {
+            let permits = vec![Permit { until_ms: now_ms + 60_000, process: 7, number: 1 }];
+            let take = TakePermits {
+                permits,
+                instead_of: Vec::new(),
+                most: 1,
+                only_if_nobody_waits: false,
+            };
+            table.take_permits(&key().limits_item("shop"), &take, now_ms);
+        });
+        ports.throttle(is_throttled.then_some("noisy"));
+        let process = process(&ports);
+        let noisy = Record { topic: Some("noisy/orders".to_owned()), ..record("n", EVENT) };
+        invoke(&ports, &process, &[noisy]);
+        let before = ports.requests();
+        invoke(&ports, &process, &events(&ports, 1));
+        assert_eq!(ports.requests(), before);
+    }
+}
+
+#[test]
+fn a_permit_that_may_have_been_given_out_is_returned_soon() {
+    let mut limited = subscription("shop/orders/s0");
+    limited.destination.max_concurrency = Concurrency::of_all(1);
+    limited.destination.response_timeout_ms = 10 * MINUTE_MS;
+    limited.retry.time_to_live_ms = Some(5 * MINUTE_MS);
+    let ports = FakePorts::new(catalogue_of([limited]));
+    let process = process(&ports);
+    ports.answer_late_about_permits(1);
+    invoke(&ports, &process, &events(&ports, 1));
+    assert_eq!(ports.requests(), 1, "the share of this process");
+    ports.advance_ms(31_000);
+    let (began_ms, mut waiting) = (ports.now_ms(), events(&ports, 1));
+    while ports.requests() == 1 {
+        let sent = invoke(&ports, &process, &waiting);
+        let Some((queue, message)) = sent.first() else { break };
+        assert_ne!(*queue, QueueName::DeadLetter);
+        ports.advance_ms(message.wait_ms);
+        waiting = vec![retry_record(&carried(message))];
+    }
+    assert!(ports.now_ms() - began_ms < MINUTE_MS, "{} ms", ports.now_ms() - began_ms);
+}
