@@ -39,7 +39,7 @@ pub(crate) struct Ready<'a> {
     pub(crate) ingress: &'a str,
     /// The URL of the events queue.
     pub(crate) queue: &'a str,
-    /// The endpoint of SQS and S3.
+    /// The endpoint of SQS, S3 and DynamoDB.
     pub(crate) aws: &'a str,
     /// The folder of dead letters.
     pub(crate) dead_letters: &'a Path,
@@ -79,7 +79,7 @@ impl DevView {
                     .map_or_else(String::new, |page| format!("the page of what happens: {page}\n"));
                 out(&format!(
                     "ready: publish to {ingress}/topics/{{namespace}}/{{topic}} or to the queue {queue}; \
-                     SQS and S3 on {aws}; dead letters in {dead_letters}\n{page}{count} from {from}, read again at each save\n{}",
+                     SQS, S3 and DynamoDB on {aws}; dead letters in {dead_letters}\n{page}{count} from {from}, read again at each save\n{}",
                     next(queue, catalogue)
                 ))
             }

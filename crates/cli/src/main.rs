@@ -89,7 +89,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the whole application on this machine: both functions, SQS, S3 and an HTTP ingress
+    /// Runs the whole application on this machine: both functions, SQS, S3, DynamoDB and an HTTP ingress
     Dev(dev::Arguments),
     /// Runs sample deliveries, retries and dead letters on this machine, then exits
     Demo(demo::Arguments),

@@ -25,7 +25,8 @@ pub(crate) async fn tell(stack: Option<&Stack>, topics: &[TopicName]) {
     let Some(stack) = stack.filter(|_| !topics.is_empty()) else { return };
     if let Err(problem) = tell_all(stack, topics).await {
         note(text::line(&format!(
-            "functions find the change within five minutes, and not within 30 seconds: {problem:#}"
+            "functions were not told of this change; they find it when they list the topics: within 30 seconds up to \
+             1,000 topics, within five minutes up to 10,000: {problem:#}"
         )));
     }
 }

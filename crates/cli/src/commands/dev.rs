@@ -54,13 +54,13 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 8080)]
     port: u16,
     /// The address that the ingress listens on: another than one of this machine's own lets other machines
-    /// publish, and needs --key; SQS, S3 and the pages stay on 127.0.0.1
+    /// publish, and needs --key; SQS, S3, DynamoDB and the pages stay on 127.0.0.1
     #[arg(long, default_value_t = Ipv4Addr::LOCALHOST.into(), value_name = "ADDRESS")]
     listen: IpAddr,
     /// Also answer requests to the ingress for this host, as containers or a tunnel name it; can be repeated
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// The port of SQS and S3; 0 for any free port
+    /// The port of SQS, S3 and DynamoDB; 0 for any free port
     #[arg(long, default_value_t = 4566, value_name = "PORT")]
     aws_port: u16,
     /// The port of the live page of what happens; another one if it is taken, 0 for any free port

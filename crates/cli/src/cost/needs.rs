@@ -134,7 +134,7 @@ fn of_destinations(
     attempts: f64,
 ) -> Vec<Need> {
     let (traffic, destination) = (&plan.traffic, &subscription.destination);
-    let (rated, leased) =
+    let (rated, limited) =
         (traffic.rate_limited(subscription), traffic.concurrency_limited(subscription));
     let mut needs = Vec::new();
     if let Some(most) = destination.max_per_second.filter(|_| rated > 0.0) {
@@ -142,11 +142,11 @@ fn of_destinations(
         let formula = format!("{} ÷ 86,400 s", count(attempts));
         needs.push(Need::limited("requests a second", attempts / DAY_S, limit, formula));
     }
-    if destination.max_concurrency.is_shared && leased > 0.0 {
+    if destination.max_concurrency.is_shared && limited > 0.0 {
         let failed = average.failures / average.attempts;
         let attempt_ms =
             traffic.answer_ms * (1.0 - failed) + failure_ms(traffic, subscription) * failed;
-        let limit = (f64::from(destination.max_concurrency.most) * leased, "maxConcurrency");
+        let limit = (f64::from(destination.max_concurrency.most) * limited, "maxConcurrency");
         let formula = format!("{} ÷ 86,400 s × {} ms", count(attempts), count(attempt_ms));
         let amount = attempts / DAY_S * attempt_ms / as_f64(SECOND_MS);
         needs.push(Need::limited("requests at once", amount, limit, formula));

@@ -127,7 +127,7 @@ async fn enable_forgets_what_was_known_and_of_a_failing_one_says_that_it_is_enab
     assert_eq!(destinations(folder.path(), &["enable", "shop/orders/billing"]).code, Some(0));
     let state = known.state(BILLING).await.expect("it is there");
     assert!(state.is_healthy() && state.disabled.is_none() && state.attempts.len() == 3);
-    // The news are repaired, where they say something else than the item.
+    // The news is repaired where it differs from the item.
     let state = DestinationState::healthy(CRM, "shop/orders/crm", 1);
     known.write(&item(CRM), &state.entry()).await;
     let wrong = disabled(CRM, "shop/orders/crm", Disabled::Hold);

@@ -22,10 +22,10 @@ pub(crate) struct NowArgs {
     /// Also shows the state of destinations now, as the functions of this CloudFormation stack know it
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
-    /// Also shows it as the `lastmile dev` knows it that runs in this folder
+    /// Also shows the state in the `lastmile dev` that runs in this folder
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["stack", "table"])]
     config: Option<String>,
-    /// Also shows it as this DynamoDB table has it
+    /// Also shows the state in this DynamoDB table
     #[arg(long, value_name = "NAME", conflicts_with = "stack")]
     table: Option<String>,
 }
