@@ -112,15 +112,6 @@ impl MemoryTable {
         permits.into_iter().flatten().filter(|permit| now_ms < permit.until_ms).count()
     }
 
-    /// The bytes of the longest item of limits, as DynamoDB counts names of permits.
-    #[must_use]
-    pub fn longest_limits(&self) -> usize {
-        let bytes = |limits: &Limits| -> usize {
-            limits.permits.iter().flatten().map(|permit| permit.to_string().len()).sum()
-        };
-        self.limits.values().map(bytes).max().unwrap_or_default()
-    }
-
     /// All items are lost.
     pub fn clear(&mut self) {
         self.entries.clear();

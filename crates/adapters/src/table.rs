@@ -1,7 +1,7 @@
 //! The table on DynamoDB.
 //!
-//! Each change is one conditional `UpdateItem`, which says on refusal what the item holds. So there is no read before a
-//! write, and no change is lost between two processes. It reads one item at a time, and the news by one `Query`; it never
+//! Each change is one conditional `UpdateItem`, which says on refusal what the item holds. So limits are
+//! changed without a read before, and no change is lost between two processes. It reads one item at a time, and the news by one `Query`; it never
 //! scans. Attributes have names that are no reserved words of DynamoDB, or stand behind a placeholder.
 //!
 //! Does not create the table, wait, or try again beyond what the client does.
@@ -197,7 +197,7 @@ impl Table for DynamoTable {
             return Ok(PermitAnswer::Refused(Refusal::default()));
         }
         let mut refused_by = Refusal::default();
-        // The first that takes permits makes the map of them.
+        // The first taker creates the map. It is a map, because one update cannot add to and delete from a set.
         for is_there in [true, false] {
             let answer = self.take_update(key, take, is_there, now_ms).send().await;
             let Err(error) = answer else { return Ok(PermitAnswer::Taken) };
@@ -341,7 +341,7 @@ impl DynamoTable {
     }
 }
 
-/// Why a request failed.
+/// The failure of a request.
 struct Failure {
     problem: String,
     /// The table answered.

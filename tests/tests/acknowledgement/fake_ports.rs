@@ -105,7 +105,7 @@ pub(crate) fn catalogue_of(subscriptions: impl IntoIterator<Item = Subscription>
     catalogue
 }
 
-/// What another process does before the next news are told.
+/// An act of another process before the next news is told.
 type BeforeNews = Box<dyn FnOnce(&mut MemoryTable, u64) + Send>;
 
 /// The recorded calls.
@@ -140,9 +140,9 @@ struct Calls {
     overtaken: usize,
     news_refused: bool,
     before_news: Option<BeforeNews>,
-    /// How many replacements are left until one is carried out twice, because its first answer was lost.
+    /// Replacements until one is carried out twice, because its first answer was lost.
     until_lost: Option<usize>,
-    /// How many answers about permits are still too late.
+    /// Answers about permits that are still to be too late.
     late_permits: usize,
     /// The partition whose items are throttled.
     throttled: Option<String>,

@@ -70,7 +70,7 @@ pub(crate) enum Fault {
     BatchRefused,
     /// A publisher writes attributes that only we may write.
     Forged,
-    /// Shared documents cannot be read or written.
+    /// The table cannot be reached.
     Unshared,
 }
 

@@ -26,7 +26,7 @@ pub enum Expected {
 }
 
 impl Entry {
-    /// The end of its life in seconds, as DynamoDB wants it: not before the millisecond that it says.
+    /// Its expiry in seconds, as DynamoDB's TTL needs it, rounded up.
     #[must_use]
     pub fn expires_s(&self) -> Option<u64> {
         self.expires_ms.map(|expires_ms| expires_ms.div_ceil(SECOND_MS))

@@ -33,11 +33,11 @@ pub struct TakePlaces {
     pub count: u32,
     /// How long each takes, in microseconds.
     pub each_us: u64,
-    /// As far as the caller knows, somebody waits. If that is wrong, it takes a request more.
+    /// The caller's guess that the line is not empty; a wrong guess costs one request.
     pub others_wait: bool,
     /// The first begins before this time, or there is none.
     pub latest_ms: u64,
-    /// A line that ends later than this was written by a clock that is wrong: it begins anew.
+    /// A later end was written by a wrong clock and is ignored.
     pub plausible_ms: u64,
 }
 

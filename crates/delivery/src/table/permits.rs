@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// So many names an item holds at most.
+/// The most names in one item.
 pub const PERMITS_MAX: u32 = 50;
 /// No permit is valid for longer: a late answer may take as long as two timeouts. A clock that was wrong wrote it.
 const VALID_MAX_MS: u64 = 30 * crate::time::duration::MINUTE_MS;
@@ -42,7 +42,7 @@ pub struct TakePermits {
     pub permits: Vec<Permit>,
     /// In exchange for these, if they are still given out.
     pub instead_of: Vec<Permit>,
-    /// So many there are in all, its own among them.
+    /// All permits of the destination.
     pub most: u32,
     /// Only if nobody waits in line.
     pub only_if_nobody_waits: bool,
@@ -86,7 +86,7 @@ impl Shares {
 }
 
 impl TakePermits {
-    /// So many permits may be given out before; `None` if there are fewer in all than the process wants.
+    /// The most permits that may be taken already; `None` if the request exceeds the limit.
     #[must_use]
     pub fn left(&self) -> Option<u32> {
         let count = |permits: &[Permit]| u32::try_from(permits.len()).unwrap_or(u32::MAX);
@@ -164,7 +164,8 @@ mod tests {
             assert_eq!(permit.to_string().parse(), Ok(permit));
         }
         assert_eq!(permit(1, 26).to_string(), "1#000000a1#1a");
-        assert!(longest.to_string().len() * (PERMITS_MAX as usize) < 2_000);
+        // Each name is the key of a member of a map: two bytes more. The rest of an item has fewer than 300.
+        assert!((longest.to_string().len() + 2) * PERMITS_MAX as usize + 300 < 2_000);
         for broken in ["", "1", "1#a1", "x#a1#1", "1#g#1", "1#a1#1#1"] {
             assert!(broken.parse::<Permit>().is_err(), "{broken}");
         }

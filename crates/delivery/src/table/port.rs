@@ -1,6 +1,6 @@
 //! The port: what a table does for its callers.
 //!
-//! Each operation is one request. Those that change an item are carried out whole or not at all, whatever other processes
+//! Each operation is one request, or up to three if other processes change the item meanwhile. Those that change an item are carried out whole or not at all, whatever other processes
 //! do at the same time. All times come from the caller, so that a table in memory obeys virtual time.
 
 use std::future::Future;
@@ -124,7 +124,7 @@ pub trait Table {
     ) -> impl Future<Output = Result<Line, TableError>> + Send;
 }
 
-/// Whatever has a table.
+/// Access to the table of the deployment.
 pub trait HasTable {
     /// Which kind of table.
     type Table: Table + Sync;

@@ -69,7 +69,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         Some(wait_ms)
     }
 
-    /// What happens to a delivery because its destination is disabled, if it is.
+    /// Returns the fate of a delivery whose destination is disabled.
     pub(crate) async fn disabled(
         &self,
         in_flight: &InFlightDelivery,

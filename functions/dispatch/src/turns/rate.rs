@@ -181,7 +181,7 @@ struct Taken {
     missing: Missing,
 }
 
-/// Why deliveries got no slot.
+/// The reason why deliveries got no slot.
 #[derive(Debug, Clone, Copy, Default)]
 enum Missing {
     /// Others were faster, or the answer came too late: there may be slots soon.

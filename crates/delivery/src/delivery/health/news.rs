@@ -1,4 +1,4 @@
-//! The news: what every process has to know soon, though it was found out or decided elsewhere.
+//! The news: changes that all processes read within 30 seconds.
 //!
 //! They say which destinations are failing or slow, which are disabled, and which topics were changed. Each process reads
 //! them every half minute, the newest first, and no more than [`NEWS_MAX`]. They are hints: whatever they do not say any
@@ -18,11 +18,11 @@ use crate::time::duration::{HOUR_MS, MINUTE_MS};
 
 /// The partition of all news.
 pub const NEWS: &str = "@news";
-/// So many news a process reads at most.
+/// The most news that a process reads.
 pub const NEWS_MAX: u32 = 1_000;
 /// Operators disable at most so many destinations at a time: a process has to read them all, and other news beside them.
 pub const DISABLED_MAX: usize = 900;
-/// News about health are of use until whoever heard the one before has found out by itself.
+/// News about health is kept this long after its spell.
 const HEALTH_MS: u64 = 2 * HOUR_MS;
 /// A changed topic is found by everybody who lists the topics within this time.
 const TOPIC_MS: u64 = 15 * MINUTE_MS;

@@ -23,7 +23,7 @@ impl Health {
             && now_ms >= memory.unreachable_until_ms
     }
 
-    /// Takes over what the news say. What this process has not written yet, it knows better.
+    /// Takes over what the news say. Skips destinations with unwritten findings: those are newer.
     pub(crate) fn adopt(&self, news: &AllNews, now_ms: u64) {
         let mut guard = self.memory();
         let Memory { probations, slow, unshared, .. } = &mut *guard;

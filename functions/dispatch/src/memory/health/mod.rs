@@ -53,7 +53,7 @@ struct Memory {
     log_next_ms: u64,
 }
 
-/// That a destination is disabled.
+/// The switch of a disabled destination.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Switch {
     pub(crate) disabled: Disabled,
@@ -76,7 +76,7 @@ impl Health {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the destination of this delivery is disabled.
+    /// The switch of this delivery's destination, if that is disabled.
     pub(crate) fn switch(&self, in_flight: &InFlightDelivery) -> Option<Switch> {
         let memory = self.memory();
         // Nearly always none is: then no address is hashed.

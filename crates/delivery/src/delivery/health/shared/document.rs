@@ -1,6 +1,6 @@
 //! A document that an item of the table holds, and the version of its form.
 //!
-//! Separate because there are several: the state of a destination, counted dead letters, consents and news.
+//! Separate because there are several: the state of a destination, counted dead letters, and news.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub(crate) const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// It is not of the expected form.
-    #[error("it is not a document about destinations: {0}")]
+    #[error("it is not a document of the table: {0}")]
     Invalid(String),
     /// It is of a newer version.
     #[error("its version {0} is not known")]

@@ -1,6 +1,6 @@
 //! A time in which a destination counts as failing, or as slow.
 //!
-//! Separate because the shared document holds it, and the probations of a process take it over from there.
+//! Separate because the item of a destination holds it, and the probations of a process take it over from there.
 
 use serde::{Deserialize, Serialize};
 
