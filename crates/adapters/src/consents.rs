@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use delivery::machine::consent::{ConsentKey, Granted};
 use delivery::ports::{Clock, ConsentError, Consents};
@@ -22,6 +23,9 @@ use crate::machine::Machine;
 const REREAD_AFTER_MS: u64 = 300_000;
 /// A consent that is missing is looked up again after this long.
 const MISSING_REREAD_AFTER_MS: u64 = 30_000;
+
+/// A table that takes longer does not answer: deliveries wait for it.
+const READ_WITHIN: Duration = Duration::from_secs(1);
 
 /// What was last read of a consent, and when.
 #[derive(Debug, Clone)]
@@ -65,7 +69,9 @@ impl<T: Table, C: Clock> ConsentStore<T, C> {
     }
 
     async fn read(&self, key: &ConsentKey) -> Result<Option<Granted>, String> {
-        let stored = self.table.entry(&key.item(), self.clock.now_ms()).await;
+        let item = key.item();
+        let read = tokio::time::timeout(READ_WITHIN, self.table.entry(&item, self.clock.now_ms()));
+        let stored = read.await.map_err(|_| "it did not answer in time".to_owned())?;
         let stored = stored.map_err(|error| error.to_string())?;
         stored.map(|stored| Granted::read(stored.text.as_bytes())).transpose()
     }

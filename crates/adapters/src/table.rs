@@ -204,6 +204,9 @@ impl Table for DynamoTable {
             let item = refused(error);
             let item = item.map_err(|problem| self.failure("take permits of", key, problem))?;
             refused_by = refusal(&item);
+            if take.has_taken(&refused_by) {
+                return Ok(PermitAnswer::Taken);
+            }
             if item.contains_key(PERMITS) || !take.instead_of.is_empty() {
                 break;
             }

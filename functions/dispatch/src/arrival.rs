@@ -24,6 +24,11 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
+    /// True if processes share the requests at once, and this one may make its own.
+    pub(crate) fn has_permit(&self) -> bool {
+        self.permit.is_some()
+    }
+
     /// When the request has to have ended, because its permit does.
     pub(crate) fn until_ms(&self) -> u64 {
         self.permit.as_ref().map_or(u64::MAX, UsedPermit::until_ms)
@@ -114,6 +119,10 @@ impl<P: DispatchPorts> Dispatch<P> {
         let wait_ms = arrived.due.iter().filter_map(|one| self.left_alone_ms(one, of)).max();
         let Some(wait_ms) = wait_ms else { return };
         arrived.permit = None;
+        // Admitted on arrival but not sent: another delivery has to be able to probe.
+        if let Some(one) = arrived.due.first() {
+            self.health.release(&one.subscription, &arrived.due);
+        }
         let leave = |in_flight| Unfinished { in_flight, end: End::Retry { wait_ms } };
         let leaving = std::mem::take(&mut arrived.due).into_iter().map(leave).collect();
         self.finish_all(of, leaving).boxed().await;

@@ -18,7 +18,7 @@ use delivery::machine::consent::{
     self, ASK_TIMEOUT_MS, Answer, ConsentKey, Granted, Question, Rate, RateShare,
 };
 use delivery::machine::step::End;
-use delivery::ports::{ConsentError, DispatchPorts};
+use delivery::ports::DispatchPorts;
 use delivery::request::AttemptContext;
 use delivery::subscription::secret::Keyring;
 use delivery::subscription::{Consent, Subscription};
@@ -29,7 +29,6 @@ use crate::dispatch::{Dispatch, Invocation};
 use crate::memory::consent_gates::ConsentGate;
 use crate::progress::{InFlightDelivery, Unfinished};
 use crate::send::NO_ANSWER;
-use crate::sharing::REQUEST_MS;
 
 /// A store that cannot be read may take seconds to fail, and the other deliveries of the endpoint
 /// wait meanwhile: after a failure it is not read again for this long.
@@ -99,7 +98,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         if self.ports.now_ms() < gate.unknown_until_ms {
             return Err(Hold::NotValidated);
         }
-        let rate = match self.stored_consent(&key).await {
+        let rate = match self.ports.consent(&key).await {
             Ok(Some(granted)) => Some(granted.rate),
             Ok(None) => self.validate_once(subscription, wanted, &key, &mut gate, of).await,
             // Not knowing is no consent, and no reason to validate: a stored one may well be valid.
@@ -112,18 +111,6 @@ impl<P: DispatchPorts> Dispatch<P> {
         let share = RateShare::of(rate.ok_or(Hold::NotValidated)?, self.gates.functions);
         let slot = gate.pace.go(share, self.ports.now_ms());
         slot.map_err(|wait_ms| Hold::RateLimited { wait_ms })
-    }
-
-    /// The consent that is stored, from a table that answers in time.
-    async fn stored_consent(&self, key: &ConsentKey) -> Result<Option<Granted>, ConsentError> {
-        tokio::select! {
-            biased;
-            answer = self.ports.consent(key) => answer,
-            () = self.ports.sleep(REQUEST_MS) => {
-                let problem = "it did not answer in time".to_owned();
-                Err(ConsentError { key: key.to_string(), problem })
-            }
-        }
     }
 
     /// Validates the endpoint, unless the pause after the last validation has not ended, or no time is left.

@@ -76,6 +76,8 @@ pub(crate) struct Invocation<'a> {
     pub(crate) deadline: &'a Deadline,
     /// The newest subscriptions it has seen.
     pub(crate) catalogue: Arc<Catalogue>,
+    /// False if none could be read.
+    pub(crate) knows_subscriptions: bool,
 }
 
 impl<'a> Invocation<'a> {
@@ -92,8 +94,9 @@ impl<'a> Invocation<'a> {
         active_work.one_less();
         // A mapping reads one queue.
         let queue = records.first().map_or(QueueName::Events, |record| record.queue);
+        let knows_subscriptions = catalogue.is_ok();
         let catalogue = catalogue.unwrap_or_default();
-        Self { queue, progress, limits, active_work, deadline, catalogue }
+        Self { queue, progress, limits, active_work, deadline, catalogue, knows_subscriptions }
     }
 }
 

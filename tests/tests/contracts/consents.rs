@@ -1,6 +1,8 @@
 //! `Consents`: a consent that was kept is found, by its keeper at once and by everybody else within
 //! half a minute.
 
+use std::time::Duration;
+
 use adapters::consents::ConsentStore;
 use adapters::machine::Machine;
 use adapters::table::DynamoTable;
@@ -92,4 +94,21 @@ async fn what_cannot_be_kept_is_an_error_and_known_to_this_process_all_the_same(
     let key = key("https://example.com/");
     assert!(store.keep_consent(&key, &granted("7")).await.is_err());
     assert_eq!(store.consent(&key).await, Ok(Some(granted("7"))));
+}
+
+#[tokio::test]
+async fn while_the_table_hangs_the_consent_read_last_is_valid() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let endpoint = format!("http://{}", silent.local_addr().expect("an address"));
+    let (hanging, clock) =
+        (DynamoTable::new(&local_clients(&endpoint), "t".to_owned()), ManualClock::default());
+    let store = ConsentStore::new(hanging, clock.clone());
+    let key = key("https://example.com/");
+    let wanted = granted("7");
+    let kept = store.keep_consent(&key, &wanted);
+    assert!(tokio::time::timeout(Duration::from_millis(50), kept).await.is_err());
+    clock.advance(FRESH_MS + 1);
+    // Long before the client gives up.
+    let read = tokio::time::timeout(Duration::from_secs(60), store.consent(&key)).await;
+    assert_eq!(read, Ok(Ok(Some(granted("7")))));
 }

@@ -93,9 +93,18 @@ impl TakePermits {
         self.most.saturating_add(count(&self.instead_of)).checked_sub(count(&self.permits))
     }
 
+    /// True if the item holds these permits already: the answer to an earlier try was lost.
+    #[must_use]
+    pub fn has_taken(&self, item: &Refusal) -> bool {
+        self.permits.iter().all(|permit| item.given_out.contains(permit))
+    }
+
     /// The answer of an item that holds these permits and this line.
     #[must_use]
     pub fn answer(&self, item: &Refusal, now_ms: u64) -> PermitAnswer {
+        if self.has_taken(item) {
+            return PermitAnswer::Taken;
+        }
         let has_own = self.instead_of.iter().all(|permit| item.given_out.contains(permit));
         let somebody_waits =
             item.line_us.is_some_and(|line_us| line_us > now_ms.saturating_mul(1_000));
@@ -185,6 +194,9 @@ mod tests {
         assert_eq!(wants(1, true).answer(&one, 5_000), PermitAnswer::Refused(one.clone()));
         assert_eq!(wants(1, true).answer(&one, 5_001), PermitAnswer::Taken);
         assert_eq!((one.left(3), one.left(0)), (2, 0));
+        // The answer was lost, and the client asks again.
+        let after = item(&[permit(9_000, 0), permit(9_000, 100), permit(9_000, 101)], None);
+        assert_eq!(wants(2, true).answer(&after, 5_000), PermitAnswer::Taken);
     }
 
     #[test]

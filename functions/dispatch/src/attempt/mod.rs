@@ -3,7 +3,7 @@
 mod abandon;
 
 use delivery::delivery::Delivery;
-use delivery::delivery::outcome::{Exchange, Unsendable};
+use delivery::delivery::outcome::{Exchange, TransportResult, Unsendable};
 use delivery::machine::answer::{self, SentCredentials};
 use delivery::ports::{DispatchPorts, Late};
 use delivery::request::{self, AttemptContext, Request};
@@ -36,10 +36,10 @@ impl<P: DispatchPorts> Dispatch<P> {
             false => Ok(Keyring::default()),
         };
         let now_ms = self.ports.now_ms();
-        // A token that took long leaves less time: another process may have the permit after it.
-        let left_ms =
-            arrived.until_ms().saturating_sub(now_ms).saturating_sub(destination.late_window_ms);
-        let wanted_ms = destination.response_timeout_ms.min(left_ms.max(1));
+        // A token that took long leaves less time, or none: another process may have the permit after it.
+        let until_ms = arrived.until_ms().saturating_sub(destination.late_window_ms);
+        let left_ms = until_ms.checked_sub(now_ms).filter(|left_ms| *left_ms > 0)?;
+        let wanted_ms = destination.response_timeout_ms.min(left_ms);
         let timeout_ms = of.deadline.begin(now_ms, wanted_ms)?;
         // Before the request: a panic from here on counts as an attempt.
         due.iter().for_each(|in_flight| of.progress.set(in_flight.id, Stage::Attempting));
@@ -49,7 +49,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             Err(problem) => (problem.exchange(now_ms), None, Keyring::default()),
         };
         admitted.record(&exchange);
-        if destination.max_concurrency.is_shared {
+        if arrived.has_permit() && exchange.result != TransportResult::Unsendable {
             let key = key_of(subscription);
             self.permits.of(key).held().note_taken(exchange.duration_ms);
         }

@@ -8,6 +8,8 @@ use delivery::delivery::health::DestinationKey;
 use delivery::table::{ItemKey, Permit};
 use tokio::sync::Notify;
 
+use super::health::UNREACHABLE_MS;
+
 /// The duration of an attempt, until one is known.
 const TAKES_MS: u64 = 500;
 
@@ -44,6 +46,8 @@ pub(crate) struct Held {
     pub(crate) for_new: u32,
     /// Permits that the table may have given out, although it did not answer. They are returned.
     pub(crate) uncertain: Vec<Permit>,
+    /// The share of this process while the table cannot be reached, and until when it was drawn.
+    share: Option<(u32, u64)>,
     /// Turns that nobody has taken yet.
     pub(crate) turns_ms: VecDeque<u64>,
     /// Until when others wait for their turns: who is new comes after them.
@@ -152,6 +156,15 @@ impl Held {
     /// Adds permits that this process got.
     pub(crate) fn add(&mut self, grants: impl IntoIterator<Item = Grant>) {
         self.grants.extend(grants);
+    }
+
+    /// The share of this process while the table cannot be reached. It is drawn again when the table is asked again.
+    pub(crate) fn share(&mut self, now_ms: u64, draw: impl FnOnce() -> u32) -> u32 {
+        let drawn = self.share.filter(|(_, until_ms)| now_ms < *until_ms);
+        let (share, _) = *self
+            .share
+            .insert(drawn.unwrap_or_else(|| (draw(), now_ms.saturating_add(UNREACHABLE_MS))));
+        share
     }
 
     /// While the table cannot be reached: this process makes so many requests at once, together with those that its

@@ -10,7 +10,7 @@ use crate::deadline::Deadline;
 use crate::dispatch::Dispatch;
 
 /// How long one request may take.
-pub(crate) const REQUEST_MS: u64 = SECOND_MS;
+pub(super) const REQUEST_MS: u64 = SECOND_MS;
 /// How often an entry is written that others write at the same time, and the longest pause after the
 /// first try; later ones are twice as long each.
 const TRIES: u32 = 7;
@@ -119,7 +119,8 @@ impl<P: DispatchPorts> Dispatch<P> {
             answer = in_time => match answer {
                 Some(Ok(value)) => return Ok(value),
                 Some(Err(error)) => error,
-                None => TableError::unreachable(LATE),
+                // The time of this invocation is over, which says nothing about the table.
+                None => TableError::refused(LATE),
             },
             () = self.ports.sleep(REQUEST_MS) => TableError::unreachable(LATE),
         };

@@ -10,7 +10,7 @@ mod entries;
 mod notices;
 
 pub(crate) use dead_letters::announced;
-pub(crate) use entries::{NotUpdated, REQUEST_MS, Unreachable};
+pub(crate) use entries::{NotUpdated, Unreachable};
 
 use entries::Read;
 
@@ -83,7 +83,8 @@ impl<P: DispatchPorts> Dispatch<P> {
         }
     }
 
-    /// Asks the item of a destination whether it is disabled, as the news say. They count while it cannot be read.
+    /// Asks the item of a destination whether it is disabled, as the news says. The news counts while the item cannot be
+    /// read. The answer holds until the news is read again.
     async fn confirm(
         &self,
         switch: Switch,
@@ -92,10 +93,10 @@ impl<P: DispatchPorts> Dispatch<P> {
     ) -> Option<Disabled> {
         let key = key_of(subscription);
         let item = key.health_item(&subscription.name.topic.namespace);
-        let Ok(read) = self.read_entry::<DestinationState>(&item, deadline).await else {
-            return Some(switch.disabled);
+        let disabled = match self.read_entry::<DestinationState>(&item, deadline).await {
+            Ok(read) => read.document.and_then(|state| state.disabled).map(|it| it.then),
+            Err(Unreachable) => Some(switch.disabled),
         };
-        let disabled = read.document.and_then(|state| state.disabled).map(|it| it.then);
         self.health.note_disabled(key, disabled);
         disabled
     }
@@ -157,13 +158,14 @@ impl<P: DispatchPorts> Dispatch<P> {
     }
 
     async fn learn_all(&self, deadline: &Deadline) {
+        // First: refused, it is not asked for by each invocation.
+        self.health.note_read(self.ports.now_ms());
         let asked = self.ports.table().newest(NEWS, NEWS_MAX);
         let Ok(stored) = self.table_answer(asked, deadline).await else { return };
         let now_ms = self.ports.now_ms();
         let news = stored.iter().filter(|it| !it.has_expired(now_ms));
         // News of a newer version is no news for this one.
         let news: AllNews = news.filter_map(|it| News::read(it.text.as_bytes()).ok()).collect();
-        self.health.note_read(now_ms);
         self.health.adopt(&news, now_ms);
         self.health.adopt_disabled(&news);
         self.ports.were_changed(news.topics());
@@ -171,6 +173,10 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// Writes what this process found out. What cannot be written now is written later.
     pub(crate) async fn share(&self, of: &Invocation<'_>) {
+        // The subscriptions say who wants notices.
+        if !of.knows_subscriptions {
+            return;
+        }
         let unshared = self.health.take_unshared(self.ports.now_ms());
         if !unshared.is_empty() {
             // The batch is done: a panic must not return it.

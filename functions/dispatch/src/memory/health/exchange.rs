@@ -45,13 +45,11 @@ impl Health {
 
     /// Takes over which destinations are disabled: all, and no others.
     pub(crate) fn adopt_disabled(&self, news: &AllNews) {
-        let known = &mut self.memory().disabled;
+        // Asked again each time: whoever told it may have been overtaken by an operator.
         let switch = |(key, disabled): (&DestinationKey, &Disabled)| {
-            let is_known = |switch: &&Switch| switch.is_certain && switch.disabled == *disabled;
-            let is_certain = known.get(key).filter(is_known).is_some();
-            (*key, Switch { disabled: *disabled, is_certain })
+            (*key, Switch { disabled: *disabled, is_certain: false })
         };
-        *known = news.disabled().iter().map(switch).collect();
+        self.memory().disabled = news.disabled().iter().map(switch).collect();
     }
 
     /// The item of a destination says that it is disabled, or that it is not.

@@ -90,7 +90,8 @@ impl<P: DispatchPorts> Dispatch<P> {
             return Ok(None);
         }
         let count = shares.permits_for(wanted).min(u32::try_from(old.len()).unwrap_or(u32::MAX));
-        let answer = self.ask_table(limit, count, old.clone(), shares, is_new).await?;
+        let answer = self.ask_table(limit, count, old.clone(), shares, is_new).await;
+        let answer = answer.inspect_err(|_| limit.own.held().uncertain.extend(old.clone()))?;
         if answer == PermitAnswer::Taken {
             // The others are probably in use.
             let mut held = limit.own.held();
@@ -175,16 +176,18 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// functions, a random choice decides which ones may send.
     pub(super) fn use_share(&self, limit: &Limit<'_>) {
         let functions = self.gates.functions;
-        let has_one = self.ports.next_jitter().0 % functions < limit.most;
-        let share = (limit.most / functions).max(u32::from(has_one));
         let now_ms = self.ports.now_ms();
         let until_ms = self.ends_ms(limit).saturating_add(MARGIN_MS);
         let mut held = limit.own.held();
+        let share = held.share(now_ms, || {
+            let has_one = self.ports.next_jitter().0 % functions < limit.most;
+            (limit.most / functions).max(u32::from(has_one))
+        });
         held.ask_again_ms = now_ms.saturating_add(ASK_AFTER_MS);
         held.use_share(Grant::new(self.new_permit(until_ms), share, false));
         // Nobody knows of others: each waits for what its process has.
         let new_ones = limit.own.new_ones();
-        held.turns_ms.extend((0..new_ones).map(|_| now_ms));
+        held.turns_ms.extend((0..new_ones).map(|_| now_ms.saturating_add(GATHER_MS)));
     }
 
     fn new_permit(&self, until_ms: u64) -> Permit {

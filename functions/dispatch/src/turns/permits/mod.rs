@@ -122,7 +122,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let expires_ms = self.ends_ms(&limit).saturating_add(MARGIN_MS + PATIENCE_IN_PLACE_MS);
         let until_ms = expires_ms.min(of.deadline.stops_ms().saturating_sub(limit.lasts_ms));
         let _waiting = Waiting::of(&own, true);
-        self.wait_for_free(&limit, until_ms, of).await
+        self.wait_for_free(&limit, until_ms, until_ms, of).await
     }
 
     /// A permit for a delivery that has not waited yet, or its turn behind all that wait.
@@ -177,17 +177,19 @@ impl<P: DispatchPorts> Dispatch<P> {
         let (shortest_ms, longest_ms) = PATIENCE_MS;
         let patience_ms = (2 * limit.own.held().takes_ms()).clamp(shortest_ms, longest_ms);
         let until_ms = self.ports.now_ms().saturating_add(patience_ms);
-        match self.wait_for_free(limit, until_ms, of).await {
+        match self.wait_for_free(limit, until_ms, of.deadline.stops_ms(), of).await {
             Some(permit) => Ok(permit),
             None => Err(self.next_turn(limit).await),
         }
     }
 
-    /// A permit, as soon as one is free; `None` if none will be until then.
+    /// A permit, as soon as one is free; `None` if none will be until then. While this process uses one itself, it is
+    /// waited for until `last_ms`.
     async fn wait_for_free(
         &self,
         limit: &Limit<'_>,
         until_ms: u64,
+        last_ms: u64,
         of: &Invocation<'_>,
     ) -> Option<UsedPermit> {
         let own = limit.own;
@@ -205,7 +207,7 @@ impl<P: DispatchPorts> Dispatch<P> {
             let ask_again_ms = own.held().ask_again_ms;
             let is_over = ask_again_ms > until_ms && !own.held().is_in_use();
             // It has one of the permits of all destinations, which others may need.
-            if is_over || now_ms >= of.deadline.stops_ms() || of.limits.is_full() {
+            if is_over || now_ms >= last_ms || of.limits.is_full() {
                 return None;
             }
             // Waiting for a permit must not keep the invocation from being considered idle.
@@ -215,7 +217,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                 biased;
                 () = freed => {}
                 // Others may have returned some.
-                () = self.ports.sleep(ask_again_ms.saturating_sub(now_ms).max(1)) => {}
+                () = self.ports.sleep(ask_again_ms.min(last_ms).saturating_sub(now_ms).max(1)) => {}
             }
         }
     }
