@@ -32,6 +32,7 @@ mod driver;
 mod endpoints;
 mod faults;
 mod forgery;
+mod herd;
 mod invocations;
 mod late;
 mod ledger;
