@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::table::{
-    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Recovery, Refusal,
-    Stored, TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, TakePermits,
+    TakePlaces,
 };
 
 /// All items of a table.
@@ -27,7 +27,6 @@ struct Limits {
     permits: Option<BTreeSet<Permit>>,
     lines_us: BTreeMap<LineName, u64>,
     takes_ms: Option<u64>,
-    recovery: Option<Recovery>,
 }
 
 impl MemoryTable {
@@ -95,24 +94,15 @@ impl MemoryTable {
         name: LineName,
         take: &TakePlaces,
         now_ms: u64,
-    ) -> Places {
+    ) -> Line {
         self.requests += 1;
         self.writes += 1;
-        let limits = self.limits.entry(key.clone()).or_default();
-        let reported = take.report.map(|it| Recovery::reported(limits.recovery, &it, now_ms));
-        let mut recovery = match reported.transpose() {
-            Ok(recovery) => recovery,
-            Err(item) => return Places { line: Line::Overtaken, recovery: Some(item) },
-        };
-        let (end_us, line) = take.take(limits.lines_us.get(&name).copied(), now_ms);
-        let Some(end_us) = end_us else { return Places { line, recovery: None } };
-        if let Some(recovery) = &mut recovery {
-            let waits = end_us - take.all_us() > now_ms * 1_000;
-            recovery.waited_ms = if waits { now_ms } else { recovery.waited_ms };
+        let lines = &mut self.limits.entry(key.clone()).or_default().lines_us;
+        let (end_us, line) = take.take(lines.get(&name).copied(), now_ms);
+        if let Some(end_us) = end_us {
+            lines.insert(name, end_us);
         }
-        limits.lines_us.insert(name, end_us);
-        limits.recovery = recovery.or(limits.recovery);
-        Places { line, recovery }
+        line
     }
 
     /// The permits that are given out and have not expired.

@@ -22,8 +22,8 @@ use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use delivery::table::{
-    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Recovery, Refusal,
-    Report, Stored, Table, TableError, TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, Table,
+    TableError, TakePermits, TakePlaces,
 };
 use delivery::time::duration::{HOUR_MS, SECOND_MS};
 
@@ -242,41 +242,31 @@ impl Table for DynamoTable {
         name: LineName,
         take: &TakePlaces,
         now_ms: u64,
-    ) -> Result<Places, TableError> {
+    ) -> Result<Line, TableError> {
         let (now_us, all_us) = (now_ms.saturating_mul(1_000), take.all_us());
         // Behind those who wait, if anybody does; otherwise from now on. In between somebody may have come or gone.
         let mut begins_anew = !take.others_wait;
-        // The first report begins a recovery, if the item has none of this outage.
-        let mut item = take.report.map(|report| report.known);
         for _ in 0..TRIES {
-            let request = self.line_update(key, name, begins_anew, take, item, now_ms);
-            let answer = request.return_values(ReturnValue::AllNew).send().await;
+            let request = self.line_update(key, name, begins_anew, take, now_ms);
+            let answer = request.return_values(ReturnValue::UpdatedNew).send().await;
             let old = match answer {
                 Ok(answer) => {
-                    let new = answer.attributes.unwrap_or_default();
-                    let end_us = read(&new, name.as_str());
-                    let end_us = end_us.unwrap_or_else(|| now_us.saturating_add(all_us));
-                    let line = Line::Taken { first_us: end_us.saturating_sub(all_us) };
-                    let recovery = take.report.map(|it| recovery(&new).unwrap_or(it.known));
-                    return Ok(Places { line, recovery });
+                    let new_us =
+                        answer.attributes.as_ref().and_then(|item| read(item, name.as_str()));
+                    let new_us = new_us.unwrap_or_else(|| now_us.saturating_add(all_us));
+                    return Ok(Line::Taken { first_us: new_us.saturating_sub(all_us) });
                 }
                 Err(error) => refused(error)
-                    .map_err(|failure| self.failure("take places of", key, failure))?,
+                    .map_err(|problem| self.failure("take places of", key, problem))?,
             };
-            if let Some(report) = &take.report {
-                item = recovery(&old);
-                if let Err(other) = Recovery::reported(item, report, now_ms) {
-                    return Ok(Places { line: Line::Overtaken, recovery: Some(other) });
-                }
-            }
             let end_us = read(&old, name.as_str());
             if let (_, full @ Line::Full { .. }) = take.take(end_us, now_ms) {
-                return Ok(Places { line: full, recovery: None });
+                return Ok(full);
             }
             let others_wait = |end_us| now_us < end_us && end_us <= take.plausible_us();
             begins_anew = !end_us.is_some_and(others_wait);
         }
-        Ok(Places { line: Line::Overtaken, recovery: None })
+        Ok(Line::Overtaken)
     }
 }
 
@@ -321,119 +311,37 @@ impl DynamoTable {
         request.condition_expression(condition)
     }
 
-    /// Adds places to a line that ends in the future, or begins one now. The recovery changes as a report says, if the item
-    /// holds this one.
+    /// Adds places to a line that ends in the future, or begins one now.
     fn line_update(
         &self,
         key: &ItemKey,
         name: LineName,
         begins_anew: bool,
         take: &TakePlaces,
-        item: Option<Recovery>,
         now_ms: u64,
     ) -> UpdateItemFluentBuilder {
         let (now_us, all_us) = (now_ms.saturating_mul(1_000), take.all_us());
-        let mut request = self
+        let request = self
             .update(key)
             .expression_attribute_names("#line", name.as_str())
             .expression_attribute_values(":expires", limits_expire(now_ms))
-            .expression_attribute_values(":now", number(now_us))
-            .expression_attribute_values(":plausible", number(take.plausible_us()));
-        let (mut update, mut condition) = if begins_anew {
-            request =
-                request.expression_attribute_values(":end", number(now_us.saturating_add(all_us)));
-            (
-                "SET #line = :end, expires = :expires".to_owned(),
-                "(attribute_not_exists(#line) OR #line <= :now OR #line > :plausible)".to_owned(),
-            )
-        } else {
-            request = request
-                .expression_attribute_values(":all", number(all_us))
-                .expression_attribute_values(
-                    ":latest",
-                    number(take.latest_ms.saturating_mul(1_000)),
-                );
-            (
-                "SET #line = #line + :all, expires = :expires".to_owned(),
-                "#line > :now AND #line < :latest AND #line <= :plausible".to_owned(),
-            )
-        };
-        if let Some(report) = &take.report {
-            let waits = !begins_anew;
-            request =
-                with_report(request, &mut update, &mut condition, report, item, (waits, now_ms));
+            .expression_attribute_values(":now", number(now_us));
+        if begins_anew {
+            return request
+                .update_expression("SET #line = :end, expires = :expires")
+                .condition_expression(
+                    "attribute_not_exists(#line) OR #line <= :now OR #line > :plausible",
+                )
+                .expression_attribute_values(":end", number(now_us.saturating_add(all_us)))
+                .expression_attribute_values(":plausible", number(take.plausible_us()));
         }
-        request.update_expression(update).condition_expression(condition)
+        request
+            .update_expression("ADD #line :all SET expires = :expires")
+            .condition_expression("#line > :now AND #line < :latest AND #line <= :plausible")
+            .expression_attribute_values(":plausible", number(take.plausible_us()))
+            .expression_attribute_values(":all", number(all_us))
+            .expression_attribute_values(":latest", number(take.latest_ms.saturating_mul(1_000)))
     }
-}
-
-/// Adds a report to an update: results are added to those of the item; a changed rate and a beginning replace it.
-fn with_report(
-    request: UpdateItemFluentBuilder,
-    update: &mut String,
-    condition: &mut String,
-    report: &Report,
-    item: Option<Recovery>,
-    (waits, now_ms): (bool, u64),
-) -> UpdateItemFluentBuilder {
-    let Report { known, results } = *report;
-    let mut request = request.expression_attribute_values(":began", number(known.began_ms));
-    let is_there = item.is_some_and(|item| item.began_ms == known.began_ms);
-    if is_there {
-        *condition += " AND began_ms = :began AND since_ms = :since";
-        request = request.expression_attribute_values(":since", number(known.since_ms));
-    } else {
-        *condition += " AND (attribute_not_exists(began_ms) OR began_ms < :began)";
-    }
-    if is_there && !known.changes_at(now_ms) {
-        *update += ", score = score + :score, low = low + :low";
-        request = request
-            .expression_attribute_values(":score", signed(results.score()))
-            .expression_attribute_values(":low", signed(results.low()));
-    } else {
-        let next = known.after(results, now_ms);
-        if is_there {
-            *condition += " AND score = :known_score AND low = :known_low";
-            request = request
-                .expression_attribute_values(":known_score", signed(known.score))
-                .expression_attribute_values(":known_low", signed(known.low));
-        }
-        let (ceiling, ceiling_until_ms) = next.ceiling.unwrap_or_default();
-        *update += ", began_ms = :began, since_ms = :next_since, rate = :rate, score = :score, low = :low, \
-                    ceiling = :ceiling, ceiling_until_ms = :ceiling_until";
-        request = request
-            .expression_attribute_values(":next_since", number(next.since_ms))
-            .expression_attribute_values(":rate", number(next.rate.into()))
-            .expression_attribute_values(":score", signed(next.score))
-            .expression_attribute_values(":low", signed(next.low))
-            .expression_attribute_values(":ceiling", number(ceiling.into()))
-            .expression_attribute_values(":ceiling_until", number(ceiling_until_ms));
-    }
-    if !waits && is_there {
-        return request;
-    }
-    *update += ", waited_ms = :waited";
-    let waited_ms = if waits { now_ms } else { known.waited_ms };
-    request.expression_attribute_values(":waited", number(waited_ms))
-}
-
-/// The recovery that an item holds.
-fn recovery(item: &Item) -> Option<Recovery> {
-    let signed = |name: &str| item.get(name)?.as_n().ok()?.parse().ok();
-    let ceiling = read(item, "ceiling").and_then(|rate| u32::try_from(rate).ok());
-    Some(Recovery {
-        began_ms: read(item, "began_ms")?,
-        rate: u32::try_from(read(item, "rate")?).ok()?,
-        since_ms: read(item, "since_ms")?,
-        score: signed("score")?,
-        low: signed("low")?,
-        waited_ms: read(item, "waited_ms")?,
-        ceiling: ceiling.filter(|rate| *rate > 0).zip(read(item, "ceiling_until_ms")),
-    })
-}
-
-fn signed(number: i64) -> AttributeValue {
-    AttributeValue::N(number.to_string())
 }
 
 /// The failure of a request.

@@ -23,8 +23,8 @@ use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName
 use delivery::subscription::secret_policy::SecretPolicy;
 use delivery::subscription::sink::{Container, SinkQueue};
 use delivery::table::{
-    Entry, Expected, HasTable, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Stored,
-    Table, TableError, TakePermits, TakePlaces,
+    Entry, Expected, HasTable, ItemKey, Line, LineName, Permit, PermitAnswer, Stored, Table,
+    TableError, TakePermits, TakePlaces,
 };
 use dialects::Source;
 use lastmile_tests::memory_table::MemoryTable;
@@ -741,10 +741,10 @@ impl Table for FakePorts {
         name: LineName,
         take: &TakePlaces,
         now_ms: u64,
-    ) -> Result<Places, TableError> {
+    ) -> Result<Line, TableError> {
         let is_overtaken = self.calls().is_overtaken();
         if is_overtaken {
-            return Ok(Places { line: Line::Overtaken, recovery: None });
+            return Ok(Line::Overtaken);
         }
         self.ask_table(|table| table.take_places(key, name, take, now_ms)).await
     }

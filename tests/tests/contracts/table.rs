@@ -8,8 +8,8 @@ use delivery::delivery::health::shared::{DestinationState, Document as _, Findin
 use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::subscription::Disabled;
 use delivery::table::{
-    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Places, Refusal, Stored,
-    Table as _, TakePermits, TakePlaces,
+    Entry, Expected, ItemKey, Line, LineName, Permit, PermitAnswer, Refusal, Stored, Table as _,
+    TakePermits, TakePlaces,
 };
 use delivery::time::duration::{DAY_MS, HOUR_MS, MINUTE_MS};
 use lastmile_tests::memory_table::MemoryTable;
@@ -138,11 +138,9 @@ async fn permits_are_given_out_while_there_are_few_enough_and_nobody_waits(table
         others_wait: false,
         latest_ms: u64::MAX,
         plausible_ms: u64::MAX,
-        report: None,
     };
     let line = table.take_places(&item("l"), LineName::Turns, &places, NOW_MS).await;
-    let places = Places { line: Line::Taken { first_us: NOW_MS * 1_000 }, recovery: None };
-    assert_eq!(line, Ok(places));
+    assert_eq!(line, Ok(Line::Taken { first_us: NOW_MS * 1_000 }));
     assert_eq!(take(&[5], true).await, refused(&[], Some(NOW_MS * 1_000 + 5)));
     assert_eq!(take(&[5], false).await, PermitAnswer::Taken);
     let many = take(&[6, 7, 8, 9], false).await;
@@ -265,7 +263,6 @@ async fn operate(random: &mut StdRng, table: &DynamoTable, memory: &mut MemoryTa
                 others_wait: random.random_bool(0.5),
                 latest_ms: now_ms + random.random_range(0..20_000),
                 plausible_ms: now_ms + 15_000,
-                report: None,
             };
             let limits = limits();
             let line = table.take_places(&limits, name, &take, now_ms).await.expect("an answer");

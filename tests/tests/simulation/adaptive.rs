@@ -150,9 +150,7 @@ impl Inner {
         );
         let was_due = base.due_ms <= self.clock_ms();
         // Where no slot is free in its time it keeps its due time.
-        // A destination that recovers has a rate for a while.
-        let destination = &self.rules[number].subscription.destination;
-        let has_rate = destination.max_per_second.is_some() || destination.probation;
+        let has_rate = self.rules[number].subscription.destination.max_per_second.is_some();
         let is_excused = has_rate || self.invocations[self.current].slow;
         if was == is
             && was_due

@@ -223,9 +223,7 @@ impl Inner {
 
     /// A delivery waits for its slot of a rate: only its due time changed, and not to an earlier one.
     fn check_slot(&mut self, number: usize, delivery: &Delivery, due_ms: u64) {
-        // A destination that recovers has a rate for a while.
-        let destination = &self.rules[number].subscription.destination;
-        let is_limited = destination.max_per_second.is_some() || destination.probation;
+        let is_limited = self.rules[number].subscription.destination.max_per_second.is_some();
         if !is_limited || delivery.due_ms < due_ms {
             self.record_violation(delivery.id, "waits for a slot that it does not need");
         }

@@ -7,7 +7,7 @@ use delivery::time::duration::{HOUR_MS, MINUTE_MS};
 use super::adaptive::Loads;
 use super::dead_letter_ends::SinkCounts;
 use super::driver::Driver;
-use super::endpoints::{Behaviour, Served};
+use super::endpoints::Behaviour;
 use super::faults::{Counts, Fault, SeededRandom};
 use super::ledger::Ledger;
 use super::limits::Limits;
@@ -148,7 +148,6 @@ impl Setting {
             versions,
             watches: vec![Watch::default(); rules.len()],
             loads: Loads::default(),
-            served: Served::default(),
             shared: SharedTable::default(),
             rules,
             behaviours,

@@ -32,7 +32,6 @@ mod driver;
 mod endpoints;
 mod faults;
 mod forgery;
-mod herd;
 mod invocations;
 mod late;
 mod ledger;

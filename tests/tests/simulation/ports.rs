@@ -25,7 +25,7 @@ use delivery::subscription::schedule::Jitter;
 use delivery::subscription::secret::{AwsCredentials, Keyring, Secret, SecretName};
 use delivery::subscription::sink::SinkQueue;
 use delivery::table::{
-    Entry, Expected, HasTable, ItemKey, LineName, Permit, PermitAnswer, Places, Stored, Table,
+    Entry, Expected, HasTable, ItemKey, Line, LineName, Permit, PermitAnswer, Stored, Table,
     TableError, TakePermits, TakePlaces,
 };
 use lastmile_tests::memory_table::MemoryTable;
@@ -240,7 +240,7 @@ impl Table for World {
         name: LineName,
         take: &TakePlaces,
         now_ms: u64,
-    ) -> Result<Places, TableError> {
+    ) -> Result<Line, TableError> {
         self.ask_table(|table| table.take_places(key, name, take, now_ms)).await
     }
 }

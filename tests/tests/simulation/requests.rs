@@ -6,7 +6,7 @@ use delivery::request::Request;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
 use uuid::Uuid;
 
-use super::endpoints::{Answer, answered};
+use super::endpoints::Answer;
 use super::faults::Fault;
 use super::late::LateAnswer;
 use super::ledger::Seen;
@@ -137,9 +137,6 @@ impl Inner {
         let is_known = self.ledger.seen.get(&ids[0]).is_some_and(|seen| !seen.is_empty());
         let Answer { mut result, mut duration_ms } =
             behaviour.towards(is_known).answer(&mut self.random, now_ms, request.timeout_ms);
-        if !at_sink && self.served.is_too_much(behaviour, now_ms) {
-            result = answered(503, None);
-        }
         let mut taken = self.rules[number].expected(&result) == Expected::Delivered;
         let lost = self.random.injects(Fault::HttpAnswerLost);
         if lost && self.random.percent(50) {

@@ -174,14 +174,7 @@ impl Known {
     pub(crate) async fn give_out(&self, url: &str, per_second: u32, seconds: u32) {
         let each_us = 1_000_000 / u64::from(per_second);
         let (count, latest_ms, plausible_ms) = (per_second * seconds, u64::MAX, u64::MAX);
-        let places = TakePlaces {
-            count,
-            each_us,
-            others_wait: false,
-            latest_ms,
-            plausible_ms,
-            report: None,
-        };
+        let places = TakePlaces { count, each_us, others_wait: false, latest_ms, plausible_ms };
         let (item, now_ms) = (limits(url), Machine.now_ms());
         let given = self.table.take_places(&item, LineName::Slots, &places, now_ms).await;
         assert!(given.is_ok(), "{given:?}");

@@ -20,11 +20,10 @@ pub struct ProbationTerms {
 /// The terms of this subscription; `None` where probation is off.
 #[must_use]
 pub fn probation(subscription: &Subscription, endpoint: &Endpoint) -> Option<ProbationTerms> {
-    let exchange = endpoint.exchange(subscription, 0);
-    let outcome = exchange.outcome(&subscription.retry);
+    let outcome = endpoint.exchange(subscription, 0).outcome(&subscription.retry);
     let terms = ProbationTerms {
         after_failures: FAILURES,
-        first_ms: first_ms(outcome, exchange.status()),
+        first_ms: first_ms(outcome),
         longest_ms: LONGEST_MS,
     };
     subscription.destination.probation.then_some(terms)

@@ -3,8 +3,6 @@
 //! Each place takes as long as the request that is made then. Whoever takes places gets those behind all others, and the
 //! number grows by as much. So a line of any length costs nothing, and nobody has to know who else waits in it.
 
-use super::recovery::{Recovery, Report};
-
 /// Microseconds of a millisecond.
 const MS_US: u64 = 1_000;
 
@@ -41,17 +39,6 @@ pub struct TakePlaces {
     pub latest_ms: u64,
     /// A later end was written by a wrong clock and is ignored.
     pub plausible_ms: u64,
-    /// The destination recovers from an outage.
-    pub report: Option<Report>,
-}
-
-/// The answer to a process that wants places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Places {
-    /// Its places.
-    pub line: Line,
-    /// The recovery as the item has it now, if it was reported.
-    pub recovery: Option<Recovery>,
 }
 
 /// The line of a destination after somebody took places, or found none.
@@ -62,7 +49,7 @@ pub enum Line {
         /// When the first begins.
         first_us: u64,
     },
-    /// Other processes changed the line or the recovery: ask again soon.
+    /// Other processes changed the line at each try: ask again soon.
     Overtaken,
     /// Too many wait already.
     Full {
@@ -123,7 +110,6 @@ mod tests {
             others_wait: false,
             latest_ms: 160_000,
             plausible_ms: 400_000,
-            report: None,
         }
     }
 

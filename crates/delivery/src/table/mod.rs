@@ -9,11 +9,9 @@ mod item;
 mod line;
 mod permits;
 mod port;
-mod recovery;
 
 pub use self::entry::{Entry, Expected};
 pub use self::item::ItemKey;
-pub use self::line::{Line, LineName, Places, TakePlaces};
+pub use self::line::{Line, LineName, TakePlaces};
 pub use self::permits::{PERMITS_MAX, Permit, PermitAnswer, Refusal, Shares, TakePermits};
 pub use self::port::{HasTable, Stored, Table, TableError};
-pub use self::recovery::{FIRST_RATE, LAST_RATE, Recovery, Report, Results};

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use delivery::delivery::health::adaptive::Observed;
+use delivery::delivery::health::adaptive::{MANY, Observed};
 use delivery::delivery::outcome::Exchange;
 use delivery::subscription::Subscription;
 use delivery::subscription::name::SubscriptionName;
@@ -81,6 +81,13 @@ impl ConcurrencyLimits {
     /// Whether no more requests can be made, to whichever destination.
     pub(crate) fn is_full(&self) -> bool {
         self.total.available_permits() == 0
+    }
+
+    /// Whether many requests of a subscription are under way.
+    pub(crate) fn are_many_under_way(&self, subscription: &Subscription) -> bool {
+        // First what needs no map: all destinations together. Large requests count as more.
+        REQUESTS_AT_ONCE - self.total.available_permits() >= MANY as usize
+            && self.under_way(subscription) >= MANY
     }
 
     fn under_way(&self, subscription: &Subscription) -> u32 {

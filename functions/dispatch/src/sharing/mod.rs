@@ -19,13 +19,13 @@ use adapters::telemetry;
 use delivery::delivery::health::DestinationKey;
 use delivery::delivery::health::news::{AllNews, NEWS, NEWS_MAX, News};
 use delivery::delivery::health::notice::Transition;
-use delivery::delivery::health::probation::{Admission, Deferral, PROBE_MS};
+use delivery::delivery::health::probation::{Admission, PROBE_MS};
 use delivery::delivery::health::shared::{Claim, DestinationState, Document as _, Findings, Spell};
 use delivery::machine::step;
 use delivery::ports::DispatchPorts;
 use delivery::subscription::{Disabled, Subscription};
 use delivery::table::{Expected, Table as _};
-use delivery::time::duration::{MINUTE_MS, SECOND_MS};
+use delivery::time::duration::MINUTE_MS;
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 
@@ -35,9 +35,6 @@ use crate::memory::health::{Probe, Switch, key_of};
 use crate::message::fits_a_message;
 use crate::progress::InFlightDelivery;
 
-/// A delivery is attempted this long before its time to live ends, whatever is known of its destination: the queue may be
-/// late.
-const LAST_ATTEMPT_MS: u64 = 5 * SECOND_MS;
 /// How many documents are written at once.
 const WRITES_AT_ONCE: usize = 8;
 /// How much longer than its attempt the claim of a probe lasts.
@@ -52,16 +49,9 @@ impl<P: DispatchPorts> Dispatch<P> {
         moves: bool,
         of: &Invocation<'_>,
     ) -> Option<u64> {
-        let now_ms = self.ports.now_ms();
-        let InFlightDelivery { delivery, subscription, .. } = &*in_flight;
-        // One that would end meanwhile is attempted instead, whatever is known of its destination.
-        let left_ms = step::left_to_live_ms(delivery, &subscription.retry, now_ms);
-        let Some(longest_ms) = left_ms.checked_sub(LAST_ATTEMPT_MS).filter(|it| *it > 0) else {
-            return None;
-        };
-        let deferral = match self.health.admit(in_flight, moves, now_ms) {
+        let until_ms = match self.health.admit(in_flight, moves, self.ports.now_ms()) {
             Admission::Admitted => return None,
-            Admission::Deferred(deferral) => deferral,
+            Admission::Deferred { until_ms } => until_ms,
             // Boxed: it is rare, and would enlarge the future of every delivery.
             Admission::Probe => self.claim_probe(in_flight, of.deadline).boxed().await?,
         };
@@ -70,9 +60,10 @@ impl<P: DispatchPorts> Dispatch<P> {
             return None;
         }
         let now_ms = self.ports.now_ms();
-        let until_ms = deferral.until_ms(self.ports.next_jitter());
-        let wait_ms = until_ms.saturating_sub(now_ms).min(longest_ms);
-        let delivery = &mut in_flight.delivery;
+        let InFlightDelivery { delivery, subscription, .. } = in_flight;
+        // One that ends meanwhile is a dead letter then, and not when the probation ends.
+        let left_ms = step::left_to_live_ms(delivery, &subscription.retry, now_ms);
+        let wait_ms = until_ms.saturating_sub(now_ms).min(left_ms);
         delivery.defer(now_ms, now_ms.saturating_add(wait_ms));
         telemetry::deferred(delivery, wait_ms);
         Some(wait_ms)
@@ -110,23 +101,23 @@ impl<P: DispatchPorts> Dispatch<P> {
         disabled
     }
 
-    /// When the delivery comes back because others probe; `None` if this process does.
-    async fn claim_probe(&self, probe: &InFlightDelivery, deadline: &Deadline) -> Option<Deferral> {
+    /// Until when others have to be waited for; `None` if this process probes.
+    async fn claim_probe(&self, probe: &InFlightDelivery, deadline: &Deadline) -> Option<u64> {
         let subscription = &probe.subscription;
         let probe = Probe::of(&self.health, key_of(subscription));
         // Without the table each process probes by itself.
-        let deferral = self.claim_shared(subscription, deadline).await.unwrap_or(None);
-        if deferral.is_none() {
+        let until_ms = self.claim_shared(subscription, deadline).await.unwrap_or(None);
+        if until_ms.is_none() {
             probe.keep();
         }
-        deferral
+        until_ms
     }
 
     async fn claim_shared(
         &self,
         subscription: &Subscription,
         deadline: &Deadline,
-    ) -> Result<Option<Deferral>, Unreachable> {
+    ) -> Result<Option<u64>, Unreachable> {
         let (key, destination) = (key_of(subscription), &subscription.destination);
         let item = key.health_item(&subscription.name.topic.namespace);
         let read: Read<DestinationState> = self.read_entry(&item, deadline).await?;
@@ -138,7 +129,6 @@ impl<P: DispatchPorts> Dispatch<P> {
         match state.claim(now_ms, ends_ms) {
             Claim::Recovered => {
                 self.health.forget_failing(key);
-                self.health.note_ended(key, state.ended_ms, state.ceiling, now_ms);
                 Ok(None)
             }
             Claim::Probed => {
@@ -147,15 +137,15 @@ impl<P: DispatchPorts> Dispatch<P> {
                 if let Some(spell) = failing {
                     self.health.adopt_failing(key, spell, now_ms);
                 }
-                Ok(Some(self.health.deferral_by_others(key, now_ms)))
+                Ok(Some(soon_ms))
             }
             Claim::Failing(spell) => {
                 self.health.adopt_failing(key, spell, now_ms);
-                Ok(Some(self.health.deferral_by_others(key, now_ms)))
+                Ok(Some(spell.until_ms))
             }
             Claim::Write(claimed) => {
                 let is_mine = self.replace_entry(&item, &*claimed, &read, deadline).await?;
-                Ok((!is_mine).then(|| self.health.deferral_by_others(key, now_ms)))
+                Ok((!is_mine).then_some(soon_ms))
             }
         }
     }

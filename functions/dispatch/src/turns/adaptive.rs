@@ -134,7 +134,7 @@ impl<P: DispatchPorts> Dispatch<P> {
         let outcome = exchange.outcome(&subscription.retry);
         let is_too_much = matches!(outcome, Outcome::Busy | Outcome::TimedOut);
         // Nearly always: then no address is hashed.
-        if !is_too_much && self.adaptive.is_empty() {
+        if !is_too_much && self.adaptive.is_empty() && !of.limits.are_many_under_way(subscription) {
             return;
         }
         if !are_to_destination(due) {

@@ -15,7 +15,7 @@ use delivery::machine::step::{End, PAUSED_WAIT_MS};
 use delivery::ports::DispatchPorts;
 use delivery::subscription::Subscription;
 use delivery::subscription::profile::LIFETIME_MAX_MS;
-use delivery::table::{ItemKey, Line, LineName, Places, Recovery, Report, Table as _, TakePlaces};
+use delivery::table::{ItemKey, Line, LineName, Table as _, TakePlaces};
 use delivery::time::duration::SECOND_MS;
 use futures::FutureExt as _;
 
@@ -27,8 +27,6 @@ use crate::memory::rates::{Own, Wants};
 use crate::progress::{InFlightDelivery, Unfinished};
 use crate::sharing::Unreachable;
 
-/// The table is asked again so often, where the recovery of the destination is another one than was known.
-const TRIES: u32 = 3;
 /// A delivery that got no slot asks again after this long, if not later.
 const ASK_AGAIN_MS: u64 = 2 * SECOND_MS;
 /// How late a delivery may come for the slot it waited for. Beyond that it gets another one, once: then
@@ -44,32 +42,27 @@ impl<P: DispatchPorts> Dispatch<P> {
         subscription: &Subscription,
         of: &Invocation<'_>,
     ) -> Vec<InFlightDelivery> {
+        let Some(per_second) = subscription.destination.max_per_second else { return due };
         let now_ms = self.ports.now_ms();
-        let report = self.health.report(subscription, &due, now_ms);
-        let of_recovery = report.map(|report| report.known.rate);
-        let rates = subscription.destination.max_per_second.into_iter().chain(of_recovery);
-        let Some(per_second) = rates.min() else { return due };
         let has_slot = due.iter().any(|one| has_slot(&one.delivery, now_ms));
         if has_slot || !self.is_limited(&due, subscription, of) {
             return due;
         }
-        self.wait_for_slot(due, subscription, (per_second, report), of).boxed().await
+        self.wait_for_slot(due, subscription, per_second, of).boxed().await
     }
 
     async fn wait_for_slot(
         &self,
         due: Vec<InFlightDelivery>,
         subscription: &Subscription,
-        (per_second, report): (u32, Option<Report>),
+        per_second: u32,
         of: &Invocation<'_>,
     ) -> Vec<InFlightDelivery> {
         let latest_ms = latest_ms(&due, subscription);
         let key = key_of(subscription);
         let item = key.limits_item(&subscription.name.topic.namespace);
-        let most = subscription.destination.max_per_second;
-        let mut rate =
-            Rate { key, item, most, per_second, report, latest_ms, deadline: of.deadline };
-        let Taken { slots, missing } = self.next_slots(&mut rate, due.len()).await;
+        let rate = Rate { key, item, per_second, latest_ms, deadline: of.deadline };
+        let Taken { slots, missing } = self.next_slots(&rate, due.len()).await;
         let now_ms = self.ports.now_ms();
         let first_wait_ms = slots.first().map(|first_ms| first_ms.saturating_sub(now_ms));
         if let Some(wait_ms) = first_wait_ms.filter(|wait_ms| *wait_ms <= IN_PLACE_BELOW_MS) {
@@ -84,7 +77,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                     slot_ms.saturating_sub(now_ms)
                 }
                 None => match missing {
-                    Missing::Soon | Missing::Unknown => ASK_AGAIN_MS,
+                    Missing::Soon => ASK_AGAIN_MS,
                     Missing::Unreachable => UNREACHABLE_MS,
                     Missing::Full => {
                         latest_ms.saturating_sub(now_ms).clamp(ASK_AGAIN_MS, PAUSED_WAIT_MS)
@@ -101,7 +94,7 @@ impl<P: DispatchPorts> Dispatch<P> {
 
     /// The next slots that nobody else has: one if that is soon, else so many, as they may come back
     /// apart. Fewer where no more are free in time.
-    async fn next_slots(&self, rate: &mut Rate<'_>, count: usize) -> Taken {
+    async fn next_slots(&self, rate: &Rate<'_>, count: usize) -> Taken {
         let of_one = self.rates.of(rate.key);
         let wanted = Wants::of(&of_one.wanted, 1);
         let mut own = of_one.own.lock().await;
@@ -120,13 +113,13 @@ impl<P: DispatchPorts> Dispatch<P> {
     /// Takes slots until there are so many; asks for what is missing, once.
     async fn take_slots(
         &self,
-        rate: &mut Rate<'_>,
+        rate: &Rate<'_>,
         wanted: &AtomicU32,
         own: &mut Own,
         count: usize,
         into: &mut Taken,
     ) {
-        for tried in 0..=TRIES {
+        for has_asked in [false, true] {
             while into.slots.len() < count {
                 let Some(slot_ms) = own.take(self.ports.now_ms()) else { break };
                 if slot_ms > rate.latest_ms {
@@ -135,11 +128,9 @@ impl<P: DispatchPorts> Dispatch<P> {
                 }
                 into.slots.push(slot_ms);
             }
-            let has_answer = tried > 0 && into.missing != Missing::Unknown;
-            if into.slots.len() >= count || has_answer || tried == TRIES {
+            if into.slots.len() >= count || has_asked {
                 return;
             }
-            into.missing = Missing::Soon;
             self.ports.sleep(GATHER_MS).await;
             let now_ms = self.ports.now_ms();
             let places = rate.places(wanted, own.line_until_ms > now_ms, now_ms);
@@ -149,15 +140,6 @@ impl<P: DispatchPorts> Dispatch<P> {
             if answer.is_ok() {
                 own.share_next_ms = 0;
             }
-            let answer = answer.map(|Places { line, recovery }| {
-                if let Some(recovery) = recovery {
-                    rate.learn(recovery);
-                    let is_reported = matches!(line, Line::Taken { .. });
-                    let reported = rate.report.filter(|_| is_reported).map(|it| it.results);
-                    self.health.note_recovery(rate.key, recovery, reported);
-                }
-                line
-            });
             match answer {
                 Ok(Line::Taken { first_us }) => {
                     own.add(places.places_ms(first_us));
@@ -167,10 +149,7 @@ impl<P: DispatchPorts> Dispatch<P> {
                     (into.missing, own.line_until_ms) = (Missing::Full, until_ms);
                     return;
                 }
-                Ok(Line::Overtaken) => match rate.report {
-                    Some(_) => into.missing = Missing::Unknown,
-                    None => return,
-                },
+                Ok(Line::Overtaken) => return,
                 Err(Unreachable) => {
                     into.missing = Missing::Unreachable;
                     let missing = count - into.slots.len();
@@ -203,13 +182,11 @@ struct Taken {
 }
 
 /// The reason why deliveries got no slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 enum Missing {
     /// Others were faster, or the answer came too late: there may be slots soon.
     #[default]
     Soon,
-    /// The recovery of the destination is another one than was known.
-    Unknown,
     /// The table cannot be reached, and this process has used up its share.
     Unreachable,
     /// No slot is free in their time.
@@ -220,22 +197,12 @@ enum Missing {
 struct Rate<'a> {
     key: DestinationKey,
     item: ItemKey,
-    /// The most that the destination takes in any case.
-    most: Option<u32>,
     per_second: u32,
-    report: Option<Report>,
     latest_ms: u64,
     deadline: &'a Deadline,
 }
 
 impl Rate<'_> {
-    /// Takes over a recovery as the table has it.
-    fn learn(&mut self, recovery: Recovery) {
-        let Some(report) = &mut self.report else { return };
-        report.known = recovery;
-        self.per_second = self.most.map_or(recovery.rate, |most| most.min(recovery.rate));
-    }
-
     /// A place for each request that somebody of this process wants to make.
     fn places(&self, wanted: &AtomicU32, others_wait: bool, now_ms: u64) -> TakePlaces {
         TakePlaces {
@@ -244,7 +211,6 @@ impl Rate<'_> {
             others_wait,
             latest_ms: self.latest_ms.saturating_add(1),
             plausible_ms: now_ms.saturating_add(LIFETIME_MAX_MS),
-            report: self.report,
         }
     }
 }

@@ -2,13 +2,14 @@
 //! has too many.
 //!
 //! A destination has its whole limit (`maxConcurrency`, the ceiling) until answers say that this is too
-//! much: 429, 503 or timeouts. Then the limit is halved, and grows by one after as many successes as it
-//! allows at once. At its ceiling it is forgotten, so a healthy destination is not in this memory and costs
-//! nothing. This is how TCP avoids congestion.
+//! much: 429, 503, timeouts, or answers that take clearly longer than they used to. Then the limit is
+//! halved, and grows by one after as many successes as it allows at once. At its ceiling it is forgotten, so
+//! a healthy destination is not in this memory and costs nothing. This is how TCP avoids congestion, and how
+//! Vector limits its requests (<https://vector.dev/docs/architecture/arc/>).
 //!
 //! One unlucky answer decides nothing: a fifth of the latest answers have to be 429, 503 or timeouts, and at
-//! least two. As many answers count as requests were under way, though some have not come yet: timeouts come
-//! last, after all successes that began at the same time. A timeout may also be due to the one event, so timeouts leave a few requests at once.
+//! least two. Timeouts come last, after all successes that began at the same time, so many of the latest
+//! count. A timeout may also be due to the one event, so timeouts leave a few requests at once.
 //!
 //! Subscriptions of one address may have different ceilings. The highest counts for what is halved and when
 //! it is forgotten; each makes at most as many requests as its own.
@@ -21,8 +22,11 @@ use std::hash::Hash;
 use crate::delivery::outcome::Outcome;
 use crate::time::duration::MINUTE_MS;
 
-/// The first limit is half of this at least.
+/// So many requests under way at once are many: with fewer, answers that take longer say nothing about
+/// concurrency. So many answers are a round, whose average is compared.
 pub const MANY: u32 = 10;
+/// Answers take clearly longer if it is at least this much.
+const SLOWER_MS: u64 = 100;
 /// So many answers have to be too much, and one of so many.
 const TOO_MUCH_MIN: u32 = 2;
 /// See [`TOO_MUCH_MIN`].
@@ -38,10 +42,11 @@ const REMEMBERED: usize = 1_000;
 /// See [`REMEMBERED`].
 const FORGOTTEN_MS: u64 = 10 * MINUTE_MS;
 
-/// The limits that one process keeps to.
+/// The limits that one process keeps to, and how long answers take where it makes many requests at once.
 #[derive(Debug)]
 pub struct AdaptiveLimits<K> {
     watched: HashMap<K, Watched>,
+    latencies: HashMap<K, Latency>,
 }
 
 /// What one attempt showed.
@@ -84,9 +89,21 @@ struct Limited {
     successes: u32,
 }
 
+/// How long answers take: the average of the rounds so far, how far a round is from it on average, and the
+/// round that is not complete.
+#[derive(Debug, Clone, Copy, Default)]
+struct Latency {
+    average_ms: Option<u64>,
+    deviation_ms: u64,
+    sum_ms: u64,
+    count: u32,
+    /// How many answers there were since the limit was halved.
+    answers: u32,
+}
+
 impl<K> Default for AdaptiveLimits<K> {
     fn default() -> Self {
-        Self { watched: HashMap::new() }
+        Self { watched: HashMap::new(), latencies: HashMap::new() }
     }
 }
 
@@ -111,13 +128,18 @@ impl<K: Eq + Hash + Clone> AdaptiveLimits<K> {
             return;
         }
         let is_too_much = matches!(observed.outcome, Outcome::Busy | Outcome::TimedOut);
-        if is_too_much {
-            self.watch(destination, observed.ended_ms);
+        let is_slower = !is_too_much && self.is_slower(destination, observed);
+        if is_too_much || is_slower {
+            self.watch(destination, observed);
         }
         let Some(watched) = self.watched.get_mut(destination) else { return };
         watched.add(observed, is_too_much);
-        if is_too_much && watched.have_too_much() {
+        if is_slower || is_too_much && watched.have_too_much() {
             watched.decrease(observed);
+            // The rest of the round was under way as well.
+            if let Some(latency) = self.latencies.get_mut(destination) {
+                (latency.sum_ms, latency.count, latency.answers) = (0, 0, 0);
+            }
         } else if observed.outcome == Outcome::Success {
             watched.increase();
         }
@@ -126,13 +148,29 @@ impl<K: Eq + Hash + Clone> AdaptiveLimits<K> {
         }
     }
 
-    /// Counts the answers of a destination from now on.
-    fn watch(&mut self, destination: &K, now_ms: u64) {
+    /// Counts the answers of a destination from now on, and those of many requests at once before.
+    fn watch(&mut self, destination: &K, observed: Observed) {
         if self.watched.len() >= REMEMBERED {
-            let oldest_ms = now_ms.saturating_sub(FORGOTTEN_MS);
+            let oldest_ms = observed.ended_ms.saturating_sub(FORGOTTEN_MS);
             self.watched.retain(|_, watched| watched.noted_ms > oldest_ms);
         }
-        self.watched.entry(destination.clone()).or_default().noted_ms = now_ms;
+        let answers = self.latencies.get(destination).map_or(0, |latency| latency.answers);
+        let answers = answers.min(latest(observed.ceiling));
+        let new = || Watched { answers, ..Watched::default() };
+        let watched = self.watched.entry(destination.clone()).or_insert_with(new);
+        watched.noted_ms = observed.ended_ms;
+    }
+
+    /// Whether this answer completes a round that took clearly longer than those before.
+    fn is_slower(&mut self, destination: &K, observed: Observed) -> bool {
+        if observed.under_way < MANY || observed.outcome != Outcome::Success {
+            return false;
+        }
+        if self.latencies.len() >= REMEMBERED && !self.latencies.contains_key(destination) {
+            self.latencies.clear();
+        }
+        let latency = self.latencies.entry(destination.clone()).or_default();
+        latency.add(observed.ended_ms.saturating_sub(observed.started_ms))
     }
 }
 
@@ -165,8 +203,7 @@ impl Watched {
     }
 
     fn have_too_much(&self) -> bool {
-        let answers = self.answers.max(self.under_way);
-        self.too_much >= TOO_MUCH_MIN && self.too_much.saturating_mul(ONE_OF) >= answers
+        self.too_much >= TOO_MUCH_MIN && self.too_much.saturating_mul(ONE_OF) >= self.answers
     }
 
     /// Halves the limit. At first, half of what was under way: where that is less than the ceiling, half of
@@ -181,7 +218,7 @@ impl Watched {
         let least = if is_timeout { DESPITE_TIMEOUTS.min(before) } else { 1 };
         let limit = (before / 2).max(least);
         self.limited = Some(Limited { limit, decreased_ms: observed.ended_ms, successes: 0 });
-        (self.answers, self.too_much, self.under_way) = (0, 0, 0);
+        (self.answers, self.too_much) = (0, 0);
     }
 
     fn increase(&mut self) {
@@ -201,6 +238,36 @@ impl Watched {
     }
 }
 
+impl Latency {
+    /// Adds an answer; whether it completes a round that took clearly longer. The average follows each
+    /// round by a quarter, so a destination that stays slower is not limited for that for ever.
+    fn add(&mut self, took_ms: u64) -> bool {
+        self.answers = self.answers.saturating_add(1);
+        self.sum_ms = self.sum_ms.saturating_add(took_ms);
+        self.count += 1;
+        if self.count < MANY {
+            return false;
+        }
+        let round_ms = self.sum_ms / u64::from(self.count);
+        (self.sum_ms, self.count) = (0, 0);
+        let Some(average_ms) = self.average_ms else {
+            (self.average_ms, self.deviation_ms) = (Some(round_ms), round_ms / 2);
+            return false;
+        };
+        // As TCP decides how long to wait for an acknowledgement.
+        let margin_ms = self.deviation_ms.saturating_mul(4).max(average_ms / 2).max(SLOWER_MS);
+        let off_ms = round_ms.abs_diff(average_ms);
+        self.deviation_ms = quarter_closer(self.deviation_ms, off_ms);
+        self.average_ms = Some(quarter_closer(average_ms, round_ms));
+        round_ms > average_ms.saturating_add(margin_ms)
+    }
+}
+
+/// A quarter of the way from one value to another.
+fn quarter_closer(from: u64, to: u64) -> u64 {
+    if to >= from { from.saturating_add((to - from) / 4) } else { from - (from - to) / 4 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +283,15 @@ mod tests {
     /// Two answers, with what is different about them.
     fn twice(limits: &mut AdaptiveLimits<char>, observed: Observed) {
         (0..2).for_each(|_| limits.note(&'d', observed));
+    }
+
+    /// So many rounds of answers that take this long, of many requests at once.
+    fn rounds(limits: &mut AdaptiveLimits<char>, count: u32, from_ms: u64, took_ms: u64) {
+        for number in 0..u64::from(count * MANY) {
+            let started_ms = from_ms + number;
+            let ended_ms = started_ms + took_ms;
+            limits.note(&'d', Observed { ended_ms, ..attempt(Outcome::Success, started_ms) });
+        }
     }
 
     #[test]
@@ -399,6 +475,40 @@ mod tests {
                 let few = Observed { ceiling, under_way: 1, ..attempt(Outcome::Success, 3) };
                 limits.note(&'d', few);
             }
+        }
+        assert!(limits.is_empty());
+    }
+
+    #[test]
+    fn answers_that_take_clearly_longer_halve_it_and_a_destination_that_stays_slower_recovers() {
+        for (usual_ms, later_ms, is_slower) in [
+            (20, 100, false),
+            (20, 119, false),
+            (20, 121, true),
+            (1_000, 1_400, false),
+            (1_000, 1_600, true),
+            (1_000, 100, false),
+        ] {
+            let mut limits = AdaptiveLimits::default();
+            // Until a round is where the others are.
+            rounds(&mut limits, 40, 0, usual_ms);
+            assert!(limits.is_empty());
+            rounds(&mut limits, 1, 10_000, later_ms);
+            let limit = is_slower.then_some(25);
+            assert_eq!(limits.limit(&'d', CEILING), limit, "{usual_ms} then {later_ms}");
+            rounds(&mut limits, 200, 20_000, later_ms);
+            assert!(limits.is_empty(), "{usual_ms} then {later_ms}");
+        }
+    }
+
+    #[test]
+    fn of_few_requests_it_does_not_matter_how_long_they_take() {
+        let mut limits = AdaptiveLimits::default();
+        rounds(&mut limits, 40, 0, 20);
+        for number in 0..100 {
+            let few = attempt(Outcome::Success, 10_000 + number);
+            let ended_ms = few.started_ms + 9_000;
+            limits.note(&'d', Observed { under_way: MANY - 1, ended_ms, ..few });
         }
         assert!(limits.is_empty());
     }

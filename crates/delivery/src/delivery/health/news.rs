@@ -71,12 +71,6 @@ pub struct Health {
     /// That it is slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow: Option<Spell>,
-    /// The end of its last outage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_ms: Option<u64>,
-    /// The highest rate after that, and until when it holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ceiling: Option<(u32, u64)>,
 }
 
 impl News {
@@ -102,10 +96,9 @@ impl News {
         now_ms: u64,
     ) -> [Self; 2] {
         let (failing, slow) = (state.failing, state.slow);
-        let (ended_ms, ceiling) = (state.ended_ms, state.ceiling);
         let disabled = state.disabled.as_ref().map(|disabled| disabled.then);
         let subjects = [
-            Subject::Health(Health { destination, failing, slow, ended_ms, ceiling }),
+            Subject::Health(Health { destination, failing, slow }),
             Subject::Switch { destination, disabled },
         ];
         subjects.map(|subject| Self::new(state.namespace(), subject, now_ms))

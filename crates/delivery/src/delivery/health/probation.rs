@@ -3,16 +3,12 @@
 //! Event Grid calls it delayed delivery: after ten failed attempts in a row at a destination, of at
 //! least two events, its deliveries are deferred without a request, for a time that depends on the
 //! last outcome. Then one of them is a probe: a success ends the probation, a failure doubles it,
-//! up to five minutes. It protects the destination, and keeps attempts at a dead one from taking the
+//! up to an hour. It protects the destination, and keeps attempts at a dead one from taking the
 //! time of others. A deferral is not an attempt.
 //!
 //! A success takes away half of the failures that were counted before it. So a destination that takes
 //! one event in twenty is found all the same, and one that fails again soon after its probation is put
 //! on probation sooner, and for half as long as before.
-//!
-//! The first delivery that a process defers comes back at the end of the probation, as the probe. The others come back at
-//! times spread over the quarter of an hour after it, or over as long as the outage has lasted: whoever recovers is not
-//! hit by all at once.
 //!
 //! What one process knows, others learn through [`shared`](super::shared).
 //! <https://learn.microsoft.com/azure/event-grid/delivery-and-retry#delayed-event-delivery>
@@ -25,15 +21,12 @@ use uuid::Uuid;
 use super::Finding;
 use super::shared::Spell;
 use crate::delivery::outcome::Outcome;
-use crate::subscription::schedule::Jitter;
-use crate::time::duration::{MINUTE_MS, SECOND_MS};
+use crate::time::duration::{HOUR_MS, MINUTE_MS, SECOND_MS};
 
 /// The failed attempts in a row that put a destination on probation.
 pub const FAILURES: u32 = 10;
 /// The longest probation.
-pub const LONGEST_MS: u64 = 5 * MINUTE_MS;
-/// Deliveries come back within this time after the end of a probation.
-pub const SPREAD_MS: u64 = 15 * MINUTE_MS;
+pub const LONGEST_MS: u64 = HOUR_MS;
 /// While a probe is under way, other deliveries wait this long for its result, and not for another
 /// whole probation.
 pub const PROBE_MS: u64 = 10 * SECOND_MS;
@@ -44,7 +37,7 @@ const PROBE_LOST_MS: u64 = 15 * MINUTE_MS;
 /// The first probation after an outcome; `None` for outcomes that say nothing about the
 /// destination.
 #[must_use]
-pub const fn first_ms(outcome: Outcome, status: Option<u16>) -> Option<u64> {
+pub const fn first_ms(outcome: Outcome) -> Option<u64> {
     match outcome {
         Outcome::Busy | Outcome::TimedOut => Some(10 * SECOND_MS),
         Outcome::SocketError | Outcome::TlsError => Some(30 * SECOND_MS),
@@ -52,13 +45,10 @@ pub const fn first_ms(outcome: Outcome, status: Option<u16>) -> Option<u64> {
         | Outcome::ResolutionError
         | Outcome::Unauthorized
         | Outcome::Forbidden => Some(5 * MINUTE_MS),
-        Outcome::GenericError => match status {
-            Some(500..=599) => Some(30 * SECOND_MS),
-            _ => None,
-        },
         Outcome::Success
         | Outcome::BadRequest
         | Outcome::PayloadTooLarge
+        | Outcome::GenericError
         | Outcome::Blocked
         | Outcome::Probation
         | Outcome::Aborted => None,
@@ -73,26 +63,10 @@ pub enum Admission {
     /// It may be attempted, and its outcome decides about the probation.
     Probe,
     /// It is deferred.
-    Deferred(Deferral),
-}
-
-/// When a deferred delivery comes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deferral {
-    /// The earliest time.
-    pub from_ms: u64,
-    /// The latest is so much later.
-    pub spread_ms: u64,
-}
-
-impl Deferral {
-    /// A time between the earliest and the latest.
-    #[must_use]
-    pub fn until_ms(self, jitter: Jitter) -> u64 {
-        let share = u64::from(jitter.0);
-        let later_ms = u128::from(self.spread_ms) * u128::from(share) / (u128::from(u32::MAX) + 1);
-        self.from_ms.saturating_add(u64::try_from(later_ms).unwrap_or(u64::MAX))
-    }
+    Deferred {
+        /// Until this time.
+        until_ms: u64,
+    },
 }
 
 /// The failing destinations of one process.
@@ -118,44 +92,34 @@ struct Record {
 
 #[derive(Debug, Clone, Copy)]
 struct Probation {
-    since_ms: u64,
     until_ms: u64,
     lasts_ms: u64,
-    /// A delivery of this process comes back at its end.
-    has_probe: bool,
     /// When its probe began.
     probe_ms: Option<u64>,
 }
 
 impl<K: Eq + Hash + Clone> Probations<K> {
     /// Whether a delivery may be attempted at this destination now. The first after the end of a
-    /// probation is its probe.
+    /// probation is its probe; the others wait for its result.
     pub fn admit(&mut self, destination: &K, now_ms: u64) -> Admission {
-        if let Some(deferral) = self.deferral(destination, now_ms) {
-            return Admission::Deferred(deferral);
+        if let Some(until_ms) = self.deferral_ms(destination, now_ms) {
+            return Admission::Deferred { until_ms };
         }
         let Some(probation) = self.probation(destination) else { return Admission::Admitted };
         probation.probe_ms = Some(now_ms);
         Admission::Probe
     }
 
-    /// When a delivery that is not attempted now comes back.
-    pub fn deferral(&mut self, destination: &K, now_ms: u64) -> Option<Deferral> {
-        let probation = self.probation(destination)?;
+    /// Until when a delivery that is not attempted here is deferred.
+    #[must_use]
+    pub fn deferral_ms(&self, destination: &K, now_ms: u64) -> Option<u64> {
+        let probation = self.0.get(destination)?.probation?;
         if now_ms < probation.until_ms {
-            let is_first = !std::mem::replace(&mut probation.has_probe, true);
-            return Some(if is_first { probation.at_its_end() } else { probation.after(now_ms) });
+            return Some(probation.until_ms);
         }
         let probe_ms = probation.probe_ms?;
-        (now_ms < probe_ms.saturating_add(PROBE_LOST_MS)).then(|| probation.after(now_ms))
-    }
-
-    /// When a delivery comes back that another process's probe keeps from being attempted.
-    #[must_use]
-    pub fn deferral_by_others(&self, destination: &K, now_ms: u64) -> Deferral {
-        let probation = self.0.get(destination).and_then(|record| record.probation);
-        let soon = Deferral { from_ms: now_ms, spread_ms: PROBE_MS };
-        probation.map_or(soon, |probation| probation.after(now_ms))
+        let wait_ms = probation.lasts_ms.min(PROBE_MS);
+        (now_ms < probe_ms.saturating_add(PROBE_LOST_MS)).then(|| now_ms.saturating_add(wait_ms))
     }
 
     /// Whether a probe is under way.
@@ -186,7 +150,7 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         &mut self,
         destination: &K,
         deliveries: &[Uuid],
-        (outcome, status): (Outcome, Option<u16>),
+        outcome: Outcome,
         ended_ms: u64,
     ) -> Option<Finding> {
         if outcome == Outcome::Success {
@@ -208,7 +172,7 @@ impl<K: Eq + Hash + Clone> Probations<K> {
         {
             record.only_delivery = None;
         }
-        let Some(first_ms) = first_ms(outcome, status) else {
+        let Some(first_ms) = first_ms(outcome) else {
             // It says nothing about the destination; another probe is needed.
             self.release(destination);
             return None;
@@ -217,12 +181,10 @@ impl<K: Eq + Hash + Clone> Probations<K> {
             // An attempt from before the probation says nothing new.
             Some(probation) if probation.probe_ms.is_none() => return None,
             Some(probation) => {
-                let lasts_ms = probation.lasts_ms.saturating_mul(2);
-                (Probation::lasting(lasts_ms, probation.since_ms, ended_ms), true)
+                (Probation::lasting(probation.lasts_ms.saturating_mul(2), ended_ms), true)
             }
             None if record.failures >= FAILURES && record.only_delivery.is_none() => {
-                let lasts_ms = first_ms.max(record.lasted_ms / 2);
-                (Probation::lasting(lasts_ms, ended_ms, ended_ms), false)
+                (Probation::lasting(first_ms.max(record.lasted_ms / 2), ended_ms), false)
             }
             None => return None,
         };
@@ -248,17 +210,12 @@ impl<K: Eq + Hash + Clone> Probations<K> {
     /// of ours, or wrong.
     pub fn adopt(&mut self, destination: &K, spell: Spell, now_ms: u64) {
         let Some(spell) = spell.at_most(LONGEST_MS, now_ms) else { return };
-        let Spell { since_ms, until_ms, lasts_ms } = spell;
+        let Spell { until_ms, lasts_ms, .. } = spell;
         let new_record = Record { failures: FAILURES, ..Record::default() };
         let record = self.0.entry(destination.clone()).or_insert(new_record);
         // An operator may have ended it sooner.
         if record.probation.is_none_or(|known| known.probe_ms.is_none()) {
-            // Of a probation that is known, one delivery comes back at its end already.
-            let known = record.probation.filter(|known| known.until_ms == until_ms);
-            let has_probe = known.is_some_and(|known| known.has_probe);
-            let probe_ms = None;
-            record.probation =
-                Some(Probation { since_ms, until_ms, lasts_ms, has_probe, probe_ms });
+            record.probation = Some(Probation { until_ms, lasts_ms, probe_ms: None });
         }
     }
 
@@ -287,31 +244,15 @@ impl<K: Eq + Hash + Clone> Probations<K> {
 }
 
 impl Probation {
-    fn lasting(lasts_ms: u64, since_ms: u64, from_ms: u64) -> Self {
+    fn lasting(lasts_ms: u64, from_ms: u64) -> Self {
         let lasts_ms = lasts_ms.min(LONGEST_MS);
-        let until_ms = from_ms.saturating_add(lasts_ms);
-        Self { since_ms, until_ms, lasts_ms, has_probe: false, probe_ms: None }
-    }
-
-    fn at_its_end(self) -> Deferral {
-        Deferral { from_ms: self.until_ms, spread_ms: 0 }
-    }
-
-    /// Some time after its end, or after now.
-    fn after(self, now_ms: u64) -> Deferral {
-        let from_ms = self.until_ms.max(now_ms);
-        Deferral { from_ms, spread_ms: from_ms.saturating_sub(self.since_ms).min(SPREAD_MS) }
+        Self { until_ms: from_ms.saturating_add(lasts_ms), lasts_ms, probe_ms: None }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The first that is deferred comes back then.
-    fn at(from_ms: u64) -> Admission {
-        Admission::Deferred(Deferral { from_ms, spread_ms: 0 })
-    }
 
     fn id(number: u128) -> Uuid {
         Uuid::from_u128(number)
@@ -324,7 +265,7 @@ mod tests {
             probations.record_outcome(
                 &"d",
                 &[id(u128::from(failure) % events)],
-                (outcome, None),
+                outcome,
                 u64::from(failure),
             );
         }
@@ -349,7 +290,11 @@ mod tests {
                 "one event may be to blame"
             );
             let mut probations = after(10, 2, outcome);
-            assert_eq!(probations.admit(&"d", 9), at(9 + lasts_ms), "{outcome}");
+            assert_eq!(
+                probations.admit(&"d", 9),
+                Admission::Deferred { until_ms: 9 + lasts_ms },
+                "{outcome}"
+            );
             assert_eq!(probations.admit(&"other", 9), Admission::Admitted);
         }
         assert_eq!(after(50, 2, Outcome::GenericError).admit(&"d", 50), Admission::Admitted);
@@ -358,27 +303,34 @@ mod tests {
     #[test]
     fn a_success_ends_the_row() {
         let mut probations = after(9, 2, Outcome::Busy);
-        probations.record_outcome(&"d", &[id(7)], (Outcome::Success, None), 9);
-        probations.record_outcome(&"d", &[id(8)], (Outcome::Busy, None), 10);
+        probations.record_outcome(&"d", &[id(7)], Outcome::Success, 9);
+        probations.record_outcome(&"d", &[id(8)], Outcome::Busy, 10);
         assert_eq!(probations.admit(&"d", 10), Admission::Admitted);
     }
 
     #[test]
-    fn one_probe_decides_and_each_failure_doubles_the_probation_up_to_five_minutes() {
+    fn one_probe_decides_and_each_failure_doubles_the_probation_up_to_an_hour() {
         let mut probations = after(10, 2, Outcome::TimedOut);
         let (mut now_ms, mut lasts_ms) = (9, 10_000);
         for _ in 0..12 {
             now_ms += lasts_ms;
-            assert_eq!(probations.admit(&"d", now_ms - 1), at(now_ms));
+            assert_eq!(
+                probations.admit(&"d", now_ms - 1),
+                Admission::Deferred { until_ms: now_ms }
+            );
             assert_eq!(probations.admit(&"d", now_ms), Admission::Probe);
-            assert_eq!(probations.admit(&"d", now_ms), at(now_ms + 10_000), "no second");
-            probations.record_outcome(&"d", &[id(1)], (Outcome::SocketError, None), now_ms);
-            lasts_ms = (lasts_ms * 2).min(LONGEST_MS);
+            assert_eq!(
+                probations.admit(&"d", now_ms),
+                Admission::Deferred { until_ms: now_ms + 10_000 },
+                "no second"
+            );
+            probations.record_outcome(&"d", &[id(1)], Outcome::SocketError, now_ms);
+            lasts_ms = (lasts_ms * 2).min(HOUR_MS);
         }
-        assert_eq!(lasts_ms, LONGEST_MS);
-        assert_eq!(probations.admit(&"d", now_ms + LONGEST_MS), Admission::Probe);
-        probations.record_outcome(&"d", &[id(1)], (Outcome::Success, None), now_ms + LONGEST_MS);
-        assert_eq!(probations.admit(&"d", now_ms + LONGEST_MS), Admission::Admitted);
+        assert_eq!(lasts_ms, HOUR_MS);
+        assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Probe);
+        probations.record_outcome(&"d", &[id(1)], Outcome::Success, now_ms + HOUR_MS);
+        assert_eq!(probations.admit(&"d", now_ms + HOUR_MS), Admission::Admitted);
     }
 
     #[test]
@@ -386,7 +338,7 @@ mod tests {
         let mut probations = after(9, 2, Outcome::Busy);
         let mut record_outcome = |outcome, at_ms| {
             let _ = probations.admit(&"d", at_ms);
-            probations.record_outcome(&"d", &[id(7)], (outcome, None), at_ms)
+            probations.record_outcome(&"d", &[id(7)], outcome, at_ms)
         };
         assert_eq!(record_outcome(Outcome::Busy, 10), Some(Finding::Began { lasts_ms: 10_000 }));
         assert_eq!(record_outcome(Outcome::Busy, 11), None, "it was begun before");
@@ -401,15 +353,15 @@ mod tests {
     #[test]
     fn an_attempt_that_was_begun_before_the_probation_does_not_prolong_it() {
         let mut probations = after(10, 2, Outcome::Busy);
-        probations.record_outcome(&"d", &[id(3)], (Outcome::Busy, None), 500);
-        assert_eq!(probations.admit(&"d", 600), at(10_009));
+        probations.record_outcome(&"d", &[id(3)], Outcome::Busy, 500);
+        assert_eq!(probations.admit(&"d", 600), Admission::Deferred { until_ms: 10_009 });
     }
 
     #[test]
     fn what_was_never_sent_says_nothing_about_a_destination() {
         for outcome in [Outcome::Aborted, Outcome::Blocked] {
             let mut probations = after(20, 2, outcome);
-            probations.record_outcome(&"d", &[id(3)], (Outcome::Busy, None), 20);
+            probations.record_outcome(&"d", &[id(3)], Outcome::Busy, 20);
             assert_eq!(probations.admit(&"d", 20), Admission::Admitted);
         }
     }
@@ -418,26 +370,25 @@ mod tests {
     fn a_batch_is_one_failure_of_several_events() {
         let mut probations = Probations::default();
         for _ in 0..10 {
-            probations.record_outcome(&"d", &[id(1), id(2)], (Outcome::Busy, None), 0);
+            probations.record_outcome(&"d", &[id(1), id(2)], Outcome::Busy, 0);
         }
-        assert_eq!(probations.admit(&"d", 0), at(10_000));
+        assert_eq!(probations.admit(&"d", 0), Admission::Deferred { until_ms: 10_000 });
     }
 
     #[test]
     fn a_probe_without_an_outcome_does_not_block_the_destination_for_ever() {
         let mut probations = after(10, 2, Outcome::Busy);
         assert_eq!(probations.admit(&"d", 10_009), Admission::Probe);
-        assert!(matches!(probations.admit(&"d", 20_000), Admission::Deferred(_)));
+        assert!(matches!(probations.admit(&"d", 20_000), Admission::Deferred { .. }));
         assert_eq!(probations.admit(&"d", 10_009 + PROBE_LOST_MS), Admission::Probe);
     }
 
     #[test]
     fn one_success_among_many_failures_does_not_end_the_row() {
         let mut probations = after(9, 2, Outcome::Busy);
-        probations.record_outcome(&"d", &[id(7)], (Outcome::Success, None), 9);
+        probations.record_outcome(&"d", &[id(7)], Outcome::Success, 9);
         // Half of nine failures are still counted.
-        let mut record =
-            |at_ms| probations.record_outcome(&"d", &[id(8)], (Outcome::Busy, None), at_ms);
+        let mut record = |at_ms| probations.record_outcome(&"d", &[id(8)], Outcome::Busy, at_ms);
         assert!((10..15).all(|at_ms| record(at_ms).is_none()));
         assert_eq!(record(15), Some(Finding::Began { lasts_ms: 10_000 }));
     }
@@ -448,21 +399,20 @@ mod tests {
         let mut now_ms = 10_009;
         for lasts_ms in [20_000, 40_000] {
             assert_eq!(probations.admit(&"d", now_ms), Admission::Probe);
-            let found = probations.record_outcome(&"d", &[id(1)], (Outcome::Busy, None), now_ms);
+            let found = probations.record_outcome(&"d", &[id(1)], Outcome::Busy, now_ms);
             assert_eq!(found, Some(Finding::GoesOn { lasts_ms }));
             now_ms += lasts_ms;
         }
         assert_eq!(probations.admit(&"d", now_ms), Admission::Probe);
-        probations.record_outcome(&"d", &[id(1)], (Outcome::Success, None), now_ms);
-        let mut record =
-            |outcome| probations.record_outcome(&"d", &[id(2)], (outcome, None), now_ms);
+        probations.record_outcome(&"d", &[id(1)], Outcome::Success, now_ms);
+        let mut record = |outcome| probations.record_outcome(&"d", &[id(2)], outcome, now_ms);
         assert!((0..4).all(|_| record(Outcome::Busy).is_none()));
         assert_eq!(record(Outcome::Busy), Some(Finding::Began { lasts_ms: 20_000 }));
         // Three successes in a row, and all of that is forgotten.
         let mut successes = after(10, 2, Outcome::Busy);
         for _ in 0..4 {
             assert!(!successes.is_empty());
-            successes.record_outcome(&"d", &[id(1)], (Outcome::Success, None), 20_000);
+            successes.record_outcome(&"d", &[id(1)], Outcome::Success, 20_000);
         }
         assert!(successes.is_empty());
     }
@@ -473,10 +423,10 @@ mod tests {
         let spell = |until_ms| Spell { since_ms: 0, until_ms, lasts_ms: 600_000 };
         probations.adopt(&"d", spell(6_000), 1_000);
         probations.adopt(&"d", spell(5_000), 1_000);
-        assert_eq!(probations.admit(&"d", 4_999), at(5_000));
+        assert_eq!(probations.admit(&"d", 4_999), Admission::Deferred { until_ms: 5_000 });
         assert_eq!(probations.admit(&"d", 5_000), Admission::Probe);
         probations.adopt(&"d", spell(9_000), 5_000);
-        let failed = probations.record_outcome(&"d", &[id(1)], (Outcome::Busy, None), 5_001);
+        let failed = probations.record_outcome(&"d", &[id(1)], Outcome::Busy, 5_001);
         assert_eq!(failed, Some(Finding::GoesOn { lasts_ms: 1_200_000 }));
         assert_eq!(probations.destinations().collect::<Vec<_>>(), [&"d"]);
         probations.adopt(&"e", spell(u64::MAX), 1_000);

@@ -6,7 +6,7 @@ use delivery::delivery::health::shared::{Findings, Spell};
 use delivery::subscription::Disabled;
 use delivery::time::duration::{MINUTE_MS, SECOND_MS};
 
-use super::{Health, Memory, Switch, recovering};
+use super::{Health, Memory, Switch};
 
 /// How often the news are read.
 pub const READ_EVERY_MS: u64 = 30 * SECOND_MS;
@@ -26,7 +26,6 @@ impl Health {
     /// Takes over what the news say. Skips destinations with unwritten findings: those are newer.
     pub(crate) fn adopt(&self, news: &AllNews, now_ms: u64) {
         let mut guard = self.memory();
-        let mut ended = Vec::new();
         let Memory { probations, slow, unshared, .. } = &mut *guard;
         for health in news.health().filter(|it| !unshared.contains_key(&it.destination)) {
             let key = health.destination;
@@ -41,12 +40,6 @@ impl Health {
                 Some(_) => {}
                 None => slow.forget(&key),
             }
-            if health.failing.is_none() {
-                ended.push((key, health.ended_ms, health.ceiling));
-            }
-        }
-        for (key, ended_ms, ceiling) in ended {
-            recovering::begin(&mut guard, key, ended_ms, ceiling, now_ms);
         }
     }
 

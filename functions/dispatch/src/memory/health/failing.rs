@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use delivery::delivery::health::probation::{Admission, Deferral};
+use delivery::delivery::health::probation::Admission;
 use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::subscription::Subscription;
@@ -30,13 +30,8 @@ impl Health {
             return memory.probations.admit(&key, now_ms);
         }
         // It will be the probe where it is attempted.
-        let deferral = memory.probations.deferral(&key, now_ms);
-        deferral.map_or(Admission::Admitted, Admission::Deferred)
-    }
-
-    /// When a delivery comes back that another process's probe keeps from being attempted.
-    pub(crate) fn deferral_by_others(&self, key: DestinationKey, now_ms: u64) -> Deferral {
-        self.memory().probations.deferral_by_others(&key, now_ms)
+        let deferral_ms = memory.probations.deferral_ms(&key, now_ms);
+        deferral_ms.map_or(Admission::Admitted, |until_ms| Admission::Deferred { until_ms })
     }
 
     /// Whether one of these is the probe of its destination.
@@ -103,14 +98,14 @@ pub(super) fn found(
     key: DestinationKey,
     subscription: &Subscription,
     due: &[InFlightDelivery],
-    (outcome, status, at_ms): (Outcome, Option<u16>, u64),
+    (outcome, at_ms): (Outcome, u64),
 ) -> Option<Finding> {
     if !applies(subscription, due) {
         return None;
     }
     let ids: Vec<Uuid> = due.iter().map(|in_flight| in_flight.delivery.id).collect();
     let probed = memory.probations.is_probing(&key);
-    let found = memory.probations.record_outcome(&key, &ids, (outcome, status), at_ms);
+    let found = memory.probations.record_outcome(&key, &ids, outcome, at_ms);
     // The outcome says nothing about the destination: another delivery has to probe, of any process.
     if probed && found.is_none() && !memory.probations.is_probing(&key) {
         memory.findings(key, subscription).is_unprobed = true;
@@ -142,6 +137,6 @@ impl Drop for Admitted<'_> {
     }
 }
 
-pub(super) fn applies(subscription: &Subscription, due: &[InFlightDelivery]) -> bool {
+fn applies(subscription: &Subscription, due: &[InFlightDelivery]) -> bool {
     subscription.destination.probation && are_to_destination(due)
 }

@@ -7,7 +7,6 @@
 
 mod exchange;
 mod failing;
-mod recovering;
 mod slow;
 
 pub use exchange::READ_EVERY_MS;
@@ -27,7 +26,6 @@ use delivery::delivery::health::slow::SlowDestinations;
 use delivery::delivery::health::{DestinationKey, Finding};
 use delivery::delivery::outcome::{Exchange, Outcome};
 use delivery::subscription::{Disabled, Subscription};
-use delivery::table::Report;
 
 use crate::progress::InFlightDelivery;
 
@@ -43,8 +41,6 @@ pub(crate) struct Health {
 struct Memory {
     probations: Probations<DestinationKey>,
     slow: SlowDestinations<DestinationKey>,
-    /// Those that recover from an outage.
-    recovering: BTreeMap<DestinationKey, Report>,
     /// As an operator said, or because they failed for too long.
     disabled: BTreeMap<DestinationKey, Switch>,
     /// What other processes cannot know yet.
@@ -99,31 +95,18 @@ impl Health {
             (exchange.outcome(&subscription.retry), is_slow(subscription, exchange));
         let mut memory = self.memory();
         // Nearly always: then no address is hashed.
-        let is_known = !memory.probations.is_empty()
-            || !memory.slow.is_empty()
-            || !memory.recovering.is_empty();
+        let is_known = !memory.probations.is_empty() || !memory.slow.is_empty();
         if outcome == Outcome::Success && !is_slow && !is_known {
             return;
         }
-        let (key, at_ms, status) = (key_of(subscription), exchange.ended_ms(), exchange.status());
-        recovering::note_result(&mut memory, key, outcome, status);
-        let of_attempt = (outcome, status, at_ms);
-        let failing = failing::found(&mut memory, key, subscription, due, of_attempt);
-        let ceiling = match failing {
-            Some(Finding::Ended) => {
-                recovering::begin(&mut memory, key, Some(at_ms), None, at_ms);
-                None
-            }
-            Some(Finding::Began { .. }) => recovering::relapse(&mut memory, key, at_ms),
-            Some(Finding::GoesOn { .. }) | None => None,
-        };
+        let (key, at_ms) = (key_of(subscription), exchange.ended_ms());
+        let failing = failing::found(&mut memory, key, subscription, due, (outcome, at_ms));
         let slow = slow::found(&mut memory, key, exchange, is_slow);
         if failing.is_some() || slow.is_some() {
             let (started_ms, took_ms) = (exchange.started_ms, exchange.duration_ms);
-            let attempted = Attempted::new(started_ms, outcome, status, took_ms);
+            let attempted = Attempted::new(started_ms, outcome, exchange.status(), took_ms);
             let findings = memory.findings(key, subscription);
             findings.failing = failing.map(|found| (found, at_ms)).or(findings.failing);
-            findings.ceiling = ceiling.or(findings.ceiling);
             findings.slow = slow.map(|found| (found, at_ms)).or(findings.slow);
             findings.add_attempt(attempted);
         }

@@ -1,7 +1,7 @@
 //! Gives deliveries their turns: places in the line of a destination, some of which come back together.
 
 use delivery::ports::DispatchPorts;
-use delivery::table::{Line, LineName, Places, Table as _, TakePlaces};
+use delivery::table::{Line, LineName, Table as _, TakePlaces};
 use delivery::time::duration::SECOND_MS;
 
 use super::{Limit, TURNS_AHEAD_MS};
@@ -44,10 +44,9 @@ impl<P: DispatchPorts> Dispatch<P> {
             others_wait: line_until_ms > now_ms,
             latest_ms: now_ms.saturating_add(ahead_ms),
             plausible_ms: now_ms.saturating_add(2 * TURNS_AHEAD_MS),
-            report: None,
         };
         let asked = self.ports.table().take_places(&limit.item, LineName::Turns, &take, now_ms);
-        let Places { line, .. } = self.table_answer(asked, limit.deadline).await?;
+        let line = self.table_answer(asked, limit.deadline).await?;
         let mut held = limit.own.held();
         match line {
             Line::Taken { first_us } => {

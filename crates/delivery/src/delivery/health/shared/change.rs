@@ -26,7 +26,6 @@ impl DestinationState {
         if let Some((finding, at_ms)) = failing.filter(|(_, at_ms)| state.is_news(*at_ms)) {
             state.failing = merged_spell(state.failing, finding, at_ms, probation::LONGEST_MS);
             state.ended_ms = (finding == Finding::Ended).then_some(at_ms).or(state.ended_ms);
-            state.ceiling = findings.ceiling.or(state.ceiling);
         }
         // Whoever was to probe has found something out, or somebody else did.
         if *is_unprobed || failing.is_some() {

@@ -49,8 +49,6 @@ pub struct Findings {
     pub subscription: String,
     /// Whether it keeps failing, and when that was found.
     pub failing: Option<(Finding, u64)>,
-    /// The highest rate of its next recovery and until when that holds, if it failed while it recovered.
-    pub ceiling: Option<(u32, u64)>,
     /// Whether a probe that it had claimed was not made.
     pub is_unprobed: bool,
     /// Whether it is slow, and when that was found.
@@ -73,19 +71,9 @@ impl Findings {
     /// Nothing yet about this destination.
     #[must_use]
     pub fn new(destination: String, subscription: String) -> Self {
-        let (failing, ceiling, slow, attempts, disable) = Default::default();
+        let (failing, slow, attempts, disable) = Default::default();
         let (is_unprobed, notifies) = (false, false);
-        Self {
-            destination,
-            subscription,
-            failing,
-            ceiling,
-            is_unprobed,
-            slow,
-            attempts,
-            disable,
-            notifies,
-        }
+        Self { destination, subscription, failing, is_unprobed, slow, attempts, disable, notifies }
     }
 
     /// Adds an attempt, and keeps as many of the last ones as an item does: it may be long until they can be written.
@@ -99,7 +87,6 @@ impl Findings {
     pub fn add_earlier(&mut self, mut earlier: Self) {
         self.failing = self.failing.or(earlier.failing);
         self.slow = self.slow.or(earlier.slow);
-        self.ceiling = self.ceiling.or(earlier.ceiling);
         self.is_unprobed |= earlier.is_unprobed && self.failing.is_none();
         std::mem::swap(&mut self.attempts, &mut earlier.attempts);
         earlier.attempts.into_iter().for_each(|attempt| self.add_attempt(attempt));

@@ -39,9 +39,6 @@ pub struct DestinationState {
     /// When it was found to fail no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// The highest rate of its next recovery and until when that holds, after a relapse.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ceiling: Option<(u32, u64)>,
     /// Until when the process that probes it may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_until_ms: Option<u64>,
@@ -85,7 +82,7 @@ impl DestinationState {
     /// A destination of which nothing is known.
     #[must_use]
     pub fn healthy(destination: &str, subscription: &str, now_ms: u64) -> Self {
-        let (failing, ended_ms, ceiling, probe_until_ms) = Default::default();
+        let (failing, ended_ms, probe_until_ms) = Default::default();
         let (slow, disabled) = Default::default();
         let (destination, subscription) = (destination.to_owned(), subscription.to_owned());
         let (attempts, notices) = Default::default();
@@ -95,7 +92,6 @@ impl DestinationState {
             subscription,
             failing,
             ended_ms,
-            ceiling,
             probe_until_ms,
             slow,
             disabled,
