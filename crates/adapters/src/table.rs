@@ -263,8 +263,7 @@ impl Table for DynamoTable {
             if let (_, full @ Line::Full { .. }) = take.take(end_us, now_ms) {
                 return Ok(full);
             }
-            let others_wait = |end_us| now_us < end_us && end_us <= take.plausible_us();
-            begins_anew = !end_us.is_some_and(others_wait);
+            begins_anew = take.waiting_until_us(end_us, now_ms).is_none();
         }
         Ok(Line::Overtaken)
     }

@@ -88,12 +88,16 @@ impl TakePlaces {
             .map(move |place| first_us.saturating_add(each_us.saturating_mul(place)) / MS_US)
     }
 
+    /// The end of a line in which somebody waits.
+    #[must_use]
+    pub fn waiting_until_us(&self, end_us: Option<u64>, now_ms: u64) -> Option<u64> {
+        let now_us = now_ms.saturating_mul(MS_US);
+        end_us.filter(|end_us| now_us < *end_us && *end_us <= self.plausible_us())
+    }
+
     /// When the next place begins: now, unless somebody waits.
     fn begins_us(&self, end_us: Option<u64>, now_ms: u64) -> u64 {
-        let now_us = now_ms.saturating_mul(MS_US);
-        end_us
-            .filter(|end_us| *end_us <= self.plausible_us())
-            .map_or(now_us, |end_us| end_us.max(now_us))
+        self.waiting_until_us(end_us, now_ms).unwrap_or(now_ms.saturating_mul(MS_US))
     }
 }
 
